@@ -1,0 +1,5 @@
+"""Tertulia: one conversation, many minds."""
+
+from importlib.metadata import version
+
+__version__ = version("tertulia")

@@ -1,0 +1,5 @@
+"""Lets `python -m tertulia` do what `tertulia` does."""
+
+from tertulia.cli import main
+
+main()

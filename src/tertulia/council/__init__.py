@@ -1,0 +1,1 @@
+"""How several voices answer: one short function per mode, talking to a table."""

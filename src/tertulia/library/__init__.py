@@ -1,0 +1,1 @@
+"""What can be looked up: extract, chunk, embed, search, memory."""

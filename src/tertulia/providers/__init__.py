@@ -1,0 +1,1 @@
+"""Who answers: the models, their catalogue and prices, the built-in model."""

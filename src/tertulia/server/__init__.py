@@ -1,0 +1,1 @@
+"""The way in over HTTP: routes per noun, sign-in, streams."""

@@ -1,0 +1,1 @@
+"""What is remembered: schema, migrations, one module per noun."""
