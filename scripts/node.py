@@ -1,7 +1,7 @@
 """Runs a command with a Node that can build the web: the machine's own, or one installed beside Python.
 
-    python scripts/node.py --ensure         install a Node into this environment if the machine has none
-    python scripts/node.py npm run build    run a command with that Node first on the path
+python scripts/node.py --ensure         install a Node into this environment if the machine has none
+python scripts/node.py npm run build    run a command with that Node first on the path
 """
 
 import importlib.util
@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 OLDEST = (20, 19)  # what Vite asks for
@@ -39,7 +38,9 @@ def search_path() -> str:
         return usual
     if not is_installed():
         wanted = ".".join(map(str, OLDEST))
-        sys.exit(f"Building the web needs Node {wanted} or newer. Install it, or run `make setup`, which brings one.")
+        sys.exit(
+            f"Building the web needs Node {wanted} or newer. Install it, or run `make setup`, which brings one."
+        )
     return os.pathsep.join([str(installed_programs()), usual])
 
 
@@ -64,9 +65,13 @@ def installed_programs() -> Path:
     assert spec is not None and spec.origin is not None
     home = Path(spec.origin).parent
     npm = home / "lib" / "node_modules" / "npm" / "bin"
-    links = Path(tempfile.mkdtemp(prefix="tertulia-node-")) if not os.access(home, os.W_OK) else home / "links"
+    links = home / "links"
     links.mkdir(exist_ok=True)
-    for name, target in {"node": home / "bin" / "node", "npm": npm / "npm-cli.js", "npx": npm / "npx-cli.js"}.items():
+    for name, target in {
+        "node": home / "bin" / "node",
+        "npm": npm / "npm-cli.js",
+        "npx": npm / "npx-cli.js",
+    }.items():
         target.chmod(0o755)
         if not (links / name).exists():
             (links / name).symlink_to(target)
