@@ -1,0 +1,65 @@
+"""What the project is built from is pinned by hash and named without a download address."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+
+# Spelt in pieces, so that this file is not what the test finds.
+REGISTRY = re.compile(
+    r"pypi\." r"org|pythonhosted\." r"org|registry\.npm" r"js|npm" r"js\.com|yarnpkg\." r"com"
+    r"|--(extra-)?index-" r"url|--find-" r"links|--trusted-" r"host"
+)  # fmt: skip
+
+
+def test_no_file_of_the_project_names_a_registry() -> None:
+    named = [f"{path}: {found[0]}" for path in tracked() if (found := REGISTRY.search(text_of(path)))]
+    assert named == []
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_every_locked_python_package_has_one_version_and_a_hash(lock: Path) -> None:
+    loose = [
+        entry for entry in entries(lock) if not re.match(r"[\w.-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", entry)
+    ]
+    assert loose == []
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_no_locked_python_package_comes_from_an_address(lock: Path) -> None:
+    assert not re.search(r"://| @ |^-e ", lock.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_tests_run_on_the_very_packages_the_server_runs_on() -> None:
+    assert set(entries(ROOT / "requirements" / "run.txt")) <= set(entries(ROOT / "requirements" / "test.txt"))
+
+
+def test_the_web_lock_has_hashes_and_no_addresses() -> None:
+    lock = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))
+    packages = {name: entry for name, entry in lock["packages"].items() if name}  # "" is the web itself
+    assert [name for name, entry in packages.items() if "resolved" in entry] == []
+    assert [
+        name for name, entry in packages.items() if "integrity" not in entry and not entry.get("inBundle")
+    ] == []
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def text_of(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", errors="ignore")
+
+
+def entries(lock: Path) -> list[str]:
+    """The packages of a lock, each with its hashes on one line and without the remarks on who needs it."""
+    lines = [
+        line for line in lock.read_text(encoding="utf-8").splitlines() if not line.lstrip().startswith("#")
+    ]
+    return [entry for entry in "\n".join(lines).replace("\\\n", " ").splitlines() if entry.strip()]
