@@ -56,7 +56,7 @@ docs: $(TEST) $(SELF)  ## write the pages that come from the code
 bench: $(TEST) $(SELF)  ## measure speed; each file prints its figure last
 	@for each in benchmarks/[a-z]*.py; do echo "== $$each" && $(PYTHON) "$$each" || exit 1; done
 
-wheel: $(TEST)  ## build dist/*.whl, the web inside
+wheel: $(SELF)  ## build dist/*.whl, the web inside
 	@$(PYTHON) -m hatchling build -t wheel
 
 lock:  ## pin every package again; `make lock UPGRADE=--upgrade` takes newer ones
@@ -96,5 +96,5 @@ $(WEB_DEPS): | $(PYTHON)
 
 $(WEB): | $(WEB_DEPS)
 	@echo "Building the web interface (3 of 4)…"
-	@cd web && $(NODE) npm run build --silent
+	@cd web && $(NODE) npm run build >../$(VENV)/web.log 2>&1 || { cat ../$(VENV)/web.log; exit 1; }
 	$(done)
