@@ -91,7 +91,7 @@ $(SELF): | $(RUN)
 $(WEB_DEPS): | $(PYTHON)
 	@echo "Fetching the web interface's packages (3 of 4), about half a minute…"
 	@$(PYTHON) scripts/node.py --ensure
-	@cd web && $(NODE) npm ci --no-audit --no-fund --loglevel=error
+	@cd web && $(NODE) npm ci >../$(VENV)/web.log 2>&1 || { cat ../$(VENV)/web.log; exit 1; }
 	$(done)
 
 $(WEB): | $(WEB_DEPS)
