@@ -51,7 +51,7 @@ types: $(TEST) $(SELF) $(WEB_DEPS)  ## write the web's types from the server's A
 	@$(PYTHON) scripts/api_types.py
 
 docs: $(TEST) $(SELF)  ## write the pages that come from the code
-	@$(PYTHON) scripts/reference.py
+	@$(PYTHON) -m scripts.reference
 
 bench: $(TEST) $(SELF)  ## measure speed; each file prints its figure last
 	@for each in benchmarks/[a-z]*.py; do echo "== $$each" && $(PYTHON) "$$each" || exit 1; done

@@ -9,8 +9,8 @@ from typing import Any
 from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-sys.path.insert(0, str(Path(__file__).parent / "scripts"))
-import node  # the project is not installed yet, so its scripts are reached by path
+sys.path.insert(0, str(Path(__file__).parent))
+from scripts import node  # the project is not installed yet, so its scripts are reached by path
 
 
 class WebBuild(BuildHookInterface[BuilderConfig]):
