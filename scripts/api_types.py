@@ -38,7 +38,10 @@ def types_of(openapi: str) -> str:
 
 
 def run(*command: str | Path) -> str:
-    return subprocess.run(command, cwd=ROOT / "web", check=True, stdout=subprocess.PIPE, text=True).stdout
+    ended = subprocess.run(command, cwd=ROOT / "web", stdout=subprocess.PIPE, text=True)
+    if ended.returncode:
+        sys.exit(f"This did not work: {' '.join(map(str, command))}")
+    return ended.stdout
 
 
 if __name__ == "__main__":
