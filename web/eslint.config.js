@@ -36,6 +36,7 @@ export default ts.config(
       // Every address comes from lib/routes.ts, and the app is always served from the root.
       'svelte/no-navigation-without-resolve': 'off',
       '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
     },
   },
   {

@@ -1,0 +1,69 @@
+/** One request function; what goes wrong arrives as an ApiError with a sentence for the person. */
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+export class ApiError extends Error {
+  override name = 'ApiError';
+
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly incident: string | null = null,
+    /** Seconds the server asks us to wait, when it says so. */
+    readonly retryAfter: number | null = null,
+  ) {
+    super(message);
+  }
+}
+
+let whenSignedOut: () => void = () => undefined;
+
+/** Called once, by the house: any 401 outside the door ends the session here too. */
+export function onSignedOut(run: () => void): void {
+  whenSignedOut = run;
+}
+
+export async function request<T = void>(
+  method: Method,
+  path: string,
+  body?: unknown,
+  options: { signal?: AbortSignal } = {},
+): Promise<T> {
+  const response = await send(method, path, body, options.signal);
+  if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
+  const error = await failureOf(response);
+  if (error.status === 401 && path !== '/api/login') whenSignedOut();
+  throw error;
+}
+
+async function send(method: Method, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = { accept: 'application/json' };
+  if (method !== 'GET') headers['content-type'] = 'application/json';
+  try {
+    return await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+      credentials: 'same-origin',
+      signal: signal ?? null,
+    });
+  } catch (reason) {
+    if (signal?.aborted) throw reason;
+    throw new ApiError(0, 'offline', 'The server cannot be reached. Check the connection and try again.');
+  }
+}
+
+async function failureOf(response: Response): Promise<ApiError> {
+  const said: { code?: string; message?: string; incident?: string } = await response
+    .json()
+    .catch(() => ({}));
+  const after = Number(response.headers.get('retry-after'));
+  return new ApiError(
+    response.status,
+    said.code ?? 'unexpected',
+    said.message ?? `The server answered with ${response.status}. Try again in a moment.`,
+    said.incident ?? null,
+    after > 0 ? after : null,
+  );
+}

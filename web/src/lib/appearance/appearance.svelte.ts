@@ -1,0 +1,61 @@
+/** How the house looks on this device. static/appearance.js reads the same before the first paint. */
+import { remember } from '../ui/remember.svelte';
+
+export type Theme = 'system' | 'light' | 'dark';
+export type Density = 'comfortable' | 'compact';
+export type Reading = 'serif' | 'plain';
+
+interface Choices {
+  theme?: Exclude<Theme, 'system'>;
+  density?: 'compact';
+  reading?: 'plain';
+}
+
+const kept = remember<Choices>('appearance', {});
+const letters = remember('single-letters', true);
+
+export const appearance = {
+  get theme(): Theme {
+    return kept.value.theme ?? 'system';
+  },
+  set theme(theme: Theme) {
+    choose({ theme: theme === 'system' ? undefined : theme });
+  },
+  get density(): Density {
+    return kept.value.density ?? 'comfortable';
+  },
+  set density(density: Density) {
+    choose({ density: density === 'compact' ? density : undefined });
+  },
+  get reading(): Reading {
+    return kept.value.reading ?? 'serif';
+  },
+  set reading(reading: Reading) {
+    choose({ reading: reading === 'plain' ? reading : undefined });
+  },
+  /** Whether single letters are shortcuts. */
+  get letters(): boolean {
+    return letters.value;
+  },
+  set letters(isOn: boolean) {
+    letters.value = isOn;
+  },
+};
+
+/** Light and dark in turn, from whichever is seen now. */
+export function switchTheme(): void {
+  const isDark =
+    appearance.theme === 'dark' ||
+    (appearance.theme === 'system' && matchMedia('(prefers-color-scheme: dark)').matches);
+  appearance.theme = isDark ? 'light' : 'dark';
+}
+
+function choose(change: { [name in keyof Choices]?: Choices[name] | undefined }): void {
+  const chosen = { ...kept.value, ...change };
+  kept.value = JSON.parse(JSON.stringify(chosen)) as Choices;
+  for (const name of ['theme', 'density', 'reading'] as const) {
+    const value = kept.value[name];
+    if (value) document.documentElement.dataset[name] = value;
+    else delete document.documentElement.dataset[name];
+  }
+}

@@ -1,0 +1,325 @@
+/**
+ * The one tree of state. Components read it; only snapshots and the stream write it.
+ *
+ * starting ─▶ in ─▶ out          unreachable: the server did not answer the first question
+ *        └──▶ out ─▶ in          set_up: nobody lives here yet
+ */
+import { ApiError, onSignedOut, request } from '../api/client';
+import type {
+  Conversation,
+  ConversationPage,
+  ConversationSnapshot,
+  Draft,
+  Items,
+  Me,
+  Model,
+  Project,
+  Round,
+  RoundPage,
+  Session,
+  Setup,
+  Turn,
+  User,
+} from '../api/types';
+import { apply, EMPTY, wishOf, type State, type Wish } from './apply';
+import { browserWorld, Connection, type ConnectionState } from './connection';
+import { Frames } from './frames';
+import { conversationPlace, partsOf, projectPlace, type Item, type Place } from './items';
+import { roundsOf } from './rounds';
+import * as snapshots from './snapshots';
+
+export type Standing = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
+
+const CHOSEN = 'tertulia.project';
+
+class House {
+  #state = $state.raw<State>(EMPTY);
+  #userId = $state.raw<string | null>(null);
+  #sessionId = $state.raw<string | null>(null);
+  #projectId = $state.raw<string | null>(null);
+  #next = $state.raw<Record<string, string | null>>({});
+  #earlier = $state.raw<Record<string, number | null>>({});
+  #gone = $state.raw<Record<Place, string>>({});
+
+  standing = $state.raw<Standing>('starting');
+  setup = $state.raw<Setup | null>(null);
+  models = $state.raw<Model[]>([]);
+  connection = $state.raw<ConnectionState>({ state: 'connecting', retryAt: null });
+
+  #tables = $derived(this.#state.tables);
+  #cursors = $derived(this.#state.cursors);
+  users = $derived(this.#tables.user);
+  sessions = $derived(this.#tables.session);
+  projects = $derived(this.#tables.project);
+  conversations = $derived(this.#tables.conversation);
+  messages = $derived(this.#tables.message);
+  turns = $derived(this.#tables.turn);
+  drafts = $derived(this.#state.drafts);
+
+  me = $derived<User | null>((this.#userId && this.users[this.#userId]) || null);
+  session = $derived<Session | null>((this.#sessionId && this.sessions[this.#sessionId]) || null);
+  project = $derived<Project | null>(
+    (this.#projectId && this.projects[this.#projectId]) || Object.values(this.projects)[0] || null,
+  );
+
+  #opened = new Map<string, number>();
+  #rounds = new Map<string, { messages: unknown; rounds: Round[] }>();
+  #refetching = new Set<Place>();
+  #frames = new Frames((items) => this.#receive(items));
+  #connection = new Connection(
+    {
+      receive: (items) => this.#frames.push(items),
+      changed: (state) => (this.connection = state),
+      places: () => Object.entries(this.#state.cursors),
+    },
+    browserWorld(liveAddress()),
+  );
+
+  // --- coming and going ------------------------------------------------------------------------------------
+
+  /** Who are we? Called once, when the page loads, and again by "Try again". */
+  async start(): Promise<void> {
+    onSignedOut(() => this.#signedOut());
+    try {
+      this.enter(await request<Me>('GET', '/api/me'));
+    } catch (reason) {
+      if (reason instanceof ApiError && reason.status === 401) await this.#lookAtDoor();
+      else this.standing = 'unreachable';
+    }
+  }
+
+  /** With what sign-in and set-up answer, too. */
+  enter(me: Me): void {
+    this.#state = snapshots.putMe(EMPTY, me);
+    this.#userId = me.user.id;
+    this.#sessionId = me.session.id;
+    this.standing = 'in';
+    this.#connection.start();
+    void this.loadModels();
+    const remembered = localStorage.getItem(CHOSEN);
+    const chosen = me.projects.find((each) => each.id === remembered) ?? me.projects[0];
+    if (chosen) void this.chooseProject(chosen.id);
+  }
+
+  async signOut(): Promise<void> {
+    await request('POST', '/api/logout');
+    this.#signedOut();
+  }
+
+  async loadModels(): Promise<void> {
+    const { items } = await request<Items<Model>>('GET', '/api/models');
+    this.models = items;
+  }
+
+  async loadSessions(): Promise<void> {
+    const { items } = await request<Items<Session>>('GET', '/api/sessions');
+    this.#state = snapshots.putSessions(this.#state, items);
+  }
+
+  retryNow(): void {
+    this.#connection.retryNow();
+  }
+
+  wentOffline(): void {
+    this.#connection.wentOffline();
+  }
+
+  // --- projects and their conversations --------------------------------------------------------------------
+
+  async chooseProject(id: string): Promise<void> {
+    this.#projectId = id;
+    localStorage.setItem(CHOSEN, id);
+    if (!(projectPlace(id) in this.#state.cursors)) await this.#refetch(projectPlace(id));
+  }
+
+  /** The first page of this project's conversations is here. */
+  isListed(projectId: string): boolean {
+    return projectPlace(projectId) in this.#cursors;
+  }
+
+  hasMoreConversations(projectId: string): boolean {
+    return Boolean(this.#next[projectId]);
+  }
+
+  async loadMoreConversations(projectId: string): Promise<void> {
+    const cursor = this.#next[projectId];
+    if (!cursor) return;
+    const page = await request<ConversationPage>('GET', listAddress(projectId, { cursor }));
+    this.#state = snapshots.addConversations(this.#state, page);
+    this.#next = { ...this.#next, [projectId]: page.next };
+  }
+
+  async loadArchived(projectId: string): Promise<void> {
+    const page = await request<ConversationPage>('GET', listAddress(projectId, { archived: 'true' }));
+    this.#state = snapshots.addConversations(this.#state, page);
+  }
+
+  // --- one conversation ------------------------------------------------------------------------------------
+
+  conversation(id: string): Conversation | undefined {
+    return this.conversations[id];
+  }
+
+  /** Reads the last rounds and follows what comes; may be called again for the same one. Throws ApiError. */
+  async open(id: string): Promise<void> {
+    this.#opened.set(id, (this.#opened.get(id) ?? 0) + 1);
+    if (conversationPlace(id) in this.#state.cursors) return;
+    await this.#refetch(conversationPlace(id));
+    const project = this.conversations[id]?.project_id;
+    if (project && project !== this.#projectId && project in this.projects) void this.chooseProject(project);
+  }
+
+  close(id: string): void {
+    const watching = (this.#opened.get(id) ?? 1) - 1;
+    this.#opened.set(id, watching);
+    if (watching > 0) return;
+    this.#opened.delete(id);
+    this.#connection.leave(conversationPlace(id));
+    this.#state = snapshots.leaveConversation(this.#state, id);
+  }
+
+  /** Its last rounds are here and followed. */
+  isOpen(id: string): boolean {
+    return conversationPlace(id) in this.#cursors;
+  }
+
+  /** Why it can no longer be seen, if so. */
+  goneReason(id: string): string | null {
+    return this.#gone[conversationPlace(id)] ?? null;
+  }
+
+  rounds(id: string): Round[] {
+    const known = this.#rounds.get(id);
+    if (known?.messages === this.messages) return known.rounds;
+    const mine = Object.values(this.messages).filter((each) => each.conversation_id === id);
+    const rounds = roundsOf(mine, known?.rounds);
+    this.#rounds.set(id, { messages: this.messages, rounds });
+    return rounds;
+  }
+
+  turnsOf(id: string): Turn[] {
+    return Object.values(this.turns)
+      .filter((each) => each.conversation_id === id)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  draftsOf(id: string): Draft[] {
+    return Object.values(this.drafts)
+      .filter((each) => each.conversation_id === id)
+      .sort((a, b) => a.voice.seat - b.voice.seat);
+  }
+
+  /** The round before which older ones can be read; null when all are here. */
+  earlier(id: string): number | null {
+    return this.#earlier[id] ?? null;
+  }
+
+  async loadEarlier(id: string): Promise<void> {
+    const before = this.earlier(id);
+    if (before === null) return;
+    const page = await request<RoundPage>(
+      'GET',
+      `/api/conversations/${id}/messages?before=${before}&limit=5`,
+    );
+    if (this.earlier(id) !== before) return; // someone else was quicker
+    this.#state = snapshots.addRounds(this.#state, page);
+    this.#earlier = { ...this.#earlier, [id]: page.next_before };
+  }
+
+  model(key: string): Model | undefined {
+    return this.models.find((each) => each.key === key);
+  }
+
+  // --- what comes in ---------------------------------------------------------------------------------------
+
+  #receive(items: Item[]): void {
+    let state = this.#state;
+    const wishes: Wish[] = [];
+    for (const item of items) {
+      const wish = wishOf(state, item);
+      if (wish) wishes.push(wish);
+      state = apply(state, item);
+      if (item.type === 'signed_out') return this.#signedOut();
+      if (item.type === 'gone') this.#gone = { ...this.#gone, [item.place]: item.reason };
+    }
+    this.#state = state;
+    for (const wish of distinct(wishes)) this.#fulfil(wish);
+  }
+
+  #fulfil(wish: Wish): void {
+    if ('refetch' in wish) void this.#refetch(wish.refetch).catch(() => undefined);
+    else this.#connection.follow(wish.follow, this.#state.cursors[wish.follow] ?? 0);
+  }
+
+  /** Reads a place afresh and follows it from there. */
+  async #refetch(place: Place): Promise<void> {
+    if (this.#refetching.has(place)) return;
+    this.#refetching.add(place);
+    try {
+      await this.#read(place);
+      const cursor = this.#state.cursors[place];
+      if (cursor !== undefined) this.#connection.follow(place, cursor);
+    } finally {
+      this.#refetching.delete(place);
+    }
+  }
+
+  async #read(place: Place): Promise<void> {
+    const [kind, id] = partsOf(place);
+    if (kind === 'user') this.#state = snapshots.putMe(this.#state, await request<Me>('GET', '/api/me'));
+    if (kind === 'project') await this.#readProject(id);
+    if (kind === 'conversation') await this.#readConversation(id);
+  }
+
+  async #readProject(id: string): Promise<void> {
+    const page = await request<ConversationPage>('GET', listAddress(id));
+    this.#state = snapshots.putConversations(this.#state, id, page);
+    this.#next = { ...this.#next, [id]: page.next };
+  }
+
+  async #readConversation(id: string): Promise<void> {
+    const snapshot = await request<ConversationSnapshot>('GET', `/api/conversations/${id}`);
+    if (!this.#opened.has(id)) return; // closed meanwhile
+    if (!snapshots.joinsOn(this.#state, snapshot) || !(id in this.#earlier))
+      this.#earlier = { ...this.#earlier, [id]: snapshot.next_before };
+    this.#state = snapshots.putConversation(this.#state, snapshot);
+  }
+
+  async #lookAtDoor(): Promise<void> {
+    try {
+      this.setup = await request<Setup>('GET', '/api/setup');
+      this.standing = this.setup.needed ? 'set_up' : 'out';
+    } catch {
+      this.standing = 'unreachable';
+    }
+  }
+
+  #signedOut(): void {
+    if (this.standing !== 'in') return;
+    this.#connection.stop();
+    this.#state = EMPTY;
+    this.#userId = null;
+    this.#sessionId = null;
+    this.#next = {};
+    this.#earlier = {};
+    this.#gone = {};
+    this.#rounds.clear();
+    this.models = [];
+    this.standing = 'out';
+    void this.#lookAtDoor();
+  }
+}
+
+function listAddress(projectId: string, more: Record<string, string> = {}): string {
+  return `/api/conversations?${new URLSearchParams({ project_id: projectId, limit: '50', ...more })}`;
+}
+
+function distinct(wishes: Wish[]): Wish[] {
+  return [...new Map(wishes.map((wish) => [JSON.stringify(wish), wish])).values()];
+}
+
+function liveAddress(): string {
+  return `${location.origin.replace(/^http/, 'ws')}/api/live`;
+}
+
+export const house = new House();

@@ -1,0 +1,54 @@
+/** What the live stream carries; see the server's events page for the promises behind each. */
+import type { Conversation, Draft, Message, Project, Session, Turn, User, Waiting } from '../api/types';
+
+/** "user:<id>", "project:<id>" or "conversation:<id>" */
+export type Place = string;
+
+export interface Tables {
+  user: Record<string, User>;
+  session: Record<string, Session>;
+  project: Record<string, Project>;
+  conversation: Record<string, Conversation>;
+  message: Record<string, Message>;
+  turn: Record<string, Turn>;
+}
+
+export type Noun = keyof Tables;
+
+export type EventItem = {
+  type: 'event';
+  place: Place;
+  number: number;
+  noun: Noun;
+  id: string;
+} & ({ kind: 'changed'; value: unknown } | { kind: 'removed'; value?: null });
+
+export interface DeltaItem {
+  type: 'delta';
+  id: string;
+  after: number;
+  number: number;
+  text?: string;
+  thinking?: string;
+}
+
+export type Item =
+  | EventItem
+  | DeltaItem
+  | { type: 'draft'; value: Draft }
+  | { type: 'waiting'; id: string; value: Waiting | null }
+  | { type: 'following'; place: Place; number: number }
+  | { type: 'reset'; place: Place }
+  | { type: 'gone'; place: Place; reason: string }
+  | { type: 'signed_out' }
+  | { type: 'pong' };
+
+export const userPlace = (id: string): Place => `user:${id}`;
+export const projectPlace = (id: string): Place => `project:${id}`;
+export const conversationPlace = (id: string): Place => `conversation:${id}`;
+
+/** "conversation:01J…" → ["conversation", "01J…"] */
+export function partsOf(place: Place): [kind: string, id: string] {
+  const colon = place.indexOf(':');
+  return [place.slice(0, colon), place.slice(colon + 1)];
+}

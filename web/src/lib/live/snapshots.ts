@@ -1,0 +1,96 @@
+/** How what was read by GET enters the state; the stream goes on from each snapshot's cursor. Pure. */
+import type {
+  Conversation,
+  ConversationPage,
+  ConversationSnapshot,
+  Me,
+  Message,
+  RoundPage,
+  Session,
+} from '../api/types';
+import { keep, type State } from './apply';
+import { conversationPlace, projectPlace, userPlace } from './items';
+
+export function putMe(state: State, me: Me): State {
+  const { user, session, projects, cursor } = me;
+  return {
+    ...state,
+    cursors: { ...state.cursors, [userPlace(user.id)]: cursor },
+    tables: {
+      ...state.tables,
+      user: { ...state.tables.user, [user.id]: user },
+      session: { ...state.tables.session, [session.id]: session },
+      project: byId(projects),
+    },
+  };
+}
+
+/** The first page of a project's conversations: what it does not hold, a later page will bring; open ones stay. */
+export function putConversations(state: State, projectId: string, page: ConversationPage): State {
+  const isElsewhere = (each: Conversation) =>
+    each.project_id !== projectId || each.archived || conversationPlace(each.id) in state.cursors;
+  const others = keep(state.tables.conversation, isElsewhere);
+  return {
+    ...state,
+    cursors: { ...state.cursors, [projectPlace(projectId)]: page.cursor },
+    tables: { ...state.tables, conversation: { ...others, ...byId(page.items) } },
+  };
+}
+
+/** A later page, or the archived ones. What the stream has told already is newer and stays. */
+export function addConversations(state: State, page: Pick<ConversationPage, 'items'>): State {
+  return {
+    ...state,
+    tables: { ...state.tables, conversation: { ...byId(page.items), ...state.tables.conversation } },
+  };
+}
+
+/** The last rounds of a conversation. Older ones loaded before stay if they still join on. */
+export function putConversation(state: State, snapshot: ConversationSnapshot): State {
+  const { conversation, rounds, cursor } = snapshot;
+  const joined = joinsOn(state, snapshot);
+  const first = rounds[0]?.number ?? 0;
+  const isMine = (each: { conversation_id: string }) => each.conversation_id === conversation.id;
+  const older = keep(state.tables.message, (each) => !isMine(each) || (joined && each.round_number < first));
+  return {
+    cursors: { ...state.cursors, [conversationPlace(conversation.id)]: cursor },
+    tables: {
+      ...state.tables,
+      conversation: { ...state.tables.conversation, [conversation.id]: conversation },
+      message: { ...older, ...byId(rounds.flatMap((round) => round.messages)) },
+      turn: { ...keep(state.tables.turn, (each) => !isMine(each)), ...byId(snapshot.turns) },
+    },
+    drafts: { ...keep(state.drafts, (each) => !isMine(each)), ...byId(snapshot.drafts) },
+  };
+}
+
+/** Whether the rounds known already touch those of the snapshot. */
+export function joinsOn(state: State, { conversation, rounds }: ConversationSnapshot): boolean {
+  const first = rounds[0]?.number ?? 0;
+  return Object.values(state.tables.message).some(
+    (each) => each.conversation_id === conversation.id && each.round_number === first - 1,
+  );
+}
+
+export function addRounds(state: State, page: Pick<RoundPage, 'rounds'>): State {
+  const messages = byId<Message>(page.rounds.flatMap((round) => round.messages));
+  return { ...state, tables: { ...state.tables, message: { ...messages, ...state.tables.message } } };
+}
+
+export function putSessions(state: State, sessions: Session[]): State {
+  return { ...state, tables: { ...state.tables, session: byId(sessions) } };
+}
+
+/** When nobody looks at it any more: its messages may be shown again, its drafts are soon out of date. */
+export function leaveConversation(state: State, id: string): State {
+  const place = conversationPlace(id);
+  return {
+    ...state,
+    cursors: Object.fromEntries(Object.entries(state.cursors).filter(([each]) => each !== place)),
+    drafts: keep(state.drafts, (each) => each.conversation_id !== id),
+  };
+}
+
+function byId<T extends { id: string }>(items: T[]): Record<string, T> {
+  return Object.fromEntries(items.map((each) => [each.id, each]));
+}

@@ -1,0 +1,29 @@
+/** Seats: eight places at the table, each with a hue and a shape. */
+
+export type SeatState = 'waiting' | 'speaking' | 'done' | 'failed';
+
+export interface Seat {
+  seat: number;
+  state: SeatState;
+}
+
+export const SEAT_NAMES = [
+  'circle',
+  'diamond',
+  'triangle',
+  'square',
+  'hexagon',
+  'arch',
+  'cross',
+  'ring',
+] as const;
+
+/** Where the nth of `count` sits round a table of this radius; the first is at the top. */
+export function placeAt(n: number, count: number, radius: number): { x: number; y: number } {
+  const angle = (n / count) * 2 * Math.PI - Math.PI / 2;
+  return { x: round(radius * Math.cos(angle)), y: round(radius * Math.sin(angle)) };
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}

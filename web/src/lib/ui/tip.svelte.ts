@@ -1,0 +1,57 @@
+/** Tooltips: one for the whole page. An attachment names an element; Tips.svelte draws what is pointed at. */
+import type { Attachment } from 'svelte/attachments';
+
+export interface Tip {
+  text: string;
+  keys?: string | undefined;
+  side?: 'top' | 'bottom' | 'right';
+}
+
+const WAIT_MS = 400;
+
+class Tips {
+  shown = $state.raw<{ tip: Tip; anchor: Element } | null>(null);
+  #timer = 0;
+
+  point(tip: Tip, anchor: Element, wait: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => (this.shown = { tip, anchor }), wait);
+  }
+
+  hide(anchor?: Element): void {
+    clearTimeout(this.#timer);
+    if (!anchor || this.shown?.anchor === anchor) this.shown = null;
+  }
+}
+
+export const tips = new Tips();
+
+export function tip(read: () => Tip | null): Attachment<HTMLElement> {
+  return (element) => {
+    const point = (wait: number) => {
+      const said = read();
+      if (said) tips.point(said, element, wait);
+    };
+    // A finger has no hover: the name is in the label, and a tip would only stay behind.
+    const enter = (event: PointerEvent) => event.pointerType === 'mouse' && point(tips.shown ? 0 : WAIT_MS);
+    const focus = () => element.matches(':focus-visible') && point(0);
+    const hide = () => tips.hide(element);
+    const hideAtOnce = () => tips.hide();
+    const escape = (event: KeyboardEvent) => event.key === 'Escape' && hide();
+    element.addEventListener('pointerenter', enter);
+    element.addEventListener('pointerleave', hideAtOnce);
+    element.addEventListener('pointerdown', hideAtOnce);
+    element.addEventListener('focus', focus);
+    element.addEventListener('blur', hideAtOnce);
+    element.addEventListener('keydown', escape);
+    return () => {
+      hide();
+      element.removeEventListener('pointerenter', enter);
+      element.removeEventListener('pointerleave', hideAtOnce);
+      element.removeEventListener('pointerdown', hideAtOnce);
+      element.removeEventListener('focus', focus);
+      element.removeEventListener('blur', hideAtOnce);
+      element.removeEventListener('keydown', escape);
+    };
+  };
+}
