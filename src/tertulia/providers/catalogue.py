@@ -1,0 +1,60 @@
+"""The catalogue: windows, output limits, prices, abilities and tiers of the models we know.
+
+The table is `catalogue.toml`; `scripts/catalogue.py` refreshes its figures. A model that is not in it still
+works: it is balanced, and what it costs is unknown.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from tertulia.core.models import Abilities, Model, Prices, Tier
+from tertulia.providers.endpoints import DEFAULT_OUTPUT, Dialect
+
+UNKNOWN_WINDOW = 128_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    model: Model
+    dialect: Dialect | None
+    """Where a model needs another dialect than its provider speaks by default."""
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    table = tomllib.loads(resources.files(__package__).joinpath("catalogue.toml").read_text("utf-8"))
+    return tuple(
+        _entry(provider, model_id, row) for provider, rows in table.items() for model_id, row in rows.items()
+    )
+
+
+def unknown(provider: str, model_id: str) -> Model:
+    """A model nobody described: usable, balanced, its price unknown and not nothing."""
+    return Model(provider, model_id, model_id, UNKNOWN_WINDOW, DEFAULT_OUTPUT, Tier.BALANCED)
+
+
+def _entry(provider: str, model_id: str, row: dict[str, Any]) -> Entry:
+    abilities = row.get("can", "").split()
+    model = Model(
+        provider=provider,
+        model_id=model_id,
+        display_name=row.get("name", model_id),
+        context_window=row["window"],
+        max_output_tokens=row["output"],
+        tier=Tier(row["tier"]),
+        abilities=Abilities(
+            tools="tools" in abilities, vision="vision" in abilities, thinking="thinking" in abilities
+        ),
+        prices=Prices(_micros(row.get("in")), _micros(row.get("cached")), _micros(row.get("out"))),
+        vocabulary=row.get("vocabulary", "o200k_base"),
+    )
+    return Entry(model, row.get("dialect"))
+
+
+def _micros(dollars: float | None) -> int | None:
+    return None if dollars is None else round(dollars * 1_000_000)

@@ -1,0 +1,47 @@
+"""Egress: the one place where a connection to a provider is opened, and what it may be opened to."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from tertulia.core.errors import CannotStart, Invalid
+
+
+def checked_address(url: str) -> str:
+    """A base URL as an operator may write it, without its last slash; anything ambiguous is refused."""
+    if not url.isascii() or any(character <= " " or character in '\\"<>^`{|}\x7f' for character in url):
+        raise Invalid(f"The address {url!r} has characters that do not belong in one.")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise Invalid(f"The address {url!r} cannot be read.") from None
+    if parts.scheme not in ("http", "https") or not host or "%" in parts.netloc:
+        raise Invalid(f"The address {url!r} must start with http:// or https:// and name a host.")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise Invalid(f"The address {url!r} must not carry a user name, a query or a fragment.")
+    return url.rstrip("/")
+
+
+def is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_rehearsal(environ: Mapping[str, str]) -> bool:
+    """Under pytest, in this process or in the one that started it."""
+    return "pytest" in sys.modules or "PYTEST_VERSION" in environ
+
+
+def keep_inside(url: str) -> None:
+    """In a rehearsal nothing leaves the machine."""
+    if not is_loopback(url):
+        raise CannotStart(f"Under pytest only providers on loopback may be asked, not {url}.")

@@ -1,0 +1,131 @@
+"""Endpoints: where a provider is asked, with which key, in which dialect. A new company is one row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from tertulia.core.errors import CannotStart, Invalid
+from tertulia.core.models import Abilities, Model, Tier
+from tertulia.providers.egress import checked_address, is_loopback
+from tertulia.providers.faults import Faults
+from tertulia.providers.limits import Limits
+
+Dialect = Literal["openai_chat", "openai_responses", "anthropic", "google"]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    provider: str
+    name: str
+    base_url: str
+    key_names: tuple[str, ...] = ()
+    """Environment names of the key, the first that is set wins; none: no key is needed."""
+    dialect: Dialect = "openai_chat"
+    key: str | None = field(default=None, repr=False)
+    output_limit: str = "max_tokens"
+    """What this company calls the most tokens an answer may have."""
+    asks_for_count: bool = True
+    """Whether tokens are counted only when asked; strict servers refuse to be asked."""
+    fixes_temperature: bool = False
+    """Whether its thinking models refuse a temperature."""
+    is_own: bool = False
+
+    @property
+    def has_key(self) -> bool:
+        return bool(self.key) or not self.key_names
+
+    def faults(self, model: Model, limits: Limits) -> Faults:
+        return Faults(self.name, model, limits, self.key, self.is_own)
+
+
+ENDPOINTS = (
+    Endpoint("openai", "OpenAI", "https://api.openai.com/v1", ("OPENAI_API_KEY",),
+             output_limit="max_completion_tokens", fixes_temperature=True),
+    Endpoint("anthropic", "Anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "anthropic"),
+    Endpoint("google", "Google", "https://generativelanguage.googleapis.com",
+             ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "google"),
+    Endpoint("xai", "xAI", "https://api.x.ai/v1", ("XAI_API_KEY",)),
+    Endpoint("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    Endpoint("groq", "Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",),
+             output_limit="max_completion_tokens"),
+    Endpoint("mistral", "Mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), asks_for_count=False),
+    Endpoint("deepseek", "DeepSeek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
+)  # fmt: skip
+
+
+def from_environment(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    """The known endpoints with the keys and addresses that are set."""
+    return tuple(_settled(endpoint, environ) for endpoint in ENDPOINTS)
+
+
+def _settled(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
+    key = next((environ[name].strip() for name in endpoint.key_names if environ.get(name, "").strip()), None)
+    address_name = f"{endpoint.provider.upper()}_BASE_URL"
+    address = environ.get(address_name, "").strip() or endpoint.base_url
+    try:
+        return replace(endpoint, key=key, base_url=checked_address(address))
+    except Invalid as error:
+        raise CannotStart(f"{address_name}: {error.message}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEndpoint:
+    """An OpenAI-compatible server someone runs or rents, with its models."""
+
+    endpoint: Endpoint
+    models: tuple[Model, ...]
+
+
+OWN_ENDPOINTS_NAME = "TERTULIA_ENDPOINTS"
+DEFAULT_WINDOW = 8192
+DEFAULT_OUTPUT = 4096
+
+
+def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
+    """The rows of TERTULIA_ENDPOINTS: [{"name", "base_url", "key"?, "models": [{"id", "window"?, …}]}]."""
+    text = environ.get(OWN_ENDPOINTS_NAME, "").strip()
+    if not text:
+        return ()
+    try:
+        rows = json.loads(text)
+        return tuple(_own_endpoint(row) for row in rows)
+    except Invalid as error:
+        raise CannotStart(f"{OWN_ENDPOINTS_NAME}: {error.message}") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CannotStart(
+            f"{OWN_ENDPOINTS_NAME} must be a JSON list of objects with name, base_url and models ({error!r})."
+        ) from None
+
+
+def _own_endpoint(row: Mapping[str, Any]) -> OwnEndpoint:
+    name, address = str(row["name"]).strip(), checked_address(str(row["base_url"]))
+    endpoint = Endpoint(_slug(name), name, address, key=row.get("key") or None)
+    models = tuple(_own_model(endpoint, model) for model in row["models"])
+    return OwnEndpoint(endpoint, models)
+
+
+def _own_model(endpoint: Endpoint, row: Mapping[str, Any] | str) -> Model:
+    facts = {"id": row} if isinstance(row, str) else row
+    model_id = str(facts["id"])
+    window = int(facts.get("window") or DEFAULT_WINDOW)
+    is_local = is_loopback(endpoint.base_url)
+    return Model(
+        provider=endpoint.provider,
+        model_id=model_id,
+        display_name=str(facts.get("name") or model_id),
+        context_window=window,
+        max_output_tokens=int(facts.get("output") or min(DEFAULT_OUTPUT, window // 2)),
+        tier=Tier(facts.get("tier") or Tier.BALANCED),
+        abilities=Abilities(tools=bool(facts.get("tools")), vision=bool(facts.get("vision"))),
+        is_local=is_local,
+    )
+
+
+def _slug(name: str) -> str:
+    slug = "".join(character if character.isalnum() else "-" for character in name.lower()).strip("-")
+    if not slug or slug in {endpoint.provider for endpoint in ENDPOINTS} | {"builtin"}:
+        raise Invalid(f"An endpoint cannot be called {name!r}; choose a name of its own.")
+    return slug

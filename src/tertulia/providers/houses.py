@@ -1,0 +1,126 @@
+"""Providers: every model that can be asked, whether it can be asked now, and the asking."""
+
+from __future__ import annotations
+
+import asyncio
+import random as chance
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from tertulia.core.errors import UnknownModel
+from tertulia.core.models import Model
+from tertulia.providers import catalogue, endpoints
+from tertulia.providers.builtin import BuiltIn
+from tertulia.providers.egress import is_rehearsal
+from tertulia.providers.endpoints import Dialect, Endpoint
+from tertulia.providers.limits import Limits
+from tertulia.providers.patience import Patience
+from tertulia.providers.seam import Call, Piece, Provider, ProviderFault
+from tertulia.providers.speakers import Speakers
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A model, where it is asked and how it is spoken to."""
+
+    model: Model
+    endpoint: Endpoint
+    dialect: Dialect
+
+
+class Providers:
+    def __init__(
+        self, listings: Iterable[Listing], speakers: Speakers, builtin: BuiltIn, patience: Patience
+    ) -> None:
+        self._listings = {listing.model.key: listing for listing in listings}
+        self._speakers = speakers
+        self._builtin = builtin
+        self._patience = patience
+
+    @classmethod
+    def from_environment(
+        cls,
+        environ: Mapping[str, str],
+        home: Path,
+        *,
+        limits: Limits | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        random: Callable[[], float] = chance.random,
+    ) -> Providers:
+        limits = limits or Limits()
+        speakers = Speakers(limits, stays_inside=is_rehearsal(environ))
+        return cls(
+            _listings(environ), speakers, BuiltIn(home / "models", speakers), Patience(limits, sleep, random)
+        )
+
+    # --- what there is -------------------------------------------------------------------------------------
+
+    def models(self) -> tuple[Model, ...]:
+        """All models known, whether or not they can be asked now."""
+        return *self._builtin.models(), *(listing.model for listing in self._listings.values())
+
+    def available(self) -> tuple[Model, ...]:
+        return tuple(model for model in self.models() if self.is_available(model))
+
+    def find(self, key: str) -> Model | None:
+        listing = self._listings.get(key)
+        return listing.model if listing else self._builtin.find(key)
+
+    def is_available(self, model: Model) -> bool:
+        return self.unavailable_reason(model) is None
+
+    def unavailable_reason(self, model: Model) -> str | None:
+        """What to do before this model can be asked; None when it can."""
+        listing = self._listings.get(model.key)
+        if listing is None:
+            return self._builtin.unavailable_reason(model)
+        endpoint = listing.endpoint
+        return None if endpoint.has_key else f"Set {endpoint.key_names[0]} to use {endpoint.name}'s models."
+
+    def provider_name(self, model: Model) -> str:
+        listing = self._listings.get(model.key)
+        return listing.endpoint.name if listing else self._builtin.name
+
+    # --- asking --------------------------------------------------------------------------------------------
+
+    def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
+        """The answer, piece by piece; tried again while nothing has been said."""
+        return self._patience.keep_trying(partial(self._attempt, call))
+
+    async def _attempt(self, call: Call) -> AsyncGenerator[Piece, None]:
+        provider = await self._provider(call.model)
+        return provider.stream(call)
+
+    async def _provider(self, model: Model) -> Provider:
+        if reason := self.unavailable_reason(model):
+            raise ProviderFault("auth", reason) if model.key in self._listings else UnknownModel(reason)
+        listing = self._listings.get(model.key)
+        if listing is None:
+            return await self._builtin.provider(model)
+        return await self._speakers.speaker(listing.endpoint, listing.dialect)
+
+    # --- beginning and end ---------------------------------------------------------------------------------
+
+    async def warm(self) -> None:
+        """Loads what the models at hand will need, in a thread, so that the first call need not."""
+        used = {listing.dialect for listing in self._listings.values() if listing.endpoint.has_key}
+        if any(self._builtin.is_available(model) for model in self._builtin.models()):
+            used.add("openai_chat")
+        for dialect in sorted(used):
+            await self._speakers.load(dialect)
+
+    async def close(self) -> None:
+        await self._builtin.close()
+        await self._speakers.close()
+
+
+def _listings(environ: Mapping[str, str]) -> Iterable[Listing]:
+    known = {endpoint.provider: endpoint for endpoint in endpoints.from_environment(environ)}
+    for entry in catalogue.entries():
+        endpoint = known[entry.model.provider]
+        yield Listing(entry.model, endpoint, entry.dialect or endpoint.dialect)
+    for own in endpoints.own_endpoints(environ):
+        for model in own.models:
+            yield Listing(model, own.endpoint, own.endpoint.dialect)

@@ -1,0 +1,110 @@
+"""The seam between a turn and whoever answers: one call goes in, pieces of an answer come out.
+
+Call ──▶ Provider.stream ──▶ Wait*  (Text | Thought)*  End        the provider said it is done
+                             Wait*  (Text | Thought)*  raise ProviderFault
+
+Stop by cancelling the task that reads; the line to the provider is closed at once. Whoever leaves the stream
+in another way closes it with `contextlib.aclosing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tertulia.core.errors import TertuliaError
+from tertulia.core.models import Model, TokenCount
+from tertulia.core.prompts import Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to a model."""
+
+    model: Model
+    prompt: Prompt
+    max_output_tokens: int
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A retry is pending; comes only before the first word."""
+
+    seconds: float
+    attempt: int
+    """The retry that follows, counted from 1."""
+    attempts: int
+    reason: str
+
+
+Finish = Literal["stop", "length", "filtered"]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The provider's own word that it is done: exactly once, and last."""
+
+    finish: Finish
+    count: TokenCount
+
+
+Piece = Text | Thought | Wait | End
+
+FaultCode = Literal[
+    "rate_limited",
+    "unavailable",
+    "auth",
+    "timeout_first_byte",
+    "timeout_idle",
+    "timeout_total",
+    "cut",
+    "malformed",
+    "too_large",
+    "context_length",
+    "filtered",
+]
+
+
+class ProviderFault(TertuliaError):
+    """An answer that did not come, or did not end well."""
+
+    def __init__(
+        self,
+        code: FaultCode,
+        message: str,
+        *,
+        detail: str | None = None,
+        retry_after_s: float | None = None,
+        is_retryable: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self._code = code
+        self.detail = detail
+        """What the provider itself said: no key, no control characters, at most 500 characters."""
+        self.retry_after_s = retry_after_s
+        self.is_retryable = is_retryable
+        """Of the kind that may pass by itself; it is tried again only if nothing has been said."""
+
+    @property
+    def code(self) -> str:
+        return self._code
+
+
+class Provider(Protocol):
+    @property
+    def name(self) -> str:
+        """As people know it: "OpenAI"."""
+
+    def stream(self, call: Call) -> AsyncGenerator[Piece, None]: ...

@@ -1,0 +1,60 @@
+"""Speakers: whoever speaks a dialect to an endpoint, loaded when first needed."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from typing import Protocol, cast
+
+from tertulia.providers.endpoints import Dialect, Endpoint
+from tertulia.providers.limits import Limits
+from tertulia.providers.seam import Provider
+
+MODULES: dict[Dialect, str] = {
+    "openai_chat": "tertulia.providers.openai_chat",
+    "openai_responses": "tertulia.providers.openai_responses",
+    "anthropic": "tertulia.providers.anthropic",
+    "google": "tertulia.providers.google",
+}
+"""Each has a function `speaker`. Imported by name: what they stand on is heavy, and most go unused."""
+
+
+class Speaker(Provider, Protocol):
+    async def close(self) -> None: ...
+
+
+class DialectModule(Protocol):
+    def speaker(self, endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaker: ...
+
+
+class Speakers:
+    def __init__(self, limits: Limits, *, stays_inside: bool) -> None:
+        self._limits = limits
+        self._stays_inside = stays_inside
+        self._modules: dict[Dialect, DialectModule] = {}
+        self._speakers: dict[tuple[Endpoint, Dialect], Speaker] = {}
+
+    async def speaker(self, endpoint: Endpoint, dialect: Dialect) -> Speaker:
+        known = self._speakers.get((endpoint, dialect))
+        return known or self._new(endpoint, dialect, await self.load(dialect))
+
+    async def load(self, dialect: Dialect) -> DialectModule:
+        """Imports in a thread: the loop has other things to do for a second or two."""
+        if dialect not in self._modules:
+            module = await asyncio.to_thread(import_module, MODULES[dialect])
+            self._modules[dialect] = cast(DialectModule, module)
+        return self._modules[dialect]
+
+    async def forget(self, endpoint: Endpoint) -> None:
+        """The endpoint is gone, and with it every connection to it."""
+        for place in [place for place in self._speakers if place[0] == endpoint]:
+            await self._speakers.pop(place).close()
+
+    async def close(self) -> None:
+        for speaker in self._speakers.values():
+            await speaker.close()
+        self._speakers.clear()
+
+    def _new(self, endpoint: Endpoint, dialect: Dialect, module: DialectModule) -> Speaker:
+        speaker = module.speaker(endpoint, self._limits, stays_inside=self._stays_inside)
+        return self._speakers.setdefault((endpoint, dialect), speaker)

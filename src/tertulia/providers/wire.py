@@ -1,0 +1,227 @@
+"""The wire: one guarded request, and the events of its answer as they arrive.
+
+Every limit of an answer is kept here: time to the first byte, silence, total time, the size of a line and of
+the whole. What the events mean is the dialect's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import aiohttp
+
+from tertulia.providers.egress import keep_inside
+from tertulia.providers.faults import Faults
+from tertulia.providers.limits import Limits
+from tertulia.providers.sse import Event, EventReader, LineTooLong
+
+SLICE_BYTES = 32 << 10
+"""A flood is taken in slices, so that others get their turn on the loop."""
+DRAIN_S = 1.0
+USER_AGENT = "tertulia"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    url: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Wire:
+    def __init__(
+        self, limits: Limits, *, now: Callable[[], float] = time.time, stays_inside: bool = False
+    ) -> None:
+        self._limits = limits
+        self._now = now
+        self._stays_inside = stays_inside
+        self._session: aiohttp.ClientSession | None = None
+        self._drains: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def ask(self, request: Request, faults: Faults) -> AsyncGenerator[Answer, None]:
+        """Sends the request; the answer's line is closed at once when the block is left before its end."""
+        if self._stays_inside:
+            keep_inside(request.url)
+        response = await self._send(request, faults)
+        try:
+            if not 200 <= response.status < 300:
+                body = await self._refusal(response)
+                raise faults.refused(response.status, response.headers, body, self._now())
+            yield Answer(response.content, self._limits, faults)
+        except BaseException:
+            response.close()
+            raise
+        else:
+            self._hang_up(response)
+
+    async def close(self) -> None:
+        for drain in tuple(self._drains):
+            drain.cancel()
+        if self._session is not None:
+            await self._session.close()
+
+    async def _send(self, request: Request, faults: Faults) -> aiohttp.ClientResponse:
+        try:
+            async with asyncio.timeout(self._limits.first_byte_s):
+                return await self._connected().post(
+                    request.url, data=request.body, headers=request.headers, allow_redirects=False
+                )
+        except aiohttp.ConnectionTimeoutError:
+            raise faults.no_connection_in_time() from None
+        except TimeoutError:
+            raise faults.silent() from None
+        except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as error:
+            raise faults.untrusted(str(error)) from None
+        except aiohttp.ClientResponseError as error:
+            # Not HTTP, headers beyond all bounds, or a compression we did not ask for.
+            raise faults.malformed(error.message) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise faults.unreachable(str(error)) from None
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_s),
+                # Compression would hold back small events; a proxy variable was set for something else.
+                headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
+                trust_env=False,
+            )
+        return self._session
+
+    async def _refusal(self, response: aiohttp.ClientResponse) -> bytes:
+        """As much of an error page as is worth reading."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(min(self._limits.idle_s, 5.0)):
+                while len(body) < self._limits.refusal_bytes and (chunk := await response.content.readany()):
+                    body += chunk
+        except (TimeoutError, aiohttp.ClientError, OSError):
+            pass
+        return bytes(body[: self._limits.refusal_bytes])
+
+    def _hang_up(self, response: aiohttp.ClientResponse) -> None:
+        """Keeps the connection for the next call if its last bytes come soon; nobody waits for them."""
+        if response.content.at_eof():
+            response.release()
+            return
+        drain = asyncio.create_task(_drain(response))
+        self._drains.add(drain)
+        drain.add_done_callback(self._drains.discard)
+
+
+class Answer:
+    """The events of one answer, under watch."""
+
+    def __init__(self, content: aiohttp.StreamReader, limits: Limits, faults: Faults) -> None:
+        self._content = content
+        self._limits = limits
+        self._faults = faults
+        self._loop = asyncio.get_running_loop()
+        self._reader: EventReader | None = None
+        self._page = bytearray()
+        self._rest = b""
+        self._bytes = 0
+        self._is_over = False
+        self._patience_s = limits.idle_s
+        self._until = self._loop.time() + limits.total_s
+        self._deadline = self._loop.time() + limits.idle_s
+
+    async def read(self) -> list[Event] | None:
+        """The events that came since the last look, at least one; None at the end of the stream."""
+        while not self._is_over:
+            chunk = await self._next()
+            self._is_over = not chunk
+            events = self._parse(chunk) if chunk else self._last()
+            if events:
+                # The clock of silence starts when we listen again, not while someone reads what was said.
+                self._deadline = self._loop.time() + self._patience_s
+                return events
+        return None
+
+    def expect_the_end(self) -> None:
+        """The provider said its last word; what may still come is worth only a short wait."""
+        self._patience_s = self._limits.farewell_s
+        self._deadline = min(self._deadline, self._loop.time() + self._patience_s)
+
+    async def _next(self) -> bytes:
+        if self._rest:
+            await asyncio.sleep(0)
+            chunk = self._rest
+        else:
+            chunk = await self._receive()
+        if len(chunk) > SLICE_BYTES:
+            chunk, self._rest = chunk[:SLICE_BYTES], chunk[SLICE_BYTES:]
+        else:
+            self._rest = b""
+        return chunk
+
+    async def _receive(self) -> bytes:
+        try:
+            async with asyncio.timeout_at(min(self._deadline, self._until)):
+                chunk = await self._content.readany()
+        except TimeoutError:
+            raise (
+                self._faults.overtime() if self._loop.time() >= self._until else self._faults.idle()
+            ) from None
+        except (aiohttp.ClientError, OSError):
+            raise self._faults.cut() from None
+        self._bytes += len(chunk)
+        if self._bytes > self._limits.answer_bytes:
+            raise self._faults.too_large()
+        return chunk
+
+    def _parse(self, chunk: bytes) -> list[Event]:
+        try:
+            return self._reader.feed(chunk) if self._reader is not None else self._begin(chunk)
+        except LineTooLong:
+            raise self._faults.too_large() from None
+
+    def _begin(self, chunk: bytes) -> list[Event]:
+        """Some servers answer a request for a stream with one object or a page, whatever they call it."""
+        self._page += chunk
+        if len(self._page) > self._limits.line_bytes:
+            raise self._faults.too_large()
+        if bytes(self._page.lstrip()[:1]) in (b"", b"{", b"[", b"<"):
+            return []
+        self._reader = EventReader(self._limits.line_bytes)
+        return self._reader.feed(bytes(self._page))
+
+    def _last(self) -> list[Event]:
+        if self._reader is not None:
+            return [event for event in self._reader.close() if _is_whole(event.data)]
+        page = bytes(self._page.strip())
+        if page and not _is_whole(page.decode("utf-8", "replace")):
+            raise self._faults.not_an_answer(page)
+        return [Event("", page.decode("utf-8", "replace"))] if page else []
+
+
+def _is_whole(data: str) -> bool:
+    """Whether an event that nothing closed may still be believed."""
+    if data == "[DONE]":
+        return True
+    try:
+        return isinstance(json.loads(data), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+async def _drain(response: aiohttp.ClientResponse) -> None:
+    try:
+        async with asyncio.timeout(DRAIN_S):
+            while await response.content.readany():
+                pass
+        response.release()
+    except (TimeoutError, aiohttp.ClientError, OSError):
+        response.close()
+    except asyncio.CancelledError:
+        response.close()
+        raise
