@@ -1,0 +1,45 @@
+"""Events: committed facts, numbered per place, that every device follows.
+
+An event carries the new value, so applying it is one rule: `changed` puts the value in its noun's table under
+its id, `removed` takes it out.
+
+place                 what happens there
+user:<id>             the projects one can see, one's sessions, oneself
+project:<id>          the project and its conversations
+conversation:<id>     its messages and turns
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    place: str
+    number: int
+    kind: Kind
+    noun: str
+    """project, conversation, message, turn, session or user."""
+    id: str
+    value: str | None
+    """The new value as JSON; None when removed."""
+    at: int
+
+
+def user_place(user_id: str) -> str:
+    return f"user:{user_id}"
+
+
+def project_place(project_id: str) -> str:
+    return f"project:{project_id}"
+
+
+def conversation_place(conversation_id: str) -> str:
+    return f"conversation:{conversation_id}"

@@ -1,0 +1,25 @@
+"""ULIDs: 26 characters, 48 bits of milliseconds and 80 random bits, sortable by time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+LENGTH = 26
+_VALUES = frozenset(ALPHABET)
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970."""
+
+NewId = Callable[[], str]
+"""Makes the next id."""
+
+
+def ulid(at_ms: int, randomness: bytes) -> str:
+    """The id for a moment and ten random bytes."""
+    number = (at_ms & ((1 << 48) - 1)) << 80 | int.from_bytes(randomness[:10].rjust(10, b"\0"), "big")
+    return "".join(ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def is_ulid(text: str) -> bool:
+    return len(text) == LENGTH and text[0] <= "7" and _VALUES.issuperset(text)

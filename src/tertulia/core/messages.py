@@ -1,0 +1,100 @@
+"""Messages: what was said, by whom, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tertulia.core.voices import Voice
+
+TEXT_LIMIT_BYTES = 1 << 20
+
+
+class Role(StrEnum):
+    USER = "user"
+    ADVISOR = "advisor"
+    CRITIC = "critic"
+    SYNTHESIS = "synthesis"
+
+
+class Status(StrEnum):
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a reply took: tokens, money (None: price unknown) and time."""
+
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost_micros: int | None
+    latency_ms: int
+    first_token_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a reply did not end well."""
+
+    code: str
+    """rate_limited, unavailable, auth, timeout_first_byte, timeout_idle, timeout_total, cut, malformed,
+    too_large, context_length, filtered, length, restarted or internal."""
+    message: str
+    detail: str | None = None
+    """What the provider itself said, cleaned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    id: str
+    conversation_id: str
+    round_number: int
+    turn_id: str
+    speaker: str
+    """"user" or "agent:<model-id>"."""
+    role: Role
+    content: str
+    status: Status
+    created_by: str
+    created_at: int
+    voice: Voice | None = None
+    thinking: Thinking | None = None
+    usage: Usage | None = None
+    failure: Failure | None = None
+    reply_to_id: str | None = None
+    critique_of_id: str | None = None
+    replaces_id: str | None = None
+    """The earlier version of this reply, when it was retried or continued."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    number: int
+    messages: tuple[Message, ...]
+
+    @property
+    def question(self) -> Message:
+        return next(m for m in self.messages if m.role is Role.USER)
+
+    @property
+    def replies(self) -> tuple[Message, ...]:
+        """The latest version of each reply, in the order of their seats."""
+        replaced = {m.replaces_id for m in self.messages if m.replaces_id}
+        latest = [m for m in self.messages if m.role is not Role.USER and m.id not in replaced]
+        return tuple(sorted(latest, key=lambda m: (m.voice.seat if m.voice else 0, m.id)))
+
+
+def speaker_of(model_key: str) -> str:
+    """ "openai:gpt-4o" speaks as "agent:gpt-4o"."""
+    return "agent:" + model_key.partition(":")[2]

@@ -1,0 +1,86 @@
+"""Models: what each can hold, do and cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Tier(StrEnum):
+    SMART = "smart"
+    BALANCED = "balanced"
+    FAST = "fast"
+    CHEAP = "cheap"
+
+
+WORKING_ROUNDS = {Tier.SMART: 20, Tier.BALANCED: 10, Tier.FAST: 5, Tier.CHEAP: 5}
+"""How many of the last rounds a model of each tier is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    tools: bool = False
+    vision: bool = False
+    streaming: bool = True
+    thinking: bool = False
+    code_execution: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Micro-dollars per million tokens; a price nobody knows is None, never 0."""
+
+    input_micros: int | None = None
+    cached_micros: int | None = None
+    output_micros: int | None = None
+
+
+FREE = Prices(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    provider: str
+    model_id: str
+    display_name: str
+    context_window: int
+    max_output_tokens: int
+    tier: Tier
+    abilities: Abilities = Abilities()
+    prices: Prices = Prices()
+    is_local: bool = False
+    """Runs on this machine: free, and nothing leaves."""
+    is_demo: bool = False
+    vocabulary: str = "o200k_base"
+
+    @property
+    def key(self) -> str:
+        return f"{self.provider}:{self.model_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """What one call used, as its provider counted."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    """The part of input_tokens that came from the provider's cache."""
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    """The part of output_tokens spent thinking."""
+    is_estimated: bool = False
+    """The provider gave no count that could be true; this one is ours."""
+
+
+def cost_micros(count: TokenCount, prices: Prices) -> int | None:
+    """What a call cost; None when a price it needs is unknown."""
+    if prices.input_micros is None or prices.output_micros is None:
+        return None
+    cached_price = prices.input_micros if prices.cached_micros is None else prices.cached_micros
+    fresh = max(0, count.input_tokens - count.cached_tokens)
+    total = (
+        fresh * prices.input_micros
+        + count.cached_tokens * cached_price
+        + count.output_tokens * prices.output_micros
+    )
+    return -(-total // 1_000_000)

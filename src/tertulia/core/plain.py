@@ -1,0 +1,71 @@
+"""Dataclasses as plain JSON and back: the one shape that is stored, sent and logged."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def to_plain(value: Any) -> Any:
+    """Dictionaries, lists, strings and numbers that say the same as the value."""
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple | list | frozenset):
+        return [to_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: to_plain(item) for key, item in value.items()}
+    return {name: to_plain(getattr(value, name)) for name in _names(type(value))}
+
+
+def to_json(value: Any) -> str:
+    return json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_plain(kind: type[T], data: Any) -> T:
+    """The dataclass again; fields it does not know are left out, missing ones keep their default."""
+    made: T = _reader(kind)(data)
+    return made
+
+
+def from_json(kind: type[T], text: str) -> T:
+    return from_plain(kind, json.loads(text))
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        inner = _reader(next(one for one in arguments if one is not type(None)))
+        return lambda data: None if data is None else inner(data)
+    if origin is tuple:
+        item = _reader(arguments[0])
+        return lambda data: tuple(item(one) for one in data)
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _dataclass_reader(kind)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    return lambda data: data
+
+
+def _dataclass_reader(kind: type) -> Callable[[Any], Any]:
+    hints = get_type_hints(kind)
+    readers = {name: _reader(hints[name]) for name in _names(kind)}
+
+    def read(data: Any) -> Any:
+        return kind(**{name: readers[name](data[name]) for name in readers if name in data})
+
+    return read

@@ -1,0 +1,82 @@
+"""Projects: what belongs together, and who may do what with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tertulia.core.errors import Forbidden, Invalid
+
+NAME_LIMIT = 200
+TEXT_LIMIT = 100_000
+
+
+class Membership(StrEnum):
+    OWNER = "owner"
+    EDITOR = "editor"
+    VIEWER = "viewer"
+
+    def must_write(self) -> None:
+        if self is Membership.VIEWER:
+            raise Forbidden(
+                "You can read this project but not write in it. Ask its owner to make you an editor."
+            )
+
+    def must_own(self) -> None:
+        if self is not Membership.OWNER:
+            raise Forbidden("Only an owner of this project can do this.")
+
+
+class ContextStrategy(StrEnum):
+    SMART = "smart"
+    BALANCED = "balanced"
+    MINIMAL = "minimal"
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalConfig:
+    enabled: bool = True
+    chunk_size: int = 50
+    max_results: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    default_models: tuple[str, ...] = ()
+    default_mode: str = "parallel"
+    context_strategy: ContextStrategy = ContextStrategy.SMART
+    max_context_tokens: int = 128_000
+    retrieval_config: RetrievalConfig = field(default_factory=RetrievalConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    id: str
+    name: str
+    description: str
+    instructions: str
+    settings: ProjectSettings
+    role: Membership
+    """What the one who asked may do in it."""
+    created_at: int
+    updated_at: int
+
+    def must_be_writable(self) -> None:
+        self.role.must_write()
+
+    def must_be_owned(self) -> None:
+        self.role.must_own()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    user_id: str
+    name: str
+    role: Membership
+
+
+def clean_name(text: str) -> str:
+    name = " ".join(text.split())
+    if not name or len(name) > NAME_LIMIT:
+        raise Invalid(f"A project's name has 1 to {NAME_LIMIT} characters.")
+    return name

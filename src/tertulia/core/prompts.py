@@ -1,0 +1,22 @@
+"""A prompt: exactly what one model is shown in one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Speaker = Literal["user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    role: Speaker
+    content: str
+    ends_cacheable: bool = False
+    """Everything up to here will be the same next time; providers that take a mark get one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    system: str
+    messages: tuple[PromptMessage, ...]

@@ -1,0 +1,54 @@
+"""The receipt: what a model was shown, why, and what was left out; the request can be rebuilt from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+
+class Layer(StrEnum):
+    SYSTEM = "system"
+    ALWAYS = "always"
+    ROUNDS = "rounds"
+    RETRIEVED = "retrieved"
+    TOOLS = "tools"
+    QUESTION = "question"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One piece of the request, in its order."""
+
+    layer: Layer
+    role: Literal["system", "user", "assistant"]
+    text: str
+    reason: str
+    tokens: int
+    source_id: str | None = None
+    """The message it came from."""
+    round_number: int | None = None
+    ends_cacheable: bool = False
+    starts_message: bool = True
+    """False: joined to the segment before it within one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    layer: Layer
+    reason: str
+    tokens: int
+    source_id: str | None = None
+    round_number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    model: str
+    budget_tokens: int
+    segments: tuple[Segment, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        return sum(segment.tokens for segment in self.segments)

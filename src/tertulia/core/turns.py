@@ -1,0 +1,85 @@
+"""Turns: the act of answering one round.
+
+queued ─▶ running ─▶ complete | stopped | interrupted | failed
+
+A turn is queued while another one of its conversation runs. It is complete when every voice has said its last
+word, however each of them ended; failed when none could say anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tertulia.core.conversations import Visibility
+from tertulia.core.voices import Voice
+
+RUNNING_PER_USER = 8
+
+
+class State(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+    @property
+    def is_over(self) -> bool:
+        return self not in (State.QUEUED, State.RUNNING)
+
+
+class Purpose(StrEnum):
+    """Why a turn was opened."""
+
+    ASK = "ask"
+    RETRY = "retry"
+    CONTINUE = "continue"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    id: str
+    """Made by the client, so that sending it again is harmless."""
+    conversation_id: str
+    round_number: int
+    purpose: Purpose
+    mode: str
+    table: tuple[Voice, ...]
+    visibility: Visibility
+    state: State
+    created_by: str
+    created_at: int
+    finished_at: int | None = None
+    message_id: str | None = None
+    """The reply that is retried or continued."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A provider asked us to come back later."""
+
+    until: int
+    attempt: int
+    attempts: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A reply that is still being written; becomes a message with the same id."""
+
+    id: str
+    turn_id: str
+    conversation_id: str
+    round_number: int
+    voice: Voice
+    role: str
+    content: str
+    thinking: str
+    number: int
+    """How many deltas its text is made of."""
+    started_at: int
+    replaces_id: str | None = None
+    waiting: Waiting | None = None

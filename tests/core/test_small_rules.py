@@ -1,0 +1,90 @@
+"""Ids, names, titles, seats and money: the small rules everything rests on."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertulia.core.errors import Invalid, TooManyAttempts, WeakPassword
+from tertulia.core.ids import is_ulid, ulid
+from tertulia.core.models import FREE, Prices, TokenCount, cost_micros
+from tertulia.core.titles import LONGEST, cleaned, title_of
+from tertulia.core.users import check_password, clean_email, clean_name
+from tertulia.core.voices import Wanted, seat
+
+moments = st.integers(0, (1 << 48) - 1)
+
+
+@given(moments, st.binary(min_size=10, max_size=10))
+def test_a_ulid_is_one(at, randomness):
+    assert is_ulid(ulid(at, randomness))
+
+
+@given(moments, moments, st.binary(min_size=10, max_size=10))
+def test_ulids_sort_by_time(a, b, randomness):
+    assert (ulid(a, randomness) < ulid(b, randomness)) == (a < b)
+
+
+@pytest.mark.parametrize("text", ["", "x", "8" + "0" * 25, "0" * 25 + "U", "0" * 27, "0" * 25 + "\n"])
+def test_other_text_is_no_ulid(text):
+    assert not is_ulid(text)
+
+
+def test_the_same_model_twice_becomes_two_voices_with_names_of_their_own():
+    voices = seat([Wanted("a:x", "X"), Wanted("a:y", "Y"), Wanted("a:x", "X")])
+    assert [(v.id, v.seat, v.name) for v in voices] == [
+        ("a:x:0", 1, "X"),
+        ("a:y:0", 2, "Y"),
+        ("a:x:1", 3, "X 2"),
+    ]
+
+
+def test_an_unknown_price_is_unknown_and_a_free_model_costs_nothing():
+    assert cost_micros(TokenCount(10, 0, 10), Prices()) is None
+    assert cost_micros(TokenCount(10, 0, 10), FREE) == 0
+
+
+def test_cached_tokens_cost_their_own_price_and_fractions_round_up():
+    prices = Prices(input_micros=3_000_000, cached_micros=300_000, output_micros=15_000_000)
+    assert cost_micros(TokenCount(10_000, 4_000, 2_000), prices) == 18_000 + 1_200 + 30_000
+    assert cost_micros(TokenCount(1, 0, 0), Prices(150_000, None, 600_000)) == 1
+
+
+@given(st.text(max_size=10_000))
+def test_a_title_is_one_short_line_whatever_was_asked(question):
+    title = title_of(question)
+    assert 0 < len(title) <= LONGEST + 1
+    assert "\n" not in title
+
+
+def test_a_title_is_the_first_sentence_without_markup():
+    assert title_of("# Should we *ship*?\n\n```py\nx = 1\n```") == "Should we ship?"
+    assert title_of("Keep sessions. Or not?") == "Keep sessions"
+
+
+def test_a_models_title_loses_its_quotes_and_label():
+    assert cleaned('Title: "Tea or coffee."\nBecause…') == "Tea or coffee"
+
+
+@pytest.mark.parametrize("email", ["", "a", "a@", "@b", "a b@c", "a@b" + "c" * 300])
+def test_what_is_no_address_is_refused(email):
+    with pytest.raises(Invalid):
+        clean_email(email)
+
+
+def test_names_and_addresses_are_cleaned():
+    assert clean_email("  Me@Example.ORG ") == "me@example.org"
+    assert clean_name("  A \n B ") == "A B"
+    with pytest.raises(Invalid):
+        clean_name(" ")
+
+
+@pytest.mark.parametrize("password", ["short", "x" * 2_000])
+def test_a_password_has_a_sensible_length(password):
+    with pytest.raises(WeakPassword):
+        check_password(password)
+
+
+def test_an_errors_code_is_its_name_in_snake_case():
+    assert TooManyAttempts("Wait.").code == "too_many_attempts"
