@@ -1,1 +1,1 @@
-"""What a model is shown: material in, prompt and receipt out."""
+"""What a model is shown: pure; material in, prompt and receipt out."""

@@ -1,0 +1,167 @@
+"""Assembling: material in, prompt and receipt out; the same material always gives the same bytes.
+
+system parts │ working rounds, oldest first │ where we are, the question
+stable ──────────────────────────────────────┘ volatile, last
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tertulia.context.budget import PER_MESSAGE, budget_tokens, tier_for, window_start
+from tertulia.context.instructions import parts
+from tertulia.context.material import CountTokens, Material
+from tertulia.context.rounds import as_seen, quotation
+from tertulia.core.errors import Invalid
+from tertulia.core.models import WORKING_ROUNDS
+from tertulia.core.prompts import Prompt, PromptMessage
+from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
+
+BETWEEN = "\n\n"
+"""Joins the segments of one message."""
+
+_CONTINUE = "Go on exactly where you stopped, in the middle of the sentence if need be. Repeat nothing."
+
+
+class DoesNotFit(Invalid):
+    """The question alone is more than the model can hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    prompt: Prompt
+    receipt: Receipt
+
+
+def assemble(material: Material, count: CountTokens) -> Assembled:
+    """Everything that must be there, then as many of the last rounds as the window and the budget hold."""
+    budget = budget_tokens(material.model, material.max_output_tokens, material.max_context_tokens)
+    system = _system(material, count)
+    ending = _ending(material, count)
+    room = budget - _size(system) - _size(ending)
+    if room < 0:
+        needed = budget - room
+        raise DoesNotFit(
+            f"{material.model.display_name} has room for {budget:,} tokens and this needs {needed:,}. "
+            "Shorten the message or ask a model with a larger window."
+        )
+    rounds, left_out = _working_rounds(material, room, count)
+    segments = _joined((*system, *_cacheable(rounds), *ending))
+    receipt = Receipt(material.model.key, budget, segments, (*_outside(material), *left_out))
+    return Assembled(rebuild(receipt), receipt)
+
+
+def rebuild(receipt: Receipt) -> Prompt:
+    """The request exactly as it was sent."""
+    system = BETWEEN.join(segment.text for segment in receipt.segments if segment.role == "system")
+    messages: list[PromptMessage] = []
+    for segment in receipt.segments:
+        if segment.role == "system":
+            continue
+        if segment.starts_message:
+            messages.append(PromptMessage(segment.role, segment.text, segment.ends_cacheable))
+        else:
+            last = messages[-1]
+            messages[-1] = PromptMessage(
+                last.role, last.content + BETWEEN + segment.text, segment.ends_cacheable
+            )
+    return Prompt(system, tuple(messages))
+
+
+def _system(material: Material, count: CountTokens) -> tuple[Segment, ...]:
+    return tuple(
+        Segment(Layer.SYSTEM, "system", part.text, part.reason, count(part.text)) for part in parts(material)
+    )
+
+
+def _ending(material: Material, count: CountTokens) -> tuple[Segment, ...]:
+    """What changes every round: where we are, what is replied to, the question, what is to be continued."""
+    question = material.question
+    segments = []
+    if note := _where_we_are(material):
+        segments.append(Segment(Layer.QUESTION, "user", note, "where we are", count(note)))
+    if material.quoted:
+        quote = quotation(material.quoted)
+        segments.append(
+            Segment(Layer.QUESTION, "user", quote, "replied to", count(quote), material.quoted.id)
+        )
+    segments.append(
+        Segment(
+            Layer.QUESTION, "user", question.content, "asked now", count(question.content), question.id,
+            question.round_number,
+        )
+    )  # fmt: skip
+    if material.partial:
+        segments += [
+            Segment(
+                Layer.QUESTION, "assistant", material.partial, "to be continued", count(material.partial)
+            ),
+            Segment(Layer.QUESTION, "user", _CONTINUE, "how to go on", count(_CONTINUE)),
+        ]
+    return tuple(segments)
+
+
+def _where_we_are(material: Material) -> str:
+    number = material.question.round_number
+    if number == 1:
+        return ""
+    of = f' of "{material.conversation_title}"' if material.conversation_title else ""
+    hidden = _hidden(material)
+    unseen = f" The first {hidden} are not shown here." if hidden else ""
+    return f"(Round {number}{of}.{unseen})"
+
+
+def _hidden(material: Material) -> int:
+    """Rounds before the window."""
+    return material.question.round_number - 1 - _shown(material)
+
+
+def _outside(material: Material) -> tuple[LeftOut, ...]:
+    hidden = _hidden(material)
+    return (LeftOut(Layer.ROUNDS, f"the first {hidden} rounds are outside the window", 0),) if hidden else ()
+
+
+def _shown(material: Material) -> int:
+    """Rounds in the window, before the budget has its say."""
+    history = material.question.round_number - 1
+    working = WORKING_ROUNDS[tier_for(material.model, material.context_strategy)]
+    return min(len(material.rounds), history - window_start(history, working))
+
+
+def _working_rounds(
+    material: Material, room: int, count: CountTokens
+) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
+    """The window's rounds, newest kept first; a round is in whole or not at all."""
+    in_window = material.rounds[len(material.rounds) - _shown(material) :] if _shown(material) else ()
+    kept: list[tuple[Segment, ...]] = []
+    left_out: list[LeftOut] = []
+    for round_ in reversed(in_window):
+        segments = as_seen(round_, material, count)
+        size = _size(segments)
+        if left_out or size > room:
+            left_out.append(LeftOut(Layer.ROUNDS, "over the budget", size, None, round_.number))
+            continue
+        room -= size
+        kept.append(segments)
+    flat = tuple(segment for segments in reversed(kept) for segment in segments)
+    return flat, tuple(reversed(left_out))
+
+
+def _cacheable(rounds: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Marks the end of what the next turn will send again unchanged."""
+    if not rounds:
+        return rounds
+    return (*rounds[:-1], replace(rounds[-1], ends_cacheable=True))
+
+
+def _joined(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Neighbours of one role become one message: some providers insist that roles alternate."""
+    joined: list[Segment] = []
+    for segment in segments:
+        follows = bool(joined) and joined[-1].role == segment.role
+        joined.append(replace(segment, starts_message=False) if follows else segment)
+    return tuple(joined)
+
+
+def _size(segments: tuple[Segment, ...]) -> int:
+    return sum(segment.tokens + PER_MESSAGE for segment in segments)

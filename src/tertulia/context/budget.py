@@ -1,0 +1,41 @@
+"""The budget: how many tokens a prompt may have, and how many rounds a model is shown."""
+
+from __future__ import annotations
+
+from tertulia.core.models import WORKING_ROUNDS, Model, Tier
+from tertulia.core.projects import ContextStrategy
+
+PER_MESSAGE = 4
+"""Tokens that a provider's own framing of one message takes."""
+
+_STEPS = {ContextStrategy.SMART: 0, ContextStrategy.BALANCED: 1, ContextStrategy.MINIMAL: len(Tier) - 1}
+_LADDER = tuple(Tier)
+
+
+def budget_tokens(model: Model, max_output_tokens: int, max_context_tokens: int) -> int:
+    """Window, less the room the answer needs, less a margin for what our count gets wrong."""
+    margin = max(64, model.context_window // 50)
+    return max(0, min(model.context_window - max_output_tokens - margin, max_context_tokens))
+
+
+def tier_for(model: Model, strategy: ContextStrategy) -> Tier:
+    """The model's tier, moved down by what the project asks for."""
+    return _LADDER[min(_LADDER.index(model.tier) + _STEPS[strategy], len(_LADDER) - 1)]
+
+
+def window_start(history: int, working_rounds: int) -> int:
+    """How many of the earliest rounds are outside the window.
+
+    The window grows by up to half past its size and then drops back to it, so that the start of the prompt
+    stays the same for several turns and the provider's cache holds.
+    """
+    if history <= working_rounds:
+        return 0
+    step = max(1, working_rounds // 2)
+    return (history - working_rounds) // step * step
+
+
+def widest_window(model: Model) -> int:
+    """The most rounds that can be needed for the model: what to gather."""
+    working = WORKING_ROUNDS[model.tier]
+    return working + max(1, working // 2)

@@ -1,0 +1,35 @@
+"""Material: everything a prompt can be made of, gathered beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tertulia.core.conversations import Visibility
+from tertulia.core.messages import Message, Round
+from tertulia.core.models import Model
+from tertulia.core.projects import ContextStrategy
+from tertulia.core.voices import Voice
+
+CountTokens = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    voice: Voice
+    model: Model
+    project_name: str
+    instructions: str
+    """The project's own."""
+    conversation_title: str
+    rounds: tuple[Round, ...]
+    """What was said before the question, oldest first; may begin before the window."""
+    question: Message
+    visibility: Visibility
+    context_strategy: ContextStrategy
+    max_context_tokens: int
+    max_output_tokens: int
+    quoted: Message | None = None
+    """The message the question replies to."""
+    partial: str = ""
+    """The reply's own beginning, when it is to be continued."""

@@ -1,0 +1,58 @@
+"""Rounds as one voice sees them: its own words as assistant, everyone else's as tagged user text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tertulia.context.material import CountTokens, Material
+from tertulia.core.conversations import Visibility
+from tertulia.core.messages import Message, Round
+from tertulia.core.receipts import Layer, Segment
+
+QUOTE_LIMIT = 300
+
+
+def as_seen(round_: Round, material: Material, count: CountTokens) -> tuple[Segment, ...]:
+    """The question, then one's own reply, then the others' as far as the visibility allows."""
+    return tuple(_segments(round_, material, count))
+
+
+def _segments(round_: Round, material: Material, count: CountTokens) -> Iterator[Segment]:
+    yield _segment(round_, round_.question, "user", round_.question.content, count)
+    said = [reply for reply in round_.replies if reply.content]
+    for reply in said:
+        if _is_own(reply, material):
+            yield _segment(round_, reply, "assistant", reply.content, count)
+    if material.visibility is not Visibility.OWN_LANE:
+        for reply in said:
+            if not _is_own(reply, material):
+                yield _segment(round_, reply, "user", tagged(reply), count)
+
+
+def _segment(round_: Round, message: Message, role: str, text: str, count: CountTokens) -> Segment:
+    return Segment(
+        layer=Layer.ROUNDS,
+        role="assistant" if role == "assistant" else "user",
+        text=text,
+        reason="recent",
+        tokens=count(text),
+        source_id=message.id,
+        round_number=round_.number,
+    )
+
+
+def _is_own(reply: Message, material: Material) -> bool:
+    return reply.voice is not None and reply.voice.id == material.voice.id
+
+
+def tagged(message: Message) -> str:
+    return f"[{name_of(message)}]: {message.content}"
+
+
+def name_of(message: Message) -> str:
+    return message.voice.name if message.voice else "User"
+
+
+def quotation(message: Message) -> str:
+    """What a model reads before a question that replies to a message."""
+    return f'[Replying to {name_of(message)}: "{message.content[:QUOTE_LIMIT]}"]'

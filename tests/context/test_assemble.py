@@ -1,0 +1,256 @@
+"""What a model is shown: examples, and properties over random conversations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertulia.context.assemble import DoesNotFit, assemble, rebuild
+from tertulia.context.budget import PER_MESSAGE, budget_tokens, tier_for, window_start
+from tertulia.context.material import Material
+from tertulia.core.conversations import Visibility
+from tertulia.core.messages import Message, Role, Round, Status, speaker_of
+from tertulia.core.models import WORKING_ROUNDS, Model, Tier
+from tertulia.core.projects import ContextStrategy
+from tertulia.core.receipts import Layer
+from tertulia.core.voices import Wanted, seat
+
+ANNA, BERT, CARA = seat([Wanted("x:anna", "Anna"), Wanted("x:bert", "Bert"), Wanted("y:cara", "Cara")])
+TABLE = (ANNA, BERT, CARA)
+WIDE = Model("x", "anna", "Anna", context_window=200_000, max_output_tokens=4_000, tier=Tier.SMART)
+
+
+def count(text: str) -> int:
+    return len(text) // 4 + 1
+
+
+def message(number: int, voice=None, content: str = "", **more) -> Message:
+    return Message(
+        id=f"m{number}{voice.name if voice else ''}{more.get('replaces_id') or ''}",
+        conversation_id="c",
+        round_number=number,
+        turn_id=f"t{number}",
+        speaker=speaker_of(voice.model) if voice else "user",
+        role=Role.ADVISOR if voice else Role.USER,
+        content=content,
+        status=more.pop("status", Status.COMPLETE),
+        created_by="u",
+        created_at=number,
+        voice=voice,
+        **more,
+    )
+
+
+def round_(number: int, question: str | None = None, voices=TABLE) -> Round:
+    replies = [message(number, voice, f"{voice.name} says {number}") for voice in voices]
+    return Round(number, (message(number, None, question or f"question {number}"), *replies))
+
+
+def material(rounds: tuple[Round, ...] = (), question: str = "And now?", **more) -> Material:
+    number = len(rounds) + 1 if not rounds else rounds[-1].number + 1
+    given = {
+        "voice": ANNA,
+        "model": WIDE,
+        "project_name": "Home",
+        "instructions": "",
+        "conversation_title": "Tea",
+        "rounds": rounds,
+        "question": message(number, None, question),
+        "visibility": Visibility.OPEN,
+        "context_strategy": ContextStrategy.SMART,
+        "max_context_tokens": 128_000,
+        "max_output_tokens": 4_000,
+    }
+    return Material(**(given | more))
+
+
+def rounds(many: int) -> tuple[Round, ...]:
+    return tuple(round_(number) for number in range(1, many + 1))
+
+
+# ── examples
+
+
+def test_others_are_tagged_and_own_replies_are_the_assistants():
+    prompt = assemble(material(rounds(1)), count).prompt
+    assert [(m.role, m.content) for m in prompt.messages] == [
+        ("user", "question 1"),
+        ("assistant", "Anna says 1"),
+        ("user", '[Bert]: Bert says 1\n\n[Cara]: Cara says 1\n\n(Round 2 of "Tea".)\n\nAnd now?'),
+    ]
+
+
+def test_a_voice_that_joins_later_sees_everyone_tagged():
+    prompt = assemble(material((round_(1, voices=(BERT,)),)), count).prompt
+    assert [m.role for m in prompt.messages] == ["user"]
+    assert "[Bert]: Bert says 1" in prompt.messages[0].content
+
+
+def test_in_its_own_lane_a_voice_sees_nothing_of_the_others():
+    prompt = assemble(material(rounds(3), visibility=Visibility.OWN_LANE), count).prompt
+    everything = prompt.system + "".join(m.content for m in prompt.messages)
+    assert "Bert" not in everything
+    assert "Anna says 3" in everything
+
+
+def test_the_system_prompt_says_who_it_is_and_not_to_claim_an_order():
+    system = assemble(material(), count).prompt.system
+    assert "You are Anna" in system
+    assert "Nobody speaks first" in system
+    assert "[Name]: text" in system
+
+
+def test_project_instructions_are_in_the_system_prompt():
+    assembled = assemble(material(instructions="Answer in haiku."), count)
+    assert "Answer in haiku." in assembled.prompt.system
+    assert [s.layer for s in assembled.receipt.segments if "haiku" in s.text] == [Layer.SYSTEM]
+
+
+def test_only_the_newest_version_of_a_reply_is_shown():
+    first = message(1, BERT, "half a tho", status=Status.INTERRUPTED)
+    second = message(1, BERT, "a whole thought", replaces_id=first.id)
+    here = Round(1, (message(1, None, "question 1"), first, second))
+    text = "".join(m.content for m in assemble(material((here,)), count).prompt.messages)
+    assert "a whole thought" in text
+    assert "half a tho" not in text
+
+
+def test_a_reply_without_text_is_not_shown():
+    here = Round(1, (message(1, None, "question 1"), message(1, BERT, "", status=Status.FAILED)))
+    assert "Bert" not in "".join(m.content for m in assemble(material((here,)), count).prompt.messages)
+
+
+def test_a_reply_is_quoted_for_the_model_in_at_most_three_hundred_characters():
+    quoted = message(1, BERT, "b" * 500)
+    last = assemble(material(rounds(1), quoted=quoted), count).prompt.messages[-1].content
+    assert f'[Replying to Bert: "{"b" * 300}"]' in last
+    assert "b" * 301 not in last
+
+
+def test_to_continue_the_partial_text_stands_as_its_own_reply_before_the_last_word():
+    prompt = assemble(material(partial="The answer is fo"), count).prompt
+    assert [(m.role, m.content) for m in prompt.messages[-2:-1]] == [("assistant", "The answer is fo")]
+    assert prompt.messages[-1].role == "user"
+
+
+@pytest.mark.parametrize(("tier", "working"), [("smart", 20), ("balanced", 10), ("fast", 5), ("cheap", 5)])
+def test_the_window_has_the_rounds_of_its_tier_and_says_how_many_are_hidden(tier, working):
+    model = replace(WIDE, tier=Tier(tier))
+    assembled = assemble(material(rounds(40), model=model), count)
+    shown = {s.round_number for s in assembled.receipt.segments if s.layer is Layer.ROUNDS}
+    assert working <= len(shown) < working * 1.5
+    assert max(shown) == 40
+    assert f"The first {40 - len(shown)} are not shown" in assembled.prompt.messages[-1].content
+    assert (
+        assembled.receipt.left_out[0].reason == f"the first {40 - len(shown)} rounds are outside the window"
+    )
+
+
+def test_a_minimal_project_shows_a_smart_model_as_little_as_a_cheap_one():
+    assert tier_for(WIDE, ContextStrategy.MINIMAL) is Tier.CHEAP
+    assert tier_for(WIDE, ContextStrategy.BALANCED) is Tier.BALANCED
+    assert tier_for(WIDE, ContextStrategy.SMART) is Tier.SMART
+
+
+def test_a_question_that_cannot_fit_is_refused_with_both_numbers():
+    small = replace(WIDE, context_window=1_000)
+    with pytest.raises(DoesNotFit, match=r"Anna has room for [\d,]+ tokens and this needs [\d,]+"):
+        assemble(material(question="x" * 10_000, model=small, max_output_tokens=200), count)
+
+
+def test_over_the_budget_the_oldest_rounds_go_first_and_the_receipt_says_so():
+    small = replace(WIDE, context_window=900)
+    assembled = assemble(material(rounds(20), model=small, max_output_tokens=200), count)
+    shown = sorted({s.round_number for s in assembled.receipt.segments if s.layer is Layer.ROUNDS})
+    gone = [left.round_number for left in assembled.receipt.left_out if left.round_number]
+    assert shown == list(range(shown[0], 21))
+    assert gone == list(range(gone[0], shown[0]))
+
+
+# ── properties
+
+texts = st.text(min_size=1, max_size=300)
+
+
+@st.composite
+def conversations(draw) -> tuple[Round, ...]:
+    many = draw(st.integers(0, 30))
+    made = []
+    for number in range(1, many + 1):
+        voices = draw(st.lists(st.sampled_from(TABLE), unique=True))
+        replies = [message(number, voice, draw(st.text(max_size=200))) for voice in voices]
+        made.append(Round(number, (message(number, None, draw(texts)), *replies)))
+    return tuple(made)
+
+
+@st.composite
+def materials(draw) -> Material:
+    tier = draw(st.sampled_from(list(Tier)))
+    window = draw(st.integers(900, 20_000))
+    return material(
+        draw(conversations()),
+        draw(st.text(min_size=1, max_size=100)),
+        model=replace(WIDE, tier=tier, context_window=window),
+        visibility=draw(st.sampled_from(list(Visibility))),
+        max_output_tokens=200,
+        max_context_tokens=draw(st.integers(600, 30_000)),
+    )
+
+
+@given(materials())
+def test_a_prompt_is_never_over_its_budget(given_material):
+    prompt = assemble(given_material, count).prompt
+    size = count(prompt.system) + sum(count(m.content) + PER_MESSAGE for m in prompt.messages)
+    budget = budget_tokens(given_material.model, 200, given_material.max_context_tokens)
+    assert size <= budget
+
+
+@given(materials())
+def test_the_receipt_rebuilds_the_request_exactly(given_material):
+    assembled = assemble(given_material, count)
+    assert rebuild(assembled.receipt) == assembled.prompt
+
+
+@given(materials())
+def test_the_same_material_gives_the_same_prompt(given_material):
+    assert assemble(given_material, count) == assemble(given_material, count)
+
+
+@given(materials())
+def test_a_round_is_shown_whole_or_not_at_all(given_material):
+    receipt = assemble(given_material, count).receipt
+    for number in {s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS}:
+        here = given_material.rounds[number - 1]
+        sources = [s.source_id for s in receipt.segments if s.round_number == number]
+        seen = [here.question, *(r for r in here.replies if r.content)]
+        if given_material.visibility is Visibility.OWN_LANE:
+            seen = [m for m in seen if m.voice in (None, ANNA)]
+        assert sorted(sources) == sorted(m.id for m in seen)
+
+
+@given(materials())
+def test_roles_alternate_and_the_question_is_last(given_material):
+    prompt = assemble(given_material, count).prompt
+    roles = [m.role for m in prompt.messages]
+    assert roles[0] == roles[-1] == "user"
+    assert all(a != b for a, b in zip(roles, roles[1:], strict=False))
+    assert prompt.messages[-1].content.endswith(given_material.question.content)
+
+
+@given(st.integers(0, 200), st.sampled_from(sorted(set(WORKING_ROUNDS.values()))))
+def test_the_window_grows_by_up_to_half_and_drops_back(history, working):
+    shown = history - window_start(history, working)
+    assert shown == history if history <= working else working <= shown < working + max(1, working // 2) + 1
+
+
+@given(conversations().filter(lambda made: len(made) > 1))
+def test_the_next_turns_prompt_begins_as_this_one_did_unless_the_window_moved(made):
+    before = assemble(material(made[:-1], made[-1].question.content), count)
+    after = assemble(material(made), count)
+    stable = [s for s in before.receipt.segments if s.layer in (Layer.SYSTEM, Layer.ROUNDS)]
+    moved = window_start(len(made), 20) != window_start(len(made) - 1, 20)
+    same = [s.text for s in after.receipt.segments][: len(stable)] == [s.text for s in stable]
+    assert same or moved
