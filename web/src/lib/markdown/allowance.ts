@@ -1,0 +1,25 @@
+/** Time one text may take on the page: it fills up again while nothing is drawn, and past it text is shown as typed. */
+
+const FULL_MS = 600;
+const REFILL = 0.5;
+
+export class Allowance {
+  #left = FULL_MS;
+  #last: number;
+
+  constructor(private readonly now: () => number = () => performance.now()) {
+    this.#last = now();
+  }
+
+  /** Does the work if there is time left for it; false when there is not. */
+  spend(work: () => void): boolean {
+    const began = this.now();
+    this.#left = Math.min(FULL_MS, this.#left + (began - this.#last) * REFILL);
+    this.#last = began;
+    if (this.#left <= 0) return false;
+    work();
+    this.#last = this.now();
+    this.#left -= this.#last - began;
+    return true;
+  }
+}
