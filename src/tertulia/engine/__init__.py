@@ -1,1 +1,1 @@
-"""A turn in motion: turns, asks, the tool loop, the writer, live fan-out."""
+"""A turn in motion: turns, asks, the writer, live fan-out and background jobs."""

@@ -1,0 +1,76 @@
+"""Builds everything from settings, starts it and stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from tertulia.core.ids import ulid
+from tertulia.engine.live import Live
+from tertulia.engine.means import Means
+from tertulia.engine.recovery import recover
+from tertulia.engine.turns import Turns
+from tertulia.engine.worker import Worker
+from tertulia.engine.writer import Writer
+from tertulia.providers.houses import Providers
+from tertulia.providers.tokens import counter
+from tertulia.settings import Settings
+from tertulia.store.database import Database
+
+log = logging.getLogger("tertulia")
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """The whole of a running Tertulia."""
+
+    settings: Settings
+    db: Database
+    providers: Providers
+    live: Live
+    turns: Turns
+    means: Means
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def new_id() -> str:
+    return ulid(now_ms(), os.urandom(10))
+
+
+def report(error: Exception) -> str:
+    """Writes down what should not have happened; the incident id is all a client is told."""
+    incident = new_id()
+    log.error("incident %s", incident, exc_info=error)
+    return incident
+
+
+@asynccontextmanager
+async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[House]:
+    """Everything open and at work; closed in the opposite order."""
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    db = await asyncio.to_thread(Database.open, settings.database_url, clock=now_ms, new_id=new_id)
+    providers = Providers.from_environment(environ, settings.home)
+    live = Live()
+    db.on_commit(live.publish)
+    means = Means(db, providers, live, now_ms, time.monotonic, new_id, counter, report)
+    worker = Worker(means, node=new_id())
+    turns = Turns(means, job_left=worker.ring)
+    await recover(db)
+    tasks = [asyncio.create_task(work) for work in (Writer(means).run(), worker.run(), providers.warm())]
+    try:
+        yield House(settings, db, providers, live, turns, means)
+    finally:
+        await turns.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await providers.close()
+        db.close()

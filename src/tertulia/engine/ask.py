@@ -1,0 +1,234 @@
+"""An ask: one voice answering once inside a turn.
+
+assemble (context) ─▶ listen (provider) ─▶ finish: reply, receipt and usage in one transaction
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from tertulia.context.assemble import Assembled, DoesNotFit, assemble
+from tertulia.core.messages import Failure, Message, Role, Status, Thinking, Usage, speaker_of
+from tertulia.core.models import Model, TokenCount, cost_micros
+from tertulia.core.turns import Draft, Waiting
+from tertulia.core.voices import Voice
+from tertulia.engine.gather import Gathered
+from tertulia.engine.live import LiveReply, LiveTurn
+from tertulia.engine.means import Means
+from tertulia.providers.seam import Call, End, Piece, ProviderFault, Text, Thought, Wait
+from tertulia.store import drafts, messages, receipts, usage
+from tertulia.store.database import Tx
+
+OUTPUT_SHARE = 4
+"""A reply may take at most this fraction of the window, so that there is room for what is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    status: Status
+    failure: Failure | None = None
+    count: TokenCount | None = None
+
+
+class Ask:
+    def __init__(self, means: Means, live: LiveTurn, gathered: Gathered, voice: Voice, role: Role) -> None:
+        self.id = means.new_id()
+        self._means = means
+        self._live = live
+        self._gathered = gathered
+        self._voice = voice
+        self._role = role
+        self._cancelled: Outcome | None = None
+        self._listening: asyncio.Task[Outcome] | None = None
+        self._assembled: Assembled | None = None
+        self._began_at = means.monotonic()
+        self._first_at: float | None = None
+        self._thought_until: float | None = None
+        self._reply: LiveReply
+
+    # ── how it ends early
+
+    def stop(self) -> None:
+        """A person has heard enough."""
+        self._cancel(Outcome(Status.STOPPED))
+
+    def interrupt(self) -> None:
+        """The server is going down; the text so far is kept."""
+        failure = Failure("restarted", "The server was restarted while this was being written.")
+        self._cancel(Outcome(Status.INTERRUPTED, failure))
+
+    def _cancel(self, outcome: Outcome) -> None:
+        if self._cancelled is None:
+            self._cancelled = outcome
+            if self._listening is not None:
+                self._listening.cancel()
+
+    # ── how it goes
+
+    async def run(self) -> Message:
+        self._reply = self._means.live.began(self._live, self._draft())
+        outcome = self._cancelled or await self._listen()
+        message = self._message(outcome)
+        await self._means.db.write(lambda tx: self._finish(tx, message, outcome))
+        self._means.live.finished(self._live, message)
+        return message
+
+    def _draft(self) -> Draft:
+        turn = self._live.turn
+        replaced = self._gathered.replaced
+        return Draft(
+            id=self.id,
+            turn_id=turn.id,
+            conversation_id=turn.conversation_id,
+            round_number=turn.round_number,
+            voice=self._voice,
+            role=self._role.value,
+            content=self._gathered.partial,
+            thinking="",
+            number=0,
+            started_at=self._means.clock(),
+            replaces_id=replaced.id if replaced else None,
+        )
+
+    async def _listen(self) -> Outcome:
+        """Runs the call in a task of its own: cancelling it is what closes the provider's stream at once."""
+        self._listening = asyncio.create_task(self._hear())
+        try:
+            return await self._listening
+        except asyncio.CancelledError:
+            if self._cancelled is None:
+                raise
+            return self._cancelled
+
+    async def _hear(self) -> Outcome:
+        try:
+            model = self._gathered.model(self._voice)
+            self._assembled = assemble(
+                self._gathered.material(self._voice, _output_limit(model)), self._means.counter(model)
+            )
+            call = Call(model, self._assembled.prompt, _output_limit(model))
+            return await self._take(self._means.providers.stream(call))
+        except DoesNotFit as error:
+            return Outcome(Status.FAILED, Failure("context_length", error.message))
+        except ProviderFault as fault:
+            return self._faulted(fault)
+        except Exception as error:  # noqa: BLE001 - one voice's failure must leave the others alone
+            incident = self._means.report(error)
+            return Outcome(
+                self._broken(),
+                Failure("internal", f"Something went wrong here, not at the provider. Incident {incident}."),
+            )
+
+    async def _take(self, pieces: AsyncIterator[Piece]) -> Outcome:
+        async with aclosing(pieces) as stream:  # type: ignore[type-var]
+            async for piece in stream:
+                match piece:
+                    case Text(text):
+                        self._hears(text, is_thought=False)
+                    case Thought(text):
+                        self._hears(text, is_thought=True)
+                    case Wait():
+                        self._waits(piece)
+                    case End(finish, count):
+                        return self._ended(finish, count)
+        return Outcome(self._broken(), Failure("cut", "The line dropped before the reply was complete."))
+
+    def _hears(self, text: str, *, is_thought: bool) -> None:
+        if self._first_at is None:
+            self._first_at = self._means.monotonic()
+        if is_thought:
+            self._thought_until = self._means.monotonic()
+        self._means.live.said(self._live, self._reply, self.id, text, is_thought)
+
+    def _waits(self, wait: Wait) -> None:
+        until = self._means.clock() + int(wait.seconds * 1000)
+        waiting = Waiting(until, wait.attempt, wait.attempts, wait.reason)
+        self._means.live.waits(self._live, self._reply, self.id, waiting)
+
+    def _ended(self, finish: str, count: TokenCount) -> Outcome:
+        if finish == "filtered" and not self._reply.text:
+            return Outcome(
+                Status.FAILED,
+                Failure("filtered", "This model declined. Its safety filter stopped the reply."),
+                count,
+            )
+        if finish == "length":
+            return Outcome(self._broken(), Failure("length", "The reply reached this model's limit."), count)
+        return Outcome(Status.COMPLETE, None, count)
+
+    def _faulted(self, fault: ProviderFault) -> Outcome:
+        failure = Failure(fault.code, fault.message, fault.detail)
+        return Outcome(self._broken(), failure)
+
+    def _broken(self) -> Status:
+        """A reply that broke off with text is interrupted and can be continued; one without has failed."""
+        return Status.INTERRUPTED if self._reply.text else Status.FAILED
+
+    # ── what remains of it
+
+    def _message(self, outcome: Outcome) -> Message:
+        turn = self._live.turn
+        replaced = self._gathered.replaced
+        return Message(
+            id=self.id,
+            conversation_id=turn.conversation_id,
+            round_number=turn.round_number,
+            turn_id=turn.id,
+            speaker=speaker_of(self._voice.model),
+            role=self._role,
+            content=self._reply.text,
+            status=outcome.status,
+            created_by=turn.created_by,
+            created_at=self._means.clock(),
+            voice=self._voice,
+            thinking=self._thinking(),
+            usage=self._usage(outcome),
+            failure=outcome.failure,
+            replaces_id=replaced.id if replaced else None,
+        )
+
+    def _thinking(self) -> Thinking | None:
+        text = self._reply.thinking
+        if not text or self._thought_until is None:
+            return None
+        return Thinking(text, round(self._thought_until - self._began_at, 1))
+
+    def _usage(self, outcome: Outcome) -> Usage | None:
+        """As the provider counted; where it could not, as we count."""
+        if self._assembled is None:
+            return None
+        model = self._gathered.model(self._voice)
+        count = outcome.count or self._estimated(model)
+        return Usage(
+            input_tokens=count.input_tokens,
+            cached_tokens=count.cached_tokens,
+            output_tokens=count.output_tokens,
+            reasoning_tokens=count.reasoning_tokens,
+            cost_micros=cost_micros(count, model.prices),
+            latency_ms=self._since(self._means.monotonic()),
+            first_token_ms=None if self._first_at is None else self._since(self._first_at),
+        )
+
+    def _estimated(self, model: Model) -> TokenCount:
+        if self._first_at is None or self._assembled is None:
+            return TokenCount()
+        said = self._means.counter(model)(self._reply.text + self._reply.thinking)
+        return TokenCount(input_tokens=self._assembled.receipt.tokens, output_tokens=said)
+
+    def _since(self, moment: float) -> int:
+        return round((moment - self._began_at) * 1000)
+
+    def _finish(self, tx: Tx, message: Message, outcome: Outcome) -> None:
+        messages.add(tx, message)
+        drafts.remove(tx, message.id)
+        if self._assembled is not None and message.usage is not None:
+            cached = message.usage.cached_tokens
+            receipts.save(tx, message.id, message.conversation_id, self._assembled.receipt, cached)
+            usage.add(tx, usage.of_reply(message, self._gathered.project_id, self._voice.model))
+
+
+def _output_limit(model: Model) -> int:
+    return min(model.max_output_tokens, model.context_window // OUTPUT_SHARE)

@@ -1,0 +1,83 @@
+"""Gathering: one read of all that the voices of a turn may be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tertulia.context.budget import widest_window
+from tertulia.context.material import Material
+from tertulia.core.conversations import Conversation
+from tertulia.core.messages import Message, Role, Round
+from tertulia.core.models import Model
+from tertulia.core.projects import Project
+from tertulia.core.turns import Purpose, Turn
+from tertulia.core.users import Actor
+from tertulia.core.voices import Voice
+from tertulia.store import conversations, messages, projects
+from tertulia.store.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    project: Project
+    conversation: Conversation
+    rounds: tuple[Round, ...]
+    question: Message
+    turn: Turn
+    models: Mapping[str, Model]
+    quoted: Message | None = None
+    replaced: Message | None = None
+    """The reply that this turn retries or continues."""
+
+    @property
+    def project_id(self) -> str:
+        return self.project.id
+
+    @property
+    def partial(self) -> str:
+        return self.replaced.content if self.replaced and self.turn.purpose is Purpose.CONTINUE else ""
+
+    def model(self, voice: Voice) -> Model:
+        return self.models[voice.model]
+
+    def material(self, voice: Voice, max_output_tokens: int) -> Material:
+        settings = self.project.settings
+        return Material(
+            voice=voice,
+            model=self.model(voice),
+            project_name=self.project.name,
+            instructions=self.project.instructions,
+            conversation_title=self.conversation.title,
+            rounds=self.rounds,
+            question=self.question,
+            visibility=self.turn.visibility,
+            context_strategy=settings.context_strategy,
+            max_context_tokens=settings.max_context_tokens,
+            max_output_tokens=max_output_tokens,
+            quoted=self.quoted,
+            partial=self.partial,
+        )
+
+
+def gather(tx: Tx, actor: Actor, turn: Turn, models: Mapping[str, Model]) -> Gathered:
+    conversation = conversations.get(tx, actor, turn.conversation_id)
+    here = messages.round(tx, conversation.id, turn.round_number)
+    question = here.question
+    return Gathered(
+        project=projects.get(tx, actor, conversation.project_id),
+        conversation=conversation,
+        rounds=messages.history(
+            tx,
+            conversation.id,
+            before_round=turn.round_number,
+            rounds=max(map(widest_window, models.values())),
+        ),
+        question=question,
+        turn=turn,
+        models=models,
+        quoted=messages.get(tx, actor, question.reply_to_id) if question.reply_to_id else None,
+        replaced=next(
+            (m for m in here.messages if m.id == turn.message_id and m.role is not Role.USER), None
+        ),
+    )

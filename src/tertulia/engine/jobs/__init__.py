@@ -1,0 +1,12 @@
+"""Background jobs: kept in the table their cause was written with, done at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from tertulia.engine.jobs.title import title
+from tertulia.engine.means import Means
+
+JOBS: dict[str, Callable[[Means, str], Awaitable[None]]] = {
+    "title": title,
+}

@@ -1,0 +1,73 @@
+"""The title job: names a conversation after its first round."""
+
+from __future__ import annotations
+
+from tertulia.core.conversations import Conversation
+from tertulia.core.messages import Round
+from tertulia.core.models import Model, TokenCount, cost_micros
+from tertulia.core.prompts import Prompt, PromptMessage
+from tertulia.core.titles import cleaned, title_of
+from tertulia.engine.means import Means
+from tertulia.providers.seam import Call, End, ProviderFault, Text
+from tertulia.store import conversations, messages, usage
+from tertulia.store.database import Tx
+
+_ASK = (
+    "Name the conversation that begins with the text below, in its language, in two to six words. "
+    "Answer with the name alone: no quotation marks, no full stop.\n\n{text}"
+)
+_TEXT_LIMIT = 2000
+_OUTPUT_LIMIT = 60
+
+
+async def title(means: Means, conversation_id: str) -> None:
+    """A model's title where a capable one is at hand; else the beginning of the question."""
+    first = await means.db.read(lambda tx: _first_round(tx, conversation_id))
+    if first is None:
+        return
+    conversation, round_ = first
+    name, count, model = await _named(means, round_.question.content)
+
+    def save(tx: Tx) -> None:
+        conversations.set_title_if_untitled(tx, conversation_id, name)
+        if model is not None:
+            cost = cost_micros(count, model.prices)
+            usage.add(tx, usage.of_job(conversation, "title", model, count, cost))
+
+    await means.db.write(save)
+
+
+def _first_round(tx: Tx, conversation_id: str) -> tuple[Conversation, Round] | None:
+    conversation = conversations.find_untitled(tx, conversation_id)
+    return None if conversation is None else (conversation, messages.round(tx, conversation_id, 1))
+
+
+async def _named(means: Means, question: str) -> tuple[str, TokenCount, Model | None]:
+    model = cheapest_capable(means.providers.available())
+    if model is None:
+        return title_of(question), TokenCount(), None
+    prompt = Prompt("", (PromptMessage("user", _ASK.format(text=question[:_TEXT_LIMIT])),))
+    try:
+        answer, count = await _answer(means, Call(model, prompt, _OUTPUT_LIMIT))
+    except ProviderFault:
+        return title_of(question), TokenCount(), None
+    return cleaned(answer) or title_of(question), count, model
+
+
+async def _answer(means: Means, call: Call) -> tuple[str, TokenCount]:
+    text, count = "", TokenCount()
+    async for piece in means.providers.stream(call):
+        match piece:
+            case Text(more):
+                text += more
+            case End(_, counted):
+                count = counted
+    return text, count
+
+
+def cheapest_capable(models: tuple[Model, ...]) -> Model | None:
+    """The cheapest with a known price; a demo model writes no titles worth reading."""
+    capable = [
+        m for m in models if not m.is_demo and m.prices.output_micros is not None and not m.abilities.thinking
+    ]
+    return min(capable, key=lambda m: (m.prices.output_micros, m.key), default=None)

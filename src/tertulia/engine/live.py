@@ -1,0 +1,252 @@
+"""Live: what is happening now, for everyone who watches.
+
+A running turn keeps one numbered log. A watcher is only a cursor into it, so a slow reader costs nothing but
+its own place, and many readers share one text. Committed events are kept per place for a while likewise.
+
+Began ─▶ (Waited | Delta)* ─▶ Finished   per reply;   Ended   once, last
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tertulia.core.events import Event
+from tertulia.core.messages import Message
+from tertulia.core.turns import Draft, Turn, Waiting
+
+KEPT_TURNS = 512
+"""Ended turns whose log can still be replayed; older ones are told from the store."""
+KEPT_EVENTS = 1024
+"""Events kept per place while someone watches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    draft: Draft
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    reply_id: str
+    number: int
+    """Counts the deltas of one reply from 1."""
+    text: str
+    is_thought: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    reply_id: str
+    waiting: Waiting | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    turn: Turn
+
+
+TurnEvent = Began | Delta | Waited | Finished | Ended
+
+
+class LiveReply:
+    """The text of a reply while it is written."""
+
+    __slots__ = ("_draft", "_text", "_thinking", "number", "waiting")
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._text = [draft.content] if draft.content else []
+        self._thinking = [draft.thinking] if draft.thinking else []
+        self.number = draft.number
+        self.waiting = draft.waiting
+
+    def add(self, text: str, is_thought: bool) -> int:
+        (self._thinking if is_thought else self._text).append(text)
+        self.number += 1
+        return self.number
+
+    @property
+    def text(self) -> str:
+        self._text = ["".join(self._text)]
+        return self._text[0]
+
+    @property
+    def thinking(self) -> str:
+        self._thinking = ["".join(self._thinking)]
+        return self._thinking[0]
+
+    def draft(self) -> Draft:
+        return replace(
+            self._draft, content=self.text, thinking=self.thinking, number=self.number, waiting=self.waiting
+        )
+
+
+@dataclass(slots=True)
+class LiveTurn:
+    """A turn that runs, or ended a short while ago, with everything that was seen of it."""
+
+    turn: Turn
+    log: list[TurnEvent] = field(default_factory=list)
+    replies: dict[str, LiveReply] = field(default_factory=dict)
+    watchers: set[Callable[[], None]] = field(default_factory=set)
+
+    def after(self, number: int) -> Sequence[TurnEvent]:
+        return self.log[number:]
+
+    @property
+    def number(self) -> int:
+        return len(self.log)
+
+    @property
+    def is_over(self) -> bool:
+        return self.turn.state.is_over
+
+    def append(self, event: TurnEvent) -> None:
+        self.log.append(event)
+        for wake in self.watchers:
+            wake()
+
+
+class Live:
+    """All that is live on this server: running turns by id and recent events by place."""
+
+    def __init__(self) -> None:
+        self._turns: OrderedDict[str, LiveTurn] = OrderedDict()
+        self._by_conversation: dict[str, dict[str, LiveTurn]] = {}
+        self._places: dict[str, Place] = {}
+
+    # ── turns
+
+    def open(self, turn: Turn) -> LiveTurn:
+        live = LiveTurn(turn)
+        self._turns[turn.id] = live
+        self._by_conversation.setdefault(turn.conversation_id, {})[turn.id] = live
+        self._wake(f"conversation:{turn.conversation_id}")
+        self._forget_oldest()
+        return live
+
+    def find(self, turn_id: str) -> LiveTurn | None:
+        return self._turns.get(turn_id)
+
+    def running_in(self, conversation_id: str) -> Iterator[LiveTurn]:
+        yield from tuple(self._by_conversation.get(conversation_id, {}).values())
+
+    def running(self) -> Iterator[LiveTurn]:
+        for turns in tuple(self._by_conversation.values()):
+            yield from tuple(turns.values())
+
+    def began(self, live: LiveTurn, draft: Draft) -> LiveReply:
+        reply = live.replies[draft.id] = LiveReply(draft)
+        self._append(live, Began(draft))
+        return reply
+
+    def said(self, live: LiveTurn, reply: LiveReply, reply_id: str, text: str, is_thought: bool) -> None:
+        if reply.waiting is not None:
+            self.waits(live, reply, reply_id, None)
+        self._append(live, Delta(reply_id, reply.add(text, is_thought), text, is_thought))
+
+    def waits(self, live: LiveTurn, reply: LiveReply, reply_id: str, waiting: Waiting | None) -> None:
+        reply.waiting = waiting
+        self._append(live, Waited(reply_id, waiting))
+
+    def finished(self, live: LiveTurn, message: Message) -> None:
+        live.replies.pop(message.id, None)
+        self._append(live, Finished(message))
+
+    def ended(self, live: LiveTurn, turn: Turn) -> None:
+        live.turn = turn
+        running = self._by_conversation.get(turn.conversation_id, {})
+        running.pop(turn.id, None)
+        if not running:
+            self._by_conversation.pop(turn.conversation_id, None)
+        self._append(live, Ended(turn))
+
+    def _append(self, live: LiveTurn, event: TurnEvent) -> None:
+        live.append(event)
+        self._wake(f"conversation:{live.turn.conversation_id}")
+
+    def _forget_oldest(self) -> None:
+        excess = len(self._turns) - KEPT_TURNS
+        if excess > 0:
+            for turn_id in [t for t, live in self._turns.items() if live.is_over][:excess]:
+                del self._turns[turn_id]
+
+    # ── places
+
+    def publish(self, events: Iterable[Event]) -> None:
+        """Called after each commit."""
+        for event in events:
+            if event.noun == "message":
+                self._settle(event)
+            place = self._places.get(event.place)
+            if place is not None:
+                place.events.append(event)
+                place.wake()
+
+    def _settle(self, event: Event) -> None:
+        """A reply that is a message now is no draft any more, whoever asks in the meantime."""
+        for live in self.running_in(event.place.partition(":")[2]):
+            live.replies.pop(event.id, None)
+
+    def watch(self, place: str, wake: Callable[[], None]) -> Place:
+        watched = self._places.setdefault(place, Place(place))
+        watched.watchers.add(wake)
+        return watched
+
+    def leave(self, place: str, wake: Callable[[], None]) -> None:
+        watched = self._places.get(place)
+        if watched is not None:
+            watched.watchers.discard(wake)
+            if not watched.watchers:
+                del self._places[place]
+
+    def _wake(self, place: str) -> None:
+        watched = self._places.get(place)
+        if watched is not None:
+            watched.wake()
+
+
+class Place:
+    """The recent events of one place, and who watches it."""
+
+    __slots__ = ("events", "name", "watchers")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.events: deque[Event] = deque(maxlen=KEPT_EVENTS)
+        self.watchers: set[Callable[[], None]] = set()
+
+    def wake(self) -> None:
+        for wake in self.watchers:
+            wake()
+
+    def after(self, number: int) -> Sequence[Event] | None:
+        """The events after a number; None when some of them are no longer kept here."""
+        if not self.events or self.events[-1].number <= number:
+            return ()
+        missing = self.events[0].number > number + 1
+        return None if missing else [event for event in self.events if event.number > number]
+
+
+class Bell:
+    """Rung by writers, awaited by one reader; many rings before it looks are one."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def ring(self) -> None:
+        self._event.set()
+
+    async def rung(self) -> None:
+        await self._event.wait()
+        self._event.clear()

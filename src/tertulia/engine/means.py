@@ -1,0 +1,25 @@
+"""The means: what the engine works with, handed in once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tertulia.core.ids import Clock, NewId
+from tertulia.core.models import Model
+from tertulia.engine.live import Live
+from tertulia.providers.houses import Providers
+from tertulia.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    db: Database
+    providers: Providers
+    live: Live
+    clock: Clock
+    monotonic: Callable[[], float]
+    new_id: NewId
+    counter: Callable[[Model], Callable[[str], int]]
+    report: Callable[[Exception], str]
+    """Logs what should not have happened and returns its incident id."""

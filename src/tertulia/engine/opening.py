@@ -1,0 +1,194 @@
+"""Opening a turn: round, question, turn and their events in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tertulia.core.conversations import Conversation
+from tertulia.core.errors import Conflict, Invalid, NotFound, NothingToContinue, TooManyTurns, TurnReused
+from tertulia.core.messages import Message, Role, Round, Status
+from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Turn
+from tertulia.core.users import Actor
+from tertulia.core.voices import Voice
+from tertulia.engine.requests import NewTurn
+from tertulia.store import conversations, messages, projects, sessions, turns
+from tertulia.store.database import Tx
+
+VoiceFor = Callable[[Message], Voice]
+"""Who answers, given the reply that is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    turn: Turn
+    conversation: Conversation
+    message: Message
+    """The question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    opened: Opened
+    is_new: bool
+    """False: this id was sent before and nothing was written again."""
+
+
+def open_round(tx: Tx, actor: Actor, request: NewTurn, table: tuple[Voice, ...], fingerprint: str) -> Opening:
+    """A person says something: a new round."""
+    if before := _sent_before(tx, actor, request.id, fingerprint):
+        return before
+    _must_have_room(tx, actor)
+    conversation = _conversation(tx, actor, request, table)
+    _must_be_visible(tx, actor, request.reply_to_id, conversation)
+    turn = _turn(tx, actor, request, conversation, table)
+    message = _question(tx, actor, request, turn)
+    turns.open(tx, turn, fingerprint)
+    messages.add(tx, message)
+    conversations.set_table(tx, conversation.id, request.mode, table, request.visibility)
+    if actor.session_id:
+        sessions.stand(tx, actor.session_id, conversation.project_id, conversation.id)
+    return Opening(Opened(turn, conversations.changed(tx, conversation.id), message), is_new=True)
+
+
+def open_again(
+    tx: Tx,
+    actor: Actor,
+    turn_id: str,
+    message_id: str,
+    purpose: Purpose,
+    voice_for: VoiceFor,
+    fingerprint: str,
+) -> Opening:
+    """One voice is asked again: a turn in the round it already belongs to."""
+    if before := _sent_before(tx, actor, turn_id, fingerprint):
+        return before
+    reply = messages.get(tx, actor, message_id)
+    if reply.voice is None:
+        raise Invalid("Only a reply can be tried again; edit the question instead.")
+    if purpose is Purpose.CONTINUE and not can_continue(reply):
+        raise NothingToContinue("This reply ended by itself; there is nothing to continue.")
+    _must_have_room(tx, actor)
+    conversation = writable(tx, actor, reply.conversation_id)
+    here = messages.round(tx, conversation.id, reply.round_number)
+    turn = Turn(
+        id=turn_id,
+        conversation_id=conversation.id,
+        round_number=reply.round_number,
+        purpose=purpose,
+        mode="quick",
+        table=(voice_for(reply),),
+        visibility=conversation.visibility,
+        state=_first_state(tx, conversation),
+        created_by=actor.user_id,
+        created_at=tx.now,
+        message_id=_newest(here, reply).id,
+    )
+    turns.open(tx, turn, fingerprint)
+    return Opening(Opened(turn, conversations.changed(tx, conversation.id), here.question), is_new=True)
+
+
+def can_continue(reply: Message) -> bool:
+    return reply.status in (Status.STOPPED, Status.INTERRUPTED) and bool(reply.content)
+
+
+def _sent_before(tx: Tx, actor: Actor, turn_id: str, fingerprint: str) -> Opening | None:
+    found = turns.find_opened(tx, actor.user_id, turn_id)
+    if found is None:
+        return None
+    turn, first = found
+    if first != fingerprint:
+        raise TurnReused("This turn id was already used for another message. Make a new id and send again.")
+    conversation = conversations.get(tx, actor, turn.conversation_id)
+    question = messages.round(tx, conversation.id, turn.round_number).question
+    return Opening(Opened(turn, conversation, question), is_new=False)
+
+
+def _must_have_room(tx: Tx, actor: Actor) -> None:
+    if turns.count_unfinished(tx, actor.user_id) >= RUNNING_PER_USER:
+        raise TooManyTurns(
+            f"You have {RUNNING_PER_USER} rounds being answered. Wait for one to finish, or stop one.",
+            retry_after_s=5,
+        )
+
+
+def _conversation(tx: Tx, actor: Actor, request: NewTurn, table: tuple[Voice, ...]) -> Conversation:
+    if request.conversation_id is not None:
+        try:
+            return writable(tx, actor, request.conversation_id)
+        except NotFound:
+            if request.project_id is None:
+                raise
+    return conversations.add(
+        tx,
+        actor,
+        request.project_id or projects.visible_to(tx, actor)[0].id,
+        id=request.conversation_id,
+        mode=request.mode,
+        table=table,
+        visibility=request.visibility,
+    )
+
+
+def writable(tx: Tx, actor: Actor, conversation_id: str) -> Conversation:
+    conversation = conversations.get(tx, actor, conversation_id)
+    projects.get(tx, actor, conversation.project_id).must_be_writable()
+    return conversation
+
+
+def _must_be_visible(tx: Tx, actor: Actor, message_id: str | None, conversation: Conversation) -> None:
+    if message_id is None:
+        return
+    if messages.get(tx, actor, message_id).conversation_id != conversation.id:
+        raise Conflict("The message you reply to is not in this conversation.")
+
+
+def _turn(
+    tx: Tx, actor: Actor, request: NewTurn, conversation: Conversation, table: tuple[Voice, ...]
+) -> Turn:
+    return Turn(
+        id=request.id,
+        conversation_id=conversation.id,
+        round_number=turns.next_round(tx, conversation.id),
+        purpose=Purpose.ASK,
+        mode=request.mode,
+        table=table,
+        visibility=request.visibility,
+        state=_first_state(tx, conversation),
+        created_by=actor.user_id,
+        created_at=tx.now,
+    )
+
+
+def _first_state(tx: Tx, conversation: Conversation) -> State:
+    """Whoever finds the conversation free starts at once; the others wait in line."""
+    return State.QUEUED if turns.waiting_or_running(tx, conversation.id) else State.RUNNING
+
+
+def _question(tx: Tx, actor: Actor, request: NewTurn, turn: Turn) -> Message:
+    return Message(
+        id=tx.new_id(),
+        conversation_id=turn.conversation_id,
+        round_number=turn.round_number,
+        turn_id=turn.id,
+        speaker="user",
+        role=Role.USER,
+        content=request.text,
+        status=Status.COMPLETE,
+        created_by=actor.user_id,
+        created_at=tx.now,
+        reply_to_id=request.reply_to_id,
+    )
+
+
+def _newest(here: Round, reply: Message) -> Message:
+    """The latest version of a reply: what a new version replaces."""
+    by_replaced = {message.replaces_id: message for message in here.messages if message.replaces_id}
+    while reply.id in by_replaced:
+        reply = by_replaced[reply.id]
+    return reply
+
+
+def with_model(voice: Voice, key: str, name: str) -> Voice:
+    """The same seat, another model."""
+    return replace(voice, id=f"{key}:0", model=key, name=name, persona_id=None)

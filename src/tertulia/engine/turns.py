@@ -1,0 +1,217 @@
+"""Turns: opened by a request, run by the engine, ended by the last word of the last reply.
+
+A turn belongs to the engine: whoever asked may leave. One conversation answers one round at a time; what
+is said meanwhile waits in line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tertulia import council
+from tertulia.core.errors import NotFound
+from tertulia.core.messages import Message, Status
+from tertulia.core.models import Model
+from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.users import Actor
+from tertulia.core.voices import Voice
+from tertulia.engine import opening
+from tertulia.engine.gather import Gathered, gather
+from tertulia.engine.live import LiveTurn
+from tertulia.engine.means import Means
+from tertulia.engine.opening import Opened, Opening
+from tertulia.engine.requests import NewTry, NewTurn, available, check, check_id, fingerprint, seated
+from tertulia.engine.seating import Seating
+from tertulia.store import conversations, drafts, jobs, turns
+from tertulia.store.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    turn: Turn
+    actor: Actor
+
+
+class Turns:
+    def __init__(self, means: Means, job_left: Callable[[], None]) -> None:
+        self._means = means
+        self._job_left = job_left
+        self._lines: dict[str, deque[Waiting]] = {}
+        self._runners: dict[str, asyncio.Task[None]] = {}
+        self._seatings: dict[str, Seating] = {}
+        self._is_closing = False
+
+    # ── what a person does
+
+    async def open(self, actor: Actor, request: NewTurn) -> Opened:
+        check(request)
+        table = seated(request, self._means.providers)
+        mark = fingerprint(request)
+        return self._begin(
+            actor, await self._means.db.write(lambda tx: opening.open_round(tx, actor, request, table, mark))
+        )
+
+    async def retry(self, actor: Actor, message_id: str, request: NewTry) -> Opened:
+        """The same voice once more, or the same seat with another model."""
+
+        def voice_for(reply: Message) -> Voice:
+            assert reply.voice is not None
+            model = available(request.model or reply.voice.model, self._means.providers)
+            if request.model in (None, reply.voice.model):
+                return reply.voice
+            return opening.with_model(reply.voice, model.key, model.display_name)
+
+        return await self._again(actor, message_id, request, Purpose.RETRY, voice_for)
+
+    async def resume(self, actor: Actor, message_id: str, request: NewTry) -> Opened:
+        """Goes on where a reply broke off."""
+
+        def voice_for(reply: Message) -> Voice:
+            assert reply.voice is not None
+            available(reply.voice.model, self._means.providers)
+            return reply.voice
+
+        return await self._again(actor, message_id, request, Purpose.CONTINUE, voice_for)
+
+    async def stop(self, actor: Actor, turn_id: str, reply_id: str | None = None) -> Turn:
+        """Stops all voices, or one; a turn that is over stays as it is."""
+        turn = await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id))
+        if turn.id in self._seatings:
+            self._seatings[turn.id].stop(reply_id)
+        elif reply_id is None and not turn.state.is_over:
+            return await self._leave_line(turn)
+        return turn
+
+    def _stoppable(self, tx: Tx, actor: Actor, turn_id: str) -> Turn:
+        turn = turns.get(tx, actor, turn_id)
+        opening.writable(tx, actor, turn.conversation_id)
+        return turn
+
+    async def withdraw(self, conversation_ids: Sequence[str]) -> None:
+        """The conversations are gone: nothing may go on answering in them."""
+        for conversation_id in conversation_ids:
+            self._lines.pop(conversation_id, None)
+            for live in self._means.live.running_in(conversation_id):
+                if live.turn.id in self._seatings:
+                    self._seatings[live.turn.id].stop(None)
+
+    # ── opening
+
+    async def _again(
+        self, actor: Actor, message_id: str, request: NewTry, purpose: Purpose, voice_for: opening.VoiceFor
+    ) -> Opened:
+        check_id(request.id)
+        mark = fingerprint(request, f"{purpose}:{message_id}")
+        return self._begin(
+            actor,
+            await self._means.db.write(
+                lambda tx: opening.open_again(tx, actor, request.id, message_id, purpose, voice_for, mark)
+            ),
+        )
+
+    def _begin(self, actor: Actor, opened: Opening) -> Opened:
+        if opened.is_new:
+            self._line_up(Waiting(opened.opened.turn, actor))
+        return opened.opened
+
+    def _line_up(self, waiting: Waiting) -> None:
+        conversation_id = waiting.turn.conversation_id
+        self._means.live.open(waiting.turn)
+        self._lines.setdefault(conversation_id, deque()).append(waiting)
+        if conversation_id not in self._runners:
+            self._runners[conversation_id] = asyncio.create_task(self._run_line(conversation_id))
+
+    async def _leave_line(self, turn: Turn) -> Turn:
+        line = self._lines.get(turn.conversation_id, deque())
+        for waiting in [one for one in line if one.turn.id == turn.id]:
+            line.remove(waiting)
+        return await self._end(self._means.live.find(turn.id), turn, State.STOPPED)
+
+    # ── running
+
+    async def _run_line(self, conversation_id: str) -> None:
+        """One round after the other, until nobody waits in this conversation."""
+        try:
+            while line := self._lines.get(conversation_id):
+                await self._run(line.popleft())
+        finally:
+            self._lines.pop(conversation_id, None)
+            self._runners.pop(conversation_id, None)
+
+    async def _run(self, waiting: Waiting) -> None:
+        live = self._means.live.find(waiting.turn.id) or self._means.live.open(waiting.turn)
+        try:
+            state = await self._answer(waiting, live)
+        except NotFound:
+            state = State.STOPPED
+        except Exception as error:  # noqa: BLE001 - the line must go on whatever one turn did
+            self._means.report(error)
+            state = State.FAILED
+        await self._end(live, waiting.turn, state)
+
+    async def _answer(self, waiting: Waiting, live: LiveTurn) -> State:
+        turn = waiting.turn
+        models = {voice.model: self._model(voice) for voice in turn.table}
+        gathered = await self._gather(waiting, models)
+        live.turn = gathered.turn
+        seating = self._seatings[turn.id] = Seating(self._means, live, gathered)
+        try:
+            await council.get(turn.mode).run(seating)
+        finally:
+            del self._seatings[turn.id]
+        return self._verdict(seating)
+
+    def _model(self, voice: Voice) -> Model:
+        return available(voice.model, self._means.providers)
+
+    async def _gather(self, waiting: Waiting, models: dict[str, Model]) -> Gathered:
+        if waiting.turn.state is State.RUNNING:
+            return await self._means.db.read(lambda tx: gather(tx, waiting.actor, waiting.turn, models))
+        return await self._means.db.write(lambda tx: self._start(tx, waiting, models))
+
+    def _start(self, tx: Tx, waiting: Waiting, models: dict[str, Model]) -> Gathered:
+        """It was this turn's place in the line; now it runs."""
+        return gather(tx, waiting.actor, turns.set_state(tx, waiting.turn.id, State.RUNNING), models)
+
+    def _verdict(self, seating: Seating) -> State:
+        if seating.is_stopped:
+            return State.STOPPED
+        if self._is_closing and any(reply.status is Status.INTERRUPTED for reply in seating.replies):
+            return State.INTERRUPTED
+        if seating.replies and all(reply.status is Status.FAILED for reply in seating.replies):
+            return State.FAILED
+        return State.COMPLETE
+
+    async def _end(self, live: LiveTurn | None, turn: Turn, state: State) -> Turn:
+        ended, left_job = await self._means.db.write(lambda tx: self._close(tx, turn, state))
+        if live is not None:
+            self._means.live.ended(live, ended)
+        if left_job:
+            self._job_left()
+        return ended
+
+    def _close(self, tx: Tx, turn: Turn, state: State) -> tuple[Turn, bool]:
+        try:
+            ended = turns.set_state(tx, turn.id, state)
+        except NotFound:
+            return replace(turn, state=state), False
+        drafts.remove_of_turn(tx, turn.id)
+        conversation = conversations.changed(tx, turn.conversation_id)
+        needs_title = state is State.COMPLETE and not conversation.title
+        if needs_title:
+            jobs.add(tx, "title", conversation.id, key=f"title:{conversation.id}")
+        return ended, needs_title
+
+    # ── the end of the server
+
+    async def close(self) -> None:
+        """Every running reply is kept with its text so far and says why it ended."""
+        self._is_closing = True
+        self._lines.clear()
+        for seating in tuple(self._seatings.values()):
+            seating.interrupt()
+        if self._runners:
+            await asyncio.wait(tuple(self._runners.values()), timeout=10)

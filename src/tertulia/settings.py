@@ -1,0 +1,90 @@
+"""Every setting: name, environment variable, default and help; read once, handed down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_data_dir
+
+from tertulia.core.errors import CannotStart
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    name: str
+    variable: str
+    default: str
+    help: str
+
+
+SETTINGS = (
+    Setting("home", "TERTULIA_HOME", "", "Where data and models live. Empty: the user's data directory."),
+    Setting("host", "TERTULIA_HOST", "127.0.0.1", "The address to listen on."),
+    Setting("port", "TERTULIA_PORT", "8000", "The port to listen on."),
+    Setting(
+        "database_url", "TERTULIA_DATABASE_URL", "", "postgresql://… for PostgreSQL. Empty: SQLite in home."
+    ),
+    Setting(
+        "public_url", "TERTULIA_PUBLIC_URL", "", "The address people type, when a proxy stands in front."
+    ),
+    Setting(
+        "allowed_hosts", "TERTULIA_ALLOWED_HOSTS", "", "More names this server answers to, comma separated."
+    ),
+    Setting("trusted_proxies", "TERTULIA_TRUSTED_PROXIES", "", "Peers whose X-Forwarded-For is believed."),
+    Setting(
+        "instance_name", "TERTULIA_INSTANCE_NAME", "Tertulia", "What the sign-in page calls this server."
+    ),
+    Setting("log_level", "TERTULIA_LOG_LEVEL", "info", "debug, info, warning or error."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    home: Path
+    host: str
+    port: int
+    database_url: str
+    public_url: str
+    allowed_hosts: tuple[str, ...]
+    trusted_proxies: tuple[str, ...]
+    instance_name: str
+    log_level: str
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in LOOPBACK
+
+    @property
+    def is_secure(self) -> bool:
+        """People reach this server over TLS."""
+        return self.public_url.startswith("https://")
+
+
+def read(environ: Mapping[str, str]) -> Settings:
+    given = {setting.name: environ.get(setting.variable, setting.default).strip() for setting in SETTINGS}
+    home = Path(given["home"] or user_data_dir("tertulia", appauthor=False)).expanduser()
+    return Settings(
+        home=home,
+        host=given["host"],
+        port=_port(given["port"]),
+        database_url=given["database_url"] or f"sqlite:///{home / 'tertulia.db'}",
+        public_url=given["public_url"].rstrip("/"),
+        allowed_hosts=_list(given["allowed_hosts"]),
+        trusted_proxies=_list(given["trusted_proxies"]),
+        instance_name=given["instance_name"],
+        log_level=given["log_level"].lower(),
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 <= int(text) <= 65535:
+        raise CannotStart(f"TERTULIA_PORT is {text!r}; it must be a number from 0 to 65535.")
+    return int(text)
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
