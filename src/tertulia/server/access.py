@@ -1,0 +1,105 @@
+"""Who may come in: every route names its class of access here, and nowhere else decides.
+
+ANYONE      no credential needed
+SIGNED_IN   a session; what it may see is decided by the store's queries
+ADMIN       a session of an administrator
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
+
+from tertulia.app import House, now_ms
+from tertulia.core.errors import NotSignedIn
+from tertulia.core.users import Actor
+from tertulia.server.door import Door
+from tertulia.store import sessions
+from tertulia.store.sessions import SignedIn
+
+TOUCH_AFTER_MS = 600_000
+
+
+class Access(StrEnum):
+    ANYONE = "anyone"
+    SIGNED_IN = "signed_in"
+    ADMIN = "admin"
+
+
+def token_hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+async def signed_in(connection: HTTPConnection) -> SignedIn:
+    """Who sent this, by its session cookie alone."""
+    door: Door = connection.app.state.door
+    token = connection.cookies.get(door.cookie, "")
+    if token and len(token) <= 200:
+        mark = token_hash(token)
+        found = await door.house.db.read(lambda tx: sessions.find_signed_in(tx, mark))
+        if found is not None:
+            await _keep(door, found)
+            return found
+    raise NotSignedIn("Sign in first.")
+
+
+async def _keep(door: Door, client: SignedIn) -> None:
+    """A session that is used does not grow idle; written down now and then, not on every request."""
+    if now_ms() - client.session.last_active_at > TOUCH_AFTER_MS:
+        await door.house.db.write(lambda tx: sessions.touch(tx, client.session.id))
+
+
+async def _anyone() -> None:
+    return None
+
+
+async def _signed_in(request: Request) -> SignedIn:
+    return await signed_in(request)
+
+
+async def _actor(request: Request) -> Actor:
+    return (await signed_in(request)).actor
+
+
+async def _admin(request: Request) -> Actor:
+    actor = (await signed_in(request)).actor
+    actor.must_be_admin()
+    return actor
+
+
+def _door(request: Request) -> Door:
+    door: Door = request.app.state.door
+    return door
+
+
+def _house(request: Request) -> House:
+    return _door(request).house
+
+
+Anyone = Annotated[None, Depends(_anyone)]
+Client = Annotated[SignedIn, Depends(_signed_in)]
+Someone = Annotated[Actor, Depends(_actor)]
+Admin = Annotated[Actor, Depends(_admin)]
+TheDoor = Annotated[Door, Depends(_door)]
+TheHouse = Annotated[House, Depends(_house)]
+
+CLASSES = {
+    _anyone: Access.ANYONE,
+    _signed_in: Access.SIGNED_IN,
+    _actor: Access.SIGNED_IN,
+    _admin: Access.ADMIN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    method: str
+    path: str
+    access: Access
+    ids: tuple[str, ...]
+    """Path parameters that name someone's things."""

@@ -1,0 +1,38 @@
+"""The door: what the routes share beside the house itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import HTTPConnection
+
+from tertulia.app import House
+from tertulia.server.passwords import Passwords
+from tertulia.server.throttle import Throttle
+
+SESSION_S = 90 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    house: House
+    throttle: Throttle
+    setup_token: str
+    """Shown at the start on the terminal; needed for the first account when not on loopback."""
+    passwords: Passwords
+
+    @property
+    def cookie(self) -> str:
+        return "__Host-tertulia" if self.house.settings.is_secure else "tertulia"
+
+    @property
+    def needs_setup_token(self) -> bool:
+        return not self.house.settings.is_loopback
+
+    def peer(self, connection: HTTPConnection) -> str:
+        """The real address behind the connection; a header is believed only from a proxy we know."""
+        peer = connection.client.host if connection.client else ""
+        if peer in self.house.settings.trusted_proxies:
+            forwarded = connection.headers.get("x-forwarded-for", "").rsplit(",", 1)[-1].strip()
+            return forwarded or peer
+        return peer

@@ -1,0 +1,46 @@
+"""NDJSON: one JSON object per line, `chunk`, `done` and `error`, each with its speaker."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tertulia.core.messages import Message, Status, speaker_of
+from tertulia.core.plain import to_plain
+from tertulia.engine.live import Began, Delta, Ended, Finished, TurnEvent, Waited
+from tertulia.server.encodings import Encoding, Snapshot
+
+
+def event(number: int, event: TurnEvent) -> bytes:
+    match event:
+        case Delta(reply_id, delta, text, is_thought):
+            key = "thinking" if is_thought else "text"
+            return _line({"type": "chunk", "after": number, "reply_id": reply_id, "number": delta, key: text})
+        case Began(draft):
+            speaker = speaker_of(draft.voice.model)
+            return _line({"type": "reply", "after": number, "speaker": speaker, "draft": to_plain(draft)})
+        case Waited(reply_id, waiting):
+            return _line(
+                {"type": "waiting", "after": number, "reply_id": reply_id, "waiting": to_plain(waiting)}
+            )
+        case Finished(message):
+            return _line(_finished(message) | {"after": number})
+        case Ended(turn):
+            return _line({"type": "done", "after": number, "turn": to_plain(turn)})
+
+
+def snapshot(number: int, snapshot: Snapshot) -> bytes:
+    return _line({"type": "snapshot", "after": number} | to_plain(snapshot))
+
+
+def _finished(message: Message) -> dict[str, Any]:
+    ended_well = message.status in (Status.COMPLETE, Status.STOPPED)
+    kind = "done" if ended_well else "error"
+    return {"type": kind, "speaker": message.speaker, "reply_id": message.id, "message": to_plain(message)}
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+NDJSON = Encoding("application/x-ndjson", event, snapshot, heartbeat=b"\n")

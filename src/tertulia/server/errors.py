@@ -1,0 +1,95 @@
+"""Errors at the door: each becomes a status, a stable code, a sentence and an incident id."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from tertulia.app import new_id, report
+from tertulia.core import errors
+
+STATUS: tuple[tuple[type[errors.TertuliaError], int], ...] = (
+    (errors.Malformed, 400),
+    (errors.NotSignedIn, 401),
+    (errors.Forbidden, 403),
+    (errors.NotFound, 404),
+    (errors.Conflict, 409),
+    (errors.TooLarge, 413),
+    (errors.WrongType, 415),
+    (errors.UnknownHost, 421),
+    (errors.Invalid, 422),
+    (errors.TooMany, 429),
+    (errors.Busy, 503),
+    (errors.StorageFull, 507),
+)
+
+
+def status_of(error: errors.TertuliaError) -> int:
+    return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+
+
+def respond(error: errors.TertuliaError) -> Response:
+    headers = {}
+    if isinstance(error, errors.TooMany | errors.Busy):
+        headers["Retry-After"] = str(error.retry_after_s)
+    return body(status_of(error), error.code, error.message, headers=headers)
+
+
+def body(
+    status: int,
+    code: str,
+    message: str,
+    *,
+    incident: str | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    content = json.dumps({"code": code, "message": message, "incident": incident or new_id()})
+    return Response(content, status, headers, media_type="application/json")
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(errors.TertuliaError, _known)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unknown)
+
+
+async def _known(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.TertuliaError)
+    return respond(error)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if any(one["type"] == "json_invalid" for one in found):
+        return respond(errors.Malformed("The body is not valid JSON."))
+    return body(422, "invalid", "; ".join(_sentence(one) for one in found[:5]) or "The request is not valid.")
+
+
+def _sentence(one: dict[str, Any]) -> str:
+    """Where and what, never the value itself: it may be a password."""
+    where = ".".join(str(part) for part in one["loc"] if part not in ("body", "query", "path"))[:200]
+    return f"{where}: {one['msg']}" if where else str(one["msg"])
+
+
+_PLAIN = {
+    404: ("not_found", "There is nothing here."),
+    405: ("not_allowed", "This address does not take that method."),
+}
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code, message = _PLAIN.get(error.status_code, ("malformed", "The request cannot be read."))
+    return body(error.status_code, code, message, headers=dict(error.headers or {}))
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    incident = report(error)
+    return body(500, "internal", f"Something went wrong here. Incident {incident}.", incident=incident)

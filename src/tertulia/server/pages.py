@@ -1,0 +1,90 @@
+"""The interface's files: built once, served compressed, with the policy that keeps them alone."""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tertulia.server.errors import body
+
+FOREVER = "public, max-age=31536000, immutable"
+_SCRIPT = re.compile(rb"<script[^>]*>(.+?)</script>", re.DOTALL)
+_ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    body: bytes
+    media_type: str
+    etag: str
+    compressed: tuple[tuple[str, bytes], ...]
+    cache: str
+
+
+class Pages:
+    """All files of the built interface, held in memory: they are few and small."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._files = {} if folder is None else _load(folder)
+        self._index = self._files.get("/index.html")
+
+    @property
+    def policy(self) -> str:
+        """Scripts, styles and connections of this origin alone; an inline script is named by its hash."""
+        inline = _SCRIPT.findall(self._index.body) if self._index else []
+        hashes = "".join(
+            f" 'sha256-{b64encode(hashlib.sha256(script).digest()).decode()}'" for script in inline
+        )
+        return (
+            f"default-src 'none'; script-src 'self'{hashes}; style-src 'self'; img-src 'self' data: blob:; "
+            "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; "
+            "frame-ancestors 'none'; require-trusted-types-for 'script'; "
+            "trusted-types svelte-trusted-html tertulia dompurify"
+        )
+
+    async def get(self, request: Request) -> Response:
+        """A file by its path; any other path is a page of the interface, which finds its way by itself."""
+        path = request.url.path
+        file = self._files.get(path)
+        if file is None:
+            if path.startswith(("/api/", "/_app/", "/v1/")) or "." in path.rsplit("/", 1)[-1]:
+                return body(404, "not_found", "There is nothing here.")
+            file = self._index
+        if file is None:
+            return body(503, "no_interface", "The interface is not built. Run `make web`, then start again.")
+        return _respond(request, file)
+
+
+def _load(folder: Path) -> dict[str, File]:
+    plain = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".br", ".gz")]
+    return {"/" + path.relative_to(folder).as_posix(): _file(path) for path in plain}
+
+
+def _file(path: Path) -> File:
+    content = path.read_bytes()
+    siblings = [(name, path.with_name(path.name + suffix)) for name, suffix in _ENCODINGS]
+    return File(
+        content,
+        mimetypes.guess_type(path.name)[0] or "application/octet-stream",
+        f'"{hashlib.sha256(content).hexdigest()[:32]}"',
+        tuple((name, sibling.read_bytes()) for name, sibling in siblings if sibling.exists()),
+        FOREVER if "immutable" in path.parts else "no-cache",
+    )
+
+
+def _respond(request: Request, file: File) -> Response:
+    headers = {"ETag": file.etag, "Cache-Control": file.cache, "Vary": "Accept-Encoding"}
+    if request.headers.get("if-none-match") == file.etag:
+        return Response(status_code=304, headers=headers)
+    accepted = request.headers.get("accept-encoding", "")
+    for name, content in file.compressed:
+        if name in accepted:
+            return Response(content, headers=headers | {"Content-Encoding": name}, media_type=file.media_type)
+    return Response(file.body, headers=headers, media_type=file.media_type)

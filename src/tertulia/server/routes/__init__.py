@@ -1,0 +1,29 @@
+"""Routes, one module per noun."""
+
+from tertulia.server.routes import (
+    accounts,
+    config,
+    conversations,
+    health,
+    live,
+    messages,
+    models,
+    projects,
+    sessions,
+    turns,
+    users,
+)
+
+ROUTES = (
+    accounts.router,
+    config.router,
+    conversations.router,
+    health.router,
+    live.router,
+    messages.router,
+    models.router,
+    projects.router,
+    sessions.router,
+    turns.router,
+    users.router,
+)

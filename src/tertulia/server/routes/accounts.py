@@ -1,0 +1,160 @@
+"""Coming in: the first account, signing in and out, oneself."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from tertulia.core.errors import AlreadySetUp, NotSignedIn, SetupTokenNeeded, TooLarge
+from tertulia.core.events import user_place
+from tertulia.core.projects import Project
+from tertulia.core.sessions import Session
+from tertulia.core.users import PASSWORD_LIMIT, Actor, User, check_password, clean_email, clean_name
+from tertulia.server.access import Anyone, Client, TheDoor, token_hash
+from tertulia.server.answers import answer, nothing
+from tertulia.server.clients import client_info
+from tertulia.server.door import SESSION_S, Door
+from tertulia.store import config, events, projects, sessions, users
+from tertulia.store.database import Tx
+
+router = APIRouter(tags=["account"])
+
+
+@dataclass(frozen=True, slots=True)
+class SetupState:
+    needed: bool
+    token_needed: bool
+    instance_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewSetup:
+    name: str
+    email: str
+    password: str
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewLogin:
+    email: str
+    password: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewPassword:
+    current: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    user: User
+    session: Session
+    projects: tuple[Project, ...]
+    cursor: int
+    """How far the events of one's own place are contained in this answer."""
+
+
+@router.get("/api/setup", response_model=SetupState)
+async def get_setup(door: TheDoor, anyone: Anyone) -> Response:
+    count, settings = await door.house.db.read(lambda tx: (users.count(tx), config.get_all(tx)))
+    name = str(settings.get("instance_name") or door.house.settings.instance_name)
+    return answer(SetupState(count == 0, count == 0 and door.needs_setup_token, name))
+
+
+@router.post("/api/setup", response_model=Me, status_code=201)
+async def set_up(door: TheDoor, anyone: Anyone, request: Request, new: NewSetup) -> Response:
+    """The first visit makes the administrator."""
+    name, email = clean_name(new.name), clean_email(new.email)
+    check_password(new.password)
+    if await door.house.db.read(users.count):
+        raise AlreadySetUp("This server has its administrator. Sign in, or ask for an account.")
+    if door.needs_setup_token:
+        _must_have_token(door, request, new.token)
+    hashed = await door.passwords.hash(new.password)
+    user = await door.house.db.write(lambda tx: users.add_first(tx, name, email, hashed))
+    return await _let_in(door, request, user, 201)
+
+
+@router.post("/api/login", response_model=Me)
+async def log_in(door: TheDoor, anyone: Anyone, request: Request, new: NewLogin) -> Response:
+    """The same answer, after the same work, for a wrong password and for no such account."""
+    if len(new.password) > PASSWORD_LIMIT or len(new.email) > PASSWORD_LIMIT:
+        raise TooLarge("That is too long to be an account.")
+    email = new.email.strip().lower()
+    keys = (f"account:{email}", f"peer:{door.peer(request)}")
+    door.throttle.must_be_open(*keys)
+    login = await door.house.db.read(lambda tx: users.find_login(tx, email))
+    is_right = await door.passwords.match(new.password, login.password_hash if login else None)
+    if login is None or not is_right or login.user.suspended:
+        door.throttle.failed(*keys)
+        raise NotSignedIn("E-mail and password do not match an account here.")
+    door.throttle.succeeded(*keys)
+    return await _let_in(door, request, login.user, 200)
+
+
+@router.post("/api/logout", status_code=204)
+async def log_out(door: TheDoor, client: Client) -> Response:
+    await door.house.db.write(lambda tx: sessions.remove(tx, client.actor, client.session.id))
+    response = nothing()
+    response.delete_cookie(
+        door.cookie, path="/", secure=door.house.settings.is_secure, httponly=True, samesite="lax"
+    )
+    return response
+
+
+@router.get("/api/me", response_model=Me)
+async def get_me(door: TheDoor, client: Client) -> Response:
+    return answer(await door.house.db.read(lambda tx: _me(tx, client.actor, client.user, client.session)))
+
+
+@router.put("/api/me/password", status_code=204)
+async def change_password(door: TheDoor, client: Client, new: NewPassword) -> Response:
+    """Every other session of the account ends."""
+    check_password(new.new)
+    keys = (f"account:{client.user.email}",)
+    door.throttle.must_be_open(*keys)
+    current = await door.house.db.read(lambda tx: users.password_hash(tx, client.user.id))
+    if not await door.passwords.match(new.current[: PASSWORD_LIMIT + 1], current):
+        door.throttle.failed(*keys)
+        raise NotSignedIn("The current password is not right.")
+    hashed = await door.passwords.hash(new.new)
+    await door.house.db.write(
+        lambda tx: users.set_password(tx, client.user.id, hashed, keep_session=client.session.id)
+    )
+    return nothing()
+
+
+def _must_have_token(door: Door, request: Request, token: str) -> None:
+    key = f"setup:{door.peer(request)}"
+    door.throttle.must_be_open(key)
+    if not hmac.compare_digest(token.encode(), door.setup_token.encode()):
+        door.throttle.failed(key)
+        raise SetupTokenNeeded("Enter the set-up token that the server printed when it started.")
+
+
+async def _let_in(door: Door, request: Request, user: User, status: int) -> Response:
+    """A new session with a new random name, never one the client brought along."""
+    token = secrets.token_urlsafe(32)
+    info = client_info(request.headers.get("user-agent", ""), door.peer(request))
+
+    def begin(tx: Tx) -> Me:
+        session = sessions.add(tx, user.id, token_hash(token), info)
+        return _me(tx, Actor(user.id, user.role, session.id), user, session)
+
+    response = answer(await door.house.db.write(begin), status)
+    is_secure = door.house.settings.is_secure
+    response.set_cookie(
+        door.cookie, token, max_age=SESSION_S, path="/", secure=is_secure, httponly=True, samesite="lax"
+    )
+    return response
+
+
+def _me(tx: Tx, actor: Actor, user: User, session: Session) -> Me:
+    cursor = events.last_number(tx, user_place(user.id))
+    return Me(user, session, projects.visible_to(tx, actor), cursor)

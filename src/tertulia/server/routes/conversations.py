@@ -1,0 +1,164 @@
+"""Conversations: listed, read by page, renamed, pinned, archived, deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from tertulia.core.conversations import Conversation, clean_title
+from tertulia.core.events import conversation_place, project_place
+from tertulia.core.messages import Round
+from tertulia.core.turns import Draft, Turn
+from tertulia.core.users import Actor
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer, nothing
+from tertulia.store import conversations, events, messages, turns
+from tertulia.store.database import Tx
+
+router = APIRouter(tags=["conversations"])
+
+FIRST_PAGE = 5
+Limit = Annotated[int, Query(ge=1, le=100)]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationList:
+    items: tuple[Conversation, ...]
+    next: str | None
+    cursor: int
+    """How far the events of the project's place are contained in this answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationPage:
+    conversation: Conversation
+    rounds: tuple[Round, ...]
+    next_before: int | None
+    turns: tuple[Turn, ...]
+    drafts: tuple[Draft, ...]
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class OlderRounds:
+    rounds: tuple[Round, ...]
+    next_before: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewTitle:
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    archived: bool
+
+
+@router.get("/api/conversations", response_model=ConversationList)
+async def list_conversations(
+    house: TheHouse,
+    actor: Someone,
+    project_id: str,
+    limit: Limit = 50,
+    cursor: str | None = None,
+    archived: bool = False,
+) -> Response:
+    def read(tx: Tx) -> ConversationList:
+        number = events.last_number(tx, project_place(project_id))
+        page = conversations.page(tx, actor, project_id, limit=limit, cursor=cursor, archived=archived)
+        return ConversationList(page.items, page.next, number)
+
+    return answer(await house.db.read(read))
+
+
+@router.get("/api/conversations/{conversation_id}", response_model=ConversationPage)
+async def get_conversation(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
+    """The last rounds, what is being answered, and the cursor to follow from."""
+    page = await house.db.read(lambda tx: _page(tx, actor, conversation_id))
+    running = house.live.running_in(conversation_id)
+    drafts = tuple(reply.draft() for live in running for reply in live.replies.values())
+    done = {message.id for round_ in page.rounds for message in round_.messages}
+    return answer(
+        ConversationPage(
+            page.conversation,
+            page.rounds,
+            page.next_before,
+            page.turns,
+            tuple(draft for draft in drafts if draft.id not in done),
+            page.cursor,
+        )
+    )
+
+
+@router.get("/api/conversations/{conversation_id}/messages", response_model=OlderRounds)
+async def list_messages(
+    house: TheHouse,
+    actor: Someone,
+    conversation_id: str,
+    before: Annotated[int | None, Query(ge=1, le=1 << 31)] = None,
+    limit: Limit = FIRST_PAGE,
+) -> Response:
+    """Older rounds, whole ones only."""
+    page = await house.db.read(
+        lambda tx: messages.page(tx, actor, conversation_id, before=before, limit=limit)
+    )
+    return answer(OlderRounds(page.rounds, page.next_before))
+
+
+@router.put("/api/conversations/{conversation_id}/title", response_model=Conversation)
+async def rename_conversation(
+    house: TheHouse, actor: Someone, conversation_id: str, new: NewTitle
+) -> Response:
+    title = clean_title(new.title)
+    return answer(await house.db.write(lambda tx: conversations.rename(tx, actor, conversation_id, title)))
+
+
+@router.put("/api/conversations/{conversation_id}/pinned", response_model=Conversation)
+async def pin_conversation(house: TheHouse, actor: Someone, conversation_id: str, new: Pin) -> Response:
+    return answer(
+        await house.db.write(lambda tx: conversations.set_pinned(tx, actor, conversation_id, new.pinned))
+    )
+
+
+@router.put("/api/conversations/{conversation_id}/archived", response_model=Conversation)
+async def archive_conversation(
+    house: TheHouse, actor: Someone, conversation_id: str, new: Archive
+) -> Response:
+    return answer(
+        await house.db.write(lambda tx: conversations.set_archived(tx, actor, conversation_id, new.archived))
+    )
+
+
+@router.delete("/api/conversations/{conversation_id}", status_code=204)
+async def remove_conversation(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
+    """It goes with its branches; whatever was being answered there stops."""
+    gone = await house.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
+    await house.turns.withdraw(gone)
+    return nothing()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    conversation: Conversation
+    rounds: tuple[Round, ...]
+    next_before: int | None
+    turns: tuple[Turn, ...]
+    cursor: int
+
+
+def _page(tx: Tx, actor: Actor, conversation_id: str) -> _Stored:
+    cursor = events.last_number(tx, conversation_place(conversation_id))
+    conversation = conversations.get(tx, actor, conversation_id)
+    page = messages.page(tx, actor, conversation_id, limit=FIRST_PAGE)
+    return _Stored(
+        conversation, page.rounds, page.next_before, turns.waiting_or_running(tx, conversation_id), cursor
+    )

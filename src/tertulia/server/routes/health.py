@@ -1,0 +1,34 @@
+"""Health: is the process alive, and is it ready for work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from tertulia import __version__
+from tertulia.server.access import Anyone, TheHouse
+from tertulia.server.answers import answer
+from tertulia.store import users
+
+router = APIRouter(tags=["service"])
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    status: str
+    version: str
+
+
+@router.get("/api/health", response_model=Health)
+async def get_health(anyone: Anyone) -> Response:
+    """Needs nothing but the process."""
+    return answer(Health("ok", __version__))
+
+
+@router.get("/api/ready", response_model=Health)
+async def get_ready(house: TheHouse, anyone: Anyone) -> Response:
+    """The database answers."""
+    await house.db.read(users.count)
+    return answer(Health("ready", __version__))

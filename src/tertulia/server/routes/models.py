@@ -1,0 +1,75 @@
+"""Models: who can be invited to the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from tertulia.core.models import Abilities, Model, Prices, Tier
+from tertulia.providers.houses import Providers
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer
+
+router = APIRouter(tags=["models"])
+
+
+@dataclass(frozen=True, slots=True)
+class ModelView:
+    key: str
+    provider: str
+    provider_name: str
+    model_id: str
+    display_name: str
+    tier: Tier
+    context_window: int
+    max_output_tokens: int
+    prices: Prices
+    abilities: Abilities
+    is_local: bool
+    is_demo: bool
+    is_available: bool
+    unavailable_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelList:
+    items: tuple[ModelView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    items: tuple[Model, ...]
+
+
+@router.get("/api/models", response_model=ModelList)
+async def list_models(house: TheHouse, actor: Someone) -> Response:
+    """Everyone known here, those who can answer now first."""
+    views = [_view(model, house.providers) for model in house.providers.models()]
+    return answer(ModelList(tuple(sorted(views, key=lambda view: not view.is_available))))
+
+
+@router.get("/api/models/metadata", response_model=Catalogue)
+async def list_metadata(house: TheHouse, actor: Someone) -> Response:
+    return answer(Catalogue(house.providers.models()))
+
+
+def _view(model: Model, providers: Providers) -> ModelView:
+    reason = providers.unavailable_reason(model)
+    return ModelView(
+        key=model.key,
+        provider=model.provider,
+        provider_name=providers.provider_name(model),
+        model_id=model.model_id,
+        display_name=model.display_name,
+        tier=model.tier,
+        context_window=model.context_window,
+        max_output_tokens=model.max_output_tokens,
+        prices=model.prices,
+        abilities=model.abilities,
+        is_local=model.is_local,
+        is_demo=model.is_demo,
+        is_available=reason is None,
+        unavailable_reason=reason,
+    )

@@ -1,0 +1,32 @@
+"""Sessions: the devices an account is signed in on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from tertulia.core.sessions import Session
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer, nothing
+from tertulia.store import sessions
+
+router = APIRouter(tags=["account"])
+
+
+@dataclass(frozen=True, slots=True)
+class SessionList:
+    items: tuple[Session, ...]
+
+
+@router.get("/api/sessions", response_model=SessionList)
+async def list_sessions(house: TheHouse, actor: Someone) -> Response:
+    return answer(SessionList(await house.db.read(lambda tx: sessions.visible_to(tx, actor))))
+
+
+@router.delete("/api/sessions/{session_id}", status_code=204)
+async def remove_session(house: TheHouse, actor: Someone, session_id: str) -> Response:
+    """Signs a device out."""
+    await house.db.write(lambda tx: sessions.remove(tx, actor, session_id))
+    return nothing()

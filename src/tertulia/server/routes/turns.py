@@ -1,0 +1,77 @@
+"""Turns: one message out, several answers back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.responses import Response
+
+from tertulia.core.turns import Turn
+from tertulia.engine.opening import Opened
+from tertulia.engine.requests import NewTry, NewTurn
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer
+from tertulia.server.stream import encoding_for, stream_turn
+from tertulia.store import turns
+
+router = APIRouter(tags=["turns"])
+
+
+@dataclass(frozen=True, slots=True)
+class NewStop:
+    reply_id: str | None = None
+    """One reply; all of them when left out."""
+
+
+@router.post("/api/turn", response_model=Opened, status_code=202)
+async def open_turn(house: TheHouse, actor: Someone, request: Request, new: NewTurn) -> Response:
+    """Answers 202 at once, or the stream itself when asked for one. The turn goes on either way."""
+    opened = await house.turns.open(actor, new)
+    encoding = encoding_for(request.headers.get("accept", ""))
+    if encoding is None:
+        return answer(opened, 202)
+    return await stream_turn(house, actor, opened.turn.id, 0, encoding)
+
+
+@router.get("/api/turns/{turn_id}", response_model=Turn)
+async def get_turn(house: TheHouse, actor: Someone, turn_id: str) -> Response:
+    return answer(await house.db.read(lambda tx: turns.get(tx, actor, turn_id)))
+
+
+@router.get("/api/turns/{turn_id}/events")
+async def follow_turn(
+    house: TheHouse,
+    actor: Someone,
+    request: Request,
+    turn_id: str,
+    after: Annotated[str, Query(max_length=40)] = "",
+    last_event_id: Annotated[str, Header(max_length=40)] = "",
+) -> Response:
+    """The turn's events after a number, as SSE or NDJSON; then live to its end."""
+    encoding = encoding_for(request.headers.get("accept", ""), otherwise="text/event-stream")
+    assert encoding is not None
+    return await stream_turn(house, actor, turn_id, _number(last_event_id or after), encoding)
+
+
+@router.post("/api/turns/{turn_id}/stop", response_model=Turn, status_code=202)
+async def stop_turn(house: TheHouse, actor: Someone, turn_id: str, new: NewStop | None = None) -> Response:
+    return answer(await house.turns.stop(actor, turn_id, new.reply_id if new else None), 202)
+
+
+@router.post("/api/messages/{message_id}/retry", response_model=Opened, status_code=202)
+async def retry_reply(house: TheHouse, actor: Someone, message_id: str, new: NewTry) -> Response:
+    return answer(await house.turns.retry(actor, message_id, new), 202)
+
+
+@router.post("/api/messages/{message_id}/continue", response_model=Opened, status_code=202)
+async def continue_reply(house: TheHouse, actor: Someone, message_id: str, new: NewTry) -> Response:
+    return answer(await house.turns.resume(actor, message_id, new), 202)
+
+
+def _number(text: str) -> int | None:
+    """None: not a place in this stream, so it is told from the beginning as a snapshot."""
+    if not text:
+        return 0
+    return int(text) if text.isdecimal() and len(text) < 10 else None

@@ -1,0 +1,112 @@
+"""Streaming one turn to one reader, from any point of it, to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from starlette.responses import Response, StreamingResponse
+
+from tertulia.app import House
+from tertulia.core.errors import TertuliaError
+from tertulia.core.messages import Message
+from tertulia.core.turns import Turn
+from tertulia.core.users import Actor
+from tertulia.engine.live import Bell, Finished, LiveTurn
+from tertulia.server.encodings import Encoding, Snapshot, joined
+from tertulia.server.encodings.ndjson import NDJSON
+from tertulia.server.encodings.sse import SSE
+from tertulia.store import messages, sessions, turns
+from tertulia.store.database import Tx
+
+ENCODINGS = {encoding.media_type: encoding for encoding in (SSE, NDJSON)}
+FRAME_S = 0.033
+HEARTBEAT_S = 4.0
+"""Also how often a silent reader's right to read is looked at again."""
+
+
+def encoding_for(accept: str, otherwise: str | None = None) -> Encoding | None:
+    wanted = (part.partition(";")[0].strip() for part in accept.split(","))
+    found = next((ENCODINGS[kind] for kind in wanted if kind in ENCODINGS), None)
+    return found or (ENCODINGS[otherwise] if otherwise else None)
+
+
+async def stream_turn(
+    house: House, actor: Actor, turn_id: str, after: int | None, encoding: Encoding
+) -> Response:
+    """The right to read is checked before the first byte, so a refusal is an ordinary answer."""
+    turn = await house.db.read(lambda tx: turns.get(tx, actor, turn_id))
+    return StreamingResponse(
+        _frames(house, actor, turn, after, encoding),
+        media_type=encoding.media_type,
+        headers={"X-Accel-Buffering": "no"},
+    )
+
+
+async def _frames(
+    house: House, actor: Actor, turn: Turn, after: int | None, encoding: Encoding
+) -> AsyncIterator[bytes]:
+    live = house.live.find(turn.id)
+    if live is None:
+        yield encoding.snapshot(0, await _stored(house, actor, turn))
+        return
+    if after is None or after > live.number:
+        after = live.number
+        yield encoding.snapshot(after, _of_live(live))
+    async for frame in _follow(house, actor, live, after, encoding):
+        yield frame
+
+
+async def _follow(
+    house: House, actor: Actor, live: LiveTurn, after: int, encoding: Encoding
+) -> AsyncIterator[bytes]:
+    bell = Bell()
+    live.watchers.add(bell.ring)
+    try:
+        while True:
+            events = joined(live.after(after), after + 1)
+            if events:
+                after = events[-1][0]
+                yield b"".join(encoding.event(number, event) for number, event in events)
+            if live.is_over and after == live.number:
+                return
+            if events:
+                await asyncio.sleep(FRAME_S)
+            elif not await _rung(bell):
+                if not await _may_read(house, actor, live.turn):
+                    return
+                yield encoding.heartbeat
+    finally:
+        live.watchers.discard(bell.ring)
+
+
+async def _rung(bell: Bell) -> bool:
+    try:
+        await asyncio.wait_for(bell.rung(), HEARTBEAT_S)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _may_read(house: House, actor: Actor, turn: Turn) -> bool:
+    def look(tx: Tx) -> bool:
+        turns.get(tx, actor, turn.id)
+        return actor.session_id is None or sessions.is_open(tx, actor.session_id)
+
+    try:
+        return await house.db.read(look)
+    except TertuliaError:
+        return False
+
+
+def _of_live(live: LiveTurn) -> Snapshot:
+    done = tuple(event.message for event in live.log if isinstance(event, Finished))
+    return Snapshot(live.turn, done, tuple(reply.draft() for reply in live.replies.values()))
+
+
+async def _stored(house: House, actor: Actor, turn: Turn) -> Snapshot:
+    def of_turn(tx: Tx) -> tuple[Message, ...]:
+        here = messages.round(tx, turn.conversation_id, turn.round_number)
+        return tuple(m for m in here.messages if m.turn_id == turn.id and m.voice is not None)
+
+    return Snapshot(turn, await house.db.read(of_turn), ())

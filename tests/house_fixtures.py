@@ -1,0 +1,35 @@
+"""Fixtures of the whole house: a scripted upstream and a server that asks it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.upstream.scripted import Upstream, scripted
+from tests.world import Person, World, endpoints, running
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with scripted() as made:
+        yield made
+
+
+@pytest.fixture
+async def world(tmp_path: Path, upstream: Upstream) -> AsyncIterator[World]:
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as made:
+        yield made
+
+
+@pytest.fixture
+async def ada(world: World) -> Person:
+    """The administrator."""
+    return await world.first("Ada")
+
+
+@pytest.fixture
+async def bob(world: World, ada: Person) -> Person:
+    """Someone else."""
+    return await world.another(ada, "Bob")

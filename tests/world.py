@@ -1,0 +1,259 @@
+"""A whole Tertulia on loopback, and people who use it through HTTP alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import uvicorn
+import websockets
+from argon2 import PasswordHasher
+from fastapi import FastAPI
+
+from tertulia import settings as settings_
+from tertulia.app import House, new_id
+from tertulia.server.asgi import build
+from tertulia.server.passwords import Passwords
+from tests.upstream.scripted import Upstream
+
+PASSWORD = "correct horse battery"
+SETUP_TOKEN = "the-token-on-the-terminal"
+QUICK_HASHES = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+def endpoints(upstream: Upstream) -> str:
+    """Three models that say what the upstream is told to say: voices:alpha, voices:beta, voices:gamma."""
+    models = [{"id": name, "name": name.title()} for name in ("alpha", "beta", "gamma")]
+    return json.dumps([{"name": "voices", "base_url": f"{upstream.url}/v1", "models": models}])
+
+
+@dataclass
+class World:
+    """A running server."""
+
+    app: FastAPI
+    url: str
+    home: Path
+    people: list[httpx2.AsyncClient] = field(default_factory=list)
+
+    @property
+    def house(self) -> House:
+        house: House = self.app.state.door.house
+        return house
+
+    @property
+    def host(self) -> str:
+        return self.url.removeprefix("http://")
+
+    def stranger(self) -> Person:
+        client = httpx2.AsyncClient(
+            base_url=self.url, headers={"Origin": self.url}, timeout=10, trust_env=False
+        )
+        self.people.append(client)
+        return Person(self, client)
+
+    async def first(self, name: str = "Ada") -> Person:
+        """The first visitor: the administrator."""
+        person = self.stranger()
+        answer = await person.post(
+            "/api/setup",
+            {"name": name, "email": f"{name.lower()}@example.org", "password": PASSWORD},
+            expect=201,
+        )
+        return person.called(answer)
+
+    async def another(self, admin: Person, name: str) -> Person:
+        """Someone the administrator gave an account."""
+        email = f"{name.lower()}@example.org"
+        await admin.post("/api/users", {"name": name, "email": email, "password": PASSWORD}, expect=201)
+        return await self.sign_in(email)
+
+    async def sign_in(self, email: str, password: str = PASSWORD) -> Person:
+        person = self.stranger()
+        return person.called(await person.post("/api/login", {"email": email, "password": password}))
+
+
+class Person:
+    """Someone at a browser: remembers cookies, sends JSON, expects a status."""
+
+    def __init__(self, world: World, client: httpx2.AsyncClient) -> None:
+        self.world = world
+        self.client = client
+        self.me: dict[str, Any] = {}
+
+    def called(self, me: dict[str, Any]) -> Person:
+        self.me = me
+        return self
+
+    @property
+    def id(self) -> str:
+        return str(self.me["user"]["id"])
+
+    @property
+    def home(self) -> str:
+        """The id of the project everyone starts with."""
+        return str(self.me["projects"][0]["id"])
+
+    async def get(self, path: str, expect: int = 200, **params: Any) -> Any:
+        return _read(await self.client.get(path, params=params), expect)
+
+    async def post(self, path: str, body: Any = None, expect: int = 200, **headers: str) -> Any:
+        return _read(await self.client.post(path, json=body, headers=headers), expect)
+
+    async def put(self, path: str, body: Any, expect: int = 200) -> Any:
+        return _read(await self.client.put(path, json=body), expect)
+
+    async def delete(self, path: str, expect: int = 204) -> Any:
+        return _read(await self.client.delete(path), expect)
+
+    async def ask(self, text: str, *models: str, expect: int = 202, **more: Any) -> Any:
+        """Opens a turn and returns at once."""
+        return await self.post("/api/turn", turn(text, *models, **more), expect)
+
+    async def hear(self, text: str, *models: str, **more: Any) -> list[dict[str, Any]]:
+        """Asks and waits: the replies, in the order of their seats."""
+        opened = await self.ask(text, *models, **more)
+        await self.ended(opened["turn"]["id"])
+        return await self.replies(opened["conversation"]["id"], opened["turn"]["round_number"])
+
+    async def ended(self, turn_id: str) -> list[Event]:
+        return [event async for event in self.follow(turn_id)]
+
+    async def replies(self, conversation_id: str, number: int) -> list[dict[str, Any]]:
+        page = await self.get(f"/api/conversations/{conversation_id}/messages", before=number + 1, limit=1)
+        replies = [m for m in page["rounds"][0]["messages"] if m["role"] != "user"]
+        return sorted(replies, key=lambda m: (m["voice"]["seat"], m["id"]))
+
+    async def follow(self, turn_id: str, after: str = "") -> AsyncIterator[Event]:
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": after} if after else {})
+        async with self.client.stream("GET", f"/api/turns/{turn_id}/events", headers=headers) as response:
+            assert response.status_code == 200, await response.aread()
+            async for event in events(response.aiter_text()):
+                yield event
+
+    @asynccontextmanager
+    async def live(self, **headers: str) -> AsyncIterator[Tab]:
+        cookie = "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())
+        async with websockets.connect(
+            f"ws://{self.world.host}/api/live",
+            additional_headers={"Cookie": cookie},
+            origin=websockets.Origin(headers.get("origin", self.world.url)),
+            proxy=None,
+            compression=None,
+        ) as socket_:
+            yield Tab(socket_)
+
+
+class Tab:
+    """One live connection, item by item."""
+
+    def __init__(self, socket_: websockets.ClientConnection) -> None:
+        self._socket = socket_
+        self._items: list[dict[str, Any]] = []
+
+    async def follow(self, place: str, after: int = 0) -> list[dict[str, Any]]:
+        """Follows a place and returns all that came up to being caught up."""
+        await self._socket.send(json.dumps({"type": "follow", "place": place, "after": after}))
+        return await self.until(lambda item: item["type"] in ("following", "gone", "reset"))
+
+    async def send(self, said: Any) -> None:
+        await self._socket.send(json.dumps(said))
+
+    async def until(self, found: Any) -> list[dict[str, Any]]:
+        """All items up to the first that fits."""
+        seen: list[dict[str, Any]] = []
+        while True:
+            seen.append(await self.next())
+            if found(seen[-1]):
+                return seen
+
+    async def next(self) -> dict[str, Any]:
+        async with asyncio.timeout(5):
+            while not self._items:
+                self._items = json.loads(await self._socket.recv())
+        return self._items.pop(0)
+
+    async def closed(self) -> int | None:
+        async with asyncio.timeout(5):
+            await self._socket.wait_closed()
+        return self._socket.close_code
+
+
+@dataclass(frozen=True)
+class Event:
+    """One server-sent event."""
+
+    id: str
+    name: str
+    data: Any
+
+
+async def events(chunks: AsyncIterator[str]) -> AsyncIterator[Event]:
+    buffer = ""
+    async for chunk in chunks:
+        buffer += chunk
+        while "\n\n" in buffer:
+            frame, buffer = buffer.split("\n\n", 1)
+            lines = dict(line.split(": ", 1) for line in frame.split("\n") if not line.startswith(":"))
+            if lines:
+                yield Event(lines["id"], lines["event"], json.loads(lines["data"]))
+
+
+def turn(text: str, *models: str, **more: Any) -> dict[str, Any]:
+    voices = [{"model": f"voices:{model}" if ":" not in model else model} for model in models or ("alpha",)]
+    return {"id": new_id(), "text": text, "voices": voices, "mode": "parallel"} | more
+
+
+def _read(response: httpx2.Response, expect: int) -> Any:
+    assert response.status_code == expect, f"{response.status_code}: {response.text[:500]}"
+    return response.json() if response.content and "json" in response.headers["content-type"] else None
+
+
+@asynccontextmanager
+async def running(home: Path, environ: dict[str, str], **settings: str) -> AsyncIterator[World]:
+    """Serves on a free port until the block ends."""
+    variables = {"TERTULIA_HOME": str(home), "PYTEST_CURRENT_TEST": os.environ.get("PYTEST_CURRENT_TEST", "")}
+    given = variables | environ | settings
+    app = build(settings_.read(given), given, SETUP_TOKEN, Passwords(QUICK_HASHES))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, lifespan="on", ws="websockets-sansio", log_config=None, timeout_graceful_shutdown=1, loop="asyncio"
+        )
+    )  # fmt: skip
+    with listener() as socket_:
+        serving = asyncio.create_task(server.serve(sockets=[socket_]))
+        world = World(app, f"http://127.0.0.1:{socket_.getsockname()[1]}", home)
+        try:
+            await _until_started(server, serving)
+            yield world
+        finally:
+            await asyncio.gather(*(client.aclose() for client in world.people))
+            server.should_exit = True
+            await serving
+
+
+async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+    async with asyncio.timeout(20):
+        while not server.started:
+            if serving.done():
+                serving.result()
+                raise RuntimeError("the server did not start")
+            await asyncio.sleep(0.005)
+
+
+def listener() -> socket.socket:
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    made.bind(("127.0.0.1", 0))
+    return made
+
+
+def texts(events_: list[Event]) -> Iterator[str]:
+    return (event.data.get("text", "") for event in events_ if event.name == "delta")
