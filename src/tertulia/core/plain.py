@@ -23,7 +23,8 @@ def to_plain(value: Any) -> Any:
         return [to_plain(item) for item in value]
     if isinstance(value, dict):
         return {key: to_plain(item) for key, item in value.items()}
-    return {name: to_plain(getattr(value, name)) for name in _names(type(value))}
+    kind: Any = type(value)
+    return {name: to_plain(getattr(value, name)) for name in _names(kind)}
 
 
 def to_json(value: Any) -> str:
@@ -32,7 +33,8 @@ def to_json(value: Any) -> str:
 
 def from_plain(kind: type[T], data: Any) -> T:
     """The dataclass again; fields it does not know are left out, missing ones keep their default."""
-    made: T = _reader(kind)(data)
+    shape: Any = kind
+    made: T = _reader(shape)(data)
     return made
 
 
@@ -41,7 +43,7 @@ def from_json(kind: type[T], text: str) -> T:
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 
