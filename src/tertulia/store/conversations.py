@@ -1,0 +1,302 @@
+"""Conversations: listed by project, told to the project's place whenever they change."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Row, text
+
+from tertulia.core.conversations import Conversation, Visibility, clean_title
+from tertulia.core.errors import Conflict, Invalid
+from tertulia.core.events import Kind, conversation_place, project_place
+from tertulia.core.ids import is_ulid
+from tertulia.core.plain import from_json
+from tertulia.core.users import Actor
+from tertulia.core.voices import Voice
+from tertulia.store import access, events, sessions
+from tertulia.store.transactions import Tx, as_json
+
+PAGE_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationPage:
+    items: tuple[Conversation, ...]
+    next: str | None
+    """Where the next page begins; None on the last."""
+
+
+_COLUMNS = """
+    c.id, c.project_id, c.owner_id, c.title, c.summary, c.round_count, c.mode, c.voices, c.visibility,
+    c.pinned, c.archived, c.created_at, c.updated_at, c.parent_id, c.branch_round, c.branch_message_id,
+    EXISTS (
+        SELECT 1 FROM turns AS t WHERE t.conversation_id = c.id AND t.state IN ('queued', 'running')
+    ) AS is_answering
+"""
+
+
+def add(
+    tx: Tx,
+    actor: Actor,
+    project_id: str,
+    *,
+    id: str | None = None,
+    mode: str,
+    table: Sequence[Voice],
+    visibility: Visibility,
+) -> Conversation:
+    """A new conversation; its id may come from the client, who then knows it before we do."""
+    access.to_project(tx, actor, project_id).must_write()
+    conversation_id = id or tx.new_id()
+    added = tx.maybe(
+        _ADD,
+        id=conversation_id,
+        project_id=project_id,
+        owner_id=actor.user_id,
+        mode=mode,
+        voices=as_json(tuple(table)),
+        visibility=visibility.value,
+        now=tx.now,
+    )
+    if added is None:
+        raise Conflict("There is already a conversation with this id. Make a new id and try again.")
+    return changed(tx, conversation_id)
+
+
+_ADD = text("""
+    INSERT INTO conversations (
+        id, project_id, owner_id, title, summary, round_count, mode, voices, visibility, pinned, archived,
+        created_at, updated_at
+    )
+    VALUES (:id, :project_id, :owner_id, '', '', 0, :mode, :voices, :visibility, FALSE, FALSE, :now, :now)
+    ON CONFLICT (id) DO NOTHING RETURNING id
+""")
+
+
+def changed(tx: Tx, conversation_id: str) -> Conversation:
+    """Tells the project what the conversation is now, and returns it."""
+    # Two turns of one conversation may end at once: the second to look must see what the first has written.
+    tx.hold(conversation_place(conversation_id))
+    conversation = _conversation(tx.one(_READ, id=conversation_id))
+    tx.emit(
+        project_place(conversation.project_id), Kind.CHANGED, "conversation", conversation.id, conversation
+    )
+    return conversation
+
+
+_READ = text(f"SELECT {_COLUMNS} FROM conversations AS c WHERE c.id = :id")
+
+
+def _conversation(row: Row[Any]) -> Conversation:
+    return Conversation(
+        id=row.id,
+        project_id=row.project_id,
+        owner_id=row.owner_id,
+        title=row.title,
+        summary=row.summary,
+        round_count=row.round_count,
+        mode=row.mode,
+        table=voices(row.voices),
+        visibility=Visibility(row.visibility),
+        pinned=bool(row.pinned),
+        archived=bool(row.archived),
+        is_answering=bool(row.is_answering),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        parent_id=row.parent_id,
+        branch_round=row.branch_round,
+        branch_message_id=row.branch_message_id,
+    )
+
+
+@lru_cache(maxsize=1024)
+def voices(written: str) -> tuple[Voice, ...]:
+    """The same few tables are seated again and again."""
+    return from_json(tuple[Voice, ...], written)
+
+
+def get(tx: Tx, actor: Actor, conversation_id: str) -> Conversation:
+    return _conversation(tx.one(_GET, actor_id=actor.user_id, id=conversation_id))
+
+
+_GET = text(f"""
+    SELECT {_COLUMNS} FROM conversations AS c {access.MEMBER_OF_CONVERSATION} WHERE c.id = :id
+""")
+
+
+def find_untitled(tx: Tx, conversation_id: str) -> Conversation | None:
+    """For the job that makes titles: the conversation, if it still is there and still needs one."""
+    row = tx.maybe(_FIND_UNTITLED, id=conversation_id)
+    return _conversation(row) if row else None
+
+
+_FIND_UNTITLED = text(f"SELECT {_COLUMNS} FROM conversations AS c WHERE c.id = :id AND c.title = ''")
+
+
+# ── listing
+
+
+def page(
+    tx: Tx, actor: Actor, project_id: str, *, limit: int, cursor: str | None = None, archived: bool = False
+) -> ConversationPage:
+    """The newest first. All pinned ones stand before the first page."""
+    access.to_project(tx, actor, project_id)
+    updated_at, id = (_FAR_FUTURE, "") if cursor is None else _read_cursor(cursor)
+    limit = max(1, min(limit, PAGE_LIMIT))
+    found = tx.execute(
+        _PAGE, project_id=project_id, archived=archived, updated_at=updated_at, id=id, limit=limit + 1
+    )
+    items = [_conversation(row) for row in found[:limit]]
+    more = _write_cursor(items[-1]) if len(found) > limit else None
+    if cursor is None:
+        items = [*_pinned(tx, project_id, archived), *items]
+    return ConversationPage(tuple(items), more)
+
+
+_PAGE = text(f"""
+    SELECT {_COLUMNS} FROM conversations AS c
+    WHERE c.project_id = :project_id AND c.archived = :archived AND c.pinned = FALSE
+        AND (c.updated_at, c.id) < (:updated_at, :id)
+    ORDER BY c.updated_at DESC, c.id DESC LIMIT :limit
+""")
+
+_FAR_FUTURE = 1 << 62
+
+
+def _pinned(tx: Tx, project_id: str, archived: bool) -> list[Conversation]:
+    return [_conversation(row) for row in tx.execute(_PINNED, project_id=project_id, archived=archived)]
+
+
+_PINNED = text(f"""
+    SELECT {_COLUMNS} FROM conversations AS c
+    WHERE c.project_id = :project_id AND c.archived = :archived AND c.pinned = TRUE
+    ORDER BY c.updated_at DESC, c.id DESC
+""")
+
+
+def _write_cursor(last: Conversation) -> str:
+    return base64.urlsafe_b64encode(f"{last.updated_at} {last.id}".encode()).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[int, str]:
+    """What _write_cursor wrote. A forged one moves the reader within the same list, and that is all."""
+    try:
+        at, _, id = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode().partition(" ")
+    except (binascii.Error, UnicodeError):
+        at, id = "", ""
+    if not (at.isascii() and at.isdigit() and len(at) <= 16 and is_ulid(id)):
+        raise Invalid("This page does not exist. Begin again with the first one.")
+    return int(at), id
+
+
+# ── changing
+
+
+def rename(tx: Tx, actor: Actor, conversation_id: str, title: str) -> Conversation:
+    access.to_conversation(tx, actor, conversation_id).must_write()
+    tx.execute(_RENAME, id=conversation_id, title=clean_title(title))
+    return changed(tx, conversation_id)
+
+
+_RENAME = text("UPDATE conversations SET title = :title WHERE id = :id")
+
+
+def set_title_if_untitled(tx: Tx, conversation_id: str, title: str) -> None:
+    """For a title nobody chose: what a person has written stays, and what is gone stays gone."""
+    if tx.maybe(_SET_TITLE_IF_UNTITLED, id=conversation_id, title=clean_title(title)):
+        changed(tx, conversation_id)
+
+
+_SET_TITLE_IF_UNTITLED = text(
+    "UPDATE conversations SET title = :title WHERE id = :id AND title = '' RETURNING id"
+)
+
+
+def set_pinned(tx: Tx, actor: Actor, conversation_id: str, pinned: bool) -> Conversation:
+    access.to_conversation(tx, actor, conversation_id).must_write()
+    tx.execute(_SET_PINNED, id=conversation_id, pinned=pinned)
+    return changed(tx, conversation_id)
+
+
+_SET_PINNED = text("UPDATE conversations SET pinned = :pinned WHERE id = :id")
+
+
+def set_archived(tx: Tx, actor: Actor, conversation_id: str, archived: bool) -> Conversation:
+    access.to_conversation(tx, actor, conversation_id).must_write()
+    tx.execute(_SET_ARCHIVED, id=conversation_id, archived=archived)
+    return changed(tx, conversation_id)
+
+
+_SET_ARCHIVED = text("UPDATE conversations SET archived = :archived WHERE id = :id")
+
+
+def set_table(
+    tx: Tx, conversation_id: str, mode: str, table: Sequence[Voice], visibility: Visibility
+) -> None:
+    """What the next round goes on with; says something only when that is new."""
+    if tx.maybe(
+        _SET_TABLE,
+        id=conversation_id,
+        mode=mode,
+        voices=as_json(tuple(table)),
+        visibility=visibility.value,
+    ):
+        changed(tx, conversation_id)
+
+
+_SET_TABLE = text("""
+    UPDATE conversations SET mode = :mode, voices = :voices, visibility = :visibility
+    WHERE id = :id AND (mode <> :mode OR voices <> :voices OR visibility <> :visibility) RETURNING id
+""")
+
+
+# ── removing
+
+
+def remove(tx: Tx, actor: Actor, conversation_id: str) -> tuple[str, ...]:
+    """The conversation and every branch that hangs on it; returns their ids."""
+    access.to_conversation(tx, actor, conversation_id).must_write()
+    return _remove_all(tx, [row.id for row in tx.execute(_SUBTREE, id=conversation_id)])
+
+
+_SUBTREE = text("""
+    WITH RECURSIVE subtree (id, depth) AS (
+        SELECT CAST(:id AS TEXT), 0
+        UNION ALL
+        SELECT c.id, s.depth + 1 FROM conversations AS c JOIN subtree AS s ON c.parent_id = s.id
+    )
+    SELECT id FROM subtree ORDER BY depth DESC, id
+""")
+
+
+def remove_of_project(tx: Tx, project_id: str) -> tuple[str, ...]:
+    return _remove_all(tx, [row.id for row in tx.execute(_FOREST, project_id=project_id)])
+
+
+_FOREST = text("""
+    WITH RECURSIVE forest (id, depth) AS (
+        SELECT id, 0 FROM conversations WHERE project_id = :project_id AND parent_id IS NULL
+        UNION ALL
+        SELECT c.id, f.depth + 1 FROM conversations AS c JOIN forest AS f ON c.parent_id = f.id
+    )
+    SELECT id FROM forest ORDER BY depth DESC, id
+""")
+
+
+def _remove_all(tx: Tx, ids: Sequence[str]) -> tuple[str, ...]:
+    """Leaves first: SQLite follows cascades no deeper than a thousand levels, and branches may go deeper."""
+    for id in ids:
+        sessions.leave_conversation(tx, id)
+        project_id = tx.one(_REMOVE, id=id).project_id
+        events.forget(tx, conversation_place(id))
+        events.redact(tx, project_place(project_id), "conversation", id)
+        tx.emit(project_place(project_id), Kind.REMOVED, "conversation", id)
+    return tuple(ids)
+
+
+_REMOVE = text("DELETE FROM conversations WHERE id = :id RETURNING project_id")

@@ -1,0 +1,130 @@
+"""The database: work goes in, one transaction each; its result and its events come out on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Protocol, TypeVar
+
+from tertulia.core.errors import CannotStart
+from tertulia.core.events import Event
+from tertulia.core.ids import Clock, NewId
+from tertulia.store.sqlite import Sqlite
+from tertulia.store.transactions import Tx, Work
+
+__all__ = ["Database", "Tx"]
+
+T = TypeVar("T")
+
+Listener = Callable[[Sequence[Event]], None]
+
+
+class Backend(Protocol):
+    """SQLite or PostgreSQL: takes work, does it in its own threads, hands it back when it is over."""
+
+    version: str
+
+    def start(self, hand_back: Callable[[Sequence[Work]], None], tell: Listener) -> None: ...
+    def read(self, work: Work) -> None: ...
+    def write(self, work: Work) -> None: ...
+    def close(self) -> None: ...
+
+
+class Database:
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._listeners: list[Listener] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        backend.start(self._hand_back, self._tell_from_thread)
+
+    @classmethod
+    def open(cls, url: str, *, clock: Clock, new_id: NewId) -> Database:
+        """Opens what the address names and brings it up to date."""
+        if url.startswith("sqlite:///"):
+            return cls(Sqlite(url.removeprefix("sqlite:///"), clock, new_id))
+        if url.startswith(("postgresql://", "postgres://")):
+            from tertulia.store.postgres import Postgres  # its driver is slow to load, and SQLite needs none
+
+            return cls(Postgres(url, clock, new_id))
+        raise CannotStart(
+            "The database address must start with sqlite:/// or postgresql://. "
+            "Leave TERTULIA_DATABASE_URL unset to use SQLite in the data folder."
+        )
+
+    @property
+    def version(self) -> str:
+        """Which database this is, as it says itself: "SQLite 3.40.1"."""
+        return self._backend.version
+
+    async def read(self, work: Callable[[Tx], T]) -> T:
+        result: T = await self._ask(self._backend.read, work)
+        return result
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        """Does the work and commits; the listeners have heard its events when this returns."""
+        result: T = await self._ask(self._backend.write, work)
+        return result
+
+    def read_now(self, work: Callable[[Tx], T]) -> T:
+        return self._wait(self._backend.read, work)
+
+    def write_now(self, work: Callable[[Tx], T]) -> T:
+        return self._wait(self._backend.write, work)
+
+    def on_commit(self, listener: Listener) -> None:
+        """From now on, the listener hears the events of every commit, in order, on the event loop."""
+        self._listeners.append(listener)
+
+    def close(self) -> None:
+        """Finishes what was begun and lets go of the database."""
+        self._backend.close()
+
+    def _ask(self, submit: Callable[[Work], None], run: Callable[[Tx], T]) -> asyncio.Future[T]:
+        self._loop = loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        submit(Work(run, future, loop))
+        return future
+
+    def _wait(self, submit: Callable[[Work], None], run: Callable[[Tx], T]) -> T:
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        submit(Work(run, future, None))
+        return future.result()
+
+    def _hand_back(self, done: Sequence[Work]) -> None:
+        """From a database thread to where each is waited for; one wake-up for all that wait in one place."""
+        groups: dict[asyncio.AbstractEventLoop | None, list[Work]] = {}
+        for work in done:
+            groups.setdefault(work.loop, []).append(work)
+        for loop, group in groups.items():
+            if loop is None:
+                self._settle_threads(group)
+            else:
+                _call(loop, self._settle, group)
+
+    def _settle(self, group: Sequence[Work]) -> None:
+        """Whoever waits goes on only after this has returned, so the listeners have heard by then."""
+        for work in group:
+            work.settle()
+        for work in group:
+            self._tell(work.events)
+
+    def _settle_threads(self, group: Sequence[Work]) -> None:
+        for work in group:
+            self._tell_from_thread(work.events)
+            work.settle()
+
+    def _tell_from_thread(self, events: Sequence[Event]) -> None:
+        if events and self._loop is not None:
+            _call(self._loop, self._tell, events)
+
+    def _tell(self, events: Sequence[Event]) -> None:
+        if events:
+            for listener in self._listeners:
+                listener(events)
+
+
+def _call(loop: asyncio.AbstractEventLoop, what: Callable[[T], None], argument: T) -> None:
+    with suppress(RuntimeError):  # nobody waits any more in a loop that has ended
+        loop.call_soon_threadsafe(what, argument)

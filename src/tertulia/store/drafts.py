@@ -1,0 +1,115 @@
+"""Drafts: the text of running replies, written down often enough that a crash costs little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Row, text
+
+from tertulia.core.turns import Draft
+from tertulia.core.users import Actor
+from tertulia.store import access
+from tertulia.store.messages import voice
+from tertulia.store.transactions import Tx, as_json
+
+_COLUMNS = """
+    d.id, d.turn_id, d.conversation_id, d.round_number, d.voice, d.role, d.content, d.thinking, d.number,
+    d.replaces_id, d.started_at
+"""
+
+
+def begin(tx: Tx, drafts: Sequence[Draft]) -> None:
+    tx.execute_many(_BEGIN, [_row(draft) for draft in drafts])
+
+
+_BEGIN = text("""
+    INSERT INTO drafts (
+        id, turn_id, conversation_id, round_number, voice, role, content, thinking, number,
+        replaces_id, started_at
+    )
+    VALUES (
+        :id, :turn_id, :conversation_id, :round_number, :voice, :role, :content, :thinking, :number,
+        :replaces_id, :started_at
+    )
+""")
+
+
+def _row(draft: Draft) -> dict[str, object]:
+    return {
+        "id": draft.id,
+        "turn_id": draft.turn_id,
+        "conversation_id": draft.conversation_id,
+        "round_number": draft.round_number,
+        "voice": as_json(draft.voice),
+        "role": draft.role,
+        "content": draft.content,
+        "thinking": draft.thinking,
+        "number": draft.number,
+        "replaces_id": draft.replaces_id,
+        "started_at": draft.started_at,
+    }
+
+
+def checkpoint(tx: Tx, grown: Iterable[tuple[str, str, str, int]]) -> None:
+    """Id, text, thinking and number of each draft that has grown."""
+    tx.execute_many(
+        _CHECKPOINT,
+        [
+            {"id": id, "content": content, "thinking": thinking, "number": number}
+            for id, content, thinking, number in grown
+        ],
+    )
+
+
+_CHECKPOINT = text("""
+    UPDATE drafts SET content = :content, thinking = :thinking, number = :number WHERE id = :id
+""")
+
+
+def of_turn(tx: Tx, turn_id: str) -> tuple[Draft, ...]:
+    return tuple(_draft(row) for row in tx.execute(_OF_TURN, turn_id=turn_id))
+
+
+_OF_TURN = text(f"SELECT {_COLUMNS} FROM drafts AS d WHERE d.turn_id = :turn_id ORDER BY d.id")
+
+
+def _draft(row: Row[Any]) -> Draft:
+    return Draft(
+        id=row.id,
+        turn_id=row.turn_id,
+        conversation_id=row.conversation_id,
+        round_number=row.round_number,
+        voice=voice(row.voice),
+        role=row.role,
+        content=row.content,
+        thinking=row.thinking,
+        number=row.number,
+        started_at=row.started_at,
+        replaces_id=row.replaces_id,
+    )
+
+
+def of_conversation(tx: Tx, actor: Actor, conversation_id: str) -> tuple[Draft, ...]:
+    access.to_conversation(tx, actor, conversation_id)
+    return tuple(_draft(row) for row in tx.execute(_OF_CONVERSATION, conversation_id=conversation_id))
+
+
+_OF_CONVERSATION = text(f"""
+    SELECT {_COLUMNS} FROM drafts AS d WHERE d.conversation_id = :conversation_id ORDER BY d.id
+""")
+
+
+def remove(tx: Tx, draft_id: str) -> None:
+    """A draft that has become a message; none may have been written yet."""
+    tx.execute(_REMOVE, id=draft_id)
+
+
+_REMOVE = text("DELETE FROM drafts WHERE id = :id")
+
+
+def remove_of_turn(tx: Tx, turn_id: str) -> None:
+    tx.execute(_REMOVE_OF_TURN, turn_id=turn_id)
+
+
+_REMOVE_OF_TURN = text("DELETE FROM drafts WHERE turn_id = :turn_id")

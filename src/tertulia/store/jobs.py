@@ -1,0 +1,140 @@
+"""Background jobs: added in the transaction that causes them, done at least once.
+
+waiting ─▶ running ─▶ gone, or done when it has a key (so that the key is never taken again)
+   ▲          │
+   └── fails ─┴─▶ aside after the third time, where a person sees it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Row, TextClause, text
+
+from tertulia.store.transactions import Tx
+
+ATTEMPTS = 3
+BACK_OFF_MS = 5_000
+"""Before the second attempt; each further wait is six times as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    id: str
+    kind: str
+    payload: str
+    key: str | None
+    attempts: int
+    run_at: int
+    """When it is due; while it runs, until when it is taken."""
+    error: str | None
+
+
+_COLUMNS = "id, kind, payload, key, attempts, run_at, error"
+
+
+def add(tx: Tx, kind: str, payload: str, *, key: str | None = None, run_at: int | None = None) -> bool:
+    """Leaves a job to be done. With a key, only the first of its name is taken; says whether this was it."""
+    due = tx.now if run_at is None else run_at
+    return (
+        tx.maybe(_ADD, id=tx.new_id(), kind=kind, payload=payload, key=key, run_at=due, now=tx.now)
+        is not None
+    )
+
+
+_ADD = text("""
+    INSERT INTO jobs (id, kind, payload, key, state, run_at, attempts, created_at)
+    VALUES (:id, :kind, :payload, :key, 'waiting', :run_at, 0, :now)
+    ON CONFLICT (key) DO NOTHING RETURNING id
+""")
+
+
+def claim(tx: Tx, node: str, lease_ms: int) -> Job | None:
+    """Takes the job that has been due the longest, also from a node that let its lease run out."""
+    while row := tx.maybe(_claim(tx.skip_locked), node=node, now=tx.now, until=tx.now + lease_ms):
+        job = _job(row)
+        if job.attempts <= ATTEMPTS:
+            return job
+        tx.execute(_SET_ASIDE, id=job.id, error=job.error or "The server stopped each time this was tried.")
+    return None
+
+
+@cache
+def _claim(skip_locked: str) -> TextClause:
+    return text(f"""
+        UPDATE jobs SET state = 'running', node = :node, run_at = :until, attempts = attempts + 1
+        WHERE id = (
+            SELECT id FROM jobs WHERE state IN ('waiting', 'running') AND run_at <= :now
+            ORDER BY run_at, id LIMIT 1 {skip_locked}
+        )
+        RETURNING {_COLUMNS}
+    """)
+
+
+def _job(row: Row[Any]) -> Job:
+    return Job(row.id, row.kind, row.payload, row.key, row.attempts, row.run_at, row.error)
+
+
+_SET_ASIDE = text("UPDATE jobs SET state = 'aside', error = :error WHERE id = :id")
+
+
+def next_due(tx: Tx) -> int | None:
+    """When there will be something to claim; None when nothing waits."""
+    due: int | None = tx.one(_NEXT_DUE).run_at
+    return due
+
+
+_NEXT_DUE = text("SELECT MIN(run_at) AS run_at FROM jobs WHERE state IN ('waiting', 'running')")
+
+
+def renew(tx: Tx, job_id: str, lease_ms: int) -> None:
+    """Still at it."""
+    tx.execute(_RENEW, id=job_id, until=tx.now + lease_ms)
+
+
+_RENEW = text("UPDATE jobs SET run_at = :until WHERE id = :id AND state = 'running'")
+
+
+def finish(tx: Tx, job_id: str) -> None:
+    tx.execute(_REMOVE, id=job_id)
+    tx.execute(_DONE, id=job_id)
+
+
+_REMOVE = text("DELETE FROM jobs WHERE id = :id AND key IS NULL")
+
+_DONE = text("UPDATE jobs SET state = 'done' WHERE id = :id")
+
+
+def fail(tx: Tx, job_id: str, error: str) -> None:
+    """Waits longer each time; set aside after the third."""
+    row = tx.maybe(_ATTEMPTS, id=job_id)
+    if row is None:
+        return
+    if row.attempts >= ATTEMPTS:
+        tx.execute(_SET_ASIDE, id=job_id, error=error)
+    else:
+        wait = BACK_OFF_MS * 6 ** (row.attempts - 1)
+        tx.execute(_WAIT, id=job_id, error=error, run_at=tx.now + wait)
+
+
+_ATTEMPTS = text("SELECT attempts FROM jobs WHERE id = :id AND state = 'running'")
+
+_WAIT = text("UPDATE jobs SET state = 'waiting', run_at = :run_at, error = :error WHERE id = :id")
+
+
+def set_aside(tx: Tx) -> tuple[Job, ...]:
+    """Those that failed too often, the newest first."""
+    return tuple(_job(row) for row in tx.execute(_ASIDE))
+
+
+_ASIDE = text(f"SELECT {_COLUMNS} FROM jobs WHERE state = 'aside' ORDER BY run_at DESC, id DESC")
+
+
+def prune(tx: Tx, before_ms: int) -> None:
+    """Forgets keys that were done long ago."""
+    tx.execute(_PRUNE, before=before_ms)
+
+
+_PRUNE = text("DELETE FROM jobs WHERE state = 'done' AND created_at < :before")

@@ -1,0 +1,206 @@
+"""Messages: written once, read through the lineage of branches.
+
+A branch copies nothing. It reads its parent's rounds before the branch point and, of the round at that point,
+the question with all replies or with the one reply it branched from. Only `history` needs to know this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Row, text
+
+from tertulia.core.errors import NotFound
+from tertulia.core.events import Kind, conversation_place
+from tertulia.core.messages import Failure, Message, Role, Round, Status, Thinking, Usage
+from tertulia.core.plain import from_json
+from tertulia.core.users import Actor
+from tertulia.core.voices import Voice
+from tertulia.store import access
+from tertulia.store.transactions import GONE, Tx, as_json
+
+ROUNDS_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RoundPage:
+    rounds: tuple[Round, ...]
+    """Oldest first."""
+    next_before: int | None
+    """Ask for the rounds before this one to go further back; None at the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a message is made of besides its text."""
+
+    thinking: Thinking | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Metadata:
+    """How a message came to be."""
+
+    usage: Usage | None = None
+    failure: Failure | None = None
+
+
+_COLUMNS = """
+    m.id, m.conversation_id, m.round_number, m.turn_id, m.speaker, m.role, m.content, m.parts, m.voice,
+    m.reply_to_id, m.critique_of_id, m.replaces_id, m.status, m.metadata, m.created_by, m.created_at
+"""
+
+
+def add(tx: Tx, message: Message) -> None:
+    voice = message.voice
+    tx.execute(
+        _ADD,
+        id=message.id,
+        conversation_id=message.conversation_id,
+        round_number=message.round_number,
+        turn_id=message.turn_id,
+        speaker=message.speaker,
+        role=message.role.value,
+        content=message.content,
+        parts=None if message.thinking is None else as_json(_Parts(message.thinking)),
+        voice=None if voice is None else as_json(voice),
+        persona_id=None if voice is None else voice.persona_id,
+        model_id=None if voice is None else voice.model,
+        reply_to_id=message.reply_to_id,
+        critique_of_id=message.critique_of_id,
+        replaces_id=message.replaces_id,
+        status=message.status.value,
+        metadata=_metadata(message),
+        created_by=message.created_by,
+        created_at=message.created_at,
+    )
+    tx.emit(conversation_place(message.conversation_id), Kind.CHANGED, "message", message.id, message)
+
+
+_ADD = text("""
+    INSERT INTO conversation_messages (
+        id, conversation_id, round_number, turn_id, speaker, role, content, parts, voice, persona_id,
+        model_id, reply_to_id, critique_of_id, replaces_id, status, metadata, created_by, created_at
+    )
+    VALUES (
+        :id, :conversation_id, :round_number, :turn_id, :speaker, :role, :content, :parts, :voice,
+        :persona_id, :model_id, :reply_to_id, :critique_of_id, :replaces_id, :status, :metadata,
+        :created_by, :created_at
+    )
+""")
+
+
+def _metadata(message: Message) -> str | None:
+    if message.usage is None and message.failure is None:
+        return None
+    return as_json(_Metadata(message.usage, message.failure))
+
+
+def get(tx: Tx, actor: Actor, message_id: str) -> Message:
+    return _message(tx.one(_GET, actor_id=actor.user_id, id=message_id))
+
+
+_GET = text(f"""
+    SELECT {_COLUMNS} FROM conversation_messages AS m
+    JOIN conversations AS c ON c.id = m.conversation_id {access.MEMBER_OF_CONVERSATION}
+    WHERE m.id = :id
+""")
+
+
+def _message(row: Row[Any]) -> Message:
+    parts = from_json(_Parts, row.parts) if row.parts else _NO_PARTS
+    metadata = from_json(_Metadata, row.metadata) if row.metadata else _NO_METADATA
+    return Message(
+        id=row.id,
+        conversation_id=row.conversation_id,
+        round_number=row.round_number,
+        turn_id=row.turn_id,
+        speaker=row.speaker,
+        role=Role(row.role),
+        content=row.content,
+        status=Status(row.status),
+        created_by=row.created_by,
+        created_at=row.created_at,
+        voice=voice(row.voice) if row.voice else None,
+        thinking=parts.thinking,
+        usage=metadata.usage,
+        failure=metadata.failure,
+        reply_to_id=row.reply_to_id,
+        critique_of_id=row.critique_of_id,
+        replaces_id=row.replaces_id,
+    )
+
+
+_NO_PARTS = _Parts()
+_NO_METADATA = _Metadata()
+
+
+@lru_cache(maxsize=1024)
+def voice(written: str) -> Voice:
+    """The same few voices speak again and again."""
+    return from_json(Voice, written)
+
+
+def page(
+    tx: Tx, actor: Actor, conversation_id: str, *, before: int | None = None, limit: int = 5
+) -> RoundPage:
+    """The last rounds, or the last before one."""
+    count: int = tx.one(_ROUND_COUNT, actor_id=actor.user_id, id=conversation_id).round_count
+    end = count + 1 if before is None else max(1, min(before, count + 1))
+    limit = max(1, min(limit, ROUNDS_LIMIT))
+    rounds = history(tx, conversation_id, before_round=end, rounds=limit)
+    first = end - limit
+    return RoundPage(rounds, first if first > 1 else None)
+
+
+_ROUND_COUNT = text(f"""
+    SELECT c.round_count FROM conversations AS c {access.MEMBER_OF_CONVERSATION} WHERE c.id = :id
+""")
+
+
+def round(tx: Tx, conversation_id: str, number: int) -> Round:
+    found = history(tx, conversation_id, before_round=number + 1, rounds=1)
+    if not found:
+        raise NotFound(GONE)
+    return found[0]
+
+
+def history(tx: Tx, conversation_id: str, *, before_round: int, rounds: int) -> tuple[Round, ...]:
+    """The last rounds before a round, oldest first, through the lineage of branches."""
+    rows = tx.execute(
+        _HISTORY, id=conversation_id, first_round=before_round - rounds, last_round=before_round - 1
+    )
+    found = map(_message, rows)
+    return tuple(Round(number, tuple(said)) for number, said in groupby(found, lambda m: m.round_number))
+
+
+# Each ancestor is read up to the lowest branch point below it (last_round). Where that point names a reply,
+# only that reply is taken of its round (only_id; '' when two points in one round name different ones).
+# Ancestors that end before the first round asked for are not visited.
+_HISTORY = text(f"""
+    WITH RECURSIVE lineage (id, parent_id, branch_round, branch_message_id, last_round, only_id) AS (
+        SELECT c.id, c.parent_id, c.branch_round, c.branch_message_id,
+            CAST(:last_round AS BIGINT), CAST(NULL AS TEXT)
+        FROM conversations AS c WHERE c.id = :id
+        UNION ALL
+        SELECT p.id, p.parent_id, p.branch_round, p.branch_message_id,
+            CASE WHEN l.branch_round < l.last_round THEN l.branch_round ELSE l.last_round END,
+            CASE
+                WHEN l.branch_round < l.last_round THEN l.branch_message_id
+                WHEN l.branch_round > l.last_round THEN l.only_id
+                WHEN l.only_id IS NULL THEN l.branch_message_id
+                WHEN l.branch_message_id IS NULL OR l.branch_message_id = l.only_id THEN l.only_id
+                ELSE ''
+            END
+        FROM lineage AS l JOIN conversations AS p ON p.id = l.parent_id
+        WHERE l.branch_round >= :first_round
+    )
+    SELECT {_COLUMNS}
+    FROM lineage AS l JOIN conversation_messages AS m ON m.conversation_id = l.id
+        AND m.round_number >= :first_round AND m.round_number <= l.last_round
+        AND (m.round_number < l.last_round OR l.only_id IS NULL OR m.role = 'user' OR m.id = l.only_id)
+    ORDER BY m.round_number, CASE m.role WHEN 'user' THEN 0 ELSE 1 END, m.id
+""")

@@ -1,0 +1,67 @@
+"""Migrations: a database of an earlier program is brought up to date, all steps or none.
+
+Alembic is imported only when there is a step to take: it is slow to load, and nearly every start takes none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from tertulia.core.errors import DatabaseTooNew
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The steps a program knows, oldest first, and the folder they are in; None: the ones it came with."""
+
+    revisions: tuple[str, ...]
+    folder: Path | None = None
+
+    @property
+    def head(self) -> str:
+        return self.revisions[-1]
+
+
+HISTORY = History(revisions=("0001",))
+
+
+def needed(connection: Connection, history: History = HISTORY) -> bool:
+    """Whether there are steps to take; refuses a database that a newer program has written."""
+    revision = current(connection)
+    if revision is not None and revision not in history.revisions:
+        raise DatabaseTooNew(
+            f"This database is of revision {revision}, written by a newer Tertulia; this one knows revisions "
+            f"up to {history.head}. Start the newer version, or restore the copy taken before the upgrade."
+        )
+    return revision != history.head
+
+
+def current(connection: Connection) -> str | None:
+    """The revision a database is of; None for one that is still empty."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision: str | None = connection.execute(_REVISION).scalar()
+    return revision
+
+
+_REVISION = text("SELECT version_num FROM alembic_version")
+
+
+def upgrade(connection: Connection, history: History = HISTORY) -> None:
+    """Takes every step that is missing, inside the transaction that is open on the connection."""
+    from alembic import command
+    from alembic.config import Config
+
+    with as_file(files("tertulia.store") / "migrations") as own:
+        config = Config()
+        config.set_main_option("script_location", str(own).replace("%", "%%"))
+        config.set_main_option("path_separator", "newline")
+        config.set_main_option(
+            "version_locations", str(history.folder or own / "versions").replace("%", "%%")
+        )
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

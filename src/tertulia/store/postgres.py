@@ -1,0 +1,358 @@
+"""PostgreSQL: ten threads with a connection each; NOTIFY wakes other nodes when something was committed."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from queue import SimpleQueue
+from typing import Any
+
+import psycopg
+from sqlalchemy import Connection, Engine, TextClause, create_engine, text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from tertulia.core.errors import (
+    Busy,
+    CannotStart,
+    Conflict,
+    NotFound,
+    StorageFailed,
+    StorageFull,
+    TertuliaError,
+)
+from tertulia.core.events import Event
+from tertulia.core.ids import Clock, NewId
+from tertulia.store import events, migrate
+from tertulia.store.transactions import GONE, Tx, Work, refuse_when_full
+
+THREADS = 10
+ATTEMPTS = 3
+"""How often work is tried when two pieces of it stood in each other's way."""
+LOCK_WAIT_S = 10
+CHANNEL = "tertulia"
+PAYLOAD_LIMIT = 7_900
+"""PostgreSQL takes a little more; a commit that touches more places sends several."""
+
+_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # one snapshot for all that one answer says
+_WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+HandBack = Callable[[Sequence[Work]], None]
+Tell = Callable[[Sequence[Event]], None]
+Line = SimpleQueue[tuple[Work, bool] | None]
+
+
+class Postgres:
+    skip_locked = "FOR UPDATE SKIP LOCKED"
+
+    def __init__(
+        self, url: str, clock: Clock, new_id: NewId, history: migrate.History = migrate.HISTORY
+    ) -> None:
+        self._clock = clock
+        self._new_id = new_id
+        self._node = new_id()
+        self._line: Line = SimpleQueue()
+        self._is_closed = False
+        self._stopping = threading.Event()
+        self._engine = _engine(url)
+        self.version = self._prepare(history)
+
+    # ── opening
+
+    def _prepare(self, history: migrate.History) -> str:
+        try:
+            with self._connect() as connection:
+                _migrate(connection, history)
+                return f"PostgreSQL {connection.exec_driver_sql('SHOW server_version').scalar()}"
+        except DBAPIError as error:
+            raise CannotStart(f"PostgreSQL cannot be used: {str(error.orig).strip()}") from error
+
+    def _connect(self) -> Connection:
+        connection = self._engine.connect()
+        _raw(connection).execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
+        return connection
+
+    def start(self, hand_back: HandBack, tell: Tell) -> None:
+        self._hand_back = hand_back
+        self._tell = tell
+        self._order = _Order(hand_back)
+        self._threads = [threading.Thread(target=self._listen, name="tertulia-listener", daemon=True)]
+        for _ in range(THREADS):
+            self._threads.append(threading.Thread(target=self._serve, name="tertulia-database", daemon=True))
+        for thread in self._threads:
+            thread.start()
+
+    # ── reading and writing
+
+    def read(self, work: Work) -> None:
+        self._submit(work, is_write=False)
+
+    def write(self, work: Work) -> None:
+        self._submit(work, is_write=True)
+
+    def _submit(self, work: Work, is_write: bool) -> None:
+        if self._is_closed:
+            raise Busy("The server is stopping. Try again when it is back.")
+        refuse_when_full(self._line.qsize())
+        self._line.put((work, is_write))
+
+    def _serve(self) -> None:
+        connection: Connection | None = None
+        while (item := self._line.get()) is not None:
+            work, is_write = item
+            try:
+                connection = connection or self._connect()
+                self._write(connection, work) if is_write else self._read(connection, work)
+            except (psycopg.Error, SQLAlchemyError) as error:
+                _drop(connection)
+                connection = None
+                work.fail(_lost(error))
+                self._hand_back((work,))
+        _drop(connection)
+
+    def _read(self, connection: Connection, work: Work) -> None:
+        raw = _raw(connection)
+        raw.execute(_READING)
+        work.perform(self._tx(connection), self)
+        raw.execute("ROLLBACK")
+        self._hand_back((work,))
+
+    def _write(self, connection: Connection, work: Work) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            tx = self._tx(connection)
+            if self._attempt(connection, tx, work) or attempt == ATTEMPTS:
+                self._order.leave(tx, work)
+                return
+            self._order.leave(tx)
+
+    def _attempt(self, connection: Connection, tx: Tx, work: Work) -> bool:
+        """False when the work should be tried again."""
+        raw = _raw(connection)
+        try:
+            raw.execute(_WRITING)
+            work.perform(tx, self)
+            if work.error is not None:
+                raw.execute("ROLLBACK")
+                return not _asks_again(work.error)
+            self._notify(tx)
+            raw.execute("COMMIT")
+        except (psycopg.Error, SQLAlchemyError):
+            self._order.leave(tx)
+            raise
+        return True
+
+    def _tx(self, connection: Connection) -> Tx:
+        return Tx(connection, self, self._clock, self._new_id)
+
+    def _notify(self, tx: Tx) -> None:
+        for payload in _payloads(self._node, tx.events):
+            tx.execute(_NOTIFY, channel=CHANNEL, payload=payload)
+
+    # ── hearing of other nodes
+
+    def _listen(self) -> None:
+        """A lost line is taken up again. What was missed meanwhile shows as a gap in a place's numbers."""
+        while not self._is_closed:
+            try:
+                with self._connect() as connection:
+                    raw = _raw(connection)
+                    raw.execute(f"LISTEN {CHANNEL}")
+                    self._hear(raw)
+            except (psycopg.Error, SQLAlchemyError):
+                self._stopping.wait(1)
+
+    def _hear(self, raw: psycopg.Connection[Any]) -> None:
+        while not self._is_closed:
+            for notice in raw.notifies(timeout=5, stop_after=1):
+                node, *places = notice.payload.split("\n")
+                if node != self._node:
+                    self._fetch(places)
+
+    def _fetch(self, places: Sequence[str]) -> None:
+        future: concurrent.futures.Future[tuple[Event, ...]] = concurrent.futures.Future()
+        self._submit(Work(partial(_new_events, places=places), future, None), is_write=False)
+        try:
+            self._tell(future.result())
+        except TertuliaError:
+            return  # the database is away; followers will find the gap
+
+    # ── closing
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._submit(Work(self._say_goodbye, concurrent.futures.Future(), None), is_write=True)
+        self._is_closed = True
+        self._stopping.set()
+        for _ in range(THREADS):
+            self._line.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._engine.dispose()
+
+    def _say_goodbye(self, tx: Tx) -> None:
+        """Wakes our own listener, so that it sees that it may stop."""
+        tx.execute(_NOTIFY, channel=CHANNEL, payload=self._node)
+
+    # ── what differs from SQLite
+
+    def render(self, statement: TextClause) -> str:
+        return _rendered(statement)
+
+    def hold(self, tx: Tx, name: str) -> None:
+        tx.execute(_HOLD, name=name)
+
+    def numbered(self, tx: Tx, places: Sequence[str]) -> None:
+        self._order.enter(tx, places)
+
+    def translate(self, error: BaseException) -> TertuliaError | None:
+        state = getattr(error, "sqlstate", None)
+        if state is None:
+            return _lost(error) if isinstance(error, psycopg.OperationalError) else None
+        if state in _BUSY or state.startswith("08"):
+            return _lost(error)
+        match state:
+            case "23503":
+                return NotFound(GONE)
+            case "23505":
+                return Conflict("Something else is already there under this name or id.")
+            case "53100":
+                return StorageFull("The database's disk is full. Nothing was saved; make room and try again.")
+            case "25006" | "58030" | "XX001" | "XX002":
+                return StorageFailed(f"The database cannot be written: {error}.")
+        return None
+
+
+_AGAIN = ("40001", "40P01")
+"""Serialisation failure and deadlock: the same work will do next time."""
+
+_BUSY = frozenset((*_AGAIN, "55P03", "57014", "53300", "57P01", "57P02", "57P03"))
+
+_HOLD = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+
+_NOTIFY = text("SELECT pg_notify(:channel, :payload)")
+
+
+class _Order:
+    """Hands work back in the order in which its places were written, however the threads come and go.
+
+    Two transactions that write in one place commit one after the other, but their threads may return from the
+    commit the other way round. So each stands in line for its places from the moment it holds them.
+    """
+
+    def __init__(self, hand_back: HandBack) -> None:
+        self._hand_back = hand_back
+        self._lines: dict[str, deque[Tx]] = {}
+        self._places: dict[Tx, set[str]] = {}
+        self._over: dict[Tx, Work | None] = {}
+        self._lock = threading.Lock()
+
+    def enter(self, tx: Tx, places: Sequence[str]) -> None:
+        with self._lock:
+            mine = self._places.setdefault(tx, set())
+            for place in places:
+                if place not in mine:
+                    mine.add(place)
+                    self._lines.setdefault(place, deque()).append(tx)
+
+    def leave(self, tx: Tx, work: Work | None = None) -> None:
+        """The transaction is over; its work, if any, goes back when those before it have gone."""
+        with self._lock:
+            self._over[tx] = work
+            self._release(tx)
+
+    def _release(self, tx: Tx) -> None:
+        mine = self._places.get(tx, set())
+        if tx not in self._over or any(self._lines[place][0] is not tx for place in mine):
+            return
+        work = self._over.pop(tx)
+        self._places.pop(tx, None)
+        behind = [line[0] for place in mine if (line := self._step(place))]
+        if work is not None:
+            self._hand_back((work,))
+        for other in behind:
+            self._release(other)
+
+    def _step(self, place: str) -> deque[Tx]:
+        line = self._lines[place]
+        line.popleft()
+        if not line:
+            del self._lines[place]
+        return line
+
+
+def _engine(url: str) -> Engine:
+    address = "postgresql+psycopg://" + url.partition("://")[2]
+    return create_engine(address, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+
+
+def _migrate(connection: Connection, history: migrate.History) -> None:
+    """Of several nodes that start at once, one takes the steps and the others wait for it."""
+    raw = _raw(connection)
+    raw.execute("BEGIN")
+    try:
+        raw.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
+        if migrate.needed(connection, history):
+            migrate.upgrade(connection, history)
+        raw.execute("COMMIT")
+    except BaseException:
+        raw.execute("ROLLBACK")
+        raise
+
+
+def _raw(connection: Connection) -> psycopg.Connection[Any]:
+    """BEGIN, COMMIT and the like go straight to the driver, which then does nothing of its own accord."""
+    raw: Any = connection.connection.driver_connection
+    assert isinstance(raw, psycopg.Connection)
+    return raw
+
+
+def _drop(connection: Connection | None) -> None:
+    """The next piece of work gets a fresh one."""
+    if connection is not None:
+        connection.invalidate()
+        connection.close()
+
+
+def _lost(error: BaseException) -> Busy:
+    busy = Busy("The database cannot be reached just now. Try again in a moment.")
+    busy.__cause__ = error
+    return busy
+
+
+def _asks_again(error: Exception) -> bool:
+    cause = error.__cause__
+    state = getattr(cause.orig if isinstance(cause, DBAPIError) else cause, "sqlstate", None)
+    return state in _AGAIN
+
+
+def _payloads(node: str, fresh: Sequence[Event]) -> list[str]:
+    """Who wrote, then one line per place: its name, its first new number and its last."""
+    spans: dict[str, tuple[int, int]] = {}
+    for event in fresh:
+        first, _ = spans.get(event.place, (event.number, 0))
+        spans[event.place] = (first, event.number)
+    payloads: list[str] = []
+    for place, (first, last) in spans.items():
+        line = f"\n{place} {first} {last}"
+        if not payloads or len(payloads[-1]) + len(line) > PAYLOAD_LIMIT:
+            payloads.append(node)
+        payloads[-1] += line
+    return payloads
+
+
+def _new_events(tx: Tx, places: Sequence[str]) -> tuple[Event, ...]:
+    fresh: list[Event] = []
+    for line in places:
+        place, first, last = line.rsplit(" ", 2)
+        fresh += events.after(tx, place, int(first) - 1, int(last) - int(first) + 1)
+    return tuple(fresh)
+
+
+@cache
+def _rendered(statement: TextClause) -> str:
+    return str(statement.compile(dialect=postgresql.psycopg.dialect()))  # type: ignore[no-untyped-call]

@@ -1,0 +1,205 @@
+"""Projects and their members. What changes is told to each member, with what that member may do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, text
+
+from tertulia.core.errors import Conflict, Invalid, NotFound
+from tertulia.core.events import Kind, project_place, user_place
+from tertulia.core.plain import from_json
+from tertulia.core.projects import TEXT_LIMIT, Member, Membership, Project, ProjectSettings, clean_name
+from tertulia.core.users import Actor
+from tertulia.store import access, conversations, events, sessions
+from tertulia.store.transactions import GONE, Tx, as_json
+
+_COLUMNS = "p.id, p.name, p.description, p.instructions, p.settings, p.created_at, p.updated_at"
+
+
+def add(tx: Tx, actor: Actor, name: str, description: str = "", instructions: str = "") -> Project:
+    """A new project; whoever makes it owns it."""
+    project_id = tx.new_id()
+    tx.execute(
+        _ADD,
+        id=project_id,
+        name=clean_name(name),
+        description=_clean_text(description),
+        instructions=_clean_text(instructions),
+        settings=as_json(ProjectSettings()),
+        now=tx.now,
+    )
+    tx.execute(
+        _SET_MEMBER, project_id=project_id, user_id=actor.user_id, role=Membership.OWNER.value, now=tx.now
+    )
+    _changed(tx, project_id)
+    return get(tx, actor, project_id)
+
+
+_ADD = text("""
+    INSERT INTO projects (id, name, description, instructions, settings, created_at, updated_at)
+    VALUES (:id, :name, :description, :instructions, :settings, :now, :now)
+""")
+
+_SET_MEMBER = text("""
+    INSERT INTO project_members (project_id, user_id, role, created_at)
+    VALUES (:project_id, :user_id, :role, :now)
+    ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role
+""")
+
+
+def _clean_text(words: str) -> str:
+    if len(words) > TEXT_LIMIT:
+        raise Invalid(f"A project's description and instructions have at most {TEXT_LIMIT} characters.")
+    return words
+
+
+def _changed(tx: Tx, project_id: str) -> None:
+    for row in tx.execute(_AS_SEEN_BY_ALL, project_id=project_id):
+        tx.emit(user_place(row.user_id), Kind.CHANGED, "project", project_id, _project(row))
+
+
+_AS_SEEN_BY_ALL = text(f"""
+    SELECT {_COLUMNS}, seen.role, seen.user_id
+    FROM projects AS p JOIN project_members AS seen ON seen.project_id = p.id
+    WHERE p.id = :project_id
+""")
+
+
+def _project(row: Row[Any]) -> Project:
+    return Project(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        instructions=row.instructions,
+        settings=from_json(ProjectSettings, row.settings),
+        role=Membership(row.role),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def get(tx: Tx, actor: Actor, project_id: str) -> Project:
+    return _project(tx.one(_GET, actor_id=actor.user_id, id=project_id))
+
+
+_GET = text(f"SELECT {_COLUMNS}, seen.role FROM projects AS p {access.MEMBER_OF_PROJECT} WHERE p.id = :id")
+
+
+def visible_to(tx: Tx, actor: Actor) -> tuple[Project, ...]:
+    """The actor's projects, the oldest first: that is the one they began with."""
+    return tuple(_project(row) for row in tx.execute(_VISIBLE, actor_id=actor.user_id))
+
+
+_VISIBLE = text(f"""
+    SELECT {_COLUMNS}, seen.role FROM projects AS p {access.MEMBER_OF_PROJECT} ORDER BY p.created_at, p.id
+""")
+
+
+def save(
+    tx: Tx,
+    actor: Actor,
+    project_id: str,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    instructions: str | None = None,
+    settings: ProjectSettings | None = None,
+) -> Project:
+    tx.hold(project_place(project_id))
+    access.to_project(tx, actor, project_id).must_write()
+    tx.execute(
+        _SAVE,
+        id=project_id,
+        name=None if name is None else clean_name(name),
+        description=None if description is None else _clean_text(description),
+        instructions=None if instructions is None else _clean_text(instructions),
+        settings=None if settings is None else as_json(settings),
+        now=tx.now,
+    )
+    _changed(tx, project_id)
+    return get(tx, actor, project_id)
+
+
+_SAVE = text("""
+    UPDATE projects SET name = COALESCE(:name, name), description = COALESCE(:description, description),
+        instructions = COALESCE(:instructions, instructions), settings = COALESCE(:settings, settings),
+        updated_at = :now
+    WHERE id = :id
+""")
+
+
+def remove(tx: Tx, actor: Actor, project_id: str) -> tuple[str, ...]:
+    """The project and everything in it; returns the ids of its conversations."""
+    tx.hold(project_place(project_id))
+    access.to_project(tx, actor, project_id).must_own()
+    for row in tx.execute(_MEMBER_IDS, project_id=project_id):
+        _removed_for(tx, project_id, row.user_id)
+    gone = conversations.remove_of_project(tx, project_id)
+    tx.execute(_REMOVE, id=project_id)
+    events.forget(tx, project_place(project_id))
+    return gone
+
+
+_MEMBER_IDS = text("SELECT user_id FROM project_members WHERE project_id = :project_id")
+
+_REMOVE = text("DELETE FROM projects WHERE id = :id")
+
+
+def _removed_for(tx: Tx, project_id: str, user_id: str) -> None:
+    sessions.leave_project(tx, project_id, user_id)
+    events.redact(tx, user_place(user_id), "project", project_id)
+    tx.emit(user_place(user_id), Kind.REMOVED, "project", project_id)
+
+
+def members(tx: Tx, actor: Actor, project_id: str) -> tuple[Member, ...]:
+    access.to_project(tx, actor, project_id)
+    return tuple(
+        Member(row.user_id, row.name, Membership(row.role))
+        for row in tx.execute(_MEMBERS, project_id=project_id)
+    )
+
+
+_MEMBERS = text("""
+    SELECT m.user_id, u.name, m.role FROM project_members AS m JOIN users AS u ON u.id = m.user_id
+    WHERE m.project_id = :project_id ORDER BY m.created_at, m.user_id
+""")
+
+
+def set_member(tx: Tx, actor: Actor, project_id: str, user_id: str, role: Membership) -> tuple[Member, ...]:
+    """Takes someone in, or changes what they may do."""
+    tx.hold(project_place(project_id))
+    access.to_project(tx, actor, project_id).must_own()
+    if tx.maybe(_IS_USER, id=user_id) is None:
+        raise NotFound(GONE)
+    tx.execute(_SET_MEMBER, project_id=project_id, user_id=user_id, role=role.value, now=tx.now)
+    _must_have_an_owner(tx, project_id)
+    _changed(tx, project_id)
+    return members(tx, actor, project_id)
+
+
+_IS_USER = text("SELECT 1 FROM users WHERE id = :id")
+
+
+def _must_have_an_owner(tx: Tx, project_id: str) -> None:
+    if tx.maybe(_OWNER, project_id=project_id) is None:
+        raise Conflict("A project needs an owner. Make someone else an owner first.")
+
+
+_OWNER = text("SELECT 1 FROM project_members WHERE project_id = :project_id AND role = 'owner'")
+
+
+def remove_member(tx: Tx, actor: Actor, project_id: str, user_id: str) -> None:
+    """Owners remove anyone; everyone may leave."""
+    tx.hold(project_place(project_id))
+    role = access.to_project(tx, actor, project_id)
+    if user_id != actor.user_id:
+        role.must_own()
+    tx.one(_REMOVE_MEMBER, project_id=project_id, user_id=user_id)
+    _must_have_an_owner(tx, project_id)
+    _removed_for(tx, project_id, user_id)
+
+
+_REMOVE_MEMBER = text("""
+    DELETE FROM project_members WHERE project_id = :project_id AND user_id = :user_id RETURNING user_id
+""")

@@ -1,0 +1,210 @@
+"""One transaction: what a noun's functions are handed to read, write and say what changed."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, Row, TextClause, text
+from sqlalchemy.exc import DBAPIError
+
+from tertulia.core.errors import Busy, NotFound, TertuliaError
+from tertulia.core.events import Event, Kind
+from tertulia.core.ids import Clock, NewId
+from tertulia.core.plain import to_json
+from tertulia.core.text import storable
+
+GONE = "This does not exist, or you may not see it."
+"""The one sentence for what is missing and for what is hidden, so that nobody can tell them apart."""
+
+WAITING_LIMIT = 10_000
+"""More work than this in one line is refused: whoever waits that long has given up."""
+
+
+class Dialect(Protocol):
+    """What differs between the databases while a transaction runs."""
+
+    skip_locked: str
+    """Ends a SELECT that takes a row nobody else has taken."""
+
+    def render(self, statement: TextClause) -> str:
+        """The statement in the driver's own style of parameters."""
+
+    def hold(self, tx: Tx, name: str) -> None:
+        """Until this transaction ends, nobody else gets past holding the same name."""
+
+    def numbered(self, tx: Tx, places: Sequence[str]) -> None:
+        """Called while the transaction holds these places and nobody else can write in them."""
+
+    def translate(self, error: BaseException) -> TertuliaError | None:
+        """What a driver's error means to a person; None when it is a mistake of ours."""
+
+
+class Tx:
+    """A running transaction. Its events get their numbers when the work is done, in one go."""
+
+    __slots__ = ("_connection", "_dialect", "_said", "events", "new_id", "now")
+
+    def __init__(self, connection: Connection, dialect: Dialect, clock: Clock, new_id: NewId) -> None:
+        self._connection = connection
+        self._dialect = dialect
+        self._said: dict[tuple[str, str, str], tuple[Kind, object]] = {}
+        self.events: tuple[Event, ...] = ()
+        self.now = clock()
+        self.new_id = new_id
+
+    def execute(self, statement: TextClause, **params: object) -> Sequence[Row[Any]]:
+        result = self._connection.exec_driver_sql(self._dialect.render(statement), _clean(params))
+        return result.all() if result.returns_rows else ()
+
+    def execute_many(self, statement: TextClause, rows: Sequence[Mapping[str, object]]) -> None:
+        if rows:
+            sql = self._dialect.render(statement)
+            self._connection.exec_driver_sql(sql, [_clean(row) for row in rows])
+
+    def one(self, statement: TextClause, **params: object) -> Row[Any]:
+        row = self.maybe(statement, **params)
+        if row is None:
+            raise NotFound(GONE)
+        return row
+
+    def maybe(self, statement: TextClause, **params: object) -> Row[Any] | None:
+        result = self._connection.exec_driver_sql(self._dialect.render(statement), _clean(params))
+        return result.first()
+
+    @property
+    def skip_locked(self) -> str:
+        return self._dialect.skip_locked
+
+    def hold(self, name: str) -> None:
+        """Keeps others out from here to the commit, where what is written depends on what was read."""
+        self._dialect.hold(self, name)
+
+    def emit(self, place: str, kind: Kind, noun: str, id: str, value: object | None = None) -> None:
+        """Says that something changed. Said twice in one transaction, only the last word counts."""
+        self._said.pop((place, noun, id), None)
+        self._said[place, noun, id] = (kind, value)
+
+    def number_events(self) -> None:
+        """Appends what was said to the log, place by place in order of name so that no two wait in a ring."""
+        if not self._said:
+            return
+        said, self._said = self._said, {}
+        counts: dict[str, int] = {}
+        for place, _, _ in said:
+            counts[place] = counts.get(place, 0) + 1
+        places = sorted(counts)
+        last = {place: self._take_numbers(place, counts[place]) - counts[place] for place in places}
+        self._dialect.numbered(self, places)
+        fresh = []
+        for (place, noun, id), (kind, value) in said.items():
+            last[place] += 1
+            fresh.append(
+                Event(place, last[place], kind, noun, id, None if value is None else as_json(value), self.now)
+            )
+        self.execute_many(_APPEND, [_row(event) for event in fresh])
+        self.events += tuple(fresh)
+
+    def _take_numbers(self, place: str, count: int) -> int:
+        number: int = self.one(_TAKE_NUMBERS, place=place, count=count).number
+        return number
+
+
+_TAKE_NUMBERS = text("""
+    INSERT INTO places (place, number) VALUES (:place, :count)
+    ON CONFLICT (place) DO UPDATE SET number = places.number + excluded.number
+    RETURNING number
+""")
+
+_APPEND = text("""
+    INSERT INTO events (place, number, kind, noun, id, value, at)
+    VALUES (:place, :number, :kind, :noun, :id, :value, :at)
+""")
+
+
+def _row(event: Event) -> dict[str, object]:
+    return {
+        "place": event.place,
+        "number": event.number,
+        "kind": event.kind.value,
+        "noun": event.noun,
+        "id": event.id,
+        "value": event.value,
+        "at": event.at,
+    }
+
+
+def as_json(value: object) -> str:
+    """The value as JSON that any database can hold, and that reads back as it is stored."""
+    written = to_json(value)
+    if "\\u0000" in written:
+        written = json.dumps(_without_nul(json.loads(written)), ensure_ascii=False, separators=(",", ":"))
+    return storable(written)
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_without_nul(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): _without_nul(item) for key, item in value.items()}
+    return value
+
+
+def _clean(params: Mapping[str, object]) -> dict[str, object]:
+    return {name: storable(value) if isinstance(value, str) else value for name, value in params.items()}
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """Something to do in a transaction of its own, and who waits for it."""
+
+    run: Callable[[Tx], Any]
+    future: asyncio.Future[Any] | concurrent.futures.Future[Any]
+    loop: asyncio.AbstractEventLoop | None
+    """Where the one who waits lives; None when a thread waits."""
+    result: Any = None
+    error: Exception | None = None
+    events: tuple[Event, ...] = ()
+
+    def perform(self, tx: Tx, dialect: Dialect) -> None:
+        """Does it, up to the commit; what goes wrong is kept for the one who waits."""
+        try:
+            self.result = self.run(tx)
+            tx.number_events()
+        except DBAPIError as error:
+            self.fail(meaning(error, dialect))
+        except Exception as error:  # noqa: BLE001  handed on to the one who waits
+            self.error = error
+        else:
+            self.error, self.events = None, tx.events
+
+    def fail(self, error: Exception) -> None:
+        self.error, self.result, self.events = error, None, ()
+
+    def settle(self) -> None:
+        """Tells the one who waits, unless it has stopped waiting."""
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+def meaning(error: DBAPIError, dialect: Dialect) -> Exception:
+    told = None if error.orig is None else dialect.translate(error.orig)
+    if told is None:
+        return error
+    told.__cause__ = error
+    return told
+
+
+def refuse_when_full(waiting: int) -> None:
+    if waiting >= WAITING_LIMIT:
+        raise Busy("The database has more to do than it can keep up with. Try again in a few seconds.", 5)

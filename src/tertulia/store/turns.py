@@ -1,0 +1,185 @@
+"""Turns: who is answering what, and how it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, text
+
+from tertulia.core.conversations import Visibility
+from tertulia.core.errors import TurnReused
+from tertulia.core.events import Kind, conversation_place
+from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.users import Actor
+from tertulia.store import access
+from tertulia.store.conversations import voices
+from tertulia.store.transactions import Tx, as_json
+
+_COLUMNS = """
+    t.id, t.conversation_id, t.round_number, t.purpose, t.mode, t.voices, t.visibility, t.state, t.message_id,
+    t.created_by, t.created_at, t.finished_at
+"""
+
+
+def open(tx: Tx, turn: Turn, fingerprint: str, node: str | None = None) -> None:
+    """Writes down a turn; the fingerprint tells a repeated request from another one under the same id."""
+    added = tx.maybe(
+        _OPEN,
+        id=turn.id,
+        conversation_id=turn.conversation_id,
+        round_number=turn.round_number,
+        purpose=turn.purpose.value,
+        mode=turn.mode,
+        voices=as_json(turn.table),
+        visibility=turn.visibility.value,
+        state=turn.state.value,
+        message_id=turn.message_id,
+        fingerprint=fingerprint,
+        node=node,
+        heartbeat_at=tx.now,
+        created_by=turn.created_by,
+        created_at=turn.created_at,
+        finished_at=turn.finished_at,
+    )
+    if added is None:
+        raise TurnReused("This turn id was already used. Make a new id and send again.")
+    _changed(tx, turn)
+
+
+_OPEN = text("""
+    INSERT INTO turns (
+        id, conversation_id, round_number, purpose, mode, voices, visibility, state, message_id, fingerprint,
+        node, heartbeat_at, created_by, created_at, finished_at
+    )
+    VALUES (
+        :id, :conversation_id, :round_number, :purpose, :mode, :voices, :visibility, :state, :message_id,
+        :fingerprint, :node, :heartbeat_at, :created_by, :created_at, :finished_at
+    )
+    ON CONFLICT (id) DO NOTHING RETURNING id
+""")
+
+
+def _changed(tx: Tx, turn: Turn) -> None:
+    tx.emit(conversation_place(turn.conversation_id), Kind.CHANGED, "turn", turn.id, turn)
+
+
+def find_opened(tx: Tx, user_id: str, turn_id: str) -> tuple[Turn, str] | None:
+    """The turn a person opened under this id before, and the fingerprint of what they sent."""
+    row = tx.maybe(_FIND_OPENED, id=turn_id, user_id=user_id)
+    return (_turn(row), row.fingerprint) if row else None
+
+
+_FIND_OPENED = text(f"""
+    SELECT {_COLUMNS}, t.fingerprint FROM turns AS t WHERE t.id = :id AND t.created_by = :user_id
+""")
+
+
+def _turn(row: Row[Any]) -> Turn:
+    return Turn(
+        id=row.id,
+        conversation_id=row.conversation_id,
+        round_number=row.round_number,
+        purpose=Purpose(row.purpose),
+        mode=row.mode,
+        table=voices(row.voices),
+        visibility=Visibility(row.visibility),
+        state=State(row.state),
+        created_by=row.created_by,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+        message_id=row.message_id,
+    )
+
+
+def get(tx: Tx, actor: Actor, turn_id: str) -> Turn:
+    return _turn(tx.one(_GET, actor_id=actor.user_id, id=turn_id))
+
+
+_GET = text(f"""
+    SELECT {_COLUMNS} FROM turns AS t
+    JOIN conversations AS c ON c.id = t.conversation_id {access.MEMBER_OF_CONVERSATION}
+    WHERE t.id = :id
+""")
+
+
+def waiting_or_running(tx: Tx, conversation_id: str) -> tuple[Turn, ...]:
+    """Those not over, in the order in which they will be answered."""
+    return tuple(_turn(row) for row in tx.execute(_WAITING_OR_RUNNING, conversation_id=conversation_id))
+
+
+_WAITING_OR_RUNNING = text(f"""
+    SELECT {_COLUMNS} FROM turns AS t
+    WHERE t.conversation_id = :conversation_id AND t.state IN ('queued', 'running')
+    ORDER BY CASE t.state WHEN 'running' THEN 0 ELSE 1 END, t.round_number, t.created_at, t.id
+""")
+
+
+def count_unfinished(tx: Tx, user_id: str) -> int:
+    number: int = tx.one(_COUNT_UNFINISHED, user_id=user_id).number
+    return number
+
+
+_COUNT_UNFINISHED = text("""
+    SELECT COUNT(*) AS number FROM turns WHERE created_by = :user_id AND state IN ('queued', 'running')
+""")
+
+
+def set_state(tx: Tx, turn_id: str, state: State) -> Turn:
+    """Moves a turn on. One that is over stays as it ended."""
+    row = tx.maybe(_SET_STATE, id=turn_id, state=state.value, finished_at=tx.now if state.is_over else None)
+    if row is None:
+        return _turn(tx.one(_READ, id=turn_id))
+    turn = _turn(row)
+    _changed(tx, turn)
+    return turn
+
+
+_SET_STATE = text(f"""
+    UPDATE turns AS t SET state = :state, finished_at = :finished_at
+    WHERE t.id = :id AND t.state IN ('queued', 'running') RETURNING {_COLUMNS.replace("t.", "")}
+""")
+
+_READ = text(f"SELECT {_COLUMNS} FROM turns AS t WHERE t.id = :id")
+
+
+def unfinished(tx: Tx) -> tuple[Turn, ...]:
+    """Every turn that is not over, the oldest first."""
+    return tuple(_turn(row) for row in tx.execute(_UNFINISHED))
+
+
+_UNFINISHED = text(f"""
+    SELECT {_COLUMNS} FROM turns AS t WHERE t.state IN ('queued', 'running') ORDER BY t.created_at, t.id
+""")
+
+
+def beat(tx: Tx, node: str) -> None:
+    """A node is alive, and so are its turns."""
+    tx.execute(_BEAT, node=node, now=tx.now)
+
+
+_BEAT = text("""
+    UPDATE turns SET heartbeat_at = :now WHERE node = :node AND state IN ('queued', 'running')
+""")
+
+
+def abandoned(tx: Tx, before_ms: int) -> tuple[Turn, ...]:
+    """Unfinished turns whose node has not been heard of since."""
+    return tuple(_turn(row) for row in tx.execute(_ABANDONED, before=before_ms))
+
+
+_ABANDONED = text(f"""
+    SELECT {_COLUMNS} FROM turns AS t
+    WHERE t.state IN ('queued', 'running') AND t.heartbeat_at < :before ORDER BY t.created_at, t.id
+""")
+
+
+def next_round(tx: Tx, conversation_id: str) -> int:
+    """Takes the next round's number. Whoever else wants one waits until this transaction is over."""
+    number: int = tx.one(_NEXT_ROUND, id=conversation_id, now=tx.now).round_count
+    return number
+
+
+_NEXT_ROUND = text("""
+    UPDATE conversations SET round_count = round_count + 1, updated_at = :now WHERE id = :id
+    RETURNING round_count
+""")

@@ -1,0 +1,161 @@
+"""Accounts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, text
+
+from tertulia.core.errors import AlreadySetUp, Conflict, EmailTaken, Forbidden, NotFound
+from tertulia.core.events import Kind, user_place
+from tertulia.core.users import Actor, Standing, User, clean_email, clean_name
+from tertulia.store import projects, sessions
+from tertulia.store.transactions import GONE, Tx
+
+HOME = "Home"
+"""The project everyone begins with."""
+
+_ADMINS = "administrators"
+"""Held by whoever changes how many administrators there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    user: User
+    password_hash: str
+
+
+def add(tx: Tx, name: str, email: str, password_hash: str, role: Standing) -> User:
+    """A new account and its first project."""
+    user = User(tx.new_id(), clean_name(name), clean_email(email), role, False, tx.now)
+    added = tx.maybe(
+        _ADD,
+        id=user.id,
+        name=user.name,
+        email=user.email,
+        password_hash=password_hash,
+        role=role.value,
+        now=tx.now,
+    )
+    if added is None:
+        raise EmailTaken("There is already an account with this e-mail address.")
+    tx.emit(user_place(user.id), Kind.CHANGED, "user", user.id, user)
+    projects.add(tx, Actor(user.id, role), HOME)
+    return user
+
+
+_ADD = text("""
+    INSERT INTO users (id, name, email, password_hash, role, suspended, created_at)
+    VALUES (:id, :name, :email, :password_hash, :role, FALSE, :now)
+    ON CONFLICT (email) DO NOTHING RETURNING id
+""")
+
+_COLUMNS = "id, name, email, role, suspended, created_at"
+
+
+def add_first(tx: Tx, name: str, email: str, password_hash: str) -> User:
+    """The administrator of a new server: of many who try at once, one succeeds."""
+    tx.hold(_ADMINS)
+    if count(tx):
+        raise AlreadySetUp("This server already has an administrator. Sign in, or ask them for an account.")
+    return add(tx, name, email, password_hash, Standing.ADMIN)
+
+
+def count(tx: Tx) -> int:
+    number: int = tx.one(_COUNT).number
+    return number
+
+
+_COUNT = text("SELECT COUNT(*) AS number FROM users")
+
+
+def find_login(tx: Tx, email: str) -> Login | None:
+    row = tx.maybe(_FIND_LOGIN, email=email.strip().lower())
+    return Login(_user(row), row.password_hash) if row else None
+
+
+_FIND_LOGIN = text(f"SELECT {_COLUMNS}, password_hash FROM users WHERE email = :email")
+
+
+def _user(row: Row[Any]) -> User:
+    return User(row.id, row.name, row.email, Standing(row.role), bool(row.suspended), row.created_at)
+
+
+def get(tx: Tx, user_id: str) -> User:
+    return _user(tx.one(_GET, id=user_id))
+
+
+_GET = text(f"SELECT {_COLUMNS} FROM users WHERE id = :id")
+
+
+def visible_to(tx: Tx, actor: Actor) -> tuple[User, ...]:
+    """Every account, for an administrator."""
+    actor.must_be_admin()
+    return tuple(_user(row) for row in tx.execute(_ALL))
+
+
+_ALL = text(f"SELECT {_COLUMNS} FROM users ORDER BY created_at, id")
+
+
+def save(
+    tx: Tx,
+    actor: Actor,
+    user_id: str,
+    *,
+    name: str | None = None,
+    role: Standing | None = None,
+    suspended: bool | None = None,
+) -> User:
+    """Administrators change any account, others only their own name. Suspending signs the account out."""
+    _must_be_allowed(actor, user_id, changes_standing=role is not None or suspended is not None)
+    tx.hold(_ADMINS)
+    row = tx.one(
+        _SAVE,
+        id=user_id,
+        name=None if name is None else clean_name(name),
+        role=None if role is None else role.value,
+        suspended=suspended,
+    )
+    if not tx.one(_ACTIVE_ADMINS).number:
+        raise Conflict("This is the last administrator. Make someone else an administrator first.")
+    user = _user(row)
+    tx.emit(user_place(user_id), Kind.CHANGED, "user", user_id, user)
+    if user.suspended:
+        sessions.remove_of_user(tx, user_id)
+    return user
+
+
+def _must_be_allowed(actor: Actor, user_id: str, changes_standing: bool) -> None:
+    if actor.is_admin:
+        return
+    if actor.user_id != user_id:
+        raise NotFound(GONE)
+    if changes_standing:
+        raise Forbidden("Only an administrator can do this.")
+
+
+_SAVE = text(f"""
+    UPDATE users SET name = COALESCE(:name, name), role = COALESCE(:role, role),
+        suspended = COALESCE(:suspended, suspended)
+    WHERE id = :id RETURNING {_COLUMNS}
+""")
+
+_ACTIVE_ADMINS = text("SELECT COUNT(*) AS number FROM users WHERE role = 'admin' AND NOT suspended")
+
+
+def set_password(tx: Tx, user_id: str, password_hash: str, keep_session: str | None = None) -> None:
+    """A new password ends every other session."""
+    tx.one(_SET_PASSWORD, id=user_id, password_hash=password_hash)
+    sessions.remove_of_user(tx, user_id, keep=keep_session)
+
+
+_SET_PASSWORD = text("UPDATE users SET password_hash = :password_hash WHERE id = :id RETURNING id")
+
+
+def password_hash(tx: Tx, user_id: str) -> str:
+    found: str = tx.one(_PASSWORD_HASH, id=user_id).password_hash
+    return found
+
+
+_PASSWORD_HASH = text("SELECT password_hash FROM users WHERE id = :id")
