@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from tertulia.context.material import Material
 
 _TABLE = (
-    "You are {name}, one of several minds at a table with one person. Everyone answers the person's messages at "
-    "the same time. What the others said in earlier rounds appears as [Name]: text; what you said appears as "
-    "your own replies. Answer the person directly and take up the others where it helps. Nobody speaks first, so "
-    "do not mention any order, do not speak for the others, and do not begin with your own name."
+    "You are {name}, one of several minds at a table with one person. Everyone answers the person's messages "
+    "at the same time. What the others said in earlier rounds appears as [Name]: text; what you said appears "
+    "as your own replies. Answer the person directly and take up the others where it helps. Nobody speaks "
+    "first, so do not mention any order, do not speak for the others, and do not begin with your own name."
 )
 _PROJECT = 'The conversation belongs to the project "{project}".'
 _INSTRUCTIONS = "The people of this project ask of everyone at the table:\n{instructions}"
 _PROVIDERS = {
     "openai": "Take the time to reason before you answer when a question needs several steps.",
-    "anthropic": "Use extended thinking where it is hard: large material, a stubborn fault, a plan of many steps.",
+    "anthropic": "Use extended thinking where it is hard: large material, a stubborn fault, a long plan.",
 }
 
 

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from starlette.routing import Route
 
 from tertulia import __version__
@@ -51,10 +50,9 @@ def bare(lifespan: object = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        generate_unique_id_function=_operation_id,
     )
     for router in ROUTES:
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # flat, so that the inventory sees each of them
     errors.install(app)
     inventory(app)
     return app
@@ -76,7 +74,3 @@ def web_folder() -> Path | None:
     here = Path(__file__).resolve().parent.parent
     candidates = (here / "web", here.parent.parent / "web" / "build")
     return next((folder for folder in candidates if (folder / "index.html").is_file()), None)
-
-
-def _operation_id(route: APIRoute) -> str:
-    return route.name

@@ -28,6 +28,8 @@ def inventory(app: FastAPI) -> tuple[EntryPoint, ...]:
             ]
         elif isinstance(route, APIWebSocketRoute):
             entries.append(EntryPoint("WEBSOCKET", route.path, SOCKETS[route.path], ()))
+        else:
+            raise CannotStart(f"The inventory cannot look into {route!r}.")
     return tuple(entries)
 
 

@@ -1,0 +1,66 @@
+"""Serving: uvicorn with the settings that streams need, and a word once it answers."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+
+import uvicorn
+from fastapi import FastAPI
+
+from tertulia.core.errors import CannotStart
+from tertulia.server.asgi import build
+from tertulia.server.door import Door
+from tertulia.settings import Settings
+
+Greet = Callable[[Door, int], Awaitable[None]]
+"""Told the door and the port when the server has begun to answer."""
+
+
+def serve(settings: Settings, environ: Mapping[str, str], setup_token: str, greet: Greet) -> None:
+    """Runs until a signal ends it."""
+    app = build(settings, environ, setup_token)
+    Server(_config(app), app, greet).run(sockets=[listen(settings.host, settings.port)])
+
+
+class Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, app: FastAPI, greet: Greet) -> None:
+        super().__init__(config)
+        self._app = app
+        self._greet = greet
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and sockets:
+            await self._greet(self._app.state.door, sockets[0].getsockname()[1])
+
+
+def _config(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        loop="uvloop",
+        http="httptools",
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+        ws_max_size=65_536,
+        ws_ping_interval=20,
+        ws_ping_timeout=10,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=15,
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        raise CannotStart(
+            f"Cannot listen on {host}:{port} ({error.strerror}). "
+            "Another program may be using it; choose another with --port."
+        ) from None
+    return listener
