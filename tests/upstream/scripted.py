@@ -6,7 +6,7 @@
     upstream.plays((Say("half a"), Cut()))                        a line that drops
 
 The dialect follows from the address that is asked, so one script plays in all of them. Without a script a
-model repeats what it was asked. `python -m tests.upstream.scripted --port 9000` serves browsers and benchmarks.
+model repeats what it was asked. `python -m tests.upstream.scripted --port 9000` serves browsers.
 """
 
 from __future__ import annotations

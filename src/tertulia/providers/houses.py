@@ -52,7 +52,7 @@ class Providers:
         limits = limits or Limits()
         speakers = Speakers(limits, stays_inside=is_rehearsal(environ))
         return cls(
-            _listings(environ), speakers, BuiltIn(home / "models", speakers), Patience(limits, sleep, random)
+            _listings(environ), speakers, BuiltIn(home, speakers, environ), Patience(limits, sleep, random)
         )
 
     # --- what there is -------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ VOCABULARIES = {
     "mistral": Vocabulary("mistral_v3", 1.05),
     "deepseek": Vocabulary("deepseek_v3", 1.05),
     "qwen": Vocabulary("qwen3", 1.05),
-    "small": Vocabulary("o200k_base", 1.25),
+    "smollm2": Vocabulary("o200k_base", 1.25),
 }
 
 

