@@ -7,9 +7,8 @@ import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from tertulia.core.conversations import Conversation, Visibility, clean_title
 from tertulia.core.errors import Conflict, Invalid
@@ -19,7 +18,7 @@ from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import access, events, sessions
-from tertulia.store.transactions import Tx, as_json
+from tertulia.store.transactions import Row, Tx, as_json
 
 PAGE_LIMIT = 100
 
@@ -92,7 +91,7 @@ def changed(tx: Tx, conversation_id: str) -> Conversation:
 _READ = text(f"SELECT {_COLUMNS} FROM conversations AS c WHERE c.id = :id")
 
 
-def _conversation(row: Row[Any]) -> Conversation:
+def _conversation(row: Row) -> Conversation:
     return Conversation(
         id=row.id,
         project_id=row.project_id,

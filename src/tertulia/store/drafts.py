@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from tertulia.core.turns import Draft
 from tertulia.core.users import Actor
 from tertulia.store import access
 from tertulia.store.messages import voice
-from tertulia.store.transactions import Tx, as_json
+from tertulia.store.transactions import Row, Tx, as_json
 
 _COLUMNS = """
     d.id, d.turn_id, d.conversation_id, d.round_number, d.voice, d.role, d.content, d.thinking, d.number,
@@ -74,7 +73,7 @@ def of_turn(tx: Tx, turn_id: str) -> tuple[Draft, ...]:
 _OF_TURN = text(f"SELECT {_COLUMNS} FROM drafts AS d WHERE d.turn_id = :turn_id ORDER BY d.id")
 
 
-def _draft(row: Row[Any]) -> Draft:
+def _draft(row: Row) -> Draft:
     return Draft(
         id=row.id,
         turn_id=row.turn_id,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from tertulia.core.events import Event, Kind
 from tertulia.core.users import Actor
-from tertulia.store.transactions import Tx
+from tertulia.store.transactions import Row, Tx
 
 PAGE = 1000
 
@@ -25,7 +23,7 @@ _AFTER = text("""
 """)
 
 
-def _event(row: Row[Any]) -> Event:
+def _event(row: Row) -> Event:
     return Event(row.place, row.number, Kind(row.kind), row.noun, row.id, row.value, row.at)
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
-from sqlalchemy import Row, TextClause, text
+from sqlalchemy import TextClause, text
 
-from tertulia.store.transactions import Tx
+from tertulia.store.transactions import Row, Tx
 
 ATTEMPTS = 3
 BACK_OFF_MS = 5_000
@@ -73,7 +72,7 @@ def _claim(skip_locked: str) -> TextClause:
     """)
 
 
-def _job(row: Row[Any]) -> Job:
+def _job(row: Row) -> Job:
     return Job(row.id, row.kind, row.payload, row.key, row.attempts, row.run_at, row.error)
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from tertulia.core.errors import NotFound
 from tertulia.core.events import Kind, conversation_place
@@ -20,7 +19,7 @@ from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import access
-from tertulia.store.transactions import GONE, Tx, as_json
+from tertulia.store.transactions import GONE, Row, Tx, as_json
 
 ROUNDS_LIMIT = 100
 
@@ -110,7 +109,7 @@ _GET = text(f"""
 """)
 
 
-def _message(row: Row[Any]) -> Message:
+def _message(row: Row) -> Message:
     parts = from_json(_Parts, row.parts) if row.parts else _NO_PARTS
     metadata = from_json(_Metadata, row.metadata) if row.metadata else _NO_METADATA
     return Message(

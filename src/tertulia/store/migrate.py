@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any, Protocol
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection
 
 from tertulia.core.errors import DatabaseTooNew
 
@@ -29,9 +30,8 @@ class History:
 HISTORY = History(revisions=("0001",))
 
 
-def needed(connection: Connection, history: History = HISTORY) -> bool:
+def needed(revision: str | None, history: History = HISTORY) -> bool:
     """Whether there are steps to take; refuses a database that a newer program has written."""
-    revision = current(connection)
     if revision is not None and revision not in history.revisions:
         raise DatabaseTooNew(
             f"This database is of revision {revision}, written by a newer Tertulia; this one knows revisions "
@@ -40,15 +40,14 @@ def needed(connection: Connection, history: History = HISTORY) -> bool:
     return revision != history.head
 
 
-def current(connection: Connection) -> str | None:
-    """The revision a database is of; None for one that is still empty."""
-    if not inspect(connection).has_table("alembic_version"):
-        return None
-    revision: str | None = connection.execute(_REVISION).scalar()
-    return revision
+class Driver(Protocol):
+    def execute(self, sql: Any, /) -> Any: ...
 
 
-_REVISION = text("SELECT version_num FROM alembic_version")
+def revision_of(connection: Driver) -> str | None:
+    """The revision that Alembic's table names; None when it is empty, as before the first step."""
+    row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    return row[0] if row else None
 
 
 def upgrade(connection: Connection, history: History = HISTORY) -> None:
@@ -56,6 +55,7 @@ def upgrade(connection: Connection, history: History = HISTORY) -> None:
     from alembic import command
     from alembic.config import Config
 
+    connection.begin()  # Alembic keeps its hands off a transaction that it finds open
     with as_file(files("tertulia.store") / "migrations") as own:
         config = Config()
         config.set_main_option("script_location", str(own).replace("%", "%%"))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from tertulia.core.models import Abilities, Model, Prices, Tier
 from tertulia.core.plain import from_json
-from tertulia.store.transactions import Tx, as_json
+from tertulia.store.transactions import Row, Tx, as_json
 
 
 def overrides(tx: Tx) -> tuple[Model, ...]:
@@ -22,7 +20,7 @@ _OVERRIDES = text("""
 """)
 
 
-def _model(row: Row[Any]) -> Model:
+def _model(row: Row) -> Model:
     return Model(
         provider=row.provider,
         model_id=row.model_id,

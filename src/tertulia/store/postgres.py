@@ -13,8 +13,7 @@ from typing import Any
 import psycopg
 from sqlalchemy import Connection, Engine, TextClause, create_engine, text
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import StaticPool
 
 from tertulia.core.errors import (
     Busy,
@@ -33,6 +32,7 @@ from tertulia.store.transactions import GONE, Tx, Work, refuse_when_full
 THREADS = 10
 ATTEMPTS = 3
 """How often work is tried when two pieces of it stood in each other's way."""
+CONNECT_S = 5
 LOCK_WAIT_S = 10
 CHANNEL = "tertulia"
 PAYLOAD_LIMIT = 7_900
@@ -41,12 +41,14 @@ PAYLOAD_LIMIT = 7_900
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # one snapshot for all that one answer says
 _WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
+Wire = psycopg.Connection[tuple[Any, ...]]
 HandBack = Callable[[Sequence[Work]], None]
 Tell = Callable[[Sequence[Event]], None]
 Line = SimpleQueue[tuple[Work, bool] | None]
 
 
 class Postgres:
+    error: type[Exception] = psycopg.Error
     skip_locked = "FOR UPDATE SKIP LOCKED"
 
     def __init__(
@@ -58,7 +60,7 @@ class Postgres:
         self._line: Line = SimpleQueue()
         self._is_closed = False
         self._stopping = threading.Event()
-        self._engine = _engine(url)
+        self._url = url
         self.version = self._prepare(history)
 
     # ── opening
@@ -67,13 +69,13 @@ class Postgres:
         try:
             with self._connect() as connection:
                 _migrate(connection, history)
-                return f"PostgreSQL {connection.exec_driver_sql('SHOW server_version').scalar()}"
-        except DBAPIError as error:
-            raise CannotStart(f"PostgreSQL cannot be used: {str(error.orig).strip()}") from error
+                return f"PostgreSQL {connection.info.parameter_status('server_version')}"
+        except psycopg.Error as error:
+            raise CannotStart(f"PostgreSQL cannot be used: {str(error).strip()}") from error
 
-    def _connect(self) -> Connection:
-        connection = self._engine.connect()
-        _raw(connection).execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
+    def _connect(self) -> Wire:
+        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_S)
+        connection.execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
         return connection
 
     def start(self, hand_back: HandBack, tell: Tell) -> None:
@@ -101,27 +103,26 @@ class Postgres:
         self._line.put((work, is_write))
 
     def _serve(self) -> None:
-        connection: Connection | None = None
+        connection: Wire | None = None
         while (item := self._line.get()) is not None:
             work, is_write = item
             try:
                 connection = connection or self._connect()
                 self._write(connection, work) if is_write else self._read(connection, work)
-            except (psycopg.Error, SQLAlchemyError) as error:
+            except psycopg.Error as error:
                 _drop(connection)
                 connection = None
                 work.fail(_lost(error))
                 self._hand_back((work,))
         _drop(connection)
 
-    def _read(self, connection: Connection, work: Work) -> None:
-        raw = _raw(connection)
-        raw.execute(_READING)
+    def _read(self, connection: Wire, work: Work) -> None:
+        connection.execute(_READING)
         work.perform(self._tx(connection), self)
-        raw.execute("ROLLBACK")
+        connection.execute("ROLLBACK")
         self._hand_back((work,))
 
-    def _write(self, connection: Connection, work: Work) -> None:
+    def _write(self, connection: Wire, work: Work) -> None:
         for attempt in range(1, ATTEMPTS + 1):
             tx = self._tx(connection)
             if self._attempt(connection, tx, work) or attempt == ATTEMPTS:
@@ -129,24 +130,23 @@ class Postgres:
                 return
             self._order.leave(tx)
 
-    def _attempt(self, connection: Connection, tx: Tx, work: Work) -> bool:
+    def _attempt(self, connection: Wire, tx: Tx, work: Work) -> bool:
         """False when the work should be tried again."""
-        raw = _raw(connection)
         try:
-            raw.execute(_WRITING)
+            connection.execute(_WRITING)
             work.perform(tx, self)
             if work.error is not None:
-                raw.execute("ROLLBACK")
+                connection.execute("ROLLBACK")
                 return not _asks_again(work.error)
             self._notify(tx)
-            raw.execute("COMMIT")
-        except (psycopg.Error, SQLAlchemyError):
+            connection.execute("COMMIT")
+        except psycopg.Error:
             self._order.leave(tx)
             raise
         return True
 
-    def _tx(self, connection: Connection) -> Tx:
-        return Tx(connection, self, self._clock, self._new_id)
+    def _tx(self, connection: Wire) -> Tx:
+        return Tx(connection.cursor(), self, self._clock, self._new_id)
 
     def _notify(self, tx: Tx) -> None:
         for payload in _payloads(self._node, tx.events):
@@ -159,15 +159,14 @@ class Postgres:
         while not self._is_closed:
             try:
                 with self._connect() as connection:
-                    raw = _raw(connection)
-                    raw.execute(f"LISTEN {CHANNEL}")
-                    self._hear(raw)
-            except (psycopg.Error, SQLAlchemyError):
+                    connection.execute(f"LISTEN {CHANNEL}")
+                    self._hear(connection)
+            except psycopg.Error:
                 self._stopping.wait(1)
 
-    def _hear(self, raw: psycopg.Connection[Any]) -> None:
+    def _hear(self, connection: Wire) -> None:
         while not self._is_closed:
-            for notice in raw.notifies(timeout=5, stop_after=1):
+            for notice in connection.notifies(timeout=5, stop_after=1):
                 node, *places = notice.payload.split("\n")
                 if node != self._node:
                     self._fetch(places)
@@ -192,7 +191,6 @@ class Postgres:
             self._line.put(None)
         for thread in self._threads:
             thread.join()
-        self._engine.dispose()
 
     def _say_goodbye(self, tx: Tx) -> None:
         """Wakes our own listener, so that it sees that it may stop."""
@@ -209,7 +207,7 @@ class Postgres:
     def numbered(self, tx: Tx, places: Sequence[str]) -> None:
         self._order.enter(tx, places)
 
-    def translate(self, error: BaseException) -> TertuliaError | None:
+    def translate(self, error: Exception) -> TertuliaError | None:
         state = getattr(error, "sqlstate", None)
         if state is None:
             return _lost(error) if isinstance(error, psycopg.OperationalError) else None
@@ -285,36 +283,46 @@ class _Order:
         return line
 
 
-def _engine(url: str) -> Engine:
-    address = "postgresql+psycopg://" + url.partition("://")[2]
-    return create_engine(address, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+def _migrate(connection: Wire, history: migrate.History) -> None:
+    if migrate.needed(_revision(connection), history):
+        with _engine(connection).connect() as wrapped:
+            _upgrade(connection, wrapped, history)
 
 
-def _migrate(connection: Connection, history: migrate.History) -> None:
-    """Of several nodes that start at once, one takes the steps and the others wait for it."""
-    raw = _raw(connection)
-    raw.execute("BEGIN")
+def _upgrade(connection: Wire, wrapped: Connection, history: migrate.History) -> None:
+    """Of several nodes that start at once, one takes the steps and the others wait for it.
+
+    The wrapping rolls back when it begins and when it ends, so all of ours happens in between.
+    """
+    connection.execute("BEGIN")
     try:
-        raw.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
-        if migrate.needed(connection, history):
-            migrate.upgrade(connection, history)
-        raw.execute("COMMIT")
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
+        if migrate.needed(_revision(connection), history):
+            migrate.upgrade(wrapped, history)
+        connection.execute("COMMIT")
     except BaseException:
-        raw.execute("ROLLBACK")
+        connection.rollback()
         raise
 
 
-def _raw(connection: Connection) -> psycopg.Connection[Any]:
-    """BEGIN, COMMIT and the like go straight to the driver, which then does nothing of its own accord."""
-    raw: Any = connection.connection.driver_connection
-    assert isinstance(raw, psycopg.Connection)
-    return raw
+def _revision(connection: Wire) -> str | None:
+    exists = connection.execute("SELECT to_regclass('alembic_version') IS NOT NULL").fetchone()
+    return migrate.revision_of(connection) if exists == (True,) else None
 
 
-def _drop(connection: Connection | None) -> None:
+def _engine(connection: Wire) -> Engine:
+    """For Alembic, which knows databases through SQLAlchemy only; closing it leaves our connection open."""
+    return create_engine(
+        "postgresql+psycopg://",
+        creator=lambda: connection,
+        poolclass=StaticPool,
+        isolation_level="AUTOCOMMIT",
+    )
+
+
+def _drop(connection: Wire | None) -> None:
     """The next piece of work gets a fresh one."""
     if connection is not None:
-        connection.invalidate()
         connection.close()
 
 
@@ -325,9 +333,7 @@ def _lost(error: BaseException) -> Busy:
 
 
 def _asks_again(error: Exception) -> bool:
-    cause = error.__cause__
-    state = getattr(cause.orig if isinstance(cause, DBAPIError) else cause, "sqlstate", None)
-    return state in _AGAIN
+    return getattr(error.__cause__, "sqlstate", None) in _AGAIN
 
 
 def _payloads(node: str, fresh: Sequence[Event]) -> list[str]:

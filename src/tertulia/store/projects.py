@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from tertulia.core.errors import Conflict, Invalid, NotFound
 from tertulia.core.events import Kind, project_place, user_place
@@ -12,7 +10,7 @@ from tertulia.core.plain import from_json
 from tertulia.core.projects import TEXT_LIMIT, Member, Membership, Project, ProjectSettings, clean_name
 from tertulia.core.users import Actor
 from tertulia.store import access, conversations, events, sessions
-from tertulia.store.transactions import GONE, Tx, as_json
+from tertulia.store.transactions import GONE, Row, Tx, as_json
 
 _COLUMNS = "p.id, p.name, p.description, p.instructions, p.settings, p.created_at, p.updated_at"
 
@@ -66,7 +64,7 @@ _AS_SEEN_BY_ALL = text(f"""
 """)
 
 
-def _project(row: Row[Any]) -> Project:
+def _project(row: Row) -> Project:
     return Project(
         id=row.id,
         name=row.name,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from tertulia.core.events import Kind, user_place
 from tertulia.core.plain import from_json
 from tertulia.core.sessions import ABSOLUTE_DAYS, DAY_MS, IDLE_DAYS, ClientInfo, Session, is_over
 from tertulia.core.users import Actor, Standing, User
-from tertulia.store.transactions import Tx, as_json
+from tertulia.store.transactions import Row, Tx, as_json
 
 TOUCH_MS = 60_000
 """A session's last activity is written at most this often."""
@@ -73,7 +72,7 @@ _FIND_SIGNED_IN = text("""
 """)
 
 
-def _session(row: Row[Any]) -> Session:
+def _session(row: Row) -> Session:
     return Session(
         id=row.id,
         user_id=row.user_id,

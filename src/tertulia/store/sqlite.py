@@ -13,11 +13,9 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from sqlalchemy import Connection, Engine, TextClause, create_engine
-from sqlalchemy.exc import DatabaseError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import StaticPool
 
 from tertulia.core.errors import (
     Busy,
@@ -32,7 +30,7 @@ from tertulia.core.errors import (
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import migrate
-from tertulia.store.transactions import GONE, Tx, Work, refuse_when_full
+from tertulia.store.transactions import GONE, Tx, Work, meaning, refuse_when_full
 
 READERS = 4
 BATCH_LIMIT = 256
@@ -43,6 +41,7 @@ Line = SimpleQueue[Work | None]
 
 
 class Sqlite:
+    error: type[Exception] = sqlite3.Error
     skip_locked = ""
 
     def __init__(
@@ -66,50 +65,38 @@ class Sqlite:
 
     # ── opening
 
-    def _open_writer(self, history: migrate.History) -> Connection:
+    def _open_writer(self, history: migrate.History) -> sqlite3.Connection:
         try:
             writer = self._connect(_WRITER)
-            if migrate.needed(writer, history):
+            if migrate.needed(_revision(writer), history):
                 self._migrate(writer, history)
             return writer
-        except DatabaseError as error:
+        except sqlite3.DatabaseError as error:
             raise CannotStart(
-                f"The database file {self._path} cannot be opened: {error.orig}. "
+                f"The database file {self._path} cannot be opened: {error}. "
                 "It was left as it is. If it is damaged, restore a backup."
             ) from error
 
-    def _connect(self, pragmas: Sequence[str]) -> Connection:
-        def open_file() -> sqlite3.Connection:
-            raw = sqlite3.connect(
-                self._path,
-                timeout=BUSY_MS / 1000,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=512,
-            )
-            for pragma in pragmas:
-                raw.execute(f"PRAGMA {pragma}")
-            return raw
+    def _connect(self, pragmas: Sequence[str]) -> sqlite3.Connection:
+        """Without an isolation level the driver begins and commits nothing of its own accord."""
+        connection = sqlite3.connect(
+            self._path,
+            timeout=BUSY_MS / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=512,
+        )
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
 
-        return _engine(open_file).connect()
-
-    def _migrate(self, writer: Connection, history: migrate.History) -> None:
-        raw = _raw(writer)
-        if migrate.current(writer) is not None:
-            _copy(raw, self._path.with_name(f"{self._path.name}.before-{history.head}"))
-        raw.execute("PRAGMA foreign_keys = OFF")  # a step may rebuild a table that others refer to
-        raw.execute("BEGIN IMMEDIATE")
-        try:
-            migrate.upgrade(writer, history)
-            if raw.execute("PRAGMA foreign_key_check").fetchone():
-                raise CannotStart(
-                    "The upgrade would leave rows without their parents. The database was left as it is."
-                )
-            raw.execute("COMMIT")
-        except BaseException:
-            raw.execute("ROLLBACK")
-            raise
-        raw.execute("PRAGMA foreign_keys = ON")
+    def _migrate(self, writer: sqlite3.Connection, history: migrate.History) -> None:
+        if _revision(writer) is not None:
+            _copy(writer, self._path.with_name(f"{self._path.name}.before-{history.head}"))
+        writer.execute("PRAGMA foreign_keys = OFF")  # a step may rebuild a table that others refer to
+        with _engine(writer).connect() as wrapped:
+            _upgrade(writer, wrapped, history)
+        writer.execute("PRAGMA foreign_keys = ON")
 
     def start(
         self, hand_back: Callable[[Sequence[Work]], None], tell: Callable[[Sequence[Event]], None]
@@ -137,16 +124,16 @@ class Sqlite:
         refuse_when_full(line.qsize())
         line.put(work)
 
-    def _serve_reads(self, reader: Connection) -> None:
-        raw = _raw(reader)
+    def _serve_reads(self, reader: sqlite3.Connection) -> None:
+        cursor = reader.cursor()
         while (work := self._reads.get()) is not None:
-            raw.execute("BEGIN")
-            work.perform(self._tx(reader), self)
-            raw.execute("ROLLBACK")
+            reader.execute("BEGIN")
+            work.perform(self._tx(cursor), self)
+            reader.execute("ROLLBACK")
             self._hand_back((work,))
 
-    def _tx(self, connection: Connection) -> Tx:
-        return Tx(connection, self, self._clock, self._new_id)
+    def _tx(self, cursor: sqlite3.Cursor) -> Tx:
+        return Tx(cursor, self, self._clock, self._new_id)
 
     # ── writing
 
@@ -175,27 +162,30 @@ class Sqlite:
         return batch
 
     def _commit(self, batch: Sequence[Work]) -> None:
-        raw = _raw(self._writer)
         try:
             if self._refusal is not None:
                 raise self._refusal
-            raw.execute("BEGIN IMMEDIATE")
+            self._writer.execute("BEGIN IMMEDIATE")
             for work in batch:
-                self._attempt(raw, work)
-            raw.execute("COMMIT")
+                self._attempt(work)
+            self._writer.execute("COMMIT")
         except (sqlite3.Error, TertuliaError) as error:
-            _give_up(raw)
+            self._give_up()
             for work in batch:
-                work.fail(self.translate(error) or error)
+                work.fail(meaning(error, self))
 
-    def _attempt(self, raw: sqlite3.Connection, work: Work) -> None:
-        raw.execute("SAVEPOINT work")
-        work.perform(self._tx(self._writer), self)
+    def _attempt(self, work: Work) -> None:
+        self._writer.execute("SAVEPOINT work")
+        work.perform(self._tx(self._writer.cursor()), self)
         if work.error is not None:
-            if not raw.in_transaction:  # SQLite gave up the whole transaction, and with it the others' work
+            if not self._writer.in_transaction:  # SQLite gave up all of it, and with it the others' work
                 raise work.error if isinstance(work.error, TertuliaError) else Busy(_LOST)
-            raw.execute("ROLLBACK TO work")
-        raw.execute("RELEASE work")
+            self._writer.execute("ROLLBACK TO work")
+        self._writer.execute("RELEASE work")
+
+    def _give_up(self) -> None:
+        if self._writer.in_transaction:
+            self._writer.execute("ROLLBACK")
 
     # ── closing
 
@@ -224,7 +214,7 @@ class Sqlite:
     def numbered(self, tx: Tx, places: Sequence[str]) -> None:
         """One thread writes and hands back: the order is right already."""
 
-    def translate(self, error: BaseException) -> TertuliaError | None:
+    def translate(self, error: Exception) -> TertuliaError | None:
         code = getattr(error, "sqlite_errorcode", 0)
         match code & 0xFF:
             case sqlite3.SQLITE_FULL:
@@ -244,7 +234,7 @@ class Sqlite:
                 return Conflict("Something else is already there under this name or id.")
         return None
 
-    def _failed(self, error: BaseException, code: int) -> StorageFailed:
+    def _failed(self, error: Exception, code: int) -> StorageFailed:
         failed = StorageFailed(f"The database file cannot be used: {error}. Look at the disk it is on.")
         if code in (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC):
             # After a failed sync nobody knows what is on the disk; going on might acknowledge what is lost.
@@ -286,28 +276,38 @@ def _lock(path: Path) -> int:
     return lock
 
 
-def _engine(open_file: Callable[[], sqlite3.Connection]) -> Engine:
-    return create_engine("sqlite://", creator=open_file, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+def _revision(connection: sqlite3.Connection) -> str | None:
+    """Reading the schema also finds out whether the file is a database at all."""
+    exists = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
+    return migrate.revision_of(connection) if exists else None
 
 
-def _raw(connection: Connection) -> sqlite3.Connection:
-    """BEGIN, COMMIT and the like go straight to the driver, which then does nothing of its own accord."""
-    raw: Any = connection.connection.driver_connection
-    assert isinstance(raw, sqlite3.Connection)
-    return raw
+def _upgrade(connection: sqlite3.Connection, wrapped: Connection, history: migrate.History) -> None:
+    """The wrapping rolls back when it begins and when it ends, so all of ours happens in between."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        migrate.upgrade(wrapped, history)
+        if connection.execute("PRAGMA foreign_key_check").fetchone():
+            raise CannotStart("The upgrade would leave rows without their parents. Nothing was changed.")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
 
 
-def _give_up(raw: sqlite3.Connection) -> None:
-    if raw.in_transaction:
-        raw.execute("ROLLBACK")
+def _engine(connection: sqlite3.Connection) -> Engine:
+    """For Alembic, which knows databases through SQLAlchemy only; closing it leaves our connection open."""
+    return create_engine(
+        "sqlite://", creator=lambda: connection, poolclass=StaticPool, isolation_level="AUTOCOMMIT"
+    )
 
 
-def _copy(raw: sqlite3.Connection, target: Path) -> None:
+def _copy(connection: sqlite3.Connection, target: Path) -> None:
     """A copy that was read back, before anything is changed."""
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
     copy = sqlite3.connect(target)
     try:
-        raw.backup(copy)
+        connection.backup(copy)
         if copy.execute("PRAGMA quick_check").fetchone() != ("ok",):
             raise CannotStart(
                 f"The copy {target} taken before the upgrade is not sound. Nothing was changed."

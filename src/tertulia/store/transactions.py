@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, Row, TextClause, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import TextClause, text
 
 from tertulia.core.errors import Busy, NotFound, TertuliaError
 from tertulia.core.events import Event, Kind
@@ -25,8 +25,25 @@ WAITING_LIMIT = 10_000
 """More work than this in one line is refused: whoever waits that long has given up."""
 
 
+Row = Any
+"""A named tuple of the columns a statement asks for."""
+
+
+class Cursor(Protocol):
+    """The driver's own. SQLAlchemy's results cost five times the statement they come from."""
+
+    @property
+    def description(self) -> Any: ...
+    def execute(self, sql: Any, params: Any, /) -> Any: ...
+    def executemany(self, sql: Any, rows: Any, /) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+
+
 class Dialect(Protocol):
     """What differs between the databases while a transaction runs."""
+
+    error: type[Exception]
+    """What everything the driver raises has in common."""
 
     skip_locked: str
     """Ends a SELECT that takes a row nobody else has taken."""
@@ -40,41 +57,43 @@ class Dialect(Protocol):
     def numbered(self, tx: Tx, places: Sequence[str]) -> None:
         """Called while the transaction holds these places and nobody else can write in them."""
 
-    def translate(self, error: BaseException) -> TertuliaError | None:
+    def translate(self, error: Exception) -> TertuliaError | None:
         """What a driver's error means to a person; None when it is a mistake of ours."""
 
 
 class Tx:
     """A running transaction. Its events get their numbers when the work is done, in one go."""
 
-    __slots__ = ("_connection", "_dialect", "_said", "events", "new_id", "now")
+    __slots__ = ("_cursor", "_dialect", "_said", "events", "new_id", "now")
 
-    def __init__(self, connection: Connection, dialect: Dialect, clock: Clock, new_id: NewId) -> None:
-        self._connection = connection
+    def __init__(self, cursor: Cursor, dialect: Dialect, clock: Clock, new_id: NewId) -> None:
+        self._cursor = cursor
         self._dialect = dialect
         self._said: dict[tuple[str, str, str], tuple[Kind, object]] = {}
         self.events: tuple[Event, ...] = ()
         self.now = clock()
         self.new_id = new_id
 
-    def execute(self, statement: TextClause, **params: object) -> Sequence[Row[Any]]:
-        result = self._connection.exec_driver_sql(self._dialect.render(statement), _clean(params))
-        return result.all() if result.returns_rows else ()
+    def execute(self, statement: TextClause, **params: object) -> list[Row]:
+        self._cursor.execute(self._dialect.render(statement), _clean(params))
+        if statement not in _SHAPES:
+            _SHAPES[statement] = _shape(self._cursor)
+        shape = _SHAPES[statement]
+        return [] if shape is None else [shape(row) for row in self._cursor.fetchall()]
 
     def execute_many(self, statement: TextClause, rows: Sequence[Mapping[str, object]]) -> None:
         if rows:
-            sql = self._dialect.render(statement)
-            self._connection.exec_driver_sql(sql, [_clean(row) for row in rows])
+            self._cursor.executemany(self._dialect.render(statement), [_clean(row) for row in rows])
 
-    def one(self, statement: TextClause, **params: object) -> Row[Any]:
-        row = self.maybe(statement, **params)
-        if row is None:
+    def one(self, statement: TextClause, **params: object) -> Row:
+        rows = self.execute(statement, **params)
+        if not rows:
             raise NotFound(GONE)
-        return row
+        return rows[0]
 
-    def maybe(self, statement: TextClause, **params: object) -> Row[Any] | None:
-        result = self._connection.exec_driver_sql(self._dialect.render(statement), _clean(params))
-        return result.first()
+    def maybe(self, statement: TextClause, **params: object) -> Row | None:
+        rows = self.execute(statement, **params)
+        return rows[0] if rows else None
 
     @property
     def skip_locked(self) -> str:
@@ -112,6 +131,19 @@ class Tx:
     def _take_numbers(self, place: str, count: int) -> int:
         number: int = self.one(_TAKE_NUMBERS, place=place, count=count).number
         return number
+
+
+_SHAPES: dict[TextClause, Callable[[Iterable[Any]], Row] | None] = {}
+"""How the rows of each statement are made; None for one that gives none."""
+
+
+def _shape(cursor: Cursor) -> Callable[[Iterable[Any]], Row] | None:
+    if cursor.description is None:
+        return None
+    names = [column[0] for column in cursor.description]
+    row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # the names are known only now
+    make: Callable[[Iterable[Any]], Row] = row._make
+    return make
 
 
 _TAKE_NUMBERS = text("""
@@ -177,7 +209,7 @@ class Work:
         try:
             self.result = self.run(tx)
             tx.number_events()
-        except DBAPIError as error:
+        except dialect.error as error:
             self.fail(meaning(error, dialect))
         except Exception as error:  # noqa: BLE001  handed on to the one who waits
             self.error = error
@@ -197,8 +229,9 @@ class Work:
             self.future.set_result(self.result)
 
 
-def meaning(error: DBAPIError, dialect: Dialect) -> Exception:
-    told = None if error.orig is None else dialect.translate(error.orig)
+def meaning(error: Exception, dialect: Dialect) -> Exception:
+    """What a person is told; the driver's error itself when it is a mistake of ours."""
+    told = dialect.translate(error)
     if told is None:
         return error
     told.__cause__ = error

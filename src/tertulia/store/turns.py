@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import TurnReused
@@ -13,7 +11,7 @@ from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.store import access
 from tertulia.store.conversations import voices
-from tertulia.store.transactions import Tx, as_json
+from tertulia.store.transactions import Row, Tx, as_json
 
 _COLUMNS = """
     t.id, t.conversation_id, t.round_number, t.purpose, t.mode, t.voices, t.visibility, t.state, t.message_id,
@@ -74,7 +72,7 @@ _FIND_OPENED = text(f"""
 """)
 
 
-def _turn(row: Row[Any]) -> Turn:
+def _turn(row: Row) -> Turn:
     return Turn(
         id=row.id,
         conversation_id=row.conversation_id,

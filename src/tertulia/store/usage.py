@@ -132,7 +132,7 @@ _ADD = text("""
 
 def of_conversation(tx: Tx, actor: Actor, conversation_id: str) -> UsageSum:
     access.to_conversation(tx, actor, conversation_id)
-    return UsageSum(**tx.one(_OF_CONVERSATION, conversation_id=conversation_id)._mapping)
+    return UsageSum(*tx.one(_OF_CONVERSATION, conversation_id=conversation_id))
 
 
 _OF_CONVERSATION = text("""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from tertulia.core.errors import AlreadySetUp, Conflict, EmailTaken, Forbidden, NotFound
 from tertulia.core.events import Kind, user_place
 from tertulia.core.users import Actor, Standing, User, clean_email, clean_name
 from tertulia.store import projects, sessions
-from tertulia.store.transactions import GONE, Tx
+from tertulia.store.transactions import GONE, Row, Tx
 
 HOME = "Home"
 """The project everyone begins with."""
@@ -78,7 +77,7 @@ def find_login(tx: Tx, email: str) -> Login | None:
 _FIND_LOGIN = text(f"SELECT {_COLUMNS}, password_hash FROM users WHERE email = :email")
 
 
-def _user(row: Row[Any]) -> User:
+def _user(row: Row) -> User:
     return User(row.id, row.name, row.email, Standing(row.role), bool(row.suspended), row.created_at)
 
 

@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from alembic import context
 
-# Alembic is told to manage no transaction: ours is open already and holds all steps and the new revision.
-context.configure(connection=context.config.attributes["connection"], transactional_ddl=False)
+context.configure(connection=context.config.attributes["connection"])
 context.run_migrations()
