@@ -1,4 +1,4 @@
-"""Lets `python -m tertulia` do what `tertulia` does."""
+"""`python -m tertulia` is the command `tertulia`."""
 
 from tertulia.cli import main
 

@@ -1,1 +1,35 @@
 """The way in from a terminal."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+
+from tertulia.cli import doctor, inventory, models, serve, users, version
+from tertulia.core.errors import TertuliaError
+
+app = typer.Typer(
+    name="tertulia",
+    help="One conversation, many minds: a chat workspace where several models answer at once.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command("serve")(serve.serve)
+app.command("doctor")(doctor.doctor)
+app.command("version")(version.version)
+app.command("inventory")(inventory.list_entry_points)
+app.command("openapi")(inventory.print_openapi)
+app.add_typer(models.app, name="models")
+app.add_typer(users.app, name="user")
+
+
+def main() -> None:
+    """Errors a person can act on are a sentence, not a trace."""
+    try:
+        app()
+    except TertuliaError as error:
+        Console(stderr=True).print(f"[bold red]{error.code}[/] {error.message}", highlight=False)
+        sys.exit(1)

@@ -1,0 +1,83 @@
+"""`tertulia doctor`: is everything in place, and if not, what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import typer
+from rich.console import Console
+
+from tertulia import __version__
+from tertulia import settings as settings_
+from tertulia.app import new_id, now_ms
+from tertulia.core.errors import TertuliaError
+from tertulia.providers.houses import Providers
+from tertulia.server.asgi import web_folder
+from tertulia.settings import Settings
+from tertulia.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    what: str
+    is_good: bool
+    words: str
+
+
+def doctor() -> None:
+    """Check data folder, database, interface and models."""
+    settings = settings_.read(os.environ)
+    console = Console(highlight=False)
+    findings = list(examine(settings))
+    for finding in findings:
+        mark = "[green]good[/]" if finding.is_good else "[red]mend[/]"
+        console.print(f"{mark}  {finding.what:<10} {finding.words}", soft_wrap=True)
+    if not all(finding.is_good for finding in findings):
+        raise typer.Exit(1)
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    yield Finding("program", True, f"Tertulia {__version__} on Python {platform.python_version()}")
+    yield _home(settings)
+    yield _database(settings)
+    yield _interface()
+    yield _models(settings)
+
+
+def _home(settings: Settings) -> Finding:
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        return Finding(
+            "data", False, f"{settings.home} cannot be made ({error.strerror}). Set TERTULIA_HOME."
+        )
+    is_good = os.access(settings.home, os.W_OK)
+    return Finding("data", is_good, f"{settings.home}" + ("" if is_good else " cannot be written to."))
+
+
+def _database(settings: Settings) -> Finding:
+    try:
+        db = Database.open(settings.database_url, clock=now_ms, new_id=new_id)
+    except TertuliaError as error:
+        return Finding("database", False, error.message)
+    try:
+        return Finding("database", True, db.version)
+    finally:
+        db.close()
+
+
+def _interface() -> Finding:
+    folder = web_folder()
+    return Finding("interface", folder is not None, "built" if folder else "not built. Run `make web`.")
+
+
+def _models(settings: Settings) -> Finding:
+    available = Providers.from_environment(os.environ, settings.home).available()
+    if not available:
+        return Finding(
+            "models", False, "none can answer. Run `tertulia models pull smollm2` or set a provider's key."
+        )
+    return Finding("models", True, f"{len(available)} can answer, among them {available[0].display_name}")

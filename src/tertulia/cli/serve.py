@@ -1,0 +1,50 @@
+"""`tertulia serve`: the server, in the foreground."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tertulia import __version__
+from tertulia import settings as settings_
+from tertulia.server import serving
+from tertulia.server.door import Door
+from tertulia.store import users
+
+console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on (TERTULIA_HOST).")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on (TERTULIA_PORT).")] = None,
+) -> None:
+    """Serve Tertulia until stopped with Ctrl-C."""
+    given = settings_.read(os.environ)
+    settings = replace(given, host=host or given.host, port=given.port if port is None else port)
+    logging.basicConfig(
+        level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    serving.serve(settings, os.environ, secrets.token_urlsafe(16), _greet)
+
+
+async def _greet(door: Door, port: int) -> None:
+    settings = door.house.settings
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    console.print(f"[bold]Tertulia {__version__}[/] is at [bold green]http://{host}:{port}[/]")
+    console.print(f"  data    {settings.home}")
+    console.print(f"  models  {_minds(door)}")
+    if door.needs_setup_token and not await door.house.db.read(users.count):
+        console.print(f"  set-up token for the first account: [bold]{door.setup_token}[/]")
+
+
+def _minds(door: Door) -> str:
+    available = door.house.providers.available()
+    if not available:
+        return "none can answer yet: run `tertulia models pull smollm2` or set a provider's key"
+    return ", ".join(model.display_name for model in available[:4]) + (" …" if len(available) > 4 else "")
