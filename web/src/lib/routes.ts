@@ -1,12 +1,12 @@
 /** Every address of the house, in one place. */
 
+export type Panel = 'models' | 'appearance' | 'keyboard' | 'sessions';
+
 export const routes = {
   home: '/',
   newConversation: '/new',
   conversation: (id: string) => `/c/${id}`,
-  archived: '/archived',
   signIn: '/sign-in',
   setup: '/set-up',
-  settings: (panel: 'appearance' | 'sessions' | 'account' | 'models' = 'appearance') => `/settings/${panel}`,
-  newProject: '/projects/new',
+  settings: (panel: Panel) => `/settings/${panel}`,
 } as const;

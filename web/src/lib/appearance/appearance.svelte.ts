@@ -56,6 +56,6 @@ function choose(change: { [name in keyof Choices]?: Choices[name] | undefined })
   for (const name of ['theme', 'density', 'reading'] as const) {
     const value = kept.value[name];
     if (value) document.documentElement.dataset[name] = value;
-    else delete document.documentElement.dataset[name];
+    else document.documentElement.removeAttribute(`data-${name}`);
   }
 }

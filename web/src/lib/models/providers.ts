@@ -1,0 +1,28 @@
+/** Models by who serves them, those that can answer first. */
+import type { Model } from '../api/types';
+
+export interface Provider {
+  id: string;
+  name: string;
+  models: Model[];
+  available: number;
+  /** Why none of them can answer, when none can. */
+  reason: string | null;
+}
+
+export function providersOf(models: Model[]): Provider[] {
+  const grouped = new Map<string, Model[]>();
+  for (const model of models) grouped.set(model.provider, [...(grouped.get(model.provider) ?? []), model]);
+  return [...grouped]
+    .map(([id, together]) => {
+      const available = together.filter((each) => each.is_available).length;
+      return {
+        id,
+        name: together[0]!.provider_name,
+        models: together,
+        available,
+        reason: available ? null : (together[0]!.unavailable_reason ?? null),
+      };
+    })
+    .sort((a, b) => Number(b.available > 0) - Number(a.available > 0) || a.name.localeCompare(b.name));
+}
