@@ -104,8 +104,9 @@ class Providers:
     # --- beginning and end ---------------------------------------------------------------------------------
 
     async def warm(self) -> None:
-        """Loads what the models at hand will need, in a thread, so that the first call need not."""
-        used = {listing.dialect for listing in self._listings.values() if listing.endpoint.has_key}
+        """Loads what most models at hand will need, in a thread, so that the first call need not."""
+        ready = {listing.endpoint for listing in self._listings.values() if listing.endpoint.has_key}
+        used = {endpoint.dialect for endpoint in ready}
         if any(self._builtin.is_available(model) for model in self._builtin.models()):
             used.add("openai_chat")
         for dialect in sorted(used):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import AsyncGenerator, Iterable
 from itertools import groupby
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Prompt
 from tertulia.providers.cleaning import Whole
+from tertulia.providers.counting import estimated, number, size_bytes
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.faults import Faults
 from tertulia.providers.limits import Limits
@@ -21,7 +21,6 @@ from tertulia.providers.wire import Request, Wire
 OWN_EVENTS = frozenset({"", "message", "data", "error"})
 """Event names of the protocol; anything else a server calls an event is not for us."""
 FINISHES: dict[str, Finish] = {"length": "length", "max_tokens": "length", "content_filter": "filtered"}
-COUNT_LIMIT = 100_000_000
 
 
 def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> OpenAIChat:
@@ -124,7 +123,7 @@ class Reading:
             raise self._faults.cut() if self._has_events else self._faults.empty()
 
     def count(self, prompt: Prompt) -> TokenCount:
-        """As the provider counted, else estimated: a call without a count is not a free call."""
+        """As the provider counted, else estimated."""
         return self._usage or estimated(prompt, self._said_bytes)
 
     def _decode(self, data: str) -> list[Text | Thought]:
@@ -181,11 +180,11 @@ class Reading:
                     yield self._thinks("".join(word for word in words if isinstance(word, str)))
 
     def _says(self, text: str) -> Text:
-        self._said_bytes += len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+        self._said_bytes += size_bytes(text)
         return Text(self._text.take(text))
 
     def _thinks(self, text: str) -> Thought:
-        self._said_bytes += len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+        self._said_bytes += size_bytes(text)
         return Thought(self._thought.take(text))
 
     def _finish(self, reason: str) -> list[Text | Thought]:
@@ -212,34 +211,20 @@ def counted(usage: object) -> TokenCount | None:
     """A provider's figures, when they can be figures of this call."""
     if not isinstance(usage, dict):
         return None
-    sent, said = _number(usage.get("prompt_tokens")), _number(usage.get("completion_tokens"))
+    sent, said = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))
     if sent is None or said is None:
         return None
-    cached = _number(_inside(usage, "prompt_tokens_details", "cached_tokens"))
-    cached = cached if cached is not None else _number(usage.get("prompt_cache_hit_tokens"))
-    thought = _number(_inside(usage, "completion_tokens_details", "reasoning_tokens")) or 0
-    if thought and _number(usage.get("total_tokens")) == sent + said + thought:
+    cached = number(_inside(usage, "prompt_tokens_details", "cached_tokens"))
+    cached = cached if cached is not None else number(usage.get("prompt_cache_hit_tokens"))
+    thought = number(_inside(usage, "completion_tokens_details", "reasoning_tokens")) or 0
+    if thought and number(usage.get("total_tokens")) == sent + said + thought:
         said += thought  # xAI counts thoughts beside the answer, others inside it.
     return TokenCount(sent, min(cached or 0, sent), said, min(thought, said))
-
-
-def estimated(prompt: Prompt, said_bytes: int) -> TokenCount:
-    shown = len(prompt.system.encode("utf-8", "replace"))
-    shown += sum(len(message.content.encode("utf-8", "replace")) for message in prompt.messages)
-    return TokenCount(math.ceil(shown / 4), 0, math.ceil(said_bytes / 4), is_estimated=True)
 
 
 def _inside(usage: dict[str, Any], outer: str, inner: str) -> object:
     details = usage.get(outer)
     return details.get(inner) if isinstance(details, dict) else None
-
-
-def _number(value: object) -> int | None:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= COUNT_LIMIT:
-        return value
-    return None
 
 
 def _larger(one: TokenCount, other: TokenCount) -> TokenCount:

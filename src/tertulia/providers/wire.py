@@ -45,21 +45,26 @@ class Wire:
         self._drains: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def ask(self, request: Request, faults: Faults) -> AsyncGenerator[Answer, None]:
-        """Sends the request; the answer's line is closed at once when the block is left before its end."""
+    async def ask(
+        self, request: Request, faults: Faults, is_keep_alive: Callable[[Event], bool] | None = None
+    ) -> AsyncGenerator[Answer, None]:
+        """Sends the request; the line is closed at once when the block is left before the last word."""
         if self._stays_inside:
             keep_inside(request.url)
         response = await self._send(request, faults)
+        is_ending = False
         try:
             if not 200 <= response.status < 300:
                 body = await self._refusal(response)
                 raise faults.refused(response.status, response.headers, body, self._now())
-            yield Answer(response.content, self._limits, faults)
-        except BaseException:
-            response.close()
-            raise
-        else:
-            self._hang_up(response)
+            answer = Answer(response.content, self._limits, faults, is_keep_alive)
+            yield answer
+            is_ending = answer.is_ending
+        finally:
+            if is_ending:
+                self._hang_up(response)
+            else:
+                response.close()
 
     async def close(self) -> None:
         for drain in tuple(self._drains):
@@ -121,8 +126,15 @@ class Wire:
 class Answer:
     """The events of one answer, under watch."""
 
-    def __init__(self, content: aiohttp.StreamReader, limits: Limits, faults: Faults) -> None:
+    def __init__(
+        self,
+        content: aiohttp.StreamReader,
+        limits: Limits,
+        faults: Faults,
+        is_keep_alive: Callable[[Event], bool] | None = None,
+    ) -> None:
         self._content = content
+        self._is_keep_alive = is_keep_alive
         self._limits = limits
         self._faults = faults
         self._loop = asyncio.get_running_loop()
@@ -131,6 +143,8 @@ class Answer:
         self._rest = b""
         self._bytes = 0
         self._is_over = False
+        self.is_ending = False
+        """The last word was said; what follows is a count, or nothing."""
         self._patience_s = limits.idle_s
         self._until = self._loop.time() + limits.total_s
         self._deadline = self._loop.time() + limits.idle_s
@@ -142,15 +156,21 @@ class Answer:
             self._is_over = not chunk
             events = self._parse(chunk) if chunk else self._last()
             if events:
-                # The clock of silence starts when we listen again, not while someone reads what was said.
-                self._deadline = self._loop.time() + self._patience_s
+                self._note_progress(events)
                 return events
         return None
 
     def expect_the_end(self) -> None:
         """The provider said its last word; what may still come is worth only a short wait."""
+        self.is_ending = True
         self._patience_s = self._limits.farewell_s
         self._deadline = min(self._deadline, self._loop.time() + self._patience_s)
+
+    def _note_progress(self, events: list[Event]) -> None:
+        if self._is_keep_alive is not None and all(map(self._is_keep_alive, events)):
+            return
+        # The clock of silence starts when we listen again, not while someone reads what was said.
+        self._deadline = self._loop.time() + self._patience_s
 
     async def _next(self) -> bytes:
         if self._rest:

@@ -1,0 +1,133 @@
+"""The bridge: lets the clients of other companies call through our wire, and watches what comes back.
+
+Their clients bring patience without end, retries of their own and a belief that a stream which stops is
+complete. Here they get a transport that keeps our limits, opens no connection of its own and knows a last
+word when it hears one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from tertulia.providers.faults import Faults
+from tertulia.providers.seam import ProviderFault
+from tertulia.providers.sse import Event
+from tertulia.providers.wire import Answer, Request, Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """How a dialect tells what matters to us, from one decoded event."""
+
+    is_last_word: Callable[[dict[str, Any]], bool]
+    is_error: Callable[[dict[str, Any]], bool]
+    is_text: Callable[[dict[str, Any]], bool] = lambda event: True
+    keep_alive: str | None = None
+    """The name of an event that only says the line is open."""
+
+
+class Watch:
+    """One call, as the bridge saw it."""
+
+    def __init__(self, faults: Faults, signs: Signs) -> None:
+        self.faults = faults
+        self._signs = signs
+        self.fault: ProviderFault | None = None
+        self.has_events = False
+        self.has_begun = False
+        self.has_ended = False
+
+    def note(self, event: Event) -> None:
+        """Raises what the client behind us would overlook."""
+        if event.data == "[DONE]":
+            return
+        content = self._loads(event)
+        self.has_events = True
+        if self._signs.is_error(content):
+            raise self.faults.error_object(content, has_begun=self.has_begun)
+        if self._signs.is_text(content):
+            self.has_begun = True
+        if self._signs.is_last_word(content):
+            self.has_ended = True
+
+    def is_keep_alive(self, event: Event) -> bool:
+        """Keeps a model alive that thinks in silence, and not one that fell silent in mid-sentence."""
+        return event.name == self._signs.keep_alive and self.has_begun
+
+    def bare_end(self) -> ProviderFault:
+        return self.faults.cut() if self.has_events else self.faults.empty()
+
+    def _loads(self, event: Event) -> dict[str, Any]:
+        try:
+            content = json.loads(event.data)
+        except (ValueError, RecursionError):
+            raise self.faults.malformed(event.data) from None
+        if not isinstance(content, dict):
+            raise self.faults.malformed(event.data)
+        return content
+
+
+WATCH: ContextVar[Watch] = ContextVar("watch")
+"""Who watches the request that is being opened in this context."""
+
+
+class Bridge(httpx2.AsyncBaseTransport):
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        watch = WATCH.get()
+        headers = {name: value for name, value in request.headers.items() if name not in OWN_HEADERS}
+        asked = Request(str(request.url), await request.aread(), headers)
+        block = self._wire.ask(asked, watch.faults, watch.is_keep_alive)
+        try:
+            answer = await block.__aenter__()
+        except ProviderFault as fault:
+            watch.fault = fault
+            raise httpx2.ConnectError(fault.message, request=request) from None
+        return httpx2.Response(200, headers=STREAM, stream=Crossing(block, answer, watch), request=request)
+
+
+OWN_HEADERS = frozenset({"host", "connection", "content-length", "transfer-encoding", "accept-encoding"})
+STREAM = {"Content-Type": "text/event-stream"}
+
+
+class Crossing(httpx2.AsyncByteStream):
+    """The events of an answer on their way to someone else's client, each whole and each looked at."""
+
+    def __init__(self, block: AbstractAsyncContextManager[Answer], answer: Answer, watch: Watch) -> None:
+        self._block = block
+        self._answer = answer
+        self._watch = watch
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        try:
+            while (events := await self._answer.read()) is not None:
+                for event in events:
+                    self._watch.note(event)
+                    yield _rendered(event)
+                if self._watch.has_ended:
+                    self._answer.expect_the_end()
+        except ProviderFault as fault:
+            if self._watch.has_ended:
+                return  # It had said its last word; only its silence afterwards is odd.
+            self._watch.fault = fault
+            raise httpx2.ReadError(fault.message) from None
+        if not self._watch.has_ended:
+            self._watch.fault = self._watch.bare_end()
+
+    async def aclose(self) -> None:
+        await self._block.__aexit__(None, None, None)
+
+
+def _rendered(event: Event) -> bytes:
+    name = f"event: {event.name}\n" if event.name else ""
+    data = "\n".join(f"data: {line}" for line in event.data.split("\n"))
+    return f"{name}{data}\n\n".encode("utf-8", "replace")
