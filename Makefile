@@ -89,12 +89,12 @@ $(SELF): | $(RUN)
 	$(done)
 
 $(WEB_DEPS): | $(PYTHON)
-	@echo "Fetching the web interface's packages (3 of 4), about half a minute…"
+	@echo "Fetching the web interface's packages (3 of 4)…"
 	@$(PYTHON) scripts/node.py --ensure
 	@cd web && $(NODE) npm ci >../$(VENV)/web.log 2>&1 || { cat ../$(VENV)/web.log; exit 1; }
 	$(done)
 
 $(WEB): | $(WEB_DEPS)
-	@echo "Building the web interface (3 of 4)…"
+	@echo "Building the web interface (4 of 4)…"
 	@cd web && $(NODE) npm run build >../$(VENV)/web.log 2>&1 || { cat ../$(VENV)/web.log; exit 1; }
 	$(done)
