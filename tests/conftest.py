@@ -1,3 +1,3 @@
 """Fixtures for all tests."""
 
-pytest_plugins = ["tests.house_fixtures"]
+pytest_plugins = ["tests.house_fixtures", "tests.store_fixtures"]

@@ -11,14 +11,15 @@ from functools import lru_cache
 from sqlalchemy import text
 
 from tertulia.core.conversations import Conversation, Visibility, clean_title
-from tertulia.core.errors import Conflict, Invalid
+from tertulia.core.errors import Conflict, Invalid, NotFound
 from tertulia.core.events import Kind, conversation_place, project_place
 from tertulia.core.ids import is_ulid
+from tertulia.core.messages import Round
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
-from tertulia.store import access, events, sessions
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store import access, events, messages, sessions
+from tertulia.store.transactions import GONE, Row, Tx, as_json
 
 PAGE_LIMIT = 100
 
@@ -73,6 +74,55 @@ _ADD = text("""
         created_at, updated_at
     )
     VALUES (:id, :project_id, :owner_id, '', '', 0, :mode, :voices, :visibility, FALSE, FALSE, :now, :now)
+    ON CONFLICT (id) DO NOTHING RETURNING id
+""")
+
+
+def branch(
+    tx: Tx,
+    actor: Actor,
+    parent_id: str,
+    *,
+    at_round: int,
+    message_id: str | None = None,
+    id: str | None = None,
+) -> Conversation:
+    """A conversation that goes on from a round of another one, with all replies or with one message of it."""
+    access.to_conversation(tx, actor, parent_id).must_write()
+    parent = get(tx, actor, parent_id)
+    if not 0 <= at_round <= parent.round_count:
+        raise Invalid("A branch begins at a round its conversation has.")
+    if message_id is not None:
+        _must_be_said_in(messages.round(tx, parent_id, at_round), message_id)
+    branch_id = id or tx.new_id()
+    added = tx.maybe(
+        _BRANCH,
+        id=branch_id,
+        parent_id=parent_id,
+        owner_id=actor.user_id,
+        branch_round=at_round,
+        branch_message_id=message_id,
+        now=tx.now,
+    )
+    if added is None:
+        raise Conflict("There is already a conversation with this id. Make a new id and try again.")
+    return changed(tx, branch_id)
+
+
+def _must_be_said_in(here: Round, message_id: str) -> None:
+    if all(message.id != message_id for message in here.messages):
+        raise NotFound(GONE)
+
+
+_BRANCH = text("""
+    INSERT INTO conversations (
+        id, project_id, owner_id, title, summary, round_count, mode, voices, visibility, pinned, archived,
+        parent_id, branch_round, branch_message_id, created_at, updated_at
+    )
+    SELECT :id, project_id, :owner_id, '', '', CAST(:branch_round AS BIGINT), mode, voices, visibility,
+        FALSE, FALSE, id, CAST(:branch_round AS BIGINT), :branch_message_id, CAST(:now AS BIGINT),
+        CAST(:now AS BIGINT)
+    FROM conversations WHERE id = :parent_id
     ON CONFLICT (id) DO NOTHING RETURNING id
 """)
 

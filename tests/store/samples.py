@@ -1,0 +1,152 @@
+"""People and things for the store's tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tertulia.core.conversations import Conversation, Visibility
+from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
+from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
+from tertulia.core.sessions import ClientInfo
+from tertulia.core.turns import Draft, Purpose, State, Turn
+from tertulia.core.users import Actor, Standing
+from tertulia.core.voices import Voice
+from tertulia.store import conversations, messages, projects, sessions, turns, users
+from tertulia.store.transactions import Tx
+
+CLIENT = ClientInfo("Firefox 140", "Linux", "127.0.0.1")
+FIRST = Voice("openai:gpt-4o:0", 1, "GPT-4o", "openai:gpt-4o")
+SECOND = Voice("anthropic:opus:0", 2, "Opus", "anthropic:opus")
+VOICES = (FIRST, SECOND)
+USAGE = Usage(
+    input_tokens=120,
+    cached_tokens=20,
+    output_tokens=40,
+    reasoning_tokens=5,
+    cost_micros=900,
+    latency_ms=1500,
+    first_token_ms=200,
+)
+RECEIPT = Receipt(
+    model="openai:gpt-4o",
+    budget_tokens=8000,
+    segments=(
+        Segment(Layer.SYSTEM, "system", "You are one of several.", "always", 6),
+        Segment(
+            Layer.ROUNDS, "user", "Why is the sky blue?", "recent", 7, round_number=1, ends_cacheable=True
+        ),
+        Segment(
+            Layer.QUESTION, "user", "And at night?", "asked now", 4, round_number=2, starts_message=False
+        ),
+    ),
+    left_out=(LeftOut(Layer.ROUNDS, "over budget", 900, round_number=0),),
+)
+
+
+def person(tx: Tx, name: str, role: Standing = Standing.MEMBER) -> Actor:
+    """An account that is signed in."""
+    user = users.add(tx, name, f"{name.lower()}@example.org", "a hash", role)
+    session = sessions.add(tx, user.id, f"token of {name}", CLIENT)
+    return Actor(user.id, role, session.id)
+
+
+def home(tx: Tx, actor: Actor) -> str:
+    return projects.visible_to(tx, actor)[0].id
+
+
+def conversation(tx: Tx, actor: Actor, project_id: str | None = None, **more: Any) -> Conversation:
+    return conversations.add(
+        tx,
+        actor,
+        project_id or home(tx, actor),
+        mode="parallel",
+        table=VOICES,
+        visibility=Visibility.OPEN,
+        **more,
+    )
+
+
+def turn(tx: Tx, actor: Actor, conversation_id: str, state: State = State.RUNNING, **more: Any) -> Turn:
+    """A turn in a new round, not yet written down."""
+    made = Turn(
+        id=tx.new_id(),
+        conversation_id=conversation_id,
+        round_number=turns.next_round(tx, conversation_id),
+        purpose=Purpose.ASK,
+        mode="parallel",
+        table=VOICES,
+        visibility=Visibility.OPEN,
+        state=state,
+        created_by=actor.user_id,
+        created_at=tx.now,
+    )
+    return replace(made, **more)
+
+
+def opened(tx: Tx, actor: Actor, conversation_id: str, text: str = "Why?", **more: Any) -> Turn:
+    """A question that is being answered."""
+    made = turn(tx, actor, conversation_id, **more)
+    turns.open(tx, made, f"fingerprint of {text}")
+    messages.add(tx, question(tx, made, text))
+    conversations.changed(tx, conversation_id)
+    return made
+
+
+def question(tx: Tx, turn: Turn, text: str) -> Message:
+    return Message(
+        id=tx.new_id(),
+        conversation_id=turn.conversation_id,
+        round_number=turn.round_number,
+        turn_id=turn.id,
+        speaker="user",
+        role=Role.USER,
+        content=text,
+        status=Status.COMPLETE,
+        created_by=turn.created_by,
+        created_at=tx.now,
+    )
+
+
+def reply(tx: Tx, turn: Turn, voice: Voice = FIRST, text: str = "Because.", **more: Any) -> Message:
+    made = Message(
+        id=tx.new_id(),
+        conversation_id=turn.conversation_id,
+        round_number=turn.round_number,
+        turn_id=turn.id,
+        speaker=speaker_of(voice.model),
+        role=Role.ADVISOR,
+        content=text,
+        status=Status.COMPLETE,
+        created_by=turn.created_by,
+        created_at=tx.now,
+        voice=voice,
+        usage=USAGE,
+    )
+    return replace(made, **more)
+
+
+def answered(tx: Tx, actor: Actor, conversation_id: str, text: str = "Why?") -> tuple[Turn, list[Message]]:
+    """A round that is over: a question and a reply of each voice."""
+    made = opened(tx, actor, conversation_id, text)
+    replies = [reply(tx, made, voice, f"{voice.name} on {text}") for voice in VOICES]
+    for one in replies:
+        messages.add(tx, one)
+    ended = turns.set_state(tx, made.id, State.COMPLETE)
+    conversations.changed(tx, conversation_id)
+    return ended, replies
+
+
+def draft(tx: Tx, turn: Turn, voice: Voice = FIRST) -> Draft:
+    return Draft(
+        id=tx.new_id(),
+        turn_id=turn.id,
+        conversation_id=turn.conversation_id,
+        round_number=turn.round_number,
+        voice=voice,
+        role=Role.ADVISOR.value,
+        content="",
+        thinking="",
+        number=0,
+        started_at=tx.now,
+    )

