@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Invalid, NotFound, NothingToContinue, TooManyTurns, TurnReused
 from tertulia.core.messages import Message, Role, Round, Status
 from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Turn
 from tertulia.core.users import Actor
-from tertulia.core.voices import Voice
+from tertulia.core.voices import Voice, Wanted
 from tertulia.engine.requests import NewTurn
 from tertulia.store import conversations, messages, projects, sessions, turns
 from tertulia.store.database import Tx
 
-VoiceFor = Callable[[Message], Voice]
-"""Who answers, given the reply that is tried again."""
+VoiceFor = Callable[[Message, Round], Voice]
+"""Who answers, given the reply that is tried again and the round it is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +64,46 @@ def open_again(
     """One voice is asked again: a turn in the round it already belongs to."""
     if before := _sent_before(tx, actor, turn_id, fingerprint):
         return before
-    reply = messages.get(tx, actor, message_id)
-    if reply.voice is None:
+    meant = messages.get(tx, actor, message_id)
+    if meant.voice is None:
         raise Invalid("Only a reply can be tried again; edit the question instead.")
+    conversation = writable(tx, actor, meant.conversation_id)
+    here = messages.round(tx, conversation.id, meant.round_number)
+    reply = _newest(here, meant)
+    _must_be_idle(tx, reply)
     if purpose is Purpose.CONTINUE and not can_continue(reply):
         raise NothingToContinue("This reply ended by itself; there is nothing to continue.")
     _must_have_room(tx, actor)
-    conversation = writable(tx, actor, reply.conversation_id)
-    here = messages.round(tx, conversation.id, reply.round_number)
     turn = Turn(
         id=turn_id,
         conversation_id=conversation.id,
         round_number=reply.round_number,
         purpose=purpose,
         mode="quick",
-        table=(voice_for(reply),),
+        table=(voice_for(reply, here),),
         visibility=conversation.visibility,
         state=_first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
-        message_id=_newest(here, reply).id,
+        message_id=reply.id,
     )
     turns.open(tx, turn, fingerprint)
     return Opening(Opened(turn, conversations.changed(tx, conversation.id), here.question), is_new=True)
+
+
+def _newest(here: Round, reply: Message) -> Message:
+    """The latest version of a reply: what a new version replaces."""
+    by_replaced = {message.replaces_id: message for message in here.messages if message.replaces_id}
+    while reply.id in by_replaced:
+        reply = by_replaced[reply.id]
+    return reply
+
+
+def _must_be_idle(tx: Tx, reply: Message) -> None:
+    """Two new versions at once would both replace the same one, and both would stand in the round."""
+    for turn in turns.waiting_or_running(tx, reply.conversation_id):
+        if turn.message_id == reply.id:
+            raise Conflict("This reply is being tried again already. Wait for it, or stop it.")
 
 
 def can_continue(reply: Message) -> bool:
@@ -181,14 +199,9 @@ def _question(tx: Tx, actor: Actor, request: NewTurn, turn: Turn) -> Message:
     )
 
 
-def _newest(here: Round, reply: Message) -> Message:
-    """The latest version of a reply: what a new version replaces."""
-    by_replaced = {message.replaces_id: message for message in here.messages if message.replaces_id}
-    while reply.id in by_replaced:
-        reply = by_replaced[reply.id]
-    return reply
-
-
-def with_model(voice: Voice, key: str, name: str) -> Voice:
-    """The same seat, another model."""
-    return replace(voice, id=f"{key}:0", model=key, name=name, persona_id=None)
+def with_model(voice: Voice, model: Wanted, here: Round) -> Voice:
+    """The same seat, another model; where that model sits already, a voice of its own beside it."""
+    taken = {reply.voice.id for reply in here.replies if reply.voice and reply.voice.seat != voice.seat}
+    nth = next(n for n in count() if f"{model.model}:{n}" not in taken)
+    name = model.name if nth == 0 else f"{model.name} {nth + 1}"
+    return replace(voice, id=f"{model.model}:{nth}", model=model.model, name=name, persona_id=None)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 from tertulia import council
 from tertulia.core.errors import NotFound
-from tertulia.core.messages import Message, Status
+from tertulia.core.messages import Message, Round, Status
 from tertulia.core.models import Model
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
-from tertulia.core.voices import Voice
+from tertulia.core.voices import Voice, Wanted
 from tertulia.engine import opening
 from tertulia.engine.gather import Gathered, gather
 from tertulia.engine.live import LiveTurn
@@ -57,19 +57,19 @@ class Turns:
     async def retry(self, actor: Actor, message_id: str, request: NewTry) -> Opened:
         """The same voice once more, or the same seat with another model."""
 
-        def voice_for(reply: Message) -> Voice:
+        def voice_for(reply: Message, here: Round) -> Voice:
             assert reply.voice is not None
             model = available(request.model or reply.voice.model, self._means.providers)
             if request.model in (None, reply.voice.model):
                 return reply.voice
-            return opening.with_model(reply.voice, model.key, model.display_name)
+            return opening.with_model(reply.voice, Wanted(model.key, model.display_name), here)
 
         return await self._again(actor, message_id, request, Purpose.RETRY, voice_for)
 
     async def resume(self, actor: Actor, message_id: str, request: NewTry) -> Opened:
         """Goes on where a reply broke off."""
 
-        def voice_for(reply: Message) -> Voice:
+        def voice_for(reply: Message, here: Round) -> Voice:
             assert reply.voice is not None
             available(reply.voice.model, self._means.providers)
             return reply.voice
