@@ -22,6 +22,7 @@ from tertulia import settings as settings_
 from tertulia.app import House, new_id
 from tertulia.server.asgi import build
 from tertulia.server.passwords import Passwords
+from tertulia.server.serving import config
 from tests.upstream.scripted import Upstream
 
 PASSWORD = "correct horse battery"
@@ -125,7 +126,8 @@ class Person:
         return await self.replies(opened["conversation"]["id"], opened["turn"]["round_number"])
 
     async def ended(self, turn_id: str) -> list[Event]:
-        return [event async for event in self.follow(turn_id)]
+        async with asyncio.timeout(5):
+            return [event async for event in self.follow(turn_id)]
 
     async def replies(self, conversation_id: str, number: int) -> list[dict[str, Any]]:
         page = await self.get(f"/api/conversations/{conversation_id}/messages", before=number + 1, limit=1)
@@ -223,11 +225,7 @@ async def running(home: Path, environ: dict[str, str], **settings: str) -> Async
     variables = {"TERTULIA_HOME": str(home), "PYTEST_CURRENT_TEST": os.environ.get("PYTEST_CURRENT_TEST", "")}
     given = variables | environ | settings
     app = build(settings_.read(given), given, SETUP_TOKEN, Passwords(QUICK_HASHES))
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app, lifespan="on", ws="websockets-sansio", log_config=None, timeout_graceful_shutdown=1, loop="asyncio"
-        )
-    )  # fmt: skip
+    server = uvicorn.Server(config(app, loop="asyncio", timeout_graceful_shutdown=1))
     with listener() as socket_:
         serving = asyncio.create_task(server.serve(sockets=[socket_]))
         world = World(app, f"http://127.0.0.1:{socket_.getsockname()[1]}", home)

@@ -1,0 +1,205 @@
+"""Nobody's failure is anyone else's: a voice that fails says why and leaves the others alone."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.stories.listening import heard, is_reply, state_of
+from tests.upstream.scripted import Bare, Cut, Fail, Finish, Hold, Raw, Reset, Say, refuses, says
+
+SOON = "0.01"
+"""Retry-After of a provider that wants us back at once."""
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "code", "message", "text"),
+    [
+        (
+            refuses(429, {"error": {"message": "Slow down"}}, retry_after=SOON),
+            "failed",
+            "rate_limited",
+            "voices asked us to slow down. Too many requests this minute.",
+            "",
+        ),
+        (
+            refuses(500, "the machine is on fire", retry_after=SOON),
+            "failed",
+            "unavailable",
+            "voices is having trouble and did not answer. Nothing was charged.",
+            "",
+        ),
+        (
+            refuses(401, {"error": {"message": "Incorrect API key"}}),
+            "failed",
+            "auth",
+            "voices refused the key. It may have been revoked.",
+            "",
+        ),
+        (
+            refuses(402, {"error": {"message": "Payment required"}}),
+            "failed",
+            "rate_limited",
+            "voices says the credit of this key is used up. Add credit there, or use another model.",
+            "",
+        ),
+        (
+            refuses(400, {"error": {"message": "maximum context length is 8192 tokens, you sent 9000"}}),
+            "failed",
+            "context_length",
+            "Beta holds 8,192 tokens and this needs 9,000.",
+            "",
+        ),
+        (
+            (Say("Half a thou"), Cut()),
+            "interrupted",
+            "cut",
+            "The line to voices dropped before the reply was finished.",
+            "Half a thou",
+        ),
+        (
+            (Say("Half a thou"), Reset()),
+            "interrupted",
+            "cut",
+            "The line to voices dropped before the reply was finished.",
+            "Half a thou",
+        ),
+        (
+            (Say("All but the end"), Bare()),
+            "interrupted",
+            "cut",
+            "The line to voices dropped before the reply was finished.",
+            "All but the end",
+        ),
+        (
+            (Say("Well, "), Fail("overloaded", "overloaded_error")),
+            "interrupted",
+            "unavailable",
+            "voices ran into trouble in the middle of the reply.",
+            "Well, ",
+        ),
+        (
+            (Say("Readable, then "), Raw(b"data: {not json\n\n"), Finish()),
+            "interrupted",
+            "malformed",
+            "voices sent something that could not be read. The reply ends here.",
+            "Readable, then ",
+        ),
+        (
+            (Say("As long as I may"), Finish("length")),
+            "interrupted",
+            "length",
+            "The reply reached this model's limit.",
+            "As long as I may",
+        ),
+        (
+            (Finish("content_filter"),),
+            "failed",
+            "filtered",
+            "This model declined. Its safety filter stopped the reply.",
+            "",
+        ),
+    ],
+    ids=[
+        "429",
+        "500",
+        "401",
+        "402",
+        "too-long",
+        "cut",
+        "reset",
+        "bare-end",
+        "error-event",
+        "malformed",
+        "length",
+        "filtered",
+    ],
+)
+async def test_a_voice_that_fails_says_why_and_the_others_answer(
+    ada, upstream, script, status, code, message, text
+):
+    upstream.says("I am fine.", model="alpha")
+    upstream.plays(script, model="beta")
+    opened = await ada.ask("How are you?", "alpha", "beta", "alpha")
+    assert await state_of(ada, opened["turn"]["id"]) == "complete"
+    first, beta, third = await ada.replies(opened["conversation"]["id"], 1)
+    assert [(r["status"], r["content"], r["failure"]) for r in (first, third)] == [
+        ("complete", "I am fine.", None)
+    ] * 2
+    assert (beta["status"], beta["content"]) == (status, text)
+    assert (beta["failure"]["code"], beta["failure"]["message"]) == (code, message)
+
+
+async def test_what_the_provider_said_itself_is_kept_beside_our_sentence(ada, upstream):
+    upstream.plays(refuses(400, {"error": {"message": "temperature: must be cold"}}), model="beta")
+    [reply] = await ada.hear("Hello", "beta")
+    assert reply["failure"]["detail"] == "temperature: must be cold"
+
+
+async def test_a_provider_that_asks_us_to_wait_is_asked_again_and_the_wait_is_shown(ada, upstream):
+    upstream.plays(refuses(429, retry_after=SOON), refuses(503, retry_after=SOON), says("Here I am."))
+    opened = await ada.ask("Busy?", "alpha")
+    events = await ada.ended(opened["turn"]["id"])
+    waits = [event.data["waiting"] for event in events if event.name == "waiting" and event.data["waiting"]]
+    assert [(wait["attempt"], wait["attempts"]) for wait in waits] == [(1, 2), (2, 2)]
+    [reply] = await ada.replies(opened["conversation"]["id"], 1)
+    assert (reply["status"], reply["content"]) == ("complete", "Here I am.")
+
+
+async def test_a_provider_is_asked_three_times_at_most(ada, upstream):
+    upstream.plays(refuses(429, retry_after=SOON))
+    [reply] = await ada.hear("Busy?", "alpha")
+    assert reply["failure"]["code"] == "rate_limited"
+    assert len(upstream.requests) == 3
+
+
+async def test_nothing_is_repeated_once_a_word_was_shown(ada, upstream):
+    upstream.plays((Say("Once"), Cut()), says("Once more"))
+    [reply] = await ada.hear("Say it once", "alpha")
+    assert reply["content"] == "Once"
+    assert len(upstream.requests) == 1
+
+
+async def test_a_turn_in_which_nobody_could_say_anything_has_failed(ada, upstream):
+    upstream.plays(refuses(401))
+    opened = await ada.ask("Anyone?", "alpha", "beta")
+    assert await state_of(ada, opened["turn"]["id"]) == "failed"
+    replies = await ada.replies(opened["conversation"]["id"], 1)
+    assert [reply["status"] for reply in replies] == ["failed", "failed"]
+
+
+async def test_a_conversation_goes_on_after_a_round_in_which_everyone_failed(ada, upstream):
+    upstream.plays(refuses(401), says("Back again."))
+    opened = await ada.ask("Anyone?", "alpha")
+    await ada.ended(opened["turn"]["id"])
+    [reply] = await ada.hear("And now?", "alpha", conversation_id=opened["conversation"]["id"])
+    assert (reply["status"], reply["content"]) == ("complete", "Back again.")
+
+
+async def test_the_others_are_heard_while_one_is_still_failing(ada, upstream):
+    held = asyncio.Event()
+    upstream.says("Done already.", model="alpha")
+    upstream.plays((Hold(held), *refuses(401)), model="beta")
+    opened = await ada.ask("Who is first?", "alpha", "beta")
+    async with ada.live() as tab:
+        done = await heard(tab, f"conversation:{opened['conversation']['id']}", is_reply)
+        assert done["value"]["content"] == "Done already."
+        held.set()
+    await ada.ended(opened["turn"]["id"])
+
+
+async def test_a_question_larger_than_the_window_fails_for_that_model_alone(ada, upstream):
+    [reply] = await ada.hear("word " * 9000, "alpha")
+    assert reply["failure"]["code"] == "context_length"
+    assert "Shorten the message or ask a model with a larger window." in reply["failure"]["message"]
+    assert upstream.requests == []
+
+
+async def test_a_reply_that_failed_has_no_cost_and_one_that_broke_off_is_counted_here(ada, upstream):
+    upstream.plays(refuses(401), model="alpha")
+    upstream.plays((Say("Some words were said"), Cut()), model="beta")
+    failed, broken = await ada.hear("Hello", "alpha", "beta")
+    assert (failed["usage"]["input_tokens"], failed["usage"]["output_tokens"]) == (0, 0)
+    assert broken["usage"]["input_tokens"] > 20
+    assert broken["usage"]["output_tokens"] > 2
