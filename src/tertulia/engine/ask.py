@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from tertulia.context.assemble import Assembled, DoesNotFit, assemble
+from tertulia.core.errors import Busy
 from tertulia.core.messages import Failure, Message, Role, Status, Thinking, Usage, speaker_of
 from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.turns import Draft, Waiting
@@ -24,6 +25,8 @@ from tertulia.store.database import Tx
 
 OUTPUT_SHARE = 4
 """A reply may take at most this fraction of the window, so that there is room for what is asked."""
+
+BUSY_WAITS_S = (0.2, 1.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class Ask:
         self._reply = self._means.live.began(self._live, self._draft())
         outcome = self._cancelled or await self._listen()
         message = self._message(outcome)
-        await self._means.db.write(lambda tx: self._finish(tx, message, outcome))
+        await self._save(message)
         self._means.live.finished(self._live, message)
         return message
 
@@ -221,7 +224,16 @@ class Ask:
     def _since(self, moment: float) -> int:
         return round((moment - self._began_at) * 1000)
 
-    def _finish(self, tx: Tx, message: Message, outcome: Outcome) -> None:
+    async def _save(self, message: Message) -> None:
+        """A busy database is waited for: the text is nowhere else."""
+        for wait_s in BUSY_WAITS_S:
+            try:
+                return await self._means.db.write(lambda tx: self._finish(tx, message))
+            except Busy:
+                await asyncio.sleep(wait_s)
+        await self._means.db.write(lambda tx: self._finish(tx, message))
+
+    def _finish(self, tx: Tx, message: Message) -> None:
         messages.add(tx, message)
         drafts.remove(tx, message.id)
         if self._assembled is not None and message.usage is not None:

@@ -17,8 +17,8 @@ from tertulia.core.events import Event
 from tertulia.core.messages import Message
 from tertulia.core.turns import Draft, Turn, Waiting
 
-KEPT_TURNS = 512
-"""Ended turns whose log can still be replayed; older ones are told from the store."""
+KEPT_LOG = 100_000
+"""Log entries of ended turns that can still be replayed; older turns are told from the store."""
 KEPT_EVENTS = 1024
 """Events kept per place while someone watches it."""
 
@@ -122,6 +122,7 @@ class Live:
         self._turns: OrderedDict[str, LiveTurn] = OrderedDict()
         self._by_conversation: dict[str, dict[str, LiveTurn]] = {}
         self._places: dict[str, Place] = {}
+        self._kept = 0
 
     # ── turns
 
@@ -130,7 +131,6 @@ class Live:
         self._turns[turn.id] = live
         self._by_conversation.setdefault(turn.conversation_id, {})[turn.id] = live
         self._wake(f"conversation:{turn.conversation_id}")
-        self._forget_oldest()
         return live
 
     def find(self, turn_id: str) -> LiveTurn | None:
@@ -168,16 +168,18 @@ class Live:
         if not running:
             self._by_conversation.pop(turn.conversation_id, None)
         self._append(live, Ended(turn))
+        self._kept += live.number
+        self._forget_oldest()
 
     def _append(self, live: LiveTurn, event: TurnEvent) -> None:
         live.append(event)
         self._wake(f"conversation:{live.turn.conversation_id}")
 
     def _forget_oldest(self) -> None:
-        excess = len(self._turns) - KEPT_TURNS
-        if excess > 0:
-            for turn_id in [t for t, live in self._turns.items() if live.is_over][:excess]:
-                del self._turns[turn_id]
+        for turn_id in [turn_id for turn_id, live in self._turns.items() if live.is_over]:
+            if self._kept <= KEPT_LOG:
+                return
+            self._kept -= self._turns.pop(turn_id).number
 
     # ── places
 

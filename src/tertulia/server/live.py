@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,19 +17,23 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from tertulia.app import House
 from tertulia.core.errors import TertuliaError
-from tertulia.core.events import Event, Kind, user_place
+from tertulia.core.events import Event
 from tertulia.core.plain import to_json
 from tertulia.core.users import Actor
 from tertulia.engine.live import Began, Bell, Delta, LiveTurn, Place, Waited
+from tertulia.server.rights import LOOK_AGAIN_S, Rights
 from tertulia.store import events
 from tertulia.store.database import Tx
 
 FRAME_S = 0.033
 HEARTBEAT_S = 15.0
 PLACES_LIMIT = 64
+OUTBOX_LIMIT = 256
+"""A tab that asks and does not read is heard no further."""
 MESSAGE_LIMIT = 4096
 LOG_PAGE = 1000
 SIGNED_OUT = 4401
+GOING_AWAY = 1001
 
 
 @dataclass(slots=True)
@@ -50,32 +55,46 @@ class Connection:
         self._house = house
         self._actor = actor
         self._bell = Bell()
+        self._taken = Bell()
+        self._rights = Rights(house, actor, self._bell.ring)
         self._followed: dict[str, Followed] = {}
         self._outbox: list[str] = []
-        self._own = user_place(actor.user_id)
-        self._own_place = house.live.watch(self._own, self._bell.ring)
-        self._own_cursor = self._own_place.events[-1].number if self._own_place.events else 0
+        self._spoke_at = house.means.monotonic()
         self._is_signed_out = False
 
     async def run(self) -> None:
-        """Reads and writes until either side has enough."""
-        sending = asyncio.create_task(self._send())
+        """Hears and speaks until either is over: one without the other is no connection."""
+        tasks = [asyncio.create_task(self._hear_all()), asyncio.create_task(self._speak())]
         try:
-            await self._receive()
-        except (WebSocketDisconnect, RuntimeError):
-            pass
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            sending.cancel()
-            await asyncio.gather(sending, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
             for place in tuple(self._followed):
                 self._leave(place)
-            self._house.live.leave(self._own, self._bell.ring)
+            self._rights.close()
+        self._report(ends)
+        await self._close()
+
+    def _report(self, ends: Sequence[BaseException | None]) -> None:
+        """A client that goes away in the middle of a word is no incident."""
+        for end in ends:
+            if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect | RuntimeError):
+                self._house.means.report(end)
+
+    async def _close(self) -> None:
+        if self._socket.application_state is WebSocketState.CONNECTED:
+            with suppress(RuntimeError):
+                await self._socket.close(SIGNED_OUT if self._is_signed_out else GOING_AWAY)
 
     # ── what the tab says
 
-    async def _receive(self) -> None:
-        while not self._is_signed_out:
-            await self._hear(await self._socket.receive_text())
+    async def _hear_all(self) -> None:
+        while (message := await self._socket.receive())["type"] == "websocket.receive":
+            await self._hear(message.get("text") or "")
+            while len(self._outbox) > OUTBOX_LIMIT:
+                await self._taken.rung()
 
     async def _hear(self, text: str) -> None:
         said = _parsed(text)
@@ -92,7 +111,7 @@ class Connection:
     async def _follow(self, place: str, after: int) -> None:
         """Watches first and reads then, so that nothing falls between."""
         if len(self._followed) >= PLACES_LIMIT and place not in self._followed:
-            self._say(to_json({"type": "gone", "place": place, "reason": "too_many"}))
+            self._say_gone(place, "too_many")
             return
         self._leave(place)
         watched = self._house.live.watch(place, self._bell.ring)
@@ -102,7 +121,7 @@ class Connection:
             missed = None
         if missed is None:
             self._unwatch(place)
-            self._say(to_json({"type": "gone", "place": place, "reason": "not_found"}))
+            self._say_gone(place, "not_found")
             return
         if missed.is_reset:
             self._unwatch(place)
@@ -127,8 +146,11 @@ class Connection:
 
     def _unwatch(self, place: str) -> None:
         """One's own place stays watched to the end: it says when rights are lost."""
-        if place != self._own:
+        if place != self._rights.place:
             self._house.live.leave(place, self._bell.ring)
+
+    def _say_gone(self, place: str, reason: str) -> None:
+        self._say(json.dumps({"type": "gone", "place": place, "reason": reason}))
 
     def _say(self, item: str) -> None:
         self._outbox.append(item)
@@ -136,24 +158,35 @@ class Connection:
 
     # ── what the tab is told
 
-    async def _send(self) -> None:
+    async def _speak(self) -> None:
         """At most one frame per FRAME_S; what happens meanwhile joins the next one."""
-        while True:
-            try:
-                await asyncio.wait_for(self._bell.rung(), HEARTBEAT_S)
-            except TimeoutError:
-                await self._socket.send_text("[]")
-                continue
+        while not self._is_signed_out:
+            await self._woken()
+            await self._look_at_rights()
             items = [*self._take_outbox(), *await self._news()]
-            if items:
+            if items or self._house.means.monotonic() - self._spoke_at >= HEARTBEAT_S:
+                self._spoke_at = self._house.means.monotonic()
                 await self._socket.send_text(f"[{','.join(items)}]")
-            if self._is_signed_out:
-                await self._close()
-                return
             await asyncio.sleep(FRAME_S)
+
+    async def _woken(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._bell.rung(), LOOK_AGAIN_S)
+
+    async def _look_at_rights(self) -> None:
+        if not self._rights.are_in_doubt:
+            return
+        lost = await self._rights.lost(tuple(self._followed))
+        for place in tuple(self._followed) if lost.is_signed_out else lost.places:
+            self._leave(place)
+            self._say_gone(place, "not_found")
+        if lost.is_signed_out:
+            self._is_signed_out = True
+            self._outbox = ['{"type":"signed_out"}']
 
     def _take_outbox(self) -> list[str]:
         items, self._outbox = self._outbox, []
+        self._taken.ring()
         return items
 
     async def _news(self) -> list[str]:
@@ -164,7 +197,6 @@ class Connection:
                 items.extend(self._deltas(followed, followed.conversation_id))
             for event in await self._events(followed):
                 items.append(_event(event))
-        items.extend(self._lost())
         return items
 
     def _deltas(self, followed: Followed, conversation_id: str) -> Iterator[str]:
@@ -190,28 +222,6 @@ class Connection:
         if news:
             followed.cursor = news[-1].number
         return news
-
-    def _lost(self) -> Iterator[str]:
-        """Rights that ended: a session revoked, a project left, a conversation deleted."""
-        for event in self._own_place.after(self._own_cursor) or ():
-            self._own_cursor = event.number
-            if event.kind is Kind.REMOVED and event.noun == "session" and event.id == self._actor.session_id:
-                self._is_signed_out = True
-                yield '{"type":"signed_out"}'
-            elif event.kind is Kind.REMOVED and event.noun == "project":
-                yield from self._gone(event.id)
-
-    def _gone(self, project_id: str) -> Iterator[str]:
-        """Leaves the project's place and every conversation: the tab follows again what it may still see."""
-        for place in [
-            p for p in self._followed if p == f"project:{project_id}" or p.startswith("conversation:")
-        ]:
-            self._leave(place)
-            yield to_json({"type": "gone" if place.startswith("project:") else "reset", "place": place})
-
-    async def _close(self) -> None:
-        if self._socket.application_state is WebSocketState.CONNECTED:
-            await self._socket.close(SIGNED_OUT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,21 +8,20 @@ from collections.abc import AsyncIterator
 from starlette.responses import Response, StreamingResponse
 
 from tertulia.app import House
-from tertulia.core.errors import TertuliaError
+from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message
 from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
-from tertulia.engine.live import Bell, Finished, LiveTurn
+from tertulia.engine.live import Bell, Delta, Finished, LiveTurn
 from tertulia.server.encodings import Encoding, Snapshot, joined
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
-from tertulia.store import messages, sessions, turns
+from tertulia.server.rights import LOOK_AGAIN_S, Rights
+from tertulia.store import messages, turns
 from tertulia.store.database import Tx
 
 ENCODINGS = {encoding.media_type: encoding for encoding in (SSE, NDJSON)}
 FRAME_S = 0.033
-HEARTBEAT_S = 4.0
-"""Also how often a silent reader's right to read is looked at again."""
 
 
 def encoding_for(accept: str, otherwise: str | None = None) -> Encoding | None:
@@ -61,9 +60,13 @@ async def _follow(
     house: House, actor: Actor, live: LiveTurn, after: int, encoding: Encoding
 ) -> AsyncIterator[bytes]:
     bell = Bell()
+    rights = Rights(house, actor, bell.ring)
     live.watchers.add(bell.ring)
     try:
         while True:
+            if rights.are_in_doubt and (reason := await _lost(rights, live)):
+                yield encoding.gone(after, reason)
+                return
             events = joined(live.after(after), after + 1)
             if events:
                 after = events[-1][0]
@@ -73,30 +76,23 @@ async def _follow(
             if events:
                 await asyncio.sleep(FRAME_S)
             elif not await _rung(bell):
-                if not await _may_read(house, actor, live.turn):
-                    return
                 yield encoding.heartbeat
     finally:
         live.watchers.discard(bell.ring)
+        rights.close()
+
+
+async def _lost(rights: Rights, live: LiveTurn) -> str | None:
+    lost = await rights.lost([conversation_place(live.turn.conversation_id)])
+    return "signed_out" if lost.is_signed_out else "not_found" if lost.places else None
 
 
 async def _rung(bell: Bell) -> bool:
     try:
-        await asyncio.wait_for(bell.rung(), HEARTBEAT_S)
+        await asyncio.wait_for(bell.rung(), LOOK_AGAIN_S)
     except TimeoutError:
         return False
     return True
-
-
-async def _may_read(house: House, actor: Actor, turn: Turn) -> bool:
-    def look(tx: Tx) -> bool:
-        turns.get(tx, actor, turn.id)
-        return actor.session_id is None or sessions.is_open(tx, actor.session_id)
-
-    try:
-        return await house.db.read(look)
-    except TertuliaError:
-        return False
 
 
 def _of_live(live: LiveTurn) -> Snapshot:
