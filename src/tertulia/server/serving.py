@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tertulia.core.errors import CannotStart
 from tertulia.server.asgi import build
@@ -20,7 +22,7 @@ Greet = Callable[[Door, int], Awaitable[None]]
 def serve(settings: Settings, environ: Mapping[str, str], setup_token: str, greet: Greet) -> None:
     """Runs until a signal ends it."""
     app = build(settings, environ, setup_token)
-    Server(_config(app), app, greet).run(sockets=[listen(settings.host, settings.port)])
+    Server(config(app), app, greet).run(sockets=[listen(settings.host, settings.port)])
 
 
 class Server(uvicorn.Server):
@@ -35,22 +37,35 @@ class Server(uvicorn.Server):
             await self._greet(self._app.state.door, sockets[0].getsockname()[1])
 
 
-def _config(app: FastAPI) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        loop="uvloop",
-        http="httptools",
-        ws="websockets-sansio",
-        ws_per_message_deflate=False,
-        ws_max_size=65_536,
-        ws_ping_interval=20,
-        ws_ping_timeout=10,
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=15,
-    )
+def config(app: FastAPI, **more: Any) -> uvicorn.Config:
+    chosen: dict[str, Any] = {
+        "loop": "uvloop",
+        "http": Protocol,
+        "ws": "websockets-sansio",
+        "ws_per_message_deflate": False,
+        "ws_max_size": 65_536,
+        "ws_ping_interval": 20,
+        "ws_ping_timeout": 10,
+        "access_log": False,
+        "log_config": None,
+        "server_header": False,
+        # uvicorn would believe these of every peer on loopback; whom to believe is the door's to say.
+        "proxy_headers": False,
+        "timeout_keep_alive": 30,
+        "timeout_graceful_shutdown": 15,
+    }
+    return uvicorn.Config(app, **chosen | more)
+
+
+class Protocol(HttpToolsProtocol):
+    """A target may name a host too, `GET http://here/ HTTP/1.1`: where the two differ the guard sees both."""
+
+    def on_headers_complete(self) -> None:
+        if not self.url.startswith(b"/"):
+            named = self.url.partition(b"://")[2].partition(b"/")[0]
+            if (b"host", named) not in self.headers:
+                self.headers.append((b"host", named))
+        super().on_headers_complete()
 
 
 def listen(host: str, port: int) -> socket.socket:
