@@ -37,7 +37,7 @@ def build(
     app = bare(lifespan)
     pages = Pages(web_folder())
     app.router.routes.append(Route("/{path:path}", pages.get, methods=["GET", "HEAD"], name="pages"))
-    app.add_middleware(Guard, hosts=own_names(settings), policy=pages.policy)
+    app.add_middleware(Guard, hosts=own_names(settings), policy=pages.policy, public_url=settings.public_url)
     return app
 
 

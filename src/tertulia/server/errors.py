@@ -52,11 +52,16 @@ def body(
     return Response(content, status, headers, media_type="application/json")
 
 
+def unknown(error: Exception) -> Response:
+    """What should not have happened; the client is told where to find it, and nothing else."""
+    incident = report(error)
+    return body(500, "internal", f"Something went wrong here. Incident {incident}.", incident=incident)
+
+
 def install(app: FastAPI) -> None:
     app.add_exception_handler(errors.TertuliaError, _known)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unknown)
 
 
 async def _known(request: Request, error: Exception) -> Response:
@@ -88,8 +93,3 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code, message = _PLAIN.get(error.status_code, ("malformed", "The request cannot be read."))
     return body(error.status_code, code, message, headers=dict(error.headers or {}))
-
-
-async def _unknown(request: Request, error: Exception) -> Response:
-    incident = report(error)
-    return body(500, "internal", f"Something went wrong here. Incident {incident}.", incident=incident)

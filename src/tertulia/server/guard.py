@@ -6,19 +6,23 @@ One pure ASGI layer (a BaseHTTPMiddleware costs three times as much per streamed
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tertulia.core.errors import Malformed, TertuliaError, TooLarge, UnknownHost, WrongOrigin, WrongType
-from tertulia.server.errors import respond
+from tertulia.server.errors import respond, unknown
 
 JSON_LIMIT = 4 << 20
 JSON_DEPTH = 64
+JSON_PARTS = 10_000
+"""Brackets, commas and strings: what we are sent has few; a body of nothing else would hold everyone up."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST = re.compile(r"^(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9](?:[a-z0-9.\-]{0,252}))(?::(?P<port>\d{1,5}))?$")
+
+Header = tuple[bytes, bytes]
 
 API_HEADERS = ((b"cache-control", b"no-store"),)
 PAGE_HEADERS = (
@@ -38,23 +42,26 @@ class Host:
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, hosts: Iterable[str], policy: str) -> None:
+    def __init__(self, app: ASGIApp, hosts: Iterable[str], policy: str, public_url: str = "") -> None:
         self._app = app
         self._hosts = frozenset(hosts)
         self._policy = (b"content-security-policy", policy.encode())
+        self._public = public_url.lower()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         try:
-            host = self._host(scope)
-            _must_come_from_here(scope, host)
+            self._must_come_from_here(scope, self._host(scope))
             receive = await _bounded(scope, receive)
         except TertuliaError as error:
             await self._refuse(scope, receive, send, error)
             return
-        await self._app(scope, receive, self._with_headers(scope, send))
+        if scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+        else:
+            await self._answer(scope, receive, Dressed(send, self._headers(scope)))
 
     def _host(self, scope: Scope) -> Host:
         """421 for a name that is not ours, so that a rebound name never reaches a loopback server."""
@@ -66,24 +73,63 @@ class Guard:
             raise UnknownHost("This server does not answer to that name. Add it to TERTULIA_ALLOWED_HOSTS.")
         return host
 
+    def _must_come_from_here(self, scope: Scope, host: Host) -> None:
+        """A write or a socket proves that it comes from a page of this server; a read must not say otherwise.
+
+        A link from elsewhere to a page is no harm. A page on another port of this machine is elsewhere too,
+        though the browser sends our cookie with what it asks for.
+        """
+        is_read = scope["type"] == "http" and scope["method"] in SAFE
+        if is_read and not _is_api(scope):
+            return
+        origins, sites = _all(scope, b"origin"), _all(scope, b"sec-fetch-site")
+        own_sites = ("same-origin", "none") if is_read else ("same-origin",)
+        if any(site not in own_sites for site in sites) or not all(self._is_own(o, host) for o in origins):
+            raise WrongOrigin("This request came from another site.")
+        if not (is_read or origins or sites):
+            raise WrongOrigin(
+                "Say where this request comes from: send an Origin header with this server's address."
+            )
+
+    def _is_own(self, origin: str, host: Host) -> bool:
+        """The address asked for, or the public one, which a proxy may have replaced on the way."""
+        scheme, _, rest = origin.partition("://")
+        return scheme in ("http", "https") and (parse_host(rest) == host or origin.lower() == self._public)
+
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, error: TertuliaError) -> None:
         if scope["type"] == "websocket":
             await _deny_socket(scope, receive, send, error)
         else:
-            await respond(error)(scope, receive, self._with_headers(scope, send))
+            await respond(error)(scope, receive, Dressed(send, self._headers(scope)))
 
-    def _with_headers(self, scope: Scope, send: Send) -> Send:
-        if scope["type"] == "websocket":
-            return send
-        is_api = scope["path"].startswith("/api/")
-        extra = (*PAGE_HEADERS, self._policy, *(API_HEADERS if is_api else ()))
+    async def _answer(self, scope: Scope, receive: Receive, send: Dressed) -> None:
+        """Whatever nobody expected is answered from here, so that it wears the same headers as the rest."""
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            if send.has_begun:
+                raise
+            await unknown(error)(scope, receive, send)
 
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *extra]
-            await send(message)
+    def _headers(self, scope: Scope) -> Sequence[Header]:
+        return (*PAGE_HEADERS, self._policy, *(API_HEADERS if _is_api(scope) else ()))
 
-        return send_guarded
+
+class Dressed:
+    """Sends on, with headers added to the first message."""
+
+    __slots__ = ("_headers", "_send", "has_begun")
+
+    def __init__(self, send: Send, headers: Sequence[Header]) -> None:
+        self._send = send
+        self._headers = headers
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.has_begun = True
+            message["headers"] = [*message.get("headers", ()), *self._headers]
+        await self._send(message)
 
 
 def parse_host(text: str) -> Host | None:
@@ -96,26 +142,8 @@ def parse_host(text: str) -> Host | None:
     return Host(match["name"], int(port) if port else None)
 
 
-def _must_come_from_here(scope: Scope, host: Host) -> None:
-    """A write, or a socket, proves that it comes from a page of this server."""
-    is_socket = scope["type"] == "websocket"
-    if not is_socket and scope["method"] in SAFE:
-        return
-    origins = _all(scope, b"origin")
-    site = _all(scope, b"sec-fetch-site")
-    if site and site != ["same-origin"]:
-        raise WrongOrigin("This request came from another site.")
-    if origins and not _is_own(origins, host):
-        raise WrongOrigin("This request came from another site.")
-    if not origins and not site:
-        raise WrongOrigin(
-            "Say where this request comes from: send an Origin header with this server's address."
-        )
-
-
-def _is_own(origins: list[str], host: Host) -> bool:
-    scheme, _, rest = origins[0].partition("://")
-    return len(origins) == 1 and scheme in ("http", "https") and parse_host(rest) == host
+def _is_api(scope: Scope) -> bool:
+    return str(scope["path"]).startswith("/api/")
 
 
 async def _bounded(scope: Scope, receive: Receive) -> Receive:
@@ -147,24 +175,34 @@ def _must_be_json(scope: Scope, whole: bytes) -> None:
     kind = (_all(scope, b"content-type") or [""])[0].partition(";")[0].strip().lower()
     if kind != "application/json":
         raise WrongType("Send JSON, with Content-Type: application/json.")
-    if whole.count(b"[") + whole.count(b"{") > JSON_DEPTH and depth(whole) > JSON_DEPTH:
-        raise Malformed(f"The JSON is nested more than {JSON_DEPTH} deep.")
+    if not _is_utf8(whole):
+        raise Malformed("The body is not valid JSON: it must be written in UTF-8.")
+    if sum(map(whole.count, (b"[", b"{", b","))) > JSON_DEPTH:
+        _must_be_simple(whole)
 
 
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
+def _is_utf8(whole: bytes) -> bool:
+    """Other encodings are read by the JSON parser too, and mean something else to whoever counts brackets."""
+    try:
+        whole.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in whole
 
 
-def depth(text: bytes) -> int:
-    """How deep brackets nest outside strings, in one pass."""
-    deepest = level = 0
-    for match in _BRACKETS.finditer(text):
-        mark = match[0]
-        if mark in (b"[", b"{"):
-            level += 1
-            deepest = max(deepest, level)
-        elif mark in (b"]", b"}"):
-            level -= 1
-    return deepest
+_PARTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{\]},]', re.DOTALL)
+_STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
+
+
+def _must_be_simple(text: bytes) -> None:
+    """Counts outside strings and stops at the first thing too many, so that a hostile body costs nothing."""
+    level = 0
+    for count, part in enumerate(_PARTS.finditer(text)):
+        level += _STEPS.get(part[0], 0)
+        if level > JSON_DEPTH:
+            raise Malformed(f"The JSON is nested more than {JSON_DEPTH} deep.")
+        if count > JSON_PARTS:
+            raise TooLarge(f"The JSON has more than {JSON_PARTS} parts.")
 
 
 def _replay(first: Message, receive: Receive) -> Receive:
