@@ -55,8 +55,9 @@ class Settings:
     log_level: str
 
     @property
-    def is_loopback(self) -> bool:
-        return self.host in LOOPBACK
+    def is_private(self) -> bool:
+        """Only this machine can reach the server: it listens on loopback and no proxy speaks for it."""
+        return self.host in LOOPBACK and not self.public_url and not self.allowed_hosts
 
     @property
     def is_secure(self) -> bool:

@@ -18,7 +18,7 @@ class Door:
     house: House
     throttle: Throttle
     setup_token: str
-    """Shown at the start on the terminal; needed for the first account when not on loopback."""
+    """Shown at the start on the terminal; needed for the first account where others could be faster."""
     passwords: Passwords
 
     @property
@@ -27,12 +27,13 @@ class Door:
 
     @property
     def needs_setup_token(self) -> bool:
-        return not self.house.settings.is_loopback
+        return not self.house.settings.is_private
 
     def peer(self, connection: HTTPConnection) -> str:
         """The real address behind the connection; a header is believed only from a proxy we know."""
         peer = connection.client.host if connection.client else ""
         if peer in self.house.settings.trusted_proxies:
-            forwarded = connection.headers.get("x-forwarded-for", "").rsplit(",", 1)[-1].strip()
-            return forwarded or peer
+            # The proxy's own word comes last, in the last line: whatever stands before it, the client wrote.
+            forwarded = ",".join(connection.headers.getlist("x-forwarded-for"))
+            return forwarded.rpartition(",")[2].strip() or peer
         return peer

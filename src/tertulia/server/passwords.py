@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -21,9 +22,14 @@ class Passwords:
         async with self._gate:
             return await asyncio.to_thread(self._hasher.hash, password)
 
-    async def match(self, password: str, hashed: str | None) -> bool:
-        """False for a wrong password and for no account at all, after the same work."""
+    async def match(self, password: str, hashed: str | None, may_try: Callable[[], None]) -> bool:
+        """False for a wrong password and for no account at all, after the same work.
+
+        `may_try` refuses by raising. It is asked when the turn has come, so that a thousand tries sent at
+        once count like a thousand sent one after the other.
+        """
         async with self._gate:
+            may_try()
             return await asyncio.to_thread(self._verify, password, hashed)
 
     def _verify(self, password: str, hashed: str | None) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hmac
 import secrets
 from dataclasses import dataclass
+from functools import partial
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from tertulia.core.errors import AlreadySetUp, NotSignedIn, SetupTokenNeeded, TooLarge
+from tertulia.core.errors import AlreadySetUp, Forbidden, NotSignedIn, SetupTokenNeeded, TooLarge
 from tertulia.core.events import user_place
 from tertulia.core.projects import Project
 from tertulia.core.sessions import Session
@@ -84,17 +85,17 @@ async def set_up(door: TheDoor, anyone: Anyone, request: Request, new: NewSetup)
 @router.post("/api/login", response_model=Me)
 async def log_in(door: TheDoor, anyone: Anyone, request: Request, new: NewLogin) -> Response:
     """The same answer, after the same work, for a wrong password and for no such account."""
-    if len(new.password) > PASSWORD_LIMIT or len(new.email) > PASSWORD_LIMIT:
-        raise TooLarge("That is too long to be an account.")
+    _must_be_short(new.email, new.password)
     email = new.email.strip().lower()
-    keys = (f"account:{email}", f"peer:{door.peer(request)}")
-    door.throttle.must_be_open(*keys)
+    account, peer = f"account:{email}", f"peer:{door.peer(request)}"
+    may_try = partial(door.throttle.must_be_open, account, peer)
+    may_try()
     login = await door.house.db.read(lambda tx: users.find_login(tx, email))
-    is_right = await door.passwords.match(new.password, login.password_hash if login else None)
+    is_right = await door.passwords.match(new.password, login.password_hash if login else None, may_try)
     if login is None or not is_right or login.user.suspended:
-        door.throttle.failed(*keys)
+        door.throttle.failed(account, peer)
         raise NotSignedIn("E-mail and password do not match an account here.")
-    door.throttle.succeeded(*keys)
+    door.throttle.succeeded(account)  # not the peer: one account of one's own would buy guesses at all others
     return await _let_in(door, request, login.user, 200)
 
 
@@ -117,17 +118,24 @@ async def get_me(door: TheDoor, client: Client) -> Response:
 async def change_password(door: TheDoor, client: Client, new: NewPassword) -> Response:
     """Every other session of the account ends."""
     check_password(new.new)
-    keys = (f"account:{client.user.email}",)
-    door.throttle.must_be_open(*keys)
+    _must_be_short(new.current)
+    account = f"account:{client.user.email}"
+    may_try = partial(door.throttle.must_be_open, account)
     current = await door.house.db.read(lambda tx: users.password_hash(tx, client.user.id))
-    if not await door.passwords.match(new.current[: PASSWORD_LIMIT + 1], current):
-        door.throttle.failed(*keys)
-        raise NotSignedIn("The current password is not right.")
+    if not await door.passwords.match(new.current, current, may_try):
+        door.throttle.failed(account)
+        raise Forbidden("The current password is not right.")
     hashed = await door.passwords.hash(new.new)
     await door.house.db.write(
         lambda tx: users.set_password(tx, client.user.id, hashed, keep_session=client.session.id)
     )
     return nothing()
+
+
+def _must_be_short(*credentials: str) -> None:
+    """Before anything is done with them: hashing a megabyte would cost the server, not the sender."""
+    if any(len(credential) > PASSWORD_LIMIT for credential in credentials):
+        raise TooLarge("That is too long to be an account.")
 
 
 def _must_have_token(door: Door, request: Request, token: str) -> None:
@@ -139,11 +147,14 @@ def _must_have_token(door: Door, request: Request, token: str) -> None:
 
 
 async def _let_in(door: Door, request: Request, user: User, status: int) -> Response:
-    """A new session with a new random name, never one the client brought along."""
+    """A new session with a new random name; one that the client brought along ends."""
     token = secrets.token_urlsafe(32)
+    brought = token_hash(request.cookies.get(door.cookie, ""))
     info = client_info(request.headers.get("user-agent", ""), door.peer(request))
 
     def begin(tx: Tx) -> Me:
+        if before := sessions.find_signed_in(tx, brought):
+            sessions.remove(tx, before.actor, before.session.id)
         session = sessions.add(tx, user.id, token_hash(token), info)
         return _me(tx, Actor(user.id, user.role, session.id), user, session)
 
