@@ -25,6 +25,8 @@ class Encoding:
     event: Callable[[int, TurnEvent], bytes]
     """The number of the event in its turn, and the event; deltas of one reply in a row arrive joined."""
     snapshot: Callable[[int, Snapshot], bytes]
+    gone: Callable[[int, str], bytes]
+    """The last word to a reader whose right ended: the number of the last event it was told, and why."""
     heartbeat: bytes
 
 

@@ -33,6 +33,10 @@ def snapshot(number: int, snapshot: Snapshot) -> bytes:
     return _line({"type": "snapshot", "after": number} | to_plain(snapshot))
 
 
+def gone(number: int, reason: str) -> bytes:
+    return _line({"type": "gone", "after": number, "reason": reason})
+
+
 def _finished(message: Message) -> dict[str, Any]:
     ended_well = message.status in (Status.COMPLETE, Status.STOPPED)
     kind = "done" if ended_well else "error"
@@ -43,4 +47,4 @@ def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-NDJSON = Encoding("application/x-ndjson", event, snapshot, heartbeat=b"\n")
+NDJSON = Encoding("application/x-ndjson", event, snapshot, gone, heartbeat=b"\n")

@@ -31,8 +31,12 @@ def snapshot(number: int, snapshot: Snapshot) -> bytes:
     return _frame(number, "snapshot", to_json(snapshot))
 
 
+def gone(number: int, reason: str) -> bytes:
+    return _frame(number, "gone", to_json({"reason": reason}))
+
+
 def _frame(number: int, name: str, data: str) -> bytes:
     return f"id: {number}\nevent: {name}\ndata: {data}\n\n".encode()
 
 
-SSE = Encoding("text/event-stream", event, snapshot, heartbeat=b": still here\n\n")
+SSE = Encoding("text/event-stream", event, snapshot, gone, heartbeat=b": still here\n\n")

@@ -1,0 +1,57 @@
+"""The rights of an open connection: they can end while it is open, and within five seconds so does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tertulia.app import House
+from tertulia.core.events import Event, user_place
+from tertulia.core.users import Actor
+from tertulia.store import events, sessions
+from tertulia.store.database import Tx
+
+LOOK_AGAIN_S = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    is_signed_out: bool
+    places: tuple[str, ...]
+
+
+class Rights:
+    """Watches the actor's own place, where every change to an account is told, and the clock besides."""
+
+    def __init__(self, house: House, actor: Actor, wake: Callable[[], None]) -> None:
+        self._house = house
+        self._actor = actor
+        self._wake = wake
+        self.place = user_place(actor.user_id)
+        self._watched = house.live.watch(self.place, wake)
+        self._seen = self._newest()
+        self._looked_at = house.means.monotonic()
+
+    @property
+    def are_in_doubt(self) -> bool:
+        """Something happened to the account, or nobody has looked for a while."""
+        return (
+            self._newest() is not self._seen
+            or self._house.means.monotonic() - self._looked_at >= LOOK_AGAIN_S
+        )
+
+    async def lost(self, places: Sequence[str]) -> Lost:
+        """Which of these places may no longer be seen."""
+        self._seen, self._looked_at = self._newest(), self._house.means.monotonic()
+        return await self._house.db.read(lambda tx: _lost(tx, self._actor, places))
+
+    def close(self) -> None:
+        self._house.live.leave(self.place, self._wake)
+
+    def _newest(self) -> Event | None:
+        return self._watched.events[-1] if self._watched.events else None
+
+
+def _lost(tx: Tx, actor: Actor, places: Sequence[str]) -> Lost:
+    is_signed_out = actor.session_id is not None and not sessions.is_open(tx, actor.session_id)
+    return Lost(is_signed_out, tuple(place for place in places if not events.may_follow(tx, actor, place)))
