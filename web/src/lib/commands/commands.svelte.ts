@@ -2,6 +2,7 @@
  * Every action a person can take, as data. Menus, the palette, the shortcut sheet and the keys all read this list.
  * A component adds its own while it is on the page; of two with the same keys, the later one wins.
  */
+import { untrack } from 'svelte';
 import type { Picture } from '../ui/picture';
 
 export const GROUPS = ['Anywhere', 'Writing', 'Reading', 'On a reply'] as const;
@@ -39,5 +40,5 @@ export const commands = new Commands();
 
 /** Called in a component's script: its commands hold while it is on the page. */
 export function useCommands(read: () => Command[]): void {
-  $effect(() => commands.add(read));
+  $effect(() => untrack(() => commands.add(read)));
 }

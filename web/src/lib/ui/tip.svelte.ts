@@ -20,7 +20,9 @@ class Tips {
 
   hide(anchor?: Element): void {
     clearTimeout(this.#timer);
-    if (!anchor || this.shown?.anchor === anchor) this.shown = null;
+    if (!this.shown || (anchor && this.shown.anchor !== anchor)) return;
+    // Removing a focused element blurs it in the middle of a render, where no state may change.
+    queueMicrotask(() => (this.shown = null));
   }
 }
 
