@@ -13,9 +13,10 @@ from importlib import resources
 from typing import Any
 
 from tertulia.core.models import Abilities, Model, Prices, Tier
-from tertulia.providers.endpoints import DEFAULT_OUTPUT, Dialect
+from tertulia.providers.dialects import Dialect
 
 UNKNOWN_WINDOW = 128_000
+DEFAULT_OUTPUT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Entry:
     model: Model
     dialect: Dialect | None
     """Where a model needs another dialect than its provider speaks by default."""
+    is_retired: bool
+    """No longer offered; known so that old conversations still know what answered them."""
 
 
 @cache
@@ -33,9 +36,20 @@ def entries() -> tuple[Entry, ...]:
     )
 
 
+def tier_of(model_id: str) -> Tier:
+    """A model's tier by its name alone, whoever serves it; balanced when nobody knows."""
+    name = model_id.rpartition("/")[2]
+    return _tiers().get(name, Tier.BALANCED)
+
+
+@cache
+def _tiers() -> dict[str, Tier]:
+    return {entry.model.model_id.rpartition("/")[2]: entry.model.tier for entry in entries()}
+
+
 def unknown(provider: str, model_id: str) -> Model:
-    """A model nobody described: usable, balanced, its price unknown and not nothing."""
-    return Model(provider, model_id, model_id, UNKNOWN_WINDOW, DEFAULT_OUTPUT, Tier.BALANCED)
+    """A model nobody described: usable, its price unknown and not nothing."""
+    return Model(provider, model_id, model_id, UNKNOWN_WINDOW, DEFAULT_OUTPUT, tier_of(model_id))
 
 
 def _entry(provider: str, model_id: str, row: dict[str, Any]) -> Entry:
@@ -53,7 +67,7 @@ def _entry(provider: str, model_id: str, row: dict[str, Any]) -> Entry:
         prices=Prices(_micros(row.get("in")), _micros(row.get("cached")), _micros(row.get("out"))),
         vocabulary=row.get("vocabulary", "o200k_base"),
     )
-    return Entry(model, row.get("dialect"))
+    return Entry(model, row.get("dialect"), row.get("retired", False))
 
 
 def _micros(dollars: float | None) -> int | None:

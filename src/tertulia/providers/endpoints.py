@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from tertulia.core.errors import CannotStart, Invalid
-from tertulia.core.models import Abilities, Model, Tier
+from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
+from tertulia.providers import catalogue
+from tertulia.providers.dialects import Dialect
 from tertulia.providers.egress import checked_address, is_loopback
 from tertulia.providers.faults import Faults
 from tertulia.providers.limits import Limits
-
-Dialect = Literal["openai_chat", "openai_responses", "anthropic", "google"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,6 @@ class OwnEndpoint:
 
 OWN_ENDPOINTS_NAME = "TERTULIA_ENDPOINTS"
 DEFAULT_WINDOW = 8192
-DEFAULT_OUTPUT = 4096
 
 
 def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
@@ -90,8 +89,7 @@ def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
     if not text:
         return ()
     try:
-        rows = json.loads(text)
-        return tuple(_own_endpoint(row) for row in rows)
+        return tuple(_own_endpoint(row) for row in json.loads(text))
     except Invalid as error:
         raise CannotStart(f"{OWN_ENDPOINTS_NAME}: {error.message}") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -101,25 +99,27 @@ def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
 
 
 def _own_endpoint(row: Mapping[str, Any]) -> OwnEndpoint:
-    name, address = str(row["name"]).strip(), checked_address(str(row["base_url"]))
-    endpoint = Endpoint(_slug(name), name, address, key=row.get("key") or None)
-    models = tuple(_own_model(endpoint, model) for model in row["models"])
+    name = str(row["name"]).strip()
+    endpoint = Endpoint(_slug(name), name, checked_address(str(row["base_url"])), key=row.get("key") or None)
+    # A server on this machine that wants no key is taken for a local one; a gateway to others says otherwise.
+    is_local = bool(row.get("is_local", is_loopback(endpoint.base_url) and not endpoint.key))
+    models = tuple(_own_model(endpoint.provider, model, is_local) for model in row["models"])
     return OwnEndpoint(endpoint, models)
 
 
-def _own_model(endpoint: Endpoint, row: Mapping[str, Any] | str) -> Model:
-    facts = {"id": row} if isinstance(row, str) else row
+def _own_model(provider: str, row: Mapping[str, Any] | str, is_local: bool) -> Model:
+    facts: Mapping[str, Any] = {"id": row} if isinstance(row, str) else row
     model_id = str(facts["id"])
     window = int(facts.get("window") or DEFAULT_WINDOW)
-    is_local = is_loopback(endpoint.base_url)
     return Model(
-        provider=endpoint.provider,
+        provider=provider,
         model_id=model_id,
         display_name=str(facts.get("name") or model_id),
         context_window=window,
-        max_output_tokens=int(facts.get("output") or min(DEFAULT_OUTPUT, window // 2)),
-        tier=Tier(facts.get("tier") or Tier.BALANCED),
+        max_output_tokens=int(facts.get("output") or min(catalogue.DEFAULT_OUTPUT, window // 2)),
+        tier=Tier(facts.get("tier") or catalogue.tier_of(model_id)),
         abilities=Abilities(tools=bool(facts.get("tools")), vision=bool(facts.get("vision"))),
+        prices=FREE if is_local else Prices(),
         is_local=is_local,
     )
 

@@ -13,8 +13,9 @@ from tertulia.core.errors import UnknownModel
 from tertulia.core.models import Model
 from tertulia.providers import catalogue, endpoints
 from tertulia.providers.builtin import BuiltIn
+from tertulia.providers.dialects import Dialect
 from tertulia.providers.egress import is_rehearsal
-from tertulia.providers.endpoints import Dialect, Endpoint
+from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.patience import Patience
 from tertulia.providers.seam import Call, Piece, Provider, ProviderFault
@@ -28,6 +29,7 @@ class Listing:
     model: Model
     endpoint: Endpoint
     dialect: Dialect
+    is_retired: bool = False
 
 
 class Providers:
@@ -59,7 +61,8 @@ class Providers:
 
     def models(self) -> tuple[Model, ...]:
         """All models known, whether or not they can be asked now."""
-        return *self._builtin.models(), *(listing.model for listing in self._listings.values())
+        offered = (listing.model for listing in self._listings.values() if not listing.is_retired)
+        return *self._builtin.models(), *offered
 
     def available(self) -> tuple[Model, ...]:
         return tuple(model for model in self.models() if self.is_available(model))
@@ -121,7 +124,7 @@ def _listings(environ: Mapping[str, str]) -> Iterable[Listing]:
     known = {endpoint.provider: endpoint for endpoint in endpoints.from_environment(environ)}
     for entry in catalogue.entries():
         endpoint = known[entry.model.provider]
-        yield Listing(entry.model, endpoint, entry.dialect or endpoint.dialect)
+        yield Listing(entry.model, endpoint, entry.dialect or endpoint.dialect, entry.is_retired)
     for own in endpoints.own_endpoints(environ):
         for model in own.models:
             yield Listing(model, own.endpoint, own.endpoint.dialect)

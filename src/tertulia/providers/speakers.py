@@ -6,17 +6,10 @@ import asyncio
 from importlib import import_module
 from typing import Protocol, cast
 
-from tertulia.providers.endpoints import Dialect, Endpoint
+from tertulia.providers.dialects import MODULES, Dialect
+from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.seam import Provider
-
-MODULES: dict[Dialect, str] = {
-    "openai_chat": "tertulia.providers.openai_chat",
-    "openai_responses": "tertulia.providers.openai_responses",
-    "anthropic": "tertulia.providers.anthropic",
-    "google": "tertulia.providers.google",
-}
-"""Each has a function `speaker`. Imported by name: what they stand on is heavy, and most go unused."""
 
 
 class Speaker(Provider, Protocol):

@@ -31,6 +31,8 @@ VOCABULARIES = {
     "mistral": Vocabulary("mistral_v3", 1.05),
     "deepseek": Vocabulary("deepseek_v3", 1.05),
     "qwen": Vocabulary("qwen3", 1.05),
+    "kimi": Vocabulary("kimi_k2", 1.05),
+    "glm": Vocabulary("glm4", 1.05),
     "smollm2": Vocabulary("o200k_base", 1.25),
 }
 
