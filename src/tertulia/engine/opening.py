@@ -137,15 +137,27 @@ def _conversation(tx: Tx, actor: Actor, request: NewTurn, table: tuple[Voice, ..
         except NotFound:
             if request.project_id is None:
                 raise
-    return conversations.add(
-        tx,
-        actor,
-        request.project_id or projects.visible_to(tx, actor)[0].id,
-        id=request.conversation_id,
-        mode=request.mode,
-        table=table,
-        visibility=request.visibility,
-    )
+    try:
+        return conversations.add(
+            tx,
+            actor,
+            request.project_id or _first_project(tx, actor),
+            id=request.conversation_id,
+            mode=request.mode,
+            table=table,
+            visibility=request.visibility,
+        )
+    except Conflict:
+        # Made just now by another of their devices; or someone else's, which they are told is not there.
+        return writable(tx, actor, request.conversation_id or "")
+
+
+def _first_project(tx: Tx, actor: Actor) -> str:
+    """The one they began with."""
+    seen = projects.visible_to(tx, actor)
+    if not seen:
+        raise Invalid("You have no project to talk in. Make one first.")
+    return seen[0].id
 
 
 def writable(tx: Tx, actor: Actor, conversation_id: str) -> Conversation:
