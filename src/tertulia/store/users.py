@@ -106,9 +106,14 @@ def save(
     role: Standing | None = None,
     suspended: bool | None = None,
 ) -> User:
-    """Administrators change any account, others only their own name. Suspending signs the account out."""
+    """Administrators change any account, others only their own name.
+
+    Suspending signs the account out, and so does making it an administrator's: what a session was good for
+    when it began is all it is ever good for.
+    """
     _must_be_allowed(actor, user_id, changes_standing=role is not None or suspended is not None)
     tx.hold(_ADMINS)
+    before = get(tx, user_id)
     row = tx.one(
         _SAVE,
         id=user_id,
@@ -120,7 +125,7 @@ def save(
         raise Conflict("This is the last administrator. Make someone else an administrator first.")
     user = _user(row)
     tx.emit(user_place(user_id), Kind.CHANGED, "user", user_id, user)
-    if user.suspended:
+    if user.suspended or (user.role is Standing.ADMIN and before.role is not Standing.ADMIN):
         sessions.remove_of_user(tx, user_id)
     return user
 
