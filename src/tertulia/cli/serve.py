@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 from dataclasses import replace
@@ -13,7 +12,7 @@ from rich.console import Console
 
 from tertulia import __version__
 from tertulia import settings as settings_
-from tertulia.server import serving
+from tertulia.server import logs, serving
 from tertulia.server.door import Door
 from tertulia.store import users
 
@@ -27,9 +26,7 @@ def serve(
     """Serve Tertulia until stopped with Ctrl-C."""
     given = settings_.read(os.environ)
     settings = replace(given, host=host or given.host, port=given.port if port is None else port)
-    logging.basicConfig(
-        level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+    logs.keep(settings.log_level)
     serving.serve(settings, os.environ, secrets.token_urlsafe(16), _greet)
 
 
