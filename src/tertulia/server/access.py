@@ -101,5 +101,7 @@ class EntryPoint:
     method: str
     path: str
     access: Access
-    ids: tuple[str, ...]
-    """Path parameters that name someone's things."""
+    ids: tuple[str, ...] = ()
+    """What names someone's things, in the path, the query or the body."""
+    addresses: tuple[str, ...] = ()
+    """What the server might be asked to connect to."""
