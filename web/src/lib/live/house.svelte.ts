@@ -7,16 +7,17 @@
 import { ApiError, onSignedOut, request } from '../api/client';
 import type {
   Conversation,
+  ConversationList,
   ConversationPage,
-  ConversationSnapshot,
   Draft,
-  Items,
+  ModelList,
   Me,
   Model,
   Project,
   Round,
-  RoundPage,
+  OlderRounds,
   Session,
+  SessionList,
   Setup,
   Turn,
   User,
@@ -107,12 +108,12 @@ class House {
   }
 
   async loadModels(): Promise<void> {
-    const { items } = await request<Items<Model>>('GET', '/api/models');
+    const { items } = await request<ModelList>('GET', '/api/models');
     this.models = items;
   }
 
   async loadSessions(): Promise<void> {
-    const { items } = await request<Items<Session>>('GET', '/api/sessions');
+    const { items } = await request<SessionList>('GET', '/api/sessions');
     this.#state = snapshots.putSessions(this.#state, items);
   }
 
@@ -144,13 +145,13 @@ class House {
   async loadMoreConversations(projectId: string): Promise<void> {
     const cursor = this.#next[projectId];
     if (!cursor) return;
-    const page = await request<ConversationPage>('GET', listAddress(projectId, { cursor }));
+    const page = await request<ConversationList>('GET', listAddress(projectId, { cursor }));
     this.#state = snapshots.addConversations(this.#state, page);
     this.#next = { ...this.#next, [projectId]: page.next };
   }
 
   async loadArchived(projectId: string): Promise<void> {
-    const page = await request<ConversationPage>('GET', listAddress(projectId, { archived: 'true' }));
+    const page = await request<ConversationList>('GET', listAddress(projectId, { archived: 'true' }));
     this.#state = snapshots.addConversations(this.#state, page);
   }
 
@@ -217,7 +218,7 @@ class House {
   async loadEarlier(id: string): Promise<void> {
     const before = this.earlier(id);
     if (before === null) return;
-    const page = await request<RoundPage>(
+    const page = await request<OlderRounds>(
       'GET',
       `/api/conversations/${id}/messages?before=${before}&limit=5`,
     );
@@ -272,13 +273,13 @@ class House {
   }
 
   async #readProject(id: string): Promise<void> {
-    const page = await request<ConversationPage>('GET', listAddress(id));
+    const page = await request<ConversationList>('GET', listAddress(id));
     this.#state = snapshots.putConversations(this.#state, id, page);
     this.#next = { ...this.#next, [id]: page.next };
   }
 
   async #readConversation(id: string): Promise<void> {
-    const snapshot = await request<ConversationSnapshot>('GET', `/api/conversations/${id}`);
+    const snapshot = await request<ConversationPage>('GET', `/api/conversations/${id}`);
     if (!this.#opened.has(id)) return; // closed meanwhile
     if (!snapshots.joinsOn(this.#state, snapshot) || !(id in this.#earlier))
       this.#earlier = { ...this.#earlier, [id]: snapshot.next_before };

@@ -1,11 +1,11 @@
 /** How what was read by GET enters the state; the stream goes on from each snapshot's cursor. Pure. */
 import type {
   Conversation,
+  ConversationList,
   ConversationPage,
-  ConversationSnapshot,
   Me,
   Message,
-  RoundPage,
+  OlderRounds,
   Session,
 } from '../api/types';
 import { keep, type State } from './apply';
@@ -26,7 +26,7 @@ export function putMe(state: State, me: Me): State {
 }
 
 /** The first page of a project's conversations: what it does not hold, a later page will bring; open ones stay. */
-export function putConversations(state: State, projectId: string, page: ConversationPage): State {
+export function putConversations(state: State, projectId: string, page: ConversationList): State {
   const isElsewhere = (each: Conversation) =>
     each.project_id !== projectId || each.archived || conversationPlace(each.id) in state.cursors;
   const others = keep(state.tables.conversation, isElsewhere);
@@ -38,7 +38,7 @@ export function putConversations(state: State, projectId: string, page: Conversa
 }
 
 /** A later page, or the archived ones. What the stream has told already is newer and stays. */
-export function addConversations(state: State, page: Pick<ConversationPage, 'items'>): State {
+export function addConversations(state: State, page: Pick<ConversationList, 'items'>): State {
   return {
     ...state,
     tables: { ...state.tables, conversation: { ...byId(page.items), ...state.tables.conversation } },
@@ -46,7 +46,7 @@ export function addConversations(state: State, page: Pick<ConversationPage, 'ite
 }
 
 /** The last rounds of a conversation. Older ones loaded before stay if they still join on. */
-export function putConversation(state: State, snapshot: ConversationSnapshot): State {
+export function putConversation(state: State, snapshot: ConversationPage): State {
   const { conversation, rounds, cursor } = snapshot;
   const joined = joinsOn(state, snapshot);
   const first = rounds[0]?.number ?? 0;
@@ -65,14 +65,14 @@ export function putConversation(state: State, snapshot: ConversationSnapshot): S
 }
 
 /** Whether the rounds known already touch those of the snapshot. */
-export function joinsOn(state: State, { conversation, rounds }: ConversationSnapshot): boolean {
+export function joinsOn(state: State, { conversation, rounds }: ConversationPage): boolean {
   const first = rounds[0]?.number ?? 0;
   return Object.values(state.tables.message).some(
     (each) => each.conversation_id === conversation.id && each.round_number === first - 1,
   );
 }
 
-export function addRounds(state: State, page: Pick<RoundPage, 'rounds'>): State {
+export function addRounds(state: State, page: Pick<OlderRounds, 'rounds'>): State {
   const messages = byId<Message>(page.rounds.flatMap((round) => round.messages));
   return { ...state, tables: { ...state.tables, message: { ...messages, ...state.tables.message } } };
 }

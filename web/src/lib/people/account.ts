@@ -1,18 +1,11 @@
 /** Requests about oneself. */
 import { request } from '../api/client';
-import type { Me } from '../api/types';
-
-export interface NewAccount {
-  name: string;
-  email: string;
-  password: string;
-  token?: string;
-}
+import type { Me, NewSetup } from '../api/types';
 
 export const signIn = (email: string, password: string) =>
   request<Me>('POST', '/api/login', { email, password });
 
-export const setUp = (account: NewAccount) => request<Me>('POST', '/api/setup', account);
+export const setUp = (account: NewSetup) => request<Me>('POST', '/api/setup', account);
 
 export const changePassword = (current: string, chosen: string) =>
   request('PUT', '/api/me/password', { current, new: chosen });
