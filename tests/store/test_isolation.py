@@ -1,0 +1,151 @@
+"""Nobody reaches what is not theirs: every function that is asked by someone, asked by a stranger."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tertulia.core.conversations import Visibility
+from tertulia.core.errors import NotFound
+from tertulia.core.projects import Membership
+from tertulia.core.users import Actor
+from tertulia.store import (
+    access,
+    conversations,
+    drafts,
+    events,
+    messages,
+    projects,
+    receipts,
+    sessions,
+    turns,
+    usage,
+    users,
+)
+from tertulia.store.database import Database, Tx
+from tests.store.samples import RECEIPT, VOICES, conversation, opened, reply
+from tests.store_fixtures import Ids, Watch
+
+NOUNS = (access, conversations, drafts, events, messages, projects, receipts, sessions, turns, usage, users)
+
+
+@dataclass(frozen=True)
+class Things:
+    """What Ada has, by id."""
+
+    user: str
+    session: str
+    project: str
+    conversation: str
+    turn: str
+    message: str
+
+
+ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
+    "access.to_conversation": lambda tx, who, its: access.to_conversation(tx, who, its.conversation),
+    "access.to_project": lambda tx, who, its: access.to_project(tx, who, its.project),
+    "conversations.add": lambda tx, who, its: conversations.add(
+        tx, who, its.project, mode="quick", table=VOICES, visibility=Visibility.OPEN
+    ),
+    "conversations.branch": lambda tx, who, its: conversations.branch(tx, who, its.conversation, at_round=0),
+    "conversations.get": lambda tx, who, its: conversations.get(tx, who, its.conversation),
+    "conversations.page": lambda tx, who, its: conversations.page(tx, who, its.project, limit=5),
+    "conversations.remove": lambda tx, who, its: conversations.remove(tx, who, its.conversation),
+    "conversations.rename": lambda tx, who, its: conversations.rename(tx, who, its.conversation, "Mine"),
+    "conversations.set_archived": lambda tx, who, its: conversations.set_archived(
+        tx, who, its.conversation, True
+    ),
+    "conversations.set_pinned": lambda tx, who, its: conversations.set_pinned(
+        tx, who, its.conversation, True
+    ),
+    "drafts.of_conversation": lambda tx, who, its: drafts.of_conversation(tx, who, its.conversation),
+    "messages.get": lambda tx, who, its: messages.get(tx, who, its.message),
+    "messages.page": lambda tx, who, its: messages.page(tx, who, its.conversation),
+    "projects.get": lambda tx, who, its: projects.get(tx, who, its.project),
+    "projects.members": lambda tx, who, its: projects.members(tx, who, its.project),
+    "projects.remove": lambda tx, who, its: projects.remove(tx, who, its.project),
+    "projects.remove_member": lambda tx, who, its: projects.remove_member(tx, who, its.project, its.user),
+    "projects.save": lambda tx, who, its: projects.save(tx, who, its.project, name="Mine"),
+    "projects.set_member": lambda tx, who, its: projects.set_member(
+        tx, who, its.project, who.user_id, Membership.OWNER
+    ),
+    "receipts.get": lambda tx, who, its: receipts.get(tx, who, its.message),
+    "sessions.remove": lambda tx, who, its: sessions.remove(tx, who, its.session),
+    "turns.get": lambda tx, who, its: turns.get(tx, who, its.turn),
+    "usage.of_conversation": lambda tx, who, its: usage.of_conversation(tx, who, its.conversation),
+    "users.save": lambda tx, who, its: users.save(tx, who, its.user, name="Mine"),
+}
+
+TESTED_ELSEWHERE = {
+    "events.may_follow",  # answers no instead of raising: test_events
+    "projects.add",  # makes something new of one's own
+    "projects.visible_to",  # lists one's own: test_projects
+    "sessions.visible_to",  # lists one's own: test_sessions
+    "users.visible_to",  # for administrators: test_users
+}
+
+
+def functions_with_an_actor(module: ModuleType) -> set[str]:
+    noun = module.__name__.rpartition(".")[2]
+    return {
+        f"{noun}.{name}"
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__
+        and not name.startswith("_")
+        and "actor" in inspect.signature(function).parameters
+    }
+
+
+def test_no_function_that_is_asked_by_someone_is_left_out() -> None:
+    assert set().union(*map(functions_with_an_actor, NOUNS)) == ASKED.keys() | TESTED_ELSEWHERE
+
+
+@pytest.fixture
+def adas(db: Database, ada: Actor, adas_home: str) -> Things:
+    def make(tx: Tx) -> Things:
+        made = conversation(tx, ada)
+        turn = opened(tx, ada, made.id)
+        message = reply(tx, turn)
+        messages.add(tx, message)
+        receipts.save(tx, message.id, made.id, RECEIPT, 0)
+        return Things(ada.user_id, ada.session_id or "", adas_home, made.id, turn.id, message.id)
+
+    return db.write_now(make)
+
+
+async def test_a_stranger_cannot_tell_what_is_hidden_from_what_never_was(
+    db: Database, bob: Actor, adas: Things, ids: Ids, watch: Watch
+) -> None:
+    nothing = Things(*(ids() for _ in range(6)))
+    async with watch.untouched():
+        for name, ask in ASKED.items():
+            answers = []
+            for things in (adas, nothing):
+                with pytest.raises(NotFound) as refused:
+                    await db.write(lambda tx, ask=ask, things=things: ask(tx, bob, things))
+                answers.append((refused.value.code, refused.value.message))
+            assert answers[0] == answers[1], name
+
+
+async def test_an_administrator_sees_no_more_of_others_projects_than_anyone(
+    db: Database, ada: Actor, bob: Actor
+) -> None:
+    made = await db.write(lambda tx: conversation(tx, bob))
+    with pytest.raises(NotFound):
+        await db.read(lambda tx: conversations.get(tx, ada, made.id))
+
+
+async def test_whoever_was_a_member_is_a_stranger_again(
+    db: Database, ada: Actor, bob: Actor, adas: Things, watch: Watch
+) -> None:
+    await db.write(lambda tx: projects.set_member(tx, ada, adas.project, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: projects.remove_member(tx, ada, adas.project, bob.user_id))
+    async with watch.untouched():
+        for ask in ASKED.values():
+            with pytest.raises(NotFound):
+                await db.write(lambda tx, ask=ask: ask(tx, bob, adas))
