@@ -1,0 +1,57 @@
+/** What a person does to replies, with a word when it could not be done. Shared by cards, menus and keys. */
+import { getContext, setContext } from 'svelte';
+import type { Message } from '$lib/api/types';
+import { copy } from '$lib/markdown/copy';
+import { toast } from '$lib/ui/toasts.svelte';
+import type { Version } from './lanes';
+import * as requests from './requests';
+
+export interface Acts {
+  /** Whether this person may write here. */
+  readonly canAct: boolean;
+  replyTo(message: Message): void;
+}
+
+const KEY = Symbol('acts');
+
+export function provideActs(acts: Acts): Acts {
+  return setContext(KEY, acts);
+}
+
+export function useActs(): Acts {
+  return getContext<Acts>(KEY);
+}
+
+export async function copyText(text: string): Promise<void> {
+  const isCopied = await copy(text);
+  toast(isCopied ? { text: 'Copied' } : { text: 'The browser did not let us copy.', tone: 'error' });
+}
+
+export function retry(messageId: string, model?: string): Promise<void> {
+  return saying('The reply was not asked for again.', requests.retry(messageId, model));
+}
+
+export function goOn(messageId: string): Promise<void> {
+  return saying('The reply was not continued.', requests.goOn(messageId));
+}
+
+export function stopReply(version: Version): Promise<void> {
+  if (version.kind === 'draft') return stopped(requests.stop(version.draft.turn_id, version.draft.id));
+  return version.kind === 'queued' ? stopped(requests.stop(version.turn.id)) : Promise.resolve();
+}
+
+export function stopTurns(turnIds: string[]): Promise<void> {
+  return stopped(Promise.all(turnIds.map((id) => requests.stop(id))));
+}
+
+function stopped(work: Promise<unknown>): Promise<void> {
+  return saying('It could not be stopped.', work);
+}
+
+export async function saying(what: string, work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (reason) {
+    toast({ text: `${what} ${reason instanceof Error ? reason.message : ''}`.trim(), tone: 'error' });
+  }
+}

@@ -1,0 +1,68 @@
+/** What is being written: the words, who is at the table, how they answer, and what each may read. */
+import type { Message, Model, Visibility, Voice } from '$lib/api/types';
+import { modeNamed, type Mode } from '$lib/council/modes';
+import { seated, SEATS } from '$lib/council/table';
+import { keepUnsent, unsent } from './unsent';
+
+export interface Setting {
+  keys: string[];
+  mode: string;
+  visibility: Visibility;
+}
+
+export class Composing {
+  #text = $state('');
+  keys = $state.raw<string[]>([]);
+  mode = $state.raw<Mode>(modeNamed('parallel'));
+  visibility = $state.raw<Visibility>('open');
+  replyTo = $state.raw<Message | null>(null);
+
+  /** Quick seats one voice; the others keep their chairs for the next round. */
+  voices = $derived.by<Voice[]>(() => seated(this.keys.slice(0, this.mode.most), this.model));
+  isFull = $derived(this.keys.length >= SEATS);
+  canSend = $derived(this.#text.trim() !== '' && this.voices.length > 0);
+
+  constructor(
+    /** The conversation, or "new" for one that does not exist yet. */
+    private readonly place: string,
+    private readonly model: (key: string) => Model | undefined,
+    setting: Setting,
+  ) {
+    this.#text = unsent(place);
+    this.use(setting);
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+
+  set text(text: string) {
+    this.#text = text;
+    keepUnsent(this.place, text);
+  }
+
+  use({ keys, mode, visibility }: Setting): void {
+    this.keys = keys;
+    this.mode = modeNamed(mode);
+    this.visibility = visibility;
+  }
+
+  /** A second mind at a quick table makes it a shared one. */
+  invite(key: string): void {
+    if (this.isFull) return;
+    if (!this.mode.isShared && this.keys.length) {
+      this.keys = this.keys.slice(0, this.mode.most);
+      this.mode = modeNamed('parallel');
+    }
+    this.keys = [...this.keys, key];
+  }
+
+  dismiss(place: number): void {
+    this.keys = this.keys.filter((_, n) => n !== place);
+  }
+
+  clear(): void {
+    this.text = '';
+    this.replyTo = null;
+  }
+}

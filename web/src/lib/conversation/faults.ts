@@ -1,0 +1,60 @@
+/** Why a reply did not come, in words: a title, a short reason, and whether trying again can help. */
+import type { Failure } from '$lib/api/types';
+
+export interface Fault {
+  title: string;
+  /** A few words, for a place where the whole sentence is too long. */
+  short: string;
+  sentence: string;
+  /** What the provider itself said. */
+  detail: string | null;
+  /** A model that declines is not a breakdown. */
+  isCalm: boolean;
+  /** The same request would end the same way. */
+  isFinal: boolean;
+}
+
+interface Kind {
+  title: (provider: string) => string;
+  short: string;
+  isCalm?: true;
+  isFinal?: true;
+}
+
+const KINDS: Record<string, Kind> = {
+  rate_limited: { title: (provider) => `${provider} asked us to slow down`, short: 'too many requests' },
+  unavailable: { title: (provider) => `${provider} cannot be reached`, short: 'no connection' },
+  auth: { title: (provider) => `${provider} refused the key`, short: 'the key was refused' },
+  timeout_first_byte: { title: (provider) => `${provider} did not answer`, short: 'no answer in time' },
+  timeout_idle: { title: (provider) => `${provider} fell silent`, short: 'no answer in time' },
+  timeout_total: { title: (provider) => `${provider} took too long`, short: 'no answer in time' },
+  cut: { title: () => 'The line dropped', short: 'the line dropped' },
+  malformed: {
+    title: (provider) => `${provider} answered with something unreadable`,
+    short: 'an unreadable answer',
+  },
+  too_large: { title: (provider) => `${provider} answered with too much`, short: 'too long an answer' },
+  context_length: {
+    title: () => 'This is too long for the model',
+    short: 'too long for the model',
+    isFinal: true,
+  },
+  filtered: { title: () => 'This model declined', short: 'the model declined', isCalm: true, isFinal: true },
+  unknown_model: { title: () => 'This model is not known here', short: 'unknown model', isFinal: true },
+  restarted: { title: () => 'The server was restarted', short: 'the server was restarted' },
+  internal: { title: () => 'Something broke on our side', short: 'something broke on our side' },
+};
+
+const OTHER: Kind = { title: () => 'This reply did not come', short: 'no reply' };
+
+export function faultOf(failure: Failure | null, provider: string): Fault {
+  const kind = (failure && Object.hasOwn(KINDS, failure.code) && KINDS[failure.code]) || OTHER;
+  return {
+    title: kind.title(provider || 'The provider'),
+    short: kind.short,
+    sentence: failure?.message ?? 'The others are not affected. Try again, or ask another model.',
+    detail: failure?.detail ?? null,
+    isCalm: kind.isCalm ?? false,
+    isFinal: kind.isFinal ?? false,
+  };
+}

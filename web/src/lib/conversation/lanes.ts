@@ -1,0 +1,158 @@
+/**
+ * A round as people see it: one lane per mind, each with the versions of its reply and what it is doing now.
+ *
+ *   queued ─▶ thinking ─▶ writing ─▶ finished | stopped | interrupted | failed
+ *                 └▶ waiting ┘            └──────▶ queued (again, as the next version)
+ *
+ * Put together from what the house knows: the round's messages, the turns that answer it, the drafts being written.
+ */
+import type { Draft, Message, Round, Turn, Voice } from '$lib/api/types';
+import type { Seat, SeatState } from '$lib/seats/seats';
+
+export type LaneState =
+  'queued' | 'thinking' | 'waiting' | 'writing' | 'finished' | 'stopped' | 'interrupted' | 'failed';
+
+export type Version =
+  | {
+      kind: 'message';
+      id: string;
+      message: Message;
+      state: 'finished' | 'stopped' | 'interrupted' | 'failed';
+    }
+  | { kind: 'draft'; id: string; draft: Draft; state: 'thinking' | 'waiting' | 'writing' }
+  | { kind: 'queued'; id: string; turn: Turn; state: 'queued' | 'thinking' };
+
+export interface Lane {
+  /** The same from the moment the table is set to the last version. */
+  key: string;
+  voice: Voice;
+  /** Oldest first; never empty. */
+  versions: Version[];
+}
+
+export function lanesOf(round: Round, turns: Turn[], drafts: Draft[]): Lane[] {
+  const mine = turns.filter((turn) => turn.round_number === round.number);
+  const chains = chainsOf([
+    ...round.messages.filter((each) => each.voice).map(fromMessage),
+    ...drafts.filter(isNew).map(fromDraft),
+  ]);
+  for (const turn of mine.filter(isRunning)) addQueued(chains, turn);
+  return withKeys(chains.map((versions) => ({ voice: voiceOf(versions[0]!), versions })).sort(bySeat));
+
+  function isNew(draft: Draft): boolean {
+    return draft.round_number === round.number && !round.messages.some((each) => each.id === draft.id);
+  }
+}
+
+export function latest(lane: Lane): Version {
+  return lane.versions.at(-1)!;
+}
+
+export function stateOf(lane: Lane): LaneState {
+  return latest(lane).state;
+}
+
+export function isOver(state: LaneState): boolean {
+  return state === 'finished' || state === 'stopped' || state === 'interrupted' || state === 'failed';
+}
+
+export function seatsOf(lanes: Lane[]): Seat[] {
+  return lanes.map((lane) => ({ seat: lane.voice.seat, state: SEAT_STATES[stateOf(lane)] }));
+}
+
+const SEAT_STATES: Record<LaneState, SeatState> = {
+  queued: 'waiting',
+  thinking: 'speaking',
+  waiting: 'waiting',
+  writing: 'speaking',
+  finished: 'done',
+  stopped: 'done',
+  interrupted: 'failed',
+  failed: 'failed',
+};
+
+/** What all replies of the round cost, earlier versions too; null when one of them has no known price. */
+export function costOf(round: Round): number | null {
+  let sum = 0;
+  for (const { usage } of round.messages) {
+    if (usage?.cost_micros === null) return null;
+    sum += usage?.cost_micros ?? 0;
+  }
+  return sum;
+}
+
+function fromMessage(message: Message): Version {
+  const state = message.status === 'complete' ? 'finished' : message.status;
+  return { kind: 'message', id: message.id, message, state };
+}
+
+function fromDraft(draft: Draft): Version {
+  const state = draft.waiting ? 'waiting' : draft.content === '' ? 'thinking' : 'writing';
+  return { kind: 'draft', id: draft.id, draft, state };
+}
+
+function chainsOf(versions: Version[]): Version[][] {
+  const chains: Version[][] = [];
+  for (const version of versions) {
+    const earlier = replacedBy(version);
+    const chain =
+      earlier === null ? undefined : chains.find((each) => each.some((known) => known.id === earlier));
+    if (chain) chain.push(version);
+    else chains.push([version]);
+  }
+  return chains;
+}
+
+function replacedBy(version: Version): string | null {
+  if (version.kind === 'message') return version.message.replaces_id;
+  return version.kind === 'draft' ? version.draft.replaces_id : null;
+}
+
+function isRunning(turn: Turn): boolean {
+  return turn.state === 'queued' || turn.state === 'running';
+}
+
+/** Voices of a running turn that have not begun: they wait at the table, or behind the reply they will replace. */
+function addQueued(chains: Version[][], turn: Turn): void {
+  for (const voice of turn.table) {
+    if (
+      chains.some((chain) =>
+        chain.some((version) => turnOf(version) === turn.id && voiceOf(version).id === voice.id),
+      )
+    )
+      continue;
+    const state = turn.state === 'queued' ? 'queued' : 'thinking';
+    const queued: Version = {
+      kind: 'queued',
+      id: `${turn.id}:${voice.id}`,
+      turn: { ...turn, table: [voice] },
+      state,
+    };
+    const chain = chains.find((each) => each.some((version) => version.id === turn.message_id));
+    if (chain) chain.push(queued);
+    else chains.push([queued]);
+  }
+}
+
+function turnOf(version: Version): string {
+  if (version.kind === 'message') return version.message.turn_id;
+  return version.kind === 'draft' ? version.draft.turn_id : version.turn.id;
+}
+
+export function voiceOf(version: Version): Voice {
+  if (version.kind === 'message') return version.message.voice!;
+  return version.kind === 'draft' ? version.draft.voice : version.turn.table[0]!;
+}
+
+function bySeat(a: { voice: Voice }, b: { voice: Voice }): number {
+  return a.voice.seat - b.voice.seat;
+}
+
+function withKeys(lanes: Omit<Lane, 'key'>[]): Lane[] {
+  const seen = new Map<string, number>();
+  return lanes.map((lane) => {
+    const nth = seen.get(lane.voice.id) ?? 0;
+    seen.set(lane.voice.id, nth + 1);
+    return { ...lane, key: nth === 0 ? lane.voice.id : `${lane.voice.id}#${nth}` };
+  });
+}

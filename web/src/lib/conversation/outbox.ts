@@ -1,0 +1,134 @@
+/**
+ * Questions on their way out, in order, each with the id its turn will have: sending one twice is harmless.
+ *
+ *   sending ─▶ sent (until the stream shows it)
+ *      ├─▶ queued (no connection: sent by itself when it is back, also after the page was closed)
+ *      └─▶ failed (refused: tried again or taken back by the person)
+ */
+import { ApiError } from '$lib/api/client';
+import type { NewTurn, Visibility, Voice } from '$lib/api/types';
+
+export interface Outgoing {
+  /** Of the turn. */
+  id: string;
+  conversation_id: string;
+  project_id: string;
+  created_by: string;
+  created_at: number;
+  text: string;
+  mode: string;
+  table: Voice[];
+  visibility: Visibility;
+  reply_to_id: string | null;
+  state: 'sending' | 'queued' | 'sent' | 'failed';
+  /** Why it failed. */
+  reason: string;
+}
+
+export type NewOutgoing = Omit<Outgoing, 'state' | 'reason'>;
+
+/** Where unsent questions survive the page. */
+export interface Shelf {
+  load(): Outgoing[];
+  keep(items: Outgoing[]): void;
+}
+
+export class Outbox {
+  #items: Outgoing[];
+  #busy = new Set<string>();
+
+  constructor(
+    private readonly post: (turn: NewTurn) => Promise<unknown>,
+    private readonly shelf: Shelf,
+    private readonly changed: (items: Outgoing[]) => void,
+  ) {
+    this.#items = shelf
+      .load()
+      .map((item) => ({ ...item, state: item.state === 'failed' ? 'failed' : 'queued' }));
+    changed(this.#items);
+  }
+
+  send(item: NewOutgoing): void {
+    this.#put([...this.#items, { ...item, state: 'sending', reason: '' }]);
+    void this.#work(item.conversation_id);
+  }
+
+  /** The connection is back. */
+  resume(): void {
+    const waiting = this.#items.filter((item) => item.state === 'queued' || item.state === 'sending');
+    for (const id of new Set(waiting.map((item) => item.conversation_id))) void this.#work(id);
+  }
+
+  retry(id: string): void {
+    this.#change(id, { state: 'sending', reason: '' });
+    const item = this.#items.find((each) => each.id === id);
+    if (item) void this.#work(item.conversation_id);
+  }
+
+  /** Taken back by the person, or shown by the stream. */
+  remove(id: string): void {
+    if (this.#items.some((item) => item.id === id)) this.#put(this.#items.filter((item) => item.id !== id));
+  }
+
+  /** One after the other: a later question never overtakes an earlier one. */
+  async #work(conversationId: string): Promise<void> {
+    if (this.#busy.has(conversationId)) return;
+    this.#busy.add(conversationId);
+    try {
+      for (let item = this.#next(conversationId); item; item = this.#next(conversationId)) {
+        if (!(await this.#deliver(item))) return;
+      }
+    } finally {
+      this.#busy.delete(conversationId);
+    }
+  }
+
+  #next(conversationId: string): Outgoing | undefined {
+    const mine = this.#items.filter(
+      (item) => item.conversation_id === conversationId && item.state !== 'sent',
+    );
+    return mine[0]?.state === 'failed' ? undefined : mine[0];
+  }
+
+  async #deliver(item: Outgoing): Promise<boolean> {
+    this.#change(item.id, { state: 'sending' });
+    try {
+      await this.post(turnOf(item));
+      this.#change(item.id, { state: 'sent' });
+      return true;
+    } catch (reason) {
+      const isOffline = reason instanceof ApiError && (reason.status === 0 || reason.status === 401);
+      this.#change(item.id, isOffline ? { state: 'queued' } : { state: 'failed', reason: said(reason) });
+      return false;
+    }
+  }
+
+  #change(id: string, change: Partial<Outgoing>): void {
+    this.#put(this.#items.map((item) => (item.id === id ? { ...item, ...change } : item)));
+  }
+
+  #put(items: Outgoing[]): void {
+    this.#items = items;
+    this.shelf.keep(items.filter((item) => item.state !== 'sent'));
+    this.changed(items);
+  }
+}
+
+function turnOf(item: Outgoing): NewTurn {
+  const { id, conversation_id, project_id, text, mode, visibility, reply_to_id } = item;
+  const voices = item.table.map(({ model }) => ({ model }));
+  return {
+    id,
+    conversation_id,
+    project_id,
+    text,
+    mode,
+    voices,
+    visibility,
+    ...(reply_to_id !== null && { reply_to_id }),
+  } as NewTurn;
+}
+
+function said(reason: unknown): string {
+  return reason instanceof Error ? reason.message : 'It could not be sent.';
+}

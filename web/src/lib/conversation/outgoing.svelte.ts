@@ -1,0 +1,54 @@
+/** The outbox of this browser: kept on the device, and shown by whoever draws the conversation. */
+import { request } from '$lib/api/client';
+import { Outbox, type NewOutgoing, type Outgoing } from './outbox';
+
+const KEY = 'tertulia.outbox';
+
+class OutgoingQuestions {
+  items = $state.raw<Outgoing[]>([]);
+
+  #outbox = new Outbox(
+    (turn) => request('POST', '/api/turn', turn),
+    { load, keep },
+    (items) => (this.items = items),
+  );
+
+  of(conversationId: string, userId: string | undefined): Outgoing[] {
+    return this.items.filter((item) => item.conversation_id === conversationId && item.created_by === userId);
+  }
+
+  send(item: NewOutgoing): void {
+    this.#outbox.send(item);
+  }
+
+  resume(): void {
+    this.#outbox.resume();
+  }
+
+  retry(id: string): void {
+    this.#outbox.retry(id);
+  }
+
+  remove(id: string): void {
+    this.#outbox.remove(id);
+  }
+}
+
+function load(): Outgoing[] {
+  try {
+    return JSON.parse(localStorage.getItem(KEY) ?? '[]') as Outgoing[];
+  } catch {
+    return [];
+  }
+}
+
+function keep(items: Outgoing[]): void {
+  try {
+    if (items.length) localStorage.setItem(KEY, JSON.stringify(items));
+    else localStorage.removeItem(KEY);
+  } catch {
+    // A browser that keeps nothing still sends while the page is open.
+  }
+}
+
+export const outgoing = new OutgoingQuestions();

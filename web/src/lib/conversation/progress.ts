@@ -1,0 +1,27 @@
+/** What a round's bar says: how it is answered, how far it is, what it cost. */
+import type { Round, Turn } from '$lib/api/types';
+import { modeNamed } from '$lib/council/modes';
+import { visibilityNamed } from '$lib/council/visibilities';
+import { costOf, isOver, stateOf, type Lane } from './lanes';
+import { money } from './numbers';
+
+/** "Parallel · open table". Turns long over are not kept, so an old round says only what its replies tell. */
+export function settingOf(lanes: Lane[], turn: Turn | undefined): string {
+  if (!turn) return modeNamed(lanes.length > 1 ? 'parallel' : 'quick').name;
+  const mode = modeNamed(turn.mode);
+  return mode.isShared ? `${mode.name} · ${visibilityNamed(turn.visibility).name.toLowerCase()}` : mode.name;
+}
+
+/** "2 of 3 finished · $0.0722 so far", then "$0.0722 · 12 s". */
+export function progressOf(round: Round, lanes: Lane[]): string {
+  const cost = costOf(round);
+  const isRunning = lanes.some((lane) => !isOver(stateOf(lane)));
+  const finished = lanes.filter((lane) => stateOf(lane) === 'finished').length;
+  const paid = cost === 0 && !lanes.some(hasUsage) ? '' : money(cost);
+  const far = finished < lanes.length && lanes.length > 1 ? `${finished} of ${lanes.length} finished` : '';
+  return [far, paid && isRunning && cost ? `${paid} so far` : paid].filter(Boolean).join(' · ');
+}
+
+function hasUsage(lane: Lane): boolean {
+  return lane.versions.some((version) => version.kind === 'message' && version.message.usage !== null);
+}

@@ -1,0 +1,48 @@
+/** What a version of a reply says, and the sentences about it. */
+import type { Message } from '$lib/api/types';
+import type { LaneState, Version } from './lanes';
+import { faultOf } from './faults';
+import { counted, wordCount } from './numbers';
+
+export function contentOf(version: Version): string {
+  if (version.kind === 'message') return version.message.content;
+  return version.kind === 'draft' ? version.draft.content : '';
+}
+
+export interface Thoughts {
+  text: string;
+  /** Null while it still thinks. */
+  seconds: number | null;
+}
+
+/** Nothing when it did not think aloud. A draft that has begun to write has stopped thinking, but not said for how long. */
+export function thinkingOf(version: Version): Thoughts | null {
+  if (version.kind === 'message') return version.message.thinking;
+  if (version.kind !== 'draft' || version.draft.thinking === '') return null;
+  return { text: version.draft.thinking, seconds: null };
+}
+
+const STATES: Record<LaneState, string> = {
+  queued: 'in line',
+  thinking: 'thinking',
+  waiting: 'waiting for the provider',
+  writing: 'writing',
+  finished: 'finished',
+  stopped: 'stopped',
+  interrupted: 'broken off',
+  failed: 'failed',
+};
+
+/** "The Sage, claude-sonnet-4, finished" */
+export function describe(name: string, model: string, state: LaneState): string {
+  return `${name}, ${model.slice(model.indexOf(':') + 1)}, ${STATES[state]}`;
+}
+
+/** "The line dropped after 49 words." */
+export function cutSentence(message: Message, provider: string): string {
+  const words = wordCount(message.content);
+  const when = words ? `after ${counted(words, 'word')}` : 'before the first word';
+  if (message.status === 'stopped') return `Stopped ${when}.`;
+  const how = message.failure ? faultOf(message.failure, provider).title : 'The line dropped';
+  return `${how} ${when}.`;
+}
