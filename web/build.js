@@ -1,8 +1,7 @@
 /**
- * The build as the server needs it: static files with one shell, every file compressed beforehand, the two
- * Latin faces preloaded, and csp.json with the hash of each inline script the shell carries.
+ * The build as the server needs it: static files with one shell, every file compressed beforehand, and the two
+ * Latin faces preloaded. The server names the shell's inline script in its policy by hashing it.
  */
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import staticFiles from '@sveltejs/adapter-static';
@@ -20,10 +19,6 @@ export default function files() {
     async adapt(builder) {
       await inner.adapt(builder);
       writeFileSync(SHELL, preloadFaces(readFileSync(SHELL, 'utf8'), builder.getAppPath()));
-      writeFileSync(
-        join(FOLDER, 'csp.json'),
-        JSON.stringify({ script: inlineScripts(readFileSync(SHELL, 'utf8')) }) + '\n',
-      );
       await builder.compress(FOLDER);
     },
   };
@@ -37,11 +32,4 @@ function preloadFaces(html, appPath) {
     (name) => `<link rel="preload" as="font" type="font/woff2" href="/${assets}/${name}" crossorigin>`,
   );
   return html.replace('</head>', `${links.join('')}</head>`);
-}
-
-/** @param {string} html */
-function inlineScripts(html) {
-  return [...html.matchAll(/<script(?![^>]*\bsrc=)[^>]*>([\s\S]*?)<\/script>/g)].map(
-    ([, text = '']) => 'sha256-' + createHash('sha256').update(text).digest('base64'),
-  );
 }

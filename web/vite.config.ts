@@ -2,7 +2,7 @@ import { sveltekit } from '@sveltejs/kit/vite';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
-const server = process.env.TERTULIA_SERVER ?? 'http://127.0.0.1:8787';
+const server = process.env.TERTULIA_SERVER ?? 'http://127.0.0.1:8000';
 
 export default defineConfig({
   plugins: [announcerWithoutStyle(), sveltekit()],
