@@ -15,7 +15,7 @@ from starlette.responses import Response
 from tertulia.server.errors import body
 
 FOREVER = "public, max-age=31536000, immutable"
-_SCRIPT = re.compile(rb"<script[^>]*>(.+?)</script>", re.DOTALL)
+_SCRIPT = re.compile(rb"<script(?![^>]*\bsrc=)[^>]*>(.+?)</script>", re.DOTALL)
 _ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
 
 
