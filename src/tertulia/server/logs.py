@@ -1,6 +1,6 @@
 """Logs: what the house says of itself, at the level it was told.
 
-Libraries speak only when something is wrong: at debug they write down whole requests, cookies and keys and all.
+Libraries speak only when something is wrong: at debug they write down whole requests, with cookies and keys.
 """
 
 from __future__ import annotations
