@@ -6,6 +6,7 @@ import concurrent.futures
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from queue import SimpleQueue
 from typing import Any
@@ -27,7 +28,7 @@ from tertulia.core.errors import (
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import events, migrate
-from tertulia.store.transactions import GONE, Tx, Work, refuse_when_full
+from tertulia.store.transactions import GONE, Tx, Work, refuse
 
 THREADS = 10
 ATTEMPTS = 3
@@ -58,6 +59,7 @@ class Postgres:
         self._new_id = new_id
         self._node = new_id()
         self._line: Line = SimpleQueue()
+        self._gate = threading.Lock()
         self._is_closed = False
         self._stopping = threading.Event()
         self._url = url
@@ -97,10 +99,9 @@ class Postgres:
         self._submit(work, is_write=True)
 
     def _submit(self, work: Work, is_write: bool) -> None:
-        if self._is_closed:
-            raise Busy("The server is stopping. Try again when it is back.")
-        refuse_when_full(self._line.qsize())
-        self._line.put((work, is_write))
+        with self._gate:
+            refuse(self._is_closed, self._line.qsize())
+            self._line.put((work, is_write))
 
     def _serve(self) -> None:
         connection: Wire | None = None
@@ -173,22 +174,21 @@ class Postgres:
 
     def _fetch(self, places: Sequence[str]) -> None:
         future: concurrent.futures.Future[tuple[Event, ...]] = concurrent.futures.Future()
-        self._submit(Work(partial(_new_events, places=places), future, None), is_write=False)
-        try:
+        with suppress(TertuliaError):  # the database is away, or we are closing; followers will find the gap
+            self._submit(Work(partial(_new_events, places=places), future, None), is_write=False)
             self._tell(future.result())
-        except TertuliaError:
-            return  # the database is away; followers will find the gap
 
     # ── closing
 
     def close(self) -> None:
-        if self._is_closed:
-            return
-        self._submit(Work(self._say_goodbye, concurrent.futures.Future(), None), is_write=True)
-        self._is_closed = True
+        with self._gate:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._line.put((Work(self._say_goodbye, concurrent.futures.Future(), None), True))
+            for _ in range(THREADS):
+                self._line.put(None)
         self._stopping.set()
-        for _ in range(THREADS):
-            self._line.put(None)
         for thread in self._threads:
             thread.join()
 

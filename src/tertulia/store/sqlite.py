@@ -30,7 +30,7 @@ from tertulia.core.errors import (
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import migrate
-from tertulia.store.transactions import GONE, Tx, Work, meaning, refuse_when_full
+from tertulia.store.transactions import GONE, Tx, Work, meaning, refuse
 
 READERS = 4
 BATCH_LIMIT = 256
@@ -54,6 +54,7 @@ class Sqlite:
         self._reads: Line = SimpleQueue()
         self._writes: Line = SimpleQueue()
         self._refusal: StorageFailed | None = None
+        self._gate = threading.Lock()
         self._is_closed = False
         self._lock = _lock(self._path)
         try:
@@ -119,10 +120,9 @@ class Sqlite:
         self._submit(self._reads, work)
 
     def _submit(self, line: Line, work: Work) -> None:
-        if self._is_closed:
-            raise Busy("The server is stopping. Try again when it is back.")
-        refuse_when_full(line.qsize())
-        line.put(work)
+        with self._gate:
+            refuse(self._is_closed, line.qsize())
+            line.put(work)
 
     def _serve_reads(self, reader: sqlite3.Connection) -> None:
         cursor = reader.cursor()
@@ -191,12 +191,13 @@ class Sqlite:
 
     def close(self) -> None:
         """Readers go first: whoever closes last checkpoints, and that must be the writer."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        for _ in self._readers:
-            self._reads.put(None)
-        self._writes.put(None)
+        with self._gate:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            for _ in self._readers:
+                self._reads.put(None)
+            self._writes.put(None)
         for thread in self._threads:
             thread.join()
         for connection in (*self._readers, self._writer):

@@ -238,6 +238,9 @@ def meaning(error: Exception, dialect: Dialect) -> Exception:
     return told
 
 
-def refuse_when_full(waiting: int) -> None:
+def refuse(is_closed: bool, waiting: int) -> None:
+    """No work for a database that is closing, nor more than it can do while someone still waits for it."""
+    if is_closed:
+        raise Busy("The server is stopping. Try again when it is back.")
     if waiting >= WAITING_LIMIT:
         raise Busy("The database has more to do than it can keep up with. Try again in a few seconds.", 5)

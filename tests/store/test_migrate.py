@@ -1,0 +1,162 @@
+"""Migrations: all steps or none, a copy first, and no step back."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.script import ScriptDirectory
+
+from tertulia.core.errors import CannotStart, DatabaseTooNew
+from tertulia.store import config, migrate
+from tertulia.store.database import Database
+from tertulia.store.migrate import History
+from tertulia.store.postgres import Postgres
+from tertulia.store.sqlite import Sqlite
+from tests.store_fixtures import Clock, Ids, new_postgres_database
+
+Open = Callable[[History], Database]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def reopen(request: pytest.FixtureRequest, clock: Clock, ids: Ids) -> Open:
+    """Opens a database of its own that already holds something, as a program that knows a history."""
+    kind: type[Sqlite] | type[Postgres] = Sqlite
+    if request.param == "sqlite":
+        address = request.getfixturevalue("sqlite_url").removeprefix("sqlite:///")
+    else:
+        kind, server = Postgres, request.getfixturevalue("postgres_server")
+        address = new_postgres_database(server, f"steps_{request.node.originalname}")
+    first = Database(kind(address, clock, ids))
+    first.write_now(lambda tx: config.set(tx, "kept", "since the beginning"))
+    first.close()
+    return lambda history: Database(kind(address, clock, ids, history))
+
+
+def later(folder: Path, steps: str) -> History:
+    """A program that knows one step more."""
+    folder.mkdir()
+    for step in (files("tertulia.store") / "migrations" / "versions").iterdir():
+        if step.name.startswith("r"):
+            (folder / step.name).write_text(step.read_text())
+    (folder / "r9999_later.py").write_text(
+        f"from alembic import op\nrevision = '9999'\ndown_revision = '{migrate.HISTORY.head}'\n\n"
+        f"def upgrade():\n{steps}"
+    )
+    return History((*migrate.HISTORY.revisions, "9999"), folder)
+
+
+def test_the_known_steps_are_the_steps_there_are() -> None:
+    scripts = ScriptDirectory(str(files("tertulia.store") / "migrations"))
+    assert migrate.HISTORY.revisions == tuple(step.revision for step in scripts.walk_revisions())[::-1]
+    assert migrate.HISTORY.head == scripts.get_current_head()
+
+
+def test_an_older_database_is_brought_up_to_date(reopen: Open, tmp_path: Path) -> None:
+    history = later(tmp_path / "steps", "    op.execute(\"UPDATE config SET value = '2'\")\n")
+    for _ in range(2):
+        db = reopen(history)
+        assert db.read_now(config.get_all) == {"kept": 2}
+        db.close()
+
+
+def test_a_step_that_fails_leaves_the_database_as_it_was(reopen: Open, tmp_path: Path) -> None:
+    history = later(
+        tmp_path / "steps",
+        "    op.execute('CREATE TABLE half (done INT)')\n    op.execute('DELETE FROM config')\n"
+        "    op.execute('SELECT * FROM nothing_like_it')\n",
+    )
+    for _ in range(2):
+        with pytest.raises(Exception, match="nothing_like_it"):
+            reopen(history)
+    db = reopen(migrate.HISTORY)
+    assert db.read_now(config.get_all) == {"kept": "since the beginning"}
+    db.close()
+
+
+def test_a_newer_database_is_refused_with_both_versions(reopen: Open, tmp_path: Path) -> None:
+    reopen(later(tmp_path / "steps", "    pass\n")).close()
+    before = {path: digest(path) for path in tmp_path.glob("tertulia.db*")}
+    with pytest.raises(DatabaseTooNew, match=f"9999.*{migrate.HISTORY.head}"):
+        reopen(migrate.HISTORY)
+    assert {path: digest(path) for path in before} == before
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_copy_is_taken_before_a_file_is_changed(
+    sqlite_url: str, clock: Clock, ids: Ids, tmp_path: Path
+) -> None:
+    path = tmp_path / "tertulia.db"
+    first = Database.open(sqlite_url, clock=clock, new_id=ids)
+    first.write_now(lambda tx: config.set(tx, "kept", "before"))
+    first.close()
+    history = later(tmp_path / "steps", "    op.execute('DELETE FROM config')\n")
+    Database(Sqlite(str(path), clock, ids, history)).close()
+    copy = sqlite3.connect(tmp_path / "tertulia.db.before-9999")
+    assert copy.execute("SELECT value FROM config").fetchall() == [('"before"',)]
+    copy.close()
+    assert (tmp_path / "tertulia.db.before-9999").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_new_file_needs_no_copy(tmp_path: Path, clock: Clock, ids: Ids) -> None:
+    Database.open(f"sqlite:///{tmp_path / 'new' / 'tertulia.db'}", clock=clock, new_id=ids).close()
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["tertulia.db", "tertulia.db.lock"]
+
+
+def test_a_step_that_would_orphan_rows_is_refused(
+    sqlite_url: str, clock: Clock, ids: Ids, tmp_path: Path
+) -> None:
+    history = later(
+        tmp_path / "steps",
+        "    op.execute(\"INSERT INTO segments (conversation_id, hash, text) VALUES ('none', '', '')\")\n",
+    )
+    with pytest.raises(CannotStart, match="without their parents"):
+        Sqlite(sqlite_url.removeprefix("sqlite:///"), clock, ids, history)
+
+
+def test_of_three_nodes_that_start_at_once_one_takes_the_steps(
+    postgres_server: str, clock: Clock, ids: Ids
+) -> None:
+    url = new_postgres_database(postgres_server, "three_nodes")
+    together = threading.Barrier(3, timeout=5)
+    outcomes: list[object] = []
+
+    def start() -> None:
+        together.wait()
+        try:
+            Database.open(url, clock=clock, new_id=ids).close()
+            outcomes.append("started")
+        except Exception as error:  # noqa: BLE001  whatever it is, the test shows it
+            outcomes.append(error)
+
+    nodes = [threading.Thread(target=start) for _ in range(3)]
+    for node in nodes:
+        node.start()
+    for node in nodes:
+        node.join()
+    assert outcomes == ["started"] * 3
+
+
+def test_both_databases_have_the_same_columns(sqlite_url: str, postgres_database: str) -> None:
+    file = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))
+    columns = file.execute(
+        'SELECT m.name, c.name, c."notnull" FROM sqlite_master AS m, pragma_table_info(m.name) AS c '
+        "WHERE m.type = 'table'"
+    ).fetchall()
+    file.close()
+    with psycopg.connect(postgres_database) as connection:
+        same = connection.execute(
+            "SELECT c.table_name, c.column_name, CASE c.is_nullable WHEN 'NO' THEN 1 ELSE 0 END "
+            "FROM information_schema.columns AS c JOIN information_schema.tables AS t USING (table_name) "
+            "WHERE c.table_schema = 'public' AND t.table_type = 'BASE TABLE'"
+        ).fetchall()
+    assert sorted(columns) == sorted(same)
