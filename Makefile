@@ -42,7 +42,7 @@ weights: $(SELF)
 # --- working on it -------------------------------------------------------------------------------------------
 
 test: $(TEST) $(SELF) $(WEB) weights browser  ## every check and every test, as CI runs them
-	@$(PYTHON) scripts/suite.py check test
+	@$(PYTHON) scripts/suite.py test
 
 check: $(TEST) $(SELF) $(WEB_DEPS)  ## format, lint, types, rooms, generated files
 	@$(PYTHON) scripts/suite.py check
