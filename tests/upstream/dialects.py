@@ -62,7 +62,10 @@ def _text(content: Any) -> str:
 
 def _data(value: object, name: str = "") -> bytes:
     event = f"event: {name}\n" if name else ""
-    return f"{event}data: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
+    try:
+        return f"{event}data: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
+    except UnicodeEncodeError:  # Half a character: some providers send one, escaped.
+        return f"{event}data: {json.dumps(value, separators=(',', ':'))}\n\n".encode()
 
 
 class OpenAIChat(Dialect):

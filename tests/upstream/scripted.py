@@ -330,10 +330,10 @@ class Performance:
         leaving = asyncio.create_task(_left(reader))
         try:
             await asyncio.wait((playing, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if not playing.done():
-                self._seen.closed.set()
-                return False
-            return playing.exception() is None and playing.result()
+            if playing.done() and playing.exception() is None:
+                return playing.result()
+            self._seen.closed.set()
+            return False
         finally:
             self._seen.over.set()
             for task in (playing, leaving):

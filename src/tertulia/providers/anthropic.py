@@ -17,7 +17,7 @@ from tertulia.providers.wire import Wire
 
 SIGNS = Signs(
     is_last_word=lambda event: event.get("type") == "message_stop",
-    is_error=lambda event: event.get("type") == "error",
+    is_error=lambda event: event.get("type") == "error" or "error" in event,
     is_text=lambda event: event.get("type") == "content_block_delta",
     keep_alive="ping",
 )

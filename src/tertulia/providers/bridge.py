@@ -43,6 +43,7 @@ class Watch:
         self.has_events = False
         self.has_begun = False
         self.has_ended = False
+        self._lines: list[Crossing] = []
 
     def note(self, event: Event) -> None:
         """Raises what the client behind us would overlook."""
@@ -60,6 +61,15 @@ class Watch:
     def is_keep_alive(self, event: Event) -> bool:
         """Keeps a model alive that thinks in silence, and not one that fell silent in mid-sentence."""
         return event.name == self._signs.keep_alive and self.has_begun
+
+    def open(self, line: Crossing) -> Crossing:
+        self._lines.append(line)
+        return line
+
+    async def leave(self) -> None:
+        """Closes what is still open: not every client does when it is left in mid-sentence."""
+        for line in self._lines:
+            await line.aclose()
 
     def bare_end(self) -> ProviderFault:
         return self.faults.cut() if self.has_events else self.faults.empty()
@@ -92,7 +102,8 @@ class Bridge(httpx2.AsyncBaseTransport):
         except ProviderFault as fault:
             watch.fault = fault
             raise httpx2.ConnectError(fault.message, request=request) from None
-        return httpx2.Response(200, headers=STREAM, stream=Crossing(block, answer, watch), request=request)
+        line = watch.open(Crossing(block, answer, watch))
+        return httpx2.Response(200, headers=STREAM, stream=line, request=request)
 
 
 OWN_HEADERS = frozenset({"host", "connection", "content-length", "transfer-encoding", "accept-encoding"})
@@ -106,6 +117,7 @@ class Crossing(httpx2.AsyncByteStream):
         self._block = block
         self._answer = answer
         self._watch = watch
+        self._is_open = True
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
         try:
@@ -124,7 +136,9 @@ class Crossing(httpx2.AsyncByteStream):
             self._watch.fault = self._watch.bare_end()
 
     async def aclose(self) -> None:
-        await self._block.__aexit__(None, None, None)
+        if self._is_open:
+            self._is_open = False
+            await self._block.__aexit__(None, None, None)
 
 
 def _rendered(event: Event) -> bytes:

@@ -84,6 +84,8 @@ class Direct:
         except (AgentRunError, UserError, httpx2.HTTPError) as error:
             if watch.fault is None and not watch.has_ended:
                 raise watch.faults.malformed(str(error)) from None
+        finally:
+            await watch.leave()
         if watch.fault is not None:
             raise watch.fault
         if rest := said.rest():
