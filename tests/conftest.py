@@ -1,3 +1,11 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, and how hard the properties are tried."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 pytest_plugins = ["tests.house_fixtures", "tests.store_fixtures"]

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertulia.context.assemble import DoesNotFit, assemble, rebuild
-from tertulia.context.budget import PER_MESSAGE, budget_tokens, tier_for, window_start
-from tertulia.context.material import Material
+from tertulia.context.budget import PER_MESSAGE, RETRIEVED_SHARE, budget_tokens, tier_for, window_start
+from tertulia.context.material import FileEntry, FileText, Material
+from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Role, Round, Status, speaker_of
 from tertulia.core.models import WORKING_ROUNDS, Model, Tier
@@ -170,6 +171,73 @@ def test_over_the_budget_the_oldest_rounds_go_first_and_the_receipt_says_so():
     assert gone == list(range(gone[0], shown[0]))
 
 
+def test_files_always_included_are_whole_and_stand_before_the_rounds():
+    always = (FileText("f1", "docs/api.md", "GET /tea"),)
+    assembled = assemble(material(rounds(1), always=always), count)
+    assert "The file docs/api.md, whole:\nGET /tea" in assembled.prompt.system
+    assert [s.source_id for s in assembled.receipt.segments if s.layer is Layer.ALWAYS] == ["f1"]
+
+
+def test_fifty_files_are_listed_and_more_become_folders_with_counts():
+    few = tuple(FileEntry(f"docs/{i}.md", 2048, "about tea") for i in range(50))
+    many = (*few, FileEntry("README.md", 10))
+    assert "- docs/7.md (2.0 kB): about tea" in assemble(material(files=few), count).prompt.system
+    listed = assemble(material(files=many), count).prompt.system
+    assert "The project has 51 files:\n- (top) 1 files\n- docs/ 50 files" in listed
+
+
+def test_looked_up_text_says_where_it_is_from_and_why():
+    found = (
+        hit("k1", "def brew(): ...", 0.91, path="tea.py", start_line=4, end_line=9),
+        hit(
+            "k2",
+            "Green tea at 80 degrees.",
+            0.5,
+            conversation_id="other",
+            round_number=3,
+            speaker="agent:gpt",
+        ),
+    )
+    assembled = assemble(material(hits=found), count)
+    last = assembled.prompt.messages[-1].content
+    assert "From tea.py, lines 4 to 9:\ndef brew(): ..." in last
+    assert 'From the conversation "Other talk", round 3, gpt:\nGreen tea at 80 degrees.' in last
+    assert [s.reason for s in assembled.receipt.segments if s.source_id == "k1"] == ["hit 0.91"]
+
+
+def test_the_best_hits_are_kept_and_the_receipt_names_the_rest():
+    found = tuple(
+        hit(f"k{i}", f"text {i}", 1 - i / 20, path="a.py", start_line=1, end_line=2) for i in range(6)
+    )
+    receipt = assemble(material(hits=found, model=replace(WIDE, tier=Tier.CHEAP)), count).receipt
+    kept = [s.source_id for s in receipt.segments if s.layer is Layer.RETRIEVED and s.source_id]
+    assert kept == ["k0", "k1", "k2"]
+    assert [left.source_id for left in receipt.left_out] == ["k3", "k4", "k5"]
+
+
+def test_what_a_person_took_out_is_not_shown_again():
+    found = (hit("k1", "the secret recipe", path="a.py", start_line=1, end_line=2),)
+    always = (FileText("f1", "always.md", "the old plan"),)
+    given = material(rounds(1), hits=found, always=always, without=frozenset({"k1", "f1", "m1Bert"}))
+    prompt = assemble(given, count).prompt
+    everything = prompt.system + "".join(m.content for m in prompt.messages)
+    assert "secret recipe" not in everything
+    assert "old plan" not in everything
+    assert "Bert says" not in everything
+    assert "Cara says 1" in everything
+
+
+def test_a_round_outside_the_window_is_recalled_whole_when_a_hit_lies_in_it():
+    talk = rounds(40)
+    found = (hit("k", "Bert says 2", source_id="m2Bert", conversation_id="c", round_number=2),)
+    given = material(talk, hits=found, recalled=talk[:3], model=replace(WIDE, tier=Tier.FAST))
+    last = assemble(given, count).prompt.messages[-1].content
+    assert (
+        "Earlier in this conversation, round 2:\n[User]: question 2\n[Anna]: Anna says 2\n[Bert]: Bert says 2"
+        in last
+    )
+
+
 # ── properties
 
 texts = st.text(min_size=1, max_size=300)
@@ -186,17 +254,60 @@ def conversations(draw) -> tuple[Round, ...]:
     return tuple(made)
 
 
+def hit(chunk_id: str, content: str, score: float = 0.5, **where) -> Hit:
+    source = Source.FILE if "path" in where else Source.MESSAGE
+    source_id = where.pop("source_id", chunk_id)
+    return Hit(
+        chunk_id,
+        source,
+        source_id,
+        "p",
+        "Other talk",
+        Location(**where),
+        content,
+        "",
+        (),
+        score,
+        (),
+        "",
+        "",
+        0,
+        0,
+    )
+
+
+file_hits = st.builds(
+    lambda i, text, score: hit(f"k{i}", text, score, path=f"x/{i}.py", start_line=1, end_line=9),
+    st.integers(0, 50), st.text(max_size=200), st.floats(0, 1),
+)  # fmt: skip
+
+
+def round_hits(made: tuple[Round, ...]) -> st.SearchStrategy[Hit]:
+    said = [m for r in made for m in r.messages] or [message(0, None, "nothing")]
+    return st.sampled_from(said).map(
+        lambda m: hit(f"k{m.id}", m.content, source_id=m.id, conversation_id="c", round_number=m.round_number)
+    )
+
+
 @st.composite
 def materials(draw) -> Material:
     tier = draw(st.sampled_from(list(Tier)))
     window = draw(st.integers(900, 20_000))
+    made = draw(conversations())
+    files = tuple(
+        FileText(f"f{i}", f"a/{i}.md", text)
+        for i, text in enumerate(draw(st.lists(st.text(max_size=80), max_size=2)))
+    )
     return material(
-        draw(conversations()),
+        made,
         draw(st.text(min_size=1, max_size=100)),
         model=replace(WIDE, tier=tier, context_window=window),
         visibility=draw(st.sampled_from(list(Visibility))),
         max_output_tokens=200,
-        max_context_tokens=draw(st.integers(600, 30_000)),
+        max_context_tokens=draw(st.integers(700, 30_000)),
+        always=files,
+        hits=tuple(draw(st.lists(st.one_of(file_hits, round_hits(made)), max_size=12))),
+        recalled=made,
     )
 
 
@@ -224,11 +335,44 @@ def test_a_round_is_shown_whole_or_not_at_all(given_material):
     receipt = assemble(given_material, count).receipt
     for number in {s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS}:
         here = given_material.rounds[number - 1]
-        sources = [s.source_id for s in receipt.segments if s.round_number == number]
+        shown = [s for s in receipt.segments if s.layer is Layer.ROUNDS]
+        sources = [s.source_id for s in shown if s.round_number == number]
         seen = [here.question, *(r for r in here.replies if r.content)]
         if given_material.visibility is Visibility.OWN_LANE:
             seen = [m for m in seen if m.voice in (None, ANNA)]
         assert sorted(sources) == sorted(m.id for m in seen)
+
+
+@given(materials())
+def test_what_was_looked_up_takes_at_most_a_fifth_and_repeats_nothing_in_the_window(given_material):
+    receipt = assemble(given_material, count).receipt
+    found = [s for s in receipt.segments if s.layer is Layer.RETRIEVED]
+    assert sum(s.tokens for s in found) <= receipt.budget_tokens * RETRIEVED_SHARE
+    window = {s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS}
+    assert not window & {s.round_number for s in found if s.round_number}
+
+
+@given(materials())
+def test_a_recalled_round_comes_once_whole_and_only_as_far_as_it_may_be_seen(given_material):
+    receipt = assemble(given_material, count).receipt
+    found = [s for s in receipt.segments if s.layer is Layer.RETRIEVED and s.round_number]
+    assert len({s.round_number for s in found}) == len(found)
+    for segment in found:
+        here = given_material.rounds[segment.round_number - 1]
+        assert here.question.content in segment.text
+        for reply in here.replies:
+            if reply.content and given_material.visibility is not Visibility.OWN_LANE:
+                assert f"[{reply.voice.name}]: {reply.content}" in segment.text
+            if given_material.visibility is Visibility.OWN_LANE and reply.voice is not ANNA:
+                assert f"[{reply.voice.name}]:" not in segment.text.replace(here.question.content, "")
+
+
+@given(materials())
+def test_looked_up_text_is_given_up_before_any_round(given_material):
+    receipt = assemble(given_material, count).receipt
+    with_nothing = assemble(replace(given_material, hits=()), count).receipt
+    rounds_shown = [s.source_id for s in receipt.segments if s.layer is Layer.ROUNDS]
+    assert rounds_shown == [s.source_id for s in with_nothing.segments if s.layer is Layer.ROUNDS]
 
 
 @given(materials())

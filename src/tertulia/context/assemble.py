@@ -1,7 +1,7 @@
 """Assembling: material in, prompt and receipt out; the same material always gives the same bytes.
 
-system parts │ working rounds, oldest first │ where we are, the question
-stable ──────────────────────────────────────┘ volatile, last
+system parts, files │ working rounds, oldest first │ looked up, where we are, the question
+stable ─────────────────────────────────────────────┘ volatile, last
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from tertulia.context.budget import PER_MESSAGE, budget_tokens, tier_for, window_start
 from tertulia.context.instructions import parts
 from tertulia.context.material import CountTokens, Material
+from tertulia.context.retrieved import retrieve
 from tertulia.context.rounds import as_seen, quotation
 from tertulia.core.errors import Invalid
 from tertulia.core.models import WORKING_ROUNDS
@@ -46,8 +47,11 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
             "Shorten the message or ask a model with a larger window."
         )
     rounds, left_out = _working_rounds(material, room, count)
-    segments = _joined((*system, *_cacheable(rounds), *ending))
-    receipt = Receipt(material.model.key, budget, segments, (*_outside(material), *left_out))
+    shown = frozenset(segment.round_number for segment in rounds if segment.round_number)
+    found = retrieve(material, room - _size(rounds), budget, shown, count)
+    segments = _marked(_joined((*system, *rounds, *found.segments, *ending)))
+    left_out = (*_outside(material), *left_out, *found.left_out)
+    receipt = Receipt(material.model.key, budget, segments, left_out)
     return Assembled(rebuild(receipt), receipt)
 
 
@@ -70,7 +74,8 @@ def rebuild(receipt: Receipt) -> Prompt:
 
 def _system(material: Material, count: CountTokens) -> tuple[Segment, ...]:
     return tuple(
-        Segment(Layer.SYSTEM, "system", part.text, part.reason, count(part.text)) for part in parts(material)
+        Segment(part.layer, "system", part.text, part.reason, count(part.text), part.source_id)
+        for part in parts(material)
     )
 
 
@@ -85,6 +90,9 @@ def _ending(material: Material, count: CountTokens) -> tuple[Segment, ...]:
         segments.append(
             Segment(Layer.QUESTION, "user", quote, "replied to", count(quote), material.quoted.id)
         )
+    for file in material.attached:
+        text = f"Attached, {file.path}:\n{file.text}"
+        segments.append(Segment(Layer.QUESTION, "user", text, "attached", count(text), file.id))
     segments.append(
         Segment(
             Layer.QUESTION, "user", question.content, "asked now", count(question.content), question.id,
@@ -147,11 +155,14 @@ def _working_rounds(
     return flat, tuple(reversed(left_out))
 
 
-def _cacheable(rounds: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """Marks the end of what the next turn will send again unchanged."""
-    if not rounds:
-        return rounds
-    return (*rounds[:-1], replace(rounds[-1], ends_cacheable=True))
+def _marked(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Marks the end of what the next turn sends again unchanged: the last message before the question's."""
+    starts = [i for i, segment in enumerate(segments) if segment.role != "system" and segment.starts_message]
+    ends = [i - 1 for i in starts[1:] if segments[i - 1].layer is Layer.ROUNDS]
+    if not ends:
+        return segments
+    last = ends[-1]
+    return (*segments[:last], replace(segments[last], ends_cacheable=True), *segments[last + 1 :])
 
 
 def _joined(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:

@@ -8,6 +8,9 @@ from tertulia.core.projects import ContextStrategy
 PER_MESSAGE = 4
 """Tokens that a provider's own framing of one message takes."""
 
+RETRIEVED_SHARE = 0.2
+"""The part of the budget that looked-up text may take."""
+
 _STEPS = {ContextStrategy.SMART: 0, ContextStrategy.BALANCED: 1, ContextStrategy.MINIMAL: len(Tier) - 1}
 _LADDER = tuple(Tier)
 

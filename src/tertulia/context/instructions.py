@@ -5,10 +5,12 @@ Nothing that changes with the round belongs here (no clock, no counter): it woul
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tertulia.context.material import Material
+from tertulia.context.material import FileEntry, Material
+from tertulia.core.receipts import Layer
 
 _TABLE = (
     "You are {name}, one of several minds at a table with one person. Everyone answers the person's messages "
@@ -24,13 +26,19 @@ _PROVIDERS = {
 }
 
 
+FILES_LISTED = 50
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     text: str
     reason: str
+    layer: Layer = Layer.SYSTEM
+    source_id: str | None = None
 
 
 def parts(material: Material) -> Iterator[Part]:
+    """In an order that never changes, so that what comes first stays cached."""
     yield Part(_TABLE.format(name=material.voice.name), "who it is and how the table talks")
     yield Part(_PROJECT.format(project=material.project_name), "the project")
     if material.instructions.strip():
@@ -39,3 +47,28 @@ def parts(material: Material) -> Iterator[Part]:
         )
     if material.model.abilities.thinking and material.model.provider in _PROVIDERS:
         yield Part(_PROVIDERS[material.model.provider], "what this provider's models can do")
+    for file in material.always:
+        if file.id not in material.without:
+            yield Part(f"The file {file.path}, whole:\n{file.text}", "always included", Layer.ALWAYS, file.id)
+    if material.files:
+        yield Part(_listing(material.files), "the project's files")
+
+
+def _listing(files: tuple[FileEntry, ...]) -> str:
+    """Every file while they are few; else the top folders and how many lie in each."""
+    head = f"The project has {len(files)} files:" if len(files) > 1 else "The project has one file:"
+    if len(files) <= FILES_LISTED:
+        return "\n".join([head, *(_line(file) for file in files)])
+    tops = Counter(f"{file.path.split('/')[0]}/" if "/" in file.path else "(top)" for file in files)
+    return "\n".join([head, *(f"- {top} {count} files" for top, count in sorted(tops.items()))])
+
+
+def _line(file: FileEntry) -> str:
+    return f"- {file.path} ({_size(file.size_bytes)})" + (f": {file.summary}" if file.summary else "")
+
+
+def _size(size_bytes: int) -> str:
+    for unit, size in (("MB", 1 << 20), ("kB", 1 << 10)):
+        if size_bytes >= size:
+            return f"{size_bytes / size:.1f} {unit}"
+    return f"{size_bytes} bytes"

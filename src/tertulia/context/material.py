@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Round
 from tertulia.core.models import Model
@@ -12,6 +13,24 @@ from tertulia.core.projects import ContextStrategy
 from tertulia.core.voices import Voice
 
 CountTokens = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """A file that is shown whole."""
+
+    id: str
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A line in the list of the project's files."""
+
+    path: str
+    size_bytes: int
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +52,15 @@ class Material:
     """The message the question replies to."""
     partial: str = ""
     """The reply's own beginning, when it is to be continued."""
+    always: tuple[FileText, ...] = ()
+    """Files of the project that are shown every time, in the order of their paths."""
+    files: tuple[FileEntry, ...] = ()
+    """All files of the project, for the list."""
+    attached: tuple[FileText, ...] = ()
+    """Files brought along with this question."""
+    hits: tuple[Hit, ...] = ()
+    """What was looked up for the question, best first."""
+    recalled: tuple[Round, ...] = ()
+    """Rounds from before the window that a hit lies in, whole."""
+    without: frozenset[str] = frozenset()
+    """Ids of files, chunks and messages a person took out before asking again."""

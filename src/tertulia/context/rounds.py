@@ -19,14 +19,21 @@ def as_seen(round_: Round, material: Material, count: CountTokens) -> tuple[Segm
 
 def _segments(round_: Round, material: Material, count: CountTokens) -> Iterator[Segment]:
     yield _segment(round_, round_.question, "user", round_.question.content, count)
-    said = [reply for reply in round_.replies if reply.content]
-    for reply in said:
+    seen = seen_replies(round_, material)
+    for reply in seen:
         if _is_own(reply, material):
             yield _segment(round_, reply, "assistant", reply.content, count)
-    if material.visibility is not Visibility.OWN_LANE:
-        for reply in said:
-            if not _is_own(reply, material):
-                yield _segment(round_, reply, "user", tagged(reply), count)
+    for reply in seen:
+        if not _is_own(reply, material):
+            yield _segment(round_, reply, "user", tagged(reply), count)
+
+
+def seen_replies(round_: Round, material: Material) -> tuple[Message, ...]:
+    """The replies of a round that this voice may see."""
+    said = (reply for reply in round_.replies if reply.content and reply.id not in material.without)
+    if material.visibility is Visibility.OWN_LANE:
+        return tuple(reply for reply in said if _is_own(reply, material))
+    return tuple(said)
 
 
 def _segment(round_: Round, message: Message, role: str, text: str, count: CountTokens) -> Segment:

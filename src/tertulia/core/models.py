@@ -16,6 +16,9 @@ class Tier(StrEnum):
 WORKING_ROUNDS = {Tier.SMART: 20, Tier.BALANCED: 10, Tier.FAST: 5, Tier.CHEAP: 5}
 """How many of the last rounds a model of each tier is shown."""
 
+RETRIEVED = {Tier.SMART: 10, Tier.BALANCED: 5, Tier.FAST: 3, Tier.CHEAP: 3}
+"""How many pieces of what was looked up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Abilities:

@@ -1,0 +1,89 @@
+"""Chunks and hits: pieces of files and messages that can be found, and what was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Source(StrEnum):
+    FILE = "file"
+    MESSAGE = "conversation_message"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Exactly where: lines and characters of a file, or round and speaker of a conversation."""
+
+    path: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    start_char: int | None = None
+    end_char: int | None = None
+    conversation_id: str | None = None
+    round_number: int | None = None
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    id: str
+    source_type: Source
+    source_id: str
+    """The file's or the message's id."""
+    project_id: str
+    chunk_index: int
+    content: str
+    heading: str
+    """What it stands under: a Markdown heading, a function's name; for a message, who said it and when."""
+    location: Location
+    summary: str
+    """First meaningful line."""
+    token_count: int
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A highlighted part of a snippet, in characters."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    chunk_id: str
+    source_type: Source
+    source_id: str
+    project_id: str
+    title: str
+    """The file's path, or the conversation's title."""
+    location: Location
+    content: str
+    snippet: str
+    highlights: tuple[Span, ...]
+    score: float
+    found_by: tuple[str, ...]
+    """keyword, meaning."""
+    why: str
+    """In words: "3 of 4 words, close in meaning"."""
+    summary: str
+    token_count: int
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a search leaves out; access is never a matter of these."""
+
+    file_types: tuple[str, ...] = ()
+    """Endings, ".md"."""
+    paths: tuple[str, ...] = ()
+    """Files or folders."""
+    tags: tuple[str, ...] = ()
+    speaker: str | None = None
+    since: int | None = None
+    until: int | None = None
+    exclude_conversations: bool = False
+    exclude_files: bool = False

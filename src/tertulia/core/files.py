@@ -1,0 +1,104 @@
+"""Project files: a virtual path, what it holds, and how far it can be looked up."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tertulia.core.errors import Invalid
+
+NAME_LIMIT_BYTES = 255
+PATH_LIMIT_BYTES = 1024
+DEPTH_LIMIT = 32
+TAG_LIMIT = 50
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+
+
+class Indexing(StrEnum):
+    """How far a file can be found: queued ─▶ reading ─▶ indexing ─▶ indexed | not_indexed | failed"""
+
+    QUEUED = "queued"
+    READING = "reading"
+    INDEXING = "indexing"
+    INDEXED = "indexed"
+    NOT_INDEXED = "not_indexed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class FileMetadata:
+    always_in_context: bool = False
+    retrieval_eligible: bool = True
+    tool_accessible: bool = True
+    tags: tuple[str, ...] = ()
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    state: Indexing = Indexing.QUEUED
+    chunks: int = 0
+    percent: int = 0
+    reason: str | None = None
+    """Why it is not indexed or failed, in words for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    id: str
+    project_id: str
+    path: str
+    mime_type: str
+    size_bytes: int
+    content_hash: str
+    """SHA-256 of its bytes, in hex."""
+    version: int
+    metadata: FileMetadata
+    index: IndexState
+    created_by: str
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    file_id: str
+    number: int
+    content_hash: str
+    size_bytes: int
+    mime_type: str
+    created_by: str
+    created_at: int
+
+
+def clean_path(text: str) -> str:
+    """The one spelling of a virtual path; refused when it could mean another place."""
+    path = unicodedata.normalize("NFC", text)
+    if "\\" in path or path.startswith("/") or (len(path) > 1 and path[1] == ":") or "://" in path:
+        raise Invalid("A path is relative and uses forward slashes, like docs/plan.md.")
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    if not names or len(names) > DEPTH_LIMIT:
+        raise Invalid(f"A path has 1 to {DEPTH_LIMIT} parts, like docs/plan.md.")
+    for name in names:
+        _check_name(name)
+    cleaned = "/".join(names)
+    if len(cleaned.encode("utf-8", "surrogatepass")) > PATH_LIMIT_BYTES:
+        raise Invalid(f"A path has at most {PATH_LIMIT_BYTES} bytes.")
+    return cleaned
+
+
+def _check_name(name: str) -> None:
+    if name == ".." or name != name.strip():
+        raise Invalid("A path cannot go up with .. and its parts do not begin or end with spaces.")
+    if len(name.encode("utf-8", "surrogatepass")) > NAME_LIMIT_BYTES:
+        raise Invalid(f"A file's name has at most {NAME_LIMIT_BYTES} bytes.")
+    if any(c in _BIDI or unicodedata.category(c) in ("Cc", "Cs", "Co") for c in name):
+        raise Invalid("A file's name cannot hold control characters.")
+
+
+def clean_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    cleaned = tuple(dict.fromkeys(" ".join(tag.split()) for tag in tags if tag.strip()))
+    if len(cleaned) > TAG_LIMIT or any(len(tag) > 50 for tag in cleaned):
+        raise Invalid(f"A file has at most {TAG_LIMIT} tags of at most 50 characters.")
+    return cleaned
