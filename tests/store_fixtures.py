@@ -138,7 +138,9 @@ def sqlite_url(sqlite_database: Path, tmp_path: Path) -> str:
 @pytest.fixture
 def postgres_url(postgres_database: str) -> str:
     with psycopg.connect(postgres_database, autocommit=True) as connection:
-        connection.execute(f"TRUNCATE {', '.join(TABLES)}")
+        # For a few rows this takes a tenth of the time of TRUNCATE; the rest hangs on these.
+        for root in ("users", "projects", "events", "places", "config", "jobs", "model_metadata", "usage"):
+            connection.execute(f"DELETE FROM {root}")
     return postgres_database
 
 

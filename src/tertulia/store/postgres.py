@@ -1,4 +1,4 @@
-"""PostgreSQL: ten threads with a connection each; NOTIFY wakes other nodes when something was committed."""
+"""PostgreSQL: up to ten threads with a connection each; NOTIFY wakes other nodes after a commit."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ class Postgres:
         self._new_id = new_id
         self._node = new_id()
         self._line: Line = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._open_works = 0
         self._gate = threading.Lock()
         self._is_closed = False
         self._stopping = threading.Event()
@@ -84,11 +86,8 @@ class Postgres:
         self._hand_back = hand_back
         self._tell = tell
         self._order = _Order(hand_back)
-        self._threads = [threading.Thread(target=self._listen, name="tertulia-listener", daemon=True)]
-        for _ in range(THREADS):
-            self._threads.append(threading.Thread(target=self._serve, name="tertulia-database", daemon=True))
-        for thread in self._threads:
-            thread.start()
+        self._listener = threading.Thread(target=self._listen, name="tertulia-listener", daemon=True)
+        self._listener.start()
 
     # ── reading and writing
 
@@ -101,7 +100,16 @@ class Postgres:
     def _submit(self, work: Work, is_write: bool) -> None:
         with self._gate:
             refuse(self._is_closed, self._line.qsize())
-            self._line.put((work, is_write))
+            self._put(work, is_write)
+
+    def _put(self, work: Work, is_write: bool) -> None:
+        """Threads, and with them connections, are made only when all there are have something to do."""
+        self._open_works += 1
+        if len(self._threads) < min(self._open_works, THREADS):
+            thread = threading.Thread(target=self._serve, name="tertulia-database", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._line.put((work, is_write))
 
     def _serve(self) -> None:
         connection: Wire | None = None
@@ -115,6 +123,8 @@ class Postgres:
                 connection = None
                 work.fail(_lost(error))
                 self._hand_back((work,))
+            with self._gate:
+                self._open_works -= 1
         _drop(connection)
 
     def _read(self, connection: Wire, work: Work) -> None:
@@ -185,11 +195,11 @@ class Postgres:
             if self._is_closed:
                 return
             self._is_closed = True
-            self._line.put((Work(self._say_goodbye, concurrent.futures.Future(), None), True))
-            for _ in range(THREADS):
+            self._put(Work(self._say_goodbye, concurrent.futures.Future(), None), is_write=True)
+            for _ in self._threads:
                 self._line.put(None)
         self._stopping.set()
-        for thread in self._threads:
+        for thread in (*self._threads, self._listener):
             thread.join()
 
     def _say_goodbye(self, tx: Tx) -> None:
