@@ -29,6 +29,7 @@ export interface Listener {
 /** The server says something at least every 15 s. */
 const SILENCE_MS = 40_000;
 const SIGNED_OUT = 4401;
+const OPEN = 1;
 
 export class Connection {
   #socket: WebSocket | null = null;
@@ -129,11 +130,11 @@ export class Connection {
     this.#cancelWatch();
     const socket = this.#socket;
     this.#socket = null;
-    if (socket && socket.readyState <= WebSocket.OPEN) socket.close();
+    if (socket && socket.readyState <= OPEN) socket.close();
   }
 
   #send(message: object): void {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
+    if (this.#socket?.readyState === OPEN) this.#socket.send(JSON.stringify(message));
   }
 }
 

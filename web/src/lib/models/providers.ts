@@ -1,4 +1,4 @@
-/** Models by who serves them, those that can answer first. */
+/** Models by who serves them: those that can answer first, then what runs on this machine. */
 import type { Model } from '../api/types';
 
 export interface Provider {
@@ -24,5 +24,9 @@ export function providersOf(models: Model[]): Provider[] {
         reason: available ? null : (together[0]!.unavailable_reason ?? null),
       };
     })
-    .sort((a, b) => Number(b.available > 0) - Number(a.available > 0) || a.name.localeCompare(b.name));
+    .sort((a, b) => rank(b) - rank(a) || a.name.localeCompare(b.name));
+}
+
+function rank(provider: Provider): number {
+  return 2 * Number(provider.available > 0) + Number(provider.models.some((each) => each.is_local));
 }

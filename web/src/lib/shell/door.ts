@@ -14,7 +14,11 @@ export function doorFor(standing: Standing, path: string): 'sign-in' | 'set-up' 
 
 /** The page to come back to, as a query; never one on another server. */
 export function afterSignIn(from: URL): string {
-  const isHouse = from.pathname !== routes.signIn && from.pathname !== routes.setup && from.pathname !== '/';
+  const isHouse =
+    from.pathname !== routes.signIn &&
+    from.pathname !== routes.setup &&
+    from.pathname !== '/' &&
+    from.pathname !== routes.newConversation;
   return isHouse ? `?next=${encodeURIComponent(from.pathname + from.search)}` : '';
 }
 

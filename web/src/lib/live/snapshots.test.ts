@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import type { Conversation, ConversationPage, Message } from '../api/types';
+import { EMPTY, type State } from './apply';
+import { roundsOf } from './rounds';
+import {
+  addConversations,
+  addRounds,
+  leaveConversation,
+  putConversation,
+  putConversations,
+} from './snapshots';
+
+const conversation = (id: string, more: Partial<Conversation> = {}) =>
+  ({ id, project_id: 'P', archived: false, title: id, ...more }) as Conversation;
+const message = (id: string, round_number: number, more: Partial<Message> = {}) =>
+  ({ id, conversation_id: 'C', round_number, role: 'user', content: id, ...more }) as Message;
+const page = (numbers: number[], cursor = 7) =>
+  ({
+    conversation: conversation('C'),
+    rounds: numbers.map((number) => ({ number, messages: [message(`M${number}`, number)] })),
+    next_before: numbers[0]! > 1 ? numbers[0]! : null,
+    turns: [],
+    drafts: [],
+    cursor,
+  }) as ConversationPage;
+
+const numbersOf = (state: State) =>
+  roundsOf(Object.values(state.tables.message)).map((round) => round.number);
+
+describe('a conversation read again', () => {
+  it('keeps the older rounds someone has scrolled to when they join on', () => {
+    let state = putConversation(EMPTY, page([6, 7]));
+    state = addRounds(state, page([4, 5]));
+    state = putConversation(state, page([6, 7, 8]));
+    expect(numbersOf(state)).toEqual([4, 5, 6, 7, 8]);
+  });
+
+  it('drops them when rounds are missing in between', () => {
+    let state = putConversation(EMPTY, page([1, 2]));
+    state = putConversation(state, page([6, 7]));
+    expect(numbersOf(state)).toEqual([6, 7]);
+  });
+
+  it('leaves other conversations alone', () => {
+    const other = message('X', 1, { conversation_id: 'D' });
+    const before = addRounds(EMPTY, { rounds: [{ number: 1, messages: [other] }] });
+    expect(putConversation(before, page([1])).tables.message['X']).toBe(other);
+  });
+
+  it('is followed from its cursor, and no longer when it is left', () => {
+    const state = putConversation(EMPTY, page([1], 12));
+    expect(state.cursors).toEqual({ 'conversation:C': 12 });
+    const left = leaveConversation(state, 'C');
+    expect(left.cursors).toEqual({});
+    expect(numbersOf(left)).toEqual([1]);
+  });
+});
+
+describe('the list of a project', () => {
+  it('read again forgets what is gone, but not what is open or archived', () => {
+    let state = putConversations(EMPTY, 'P', {
+      items: [conversation('A'), conversation('C')],
+      next: null,
+      cursor: 1,
+    });
+    state = addConversations(state, { items: [conversation('Z', { archived: true })] });
+    state = putConversation(state, page([1]));
+    state = putConversations(state, 'P', { items: [conversation('B')], next: null, cursor: 5 });
+    expect(Object.keys(state.tables.conversation).sort()).toEqual(['B', 'C', 'Z']);
+    expect(state.cursors['project:P']).toBe(5);
+  });
+
+  it('takes a later page without undoing what the stream has said since', () => {
+    const fresh = conversation('A', { title: 'fresh' });
+    const state = putConversations(EMPTY, 'P', { items: [fresh], next: 'x', cursor: 1 });
+    const more = addConversations(state, {
+      items: [conversation('A', { title: 'stale' }), conversation('B')],
+    });
+    expect(more.tables.conversation['A']).toBe(fresh);
+    expect(more.tables.conversation['B']).toBeDefined();
+  });
+});
+
+describe('rounds', () => {
+  it('that did not change stay the same objects, so their views rest', () => {
+    const first = message('M1', 1);
+    const before = roundsOf([first, message('M2', 2)]);
+    const after = roundsOf([first, message('M2', 2, { content: 'changed' })], before);
+    expect(after[0]).toBe(before[0]);
+    expect(after[1]).not.toBe(before[1]);
+  });
+
+  it('all unchanged are the same list', () => {
+    const messages = [message('M1', 1), message('M2', 2)];
+    const before = roundsOf(messages);
+    expect(roundsOf([...messages].reverse(), before)).toBe(before);
+  });
+});
