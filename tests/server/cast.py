@@ -1,0 +1,135 @@
+"""The people of the access tests, what each of them owns, and a way to see that nothing changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tertulia.app import House
+from tertulia.core.events import Event
+from tests.store_fixtures import contents
+from tests.world import Person, World
+
+CANARY = "kanarienvogel"
+"""Stands in everything of Alma's, and in nothing of anyone else's."""
+
+
+@dataclass(frozen=True)
+class Things:
+    """What one person owns, under the names that entry points give to ids."""
+
+    project_id: str
+    conversation_id: str
+    message_id: str
+    turn_id: str
+    session_id: str
+    user_id: str
+
+    @property
+    def reply_id(self) -> str:
+        return self.message_id
+
+    @property
+    def reply_to_id(self) -> str:
+        return self.message_id
+
+
+@dataclass(frozen=True)
+class Cast:
+    world: World
+    admin: Person
+    alma: Person
+    """Owns the project in question."""
+    bruno: Person
+    """Has things of his own and no part in Alma's."""
+    viewer: Person
+    ex_member: Person
+    suspended: Person
+    """His cookie was good once."""
+    stranger: Person
+    almas: Things
+    brunos: Things
+    ex_members: Things
+    """What he said in Alma's project while he was in it."""
+    told: list[Event]
+    """Every event since all of this was in place."""
+
+    @asynccontextmanager
+    async def untouched(self) -> AsyncIterator[None]:
+        """What is refused leaves no trace and says nothing."""
+        before, begun = await _contents(self.world.house), len(self.told)
+        yield
+        assert await _contents(self.world.house) == before
+        assert self.told[begun:] == []
+
+
+async def gather_cast(world: World) -> Cast:
+    admin = await world.first("Ada")
+    people = [
+        await world.another(admin, name)
+        for name in (
+            f"Alma{CANARY}",
+            "Bruno",
+            "Vera",
+            "Emil",
+            "Sol",
+        )  # owner, outsider, viewer, ex, suspended
+    ]
+    alma, bruno, viewer, ex_member, suspended = people
+    almas = await things(alma, CANARY)
+    for person, role in ((viewer, "viewer"), (ex_member, "editor"), (suspended, "editor")):
+        await alma.put(f"/api/projects/{almas.project_id}/members", {"user_id": person.id, "role": role})
+    ex_members = await said_in(ex_member, almas.project_id, f"Before I left, {CANARY}")
+    await alma.delete(f"/api/projects/{almas.project_id}/members/{ex_member.id}")
+    await admin.put(f"/api/users/{suspended.id}", {"suspended": True})
+    brunos = await things(bruno, "mine")
+    await at_rest(world.house)
+    told: list[Event] = []
+    world.house.db.on_commit(told.extend)
+    stranger = world.stranger()
+    return Cast(
+        world, admin, alma, bruno, viewer, ex_member, suspended, stranger, almas, brunos, ex_members, told
+    )
+
+
+async def things(person: Person, mark: str) -> Things:
+    project = await person.post(
+        "/api/projects",
+        {"name": f"Project {mark}", "description": f"About {mark}", "instructions": f"Always say {mark}"},
+        expect=201,
+    )
+    return await said_in(person, project["id"], f"What is {mark}?")
+
+
+async def said_in(person: Person, project_id: str, text: str) -> Things:
+    opened = await person.ask(text, "alpha", project_id=project_id)
+    turn, conversation = opened["turn"], opened["conversation"]
+    await person.ended(turn["id"])
+    [reply] = await person.replies(conversation["id"], turn["round_number"])
+    return Things(
+        project_id=project_id,
+        conversation_id=conversation["id"],
+        message_id=reply["id"],
+        turn_id=turn["id"],
+        session_id=person.me["session"]["id"],
+        user_id=person.id,
+    )
+
+
+async def at_rest(house: House) -> None:
+    """Nothing happens by itself any more: titles are made, and jobs are done."""
+    async with asyncio.timeout(5):
+        while any("'waiting'" in job or "'running'" in job for job in (await _contents(house))["jobs"]):
+            pass
+
+
+async def _contents(house: House) -> dict[str, list[Any]]:
+    return await asyncio.to_thread(contents, house.db)
+
+
+def outlined(body: Any) -> Any:
+    """An error without its incident id, which alone may differ."""
+    return {key: value for key, value in body.items() if key != "incident"}

@@ -1,0 +1,111 @@
+"""One example request for every entry point there is: the table that the access tests are generated from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tertulia.app import new_id
+from tertulia.server.access import EntryPoint
+from tertulia.server.asgi import bare
+from tertulia.server.inventory import inventory
+from tests.server.cast import Things
+from tests.world import PASSWORD, turn
+
+ENTRIES = inventory(bare())
+HTTP = tuple(entry for entry in ENTRIES if entry.method != "WEBSOCKET")
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    params: dict[str, str]
+    body: Any
+
+
+@dataclass(frozen=True)
+class Example:
+    """What a person would send about their own things; `probed` is the id that is in question, if any."""
+
+    body: Callable[[Things, str | None], Any] | None = None
+    params: Callable[[Things], dict[str, str]] = lambda its: {}
+    is_last: bool = False
+    """Whatever comes after it would find nothing."""
+
+
+def _always(body: Any) -> Callable[[Things, str | None], Any]:
+    return lambda its, probed: body
+
+
+def _turn(its: Things, probed: str | None) -> dict[str, Any]:
+    """Where it is said depends on which id is in question: a conversation, or a project to begin one in."""
+    where = (
+        {"project_id": its.project_id} if probed == "project_id" else {"conversation_id": its.conversation_id}
+    )
+    reply = {"reply_to_id": its.reply_to_id} if probed in (None, "reply_to_id") else {}
+    return turn("Hello", "alpha", **where, **reply)
+
+
+def _try(its: Things, probed: str | None) -> dict[str, Any]:
+    return {"id": new_id()}
+
+
+EXAMPLES: dict[tuple[str, str], Example] = {
+    ("GET", "/api/setup"): Example(),
+    ("POST", "/api/setup"): Example(
+        _always({"name": "Eve", "email": "eve@example.org", "password": PASSWORD})
+    ),
+    ("POST", "/api/login"): Example(_always({"email": "bruno@example.org", "password": PASSWORD})),
+    ("POST", "/api/logout"): Example(is_last=True),
+    ("GET", "/api/me"): Example(),
+    ("PUT", "/api/me/password"): Example(_always({"current": PASSWORD, "new": PASSWORD})),
+    ("GET", "/api/config"): Example(),
+    ("POST", "/api/config"): Example(_always({"key": "instance_name", "value": "Ours"})),
+    ("POST", "/api/config/bulk"): Example(_always({"instance_name": "Ours"})),
+    ("GET", "/api/conversations"): Example(params=lambda its: {"project_id": its.project_id}),
+    ("GET", "/api/conversations/{conversation_id}"): Example(),
+    ("GET", "/api/conversations/{conversation_id}/messages"): Example(),
+    ("PUT", "/api/conversations/{conversation_id}/title"): Example(_always({"title": "Another"})),
+    ("PUT", "/api/conversations/{conversation_id}/pinned"): Example(_always({"pinned": True})),
+    ("PUT", "/api/conversations/{conversation_id}/archived"): Example(_always({"archived": True})),
+    ("DELETE", "/api/conversations/{conversation_id}"): Example(is_last=True),
+    ("GET", "/api/health"): Example(),
+    ("GET", "/api/ready"): Example(),
+    ("GET", "/api/messages/{message_id}/receipt"): Example(),
+    ("POST", "/api/messages/{message_id}/retry"): Example(_try),
+    ("POST", "/api/messages/{message_id}/continue"): Example(_try),
+    ("GET", "/api/models"): Example(),
+    ("GET", "/api/models/metadata"): Example(),
+    ("GET", "/api/projects"): Example(),
+    ("POST", "/api/projects"): Example(_always({"name": "Another"})),
+    ("GET", "/api/projects/{project_id}"): Example(),
+    ("PUT", "/api/projects/{project_id}"): Example(_always({"name": "Another"})),
+    ("DELETE", "/api/projects/{project_id}"): Example(is_last=True),
+    ("GET", "/api/projects/{project_id}/members"): Example(),
+    ("PUT", "/api/projects/{project_id}/members"): Example(
+        lambda its, probed: {"user_id": its.user_id, "role": "owner"}
+    ),
+    ("DELETE", "/api/projects/{project_id}/members/{user_id}"): Example(is_last=True),
+    ("GET", "/api/sessions"): Example(),
+    ("DELETE", "/api/sessions/{session_id}"): Example(is_last=True),
+    ("POST", "/api/turn"): Example(_turn),
+    ("GET", "/api/turns/{turn_id}"): Example(),
+    ("GET", "/api/turns/{turn_id}/events"): Example(),
+    ("POST", "/api/turns/{turn_id}/stop"): Example(lambda its, probed: {"reply_id": its.reply_id}),
+    ("GET", "/api/users"): Example(),
+    ("POST", "/api/users"): Example(
+        _always({"name": "Eve", "email": "eve@example.org", "password": PASSWORD, "role": "member"})
+    ),
+    ("PUT", "/api/users/{user_id}"): Example(_always({"name": "Another"})),
+}
+
+
+def request_to(entry: EntryPoint, its: Things, probed: str | None = None) -> Request:
+    example = EXAMPLES[entry.method, entry.path]
+    path = entry.path
+    for name in entry.ids:
+        path = path.replace(f"{{{name}}}", getattr(its, name))
+    body = example.body(its, probed) if example.body else None
+    return Request(entry.method, path, example.params(its), body)

@@ -1,0 +1,33 @@
+"""The table of examples is true: nobody is refused their own things, so that a refusal means something."""
+
+from __future__ import annotations
+
+from tertulia.server.access import Access
+from tests.server.cast import things
+from tests.server.requests import EXAMPLES, HTTP, request_to
+from tests.world import Person, World
+
+CLASHES = {
+    ("POST", "/api/setup"): "there is an administrator already",
+    ("POST", "/api/messages/{message_id}/continue"): "the reply is complete",
+    ("DELETE", "/api/projects/{project_id}/members/{user_id}"): "a project needs an owner",
+}
+
+
+async def test_nobody_is_refused_their_own_things(world: World, ada: Person) -> None:
+    bruno = await world.another(ada, "Bruno")
+    its = await things(bruno, "mine")
+    wrong = []
+    for entry in sorted(HTTP, key=lambda entry: EXAMPLES[entry.method, entry.path].is_last):
+        if EXAMPLES[entry.method, entry.path].is_last:
+            bruno = await world.sign_in("bruno@example.org")
+            its = await things(bruno, "mine")
+        request = request_to(entry, its)
+        person = ada if entry.access is Access.ADMIN else bruno
+        answer = await person.client.request(
+            request.method, request.path, params=request.params, json=request.body
+        )
+        clashes = (entry.method, entry.path) in CLASHES
+        if answer.status_code != 409 if clashes else answer.status_code >= 400:
+            wrong.append((entry.method, entry.path, answer.status_code, answer.text))
+    assert wrong == []

@@ -1,0 +1,107 @@
+"""What the server decides is not taken from a request: ids, owners, roles, times (AZ 6)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+
+from tertulia.server.access import Access
+from tests.server.cast import Things, at_rest, things
+from tests.server.requests import EXAMPLES, HTTP, Request, request_to
+from tests.store_fixtures import contents
+from tests.world import PASSWORD, Person, World
+
+FORGED_ID = "01FRGEDFRGEDFRGEDFRGEDFRGE"
+FORGED_TIME = 1_234_567_890_123
+
+WRITES = [entry for entry in HTTP if EXAMPLES[entry.method, entry.path].body is not None]
+
+FORGED: dict[str, Any] = {
+    "id": FORGED_ID,
+    "user_id": FORGED_ID,
+    "owner_id": FORGED_ID,
+    "created_by": FORGED_ID,
+    "session_id": FORGED_ID,
+    "parent_id": FORGED_ID,
+    "turn_id": FORGED_ID,
+    "replaces_id": FORGED_ID,
+    "project_id": FORGED_ID,
+    "role": "admin",
+    "is_admin": True,
+    "suspended": False,
+    "password_hash": FORGED_ID,
+    "token_hash": FORGED_ID,
+    "speaker": FORGED_ID,
+    "state": FORGED_ID,
+    "status": FORGED_ID,
+    "round_number": FORGED_TIME,
+    "round_count": FORGED_TIME,
+    "created_at": FORGED_TIME,
+    "updated_at": FORGED_TIME,
+    "finished_at": FORGED_TIME,
+    "last_active_at": FORGED_TIME,
+    "cost_micros": FORGED_TIME,
+    "usage": {"cost_micros": FORGED_TIME},
+}
+
+
+async def test_forged_fields_are_refused_or_ignored_in_every_write(world: World, ada: Person) -> None:
+    bruno = await world.another(ada, "Bruno")
+    its = await things(bruno, "mine")
+    for entry in WRITES:
+        person, least = (ada, {"role": "member"}) if entry.access is Access.ADMIN else (bruno, {})
+        request = request_to(entry, its)
+        answer = await send(person, replace(request, body=forged(request.body) | least))
+        assert answer.status_code < 500, (entry, answer.text)
+    await at_rest(world.house)
+    stored = repr(await asyncio.to_thread(contents, world.house.db))
+    assert FORGED_ID not in stored
+    assert str(FORGED_TIME) not in stored
+    await ada_is_the_only_administrator(ada)
+
+
+def forged(body: Any) -> Any:
+    """All that could be forged, at every depth, around what was asked for."""
+    if isinstance(body, list):
+        return [forged(item) for item in body]
+    if isinstance(body, dict):
+        return FORGED | {key: forged(value) for key, value in body.items()}
+    return body
+
+
+async def test_a_project_named_in_passing_is_not_where_things_go(world: World, ada: Person) -> None:
+    """Bruno's own title change cannot carry his conversation into Ada's project, nor make him its owner."""
+    bruno = await world.another(ada, "Bruno")
+    its: Things = await things(bruno, "mine")
+    before = (await bruno.get(f"/api/conversations/{its.conversation_id}"))["conversation"]
+    after = await bruno.put(
+        f"/api/conversations/{its.conversation_id}/title",
+        {"title": "Mine", "project_id": ada.home, "owner_id": ada.id, "pinned": True},
+    )
+    assert (after["project_id"], after["owner_id"], after["pinned"]) == (
+        before["project_id"],
+        before["owner_id"],
+        before["pinned"],
+    )
+
+
+async def test_a_member_who_signs_in_as_administrator_is_still_a_member(world: World, ada: Person) -> None:
+    await world.another(ada, "Bruno")
+    person = world.stranger()
+    me = await person.post(
+        "/api/login", {"email": "bruno@example.org", "password": PASSWORD, "role": "admin", "is_admin": True}
+    )
+    assert me["user"]["role"] == "member"
+    await person.get("/api/users", expect=403)
+
+
+async def ada_is_the_only_administrator(ada: Person) -> None:
+    everyone = (await ada.get("/api/users"))["items"]
+    assert [user["id"] for user in everyone if user["role"] == "admin"] == [ada.id]
+
+
+async def send(person: Person, request: Request) -> httpx2.Response:
+    return await person.client.request(request.method, request.path, params=request.params, json=request.body)
