@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tertulia.core.errors import NotFound
-from tertulia.core.messages import Failure, Message, Role, Status, Thinking, speaker_of
-from tertulia.core.turns import Draft, State, Turn
+from tertulia.core.messages import Failure, Message, Role, Round, Status, Thinking, speaker_of
+from tertulia.core.turns import Draft, Purpose, State, Turn
 from tertulia.core.voices import Voice
 from tertulia.store import conversations, drafts, messages, turns
 from tertulia.store.database import Database, Tx
@@ -22,26 +21,33 @@ async def recover(db: Database) -> int:
     return len(unfinished)
 
 
-def interrupt(tx: Tx, turn: Turn) -> None:
-    """One transaction per turn: its drafts become messages, voices never heard get an empty one."""
-    kept = drafts.of_turn(tx, turn.id)
+def interrupt(tx: Tx, turn: Turn) -> Turn:
+    """One transaction per turn: its drafts become messages, voices never heard get one without new words."""
+    here = messages.round(tx, turn.conversation_id, turn.round_number)
+    written = {message.id for message in here.messages}
+    # A checkpoint may have come after the last word: such a draft is a message already.
+    kept = [draft for draft in drafts.of_turn(tx, turn.id) if draft.id not in written]
     for draft in kept:
         messages.add(tx, _from_draft(tx, turn, draft))
-    for voice in _unheard(tx, turn, kept):
-        messages.add(tx, _message(tx, turn, voice, tx.new_id()))
+    for voice in _unheard(turn, here, kept):
+        messages.add(tx, _message(tx, turn, voice, tx.new_id(), content=_beginning(turn, here)))
     drafts.remove_of_turn(tx, turn.id)
-    turns.set_state(tx, turn.id, State.INTERRUPTED)
+    ended = turns.set_state(tx, turn.id, State.INTERRUPTED)
     conversations.changed(tx, turn.conversation_id)
+    return ended
 
 
-def _unheard(tx: Tx, turn: Turn, kept: tuple[Draft, ...]) -> list[Voice]:
-    try:
-        here = messages.round(tx, turn.conversation_id, turn.round_number)
-    except NotFound:
-        return []
+def _unheard(turn: Turn, here: Round, kept: list[Draft]) -> list[Voice]:
     heard = {message.voice.id for message in here.messages if message.voice and message.turn_id == turn.id}
     heard |= {draft.voice.id for draft in kept}
     return [voice for voice in turn.table if voice.id not in heard]
+
+
+def _beginning(turn: Turn, here: Round) -> str:
+    """A reply that was to be continued keeps what it had, or its next version would hide it."""
+    if turn.purpose is not Purpose.CONTINUE:
+        return ""
+    return next((message.content for message in here.messages if message.id == turn.message_id), "")
 
 
 def _from_draft(tx: Tx, turn: Turn, draft: Draft) -> Message:

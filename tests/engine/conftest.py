@@ -1,0 +1,132 @@
+"""What the tests of the engine share: the engine alone, no server around it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tertulia.app import new_id, now_ms
+from tertulia.core.messages import Message, Round
+from tertulia.core.turns import State, Turn
+from tertulia.core.users import Actor, Standing
+from tertulia.engine.live import Live
+from tertulia.engine.means import Means
+from tertulia.engine.opening import Opened
+from tertulia.engine.recovery import recover
+from tertulia.engine.requests import NewTurn, WantedVoice
+from tertulia.engine.turns import Turns
+from tertulia.engine.worker import Worker
+from tertulia.engine.writer import Writer
+from tertulia.providers.houses import Providers
+from tertulia.providers.limits import Limits
+from tertulia.providers.tokens import counter
+from tertulia.store import messages, turns, users
+from tertulia.store.database import Database, Tx
+from tests.upstream.scripted import Upstream, scripted
+from tests.world import endpoints
+
+SHORT = Limits(first_byte_s=2.0, idle_s=0.5, retries=0)
+
+
+@dataclass
+class Engine:
+    """The engine and one person who uses it."""
+
+    means: Means
+    turns: Turns
+    worker: Worker
+    writer: Writer
+    actor: Actor
+    incidents: list[Exception] = field(default_factory=list)
+
+    @property
+    def db(self) -> Database:
+        return self.means.db
+
+    async def open(self, text: str, *models: str, **more: object) -> Opened:
+        voices = tuple(WantedVoice(f"voices:{model}") for model in models or ("alpha",))
+        return await self.turns.open(self.actor, NewTurn(new_id(), text, voices, **more))  # type: ignore[arg-type]
+
+    async def over(self, turn: Turn) -> State:
+        """Waits for the end of a turn."""
+        live = self.means.live.find(turn.id)
+        assert live is not None
+        woken = asyncio.Event()
+        live.watchers.add(woken.set)
+        async with asyncio.timeout(5):
+            while not live.is_over:
+                woken.clear()
+                await woken.wait()
+        return live.turn.state
+
+    async def said(self, turn: Turn, text: str, voices: int = 1) -> None:
+        """Waits until so many replies of the turn have got as far as this text."""
+        live = self.means.live.find(turn.id)
+        assert live is not None
+        woken = asyncio.Event()
+        live.watchers.add(woken.set)
+        async with asyncio.timeout(5):
+            while sum(text in reply.text for reply in live.replies.values()) < voices:
+                woken.clear()
+                await woken.wait()
+
+    async def round(self, turn: Turn) -> Round:
+        return await self.db.read(lambda tx: messages.round(tx, turn.conversation_id, turn.round_number))
+
+    async def replies(self, turn: Turn) -> tuple[Message, ...]:
+        return (await self.round(turn)).replies
+
+    async def stored(self, turn: Turn) -> Turn:
+        return await self.db.read(lambda tx: turns.get(tx, self.actor, turn.id))
+
+
+@asynccontextmanager
+async def engine_in(home: Path, upstream: Upstream, limits: Limits | None = None) -> AsyncIterator[Engine]:
+    """Opens what is there, as the server would; nothing runs in the background but turns."""
+    incidents: list[Exception] = []
+
+    def report(error: Exception) -> str:
+        incidents.append(error)
+        return f"incident {len(incidents)}"
+
+    db = Database.open(f"sqlite:///{home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
+    environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
+    providers = Providers.from_environment(environ, home, limits=limits, random=random.Random(1).random)
+    live = Live()
+    db.on_commit(live.publish)
+    means = Means(db, providers, live, now_ms, time.monotonic, new_id, counter, report)
+    worker = Worker(means, node=new_id())
+    turns_ = Turns(means, job_left=worker.ring)
+    await recover(db)
+    engine = Engine(means, turns_, worker, Writer(means), await db.write(_somebody), incidents)
+    try:
+        yield engine
+    finally:
+        await turns_.close()
+        await providers.close()
+        db.close()
+
+
+def _somebody(tx: Tx) -> Actor:
+    known = users.find_login(tx, "ada@example.org")
+    user = known.user if known else users.add(tx, "Ada", "ada@example.org", "no password", Standing.ADMIN)
+    return Actor(user.id, user.role)
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with scripted() as made:
+        yield made
+
+
+@pytest.fixture
+async def engine(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Engine]:
+    async with engine_in(tmp_path, upstream) as made:
+        yield made

@@ -1,0 +1,156 @@
+"""Recovery: what a crash leaves behind is mended at the next start, once, whatever moment it came at."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from tertulia.app import new_id
+from tertulia.core.messages import Status
+from tertulia.core.turns import State
+from tertulia.engine.recovery import recover
+from tertulia.engine.requests import NewTry
+from tertulia.store import drafts, events
+from tests.engine.conftest import Engine, engine_in
+from tests.upstream.scripted import Cut, Say, Stall, Think, says
+
+
+async def test_a_running_reply_ends_as_interrupted_with_its_last_checkpoint(engine, tmp_path, upstream):
+    upstream.plays((Think("Hm, "), Say("Saved. "), Stall()))
+    opened = await engine.open("Talk", "alpha", "beta")
+    await engine.said(opened.turn, "Saved. ", voices=2)
+    await engine.writer.checkpoint()
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        assert (await restarted.stored(opened.turn)).state is State.INTERRUPTED
+        replies = await restarted.replies(opened.turn)
+        assert [(r.status, r.content) for r in replies] == [(Status.INTERRUPTED, "Saved. ")] * 2
+        assert [r.failure.code for r in replies if r.failure] == ["restarted"] * 2
+        assert [r.thinking.text for r in replies if r.thinking] == ["Hm, "] * 2
+        assert await restarted.db.read(lambda tx: drafts.of_turn(tx, opened.turn.id)) == ()
+
+
+async def test_the_draft_becomes_a_message_under_its_own_id(engine, tmp_path, upstream):
+    """A device that showed the draft finds the message in its place."""
+    upstream.plays((Say("Saved."), Stall()))
+    opened = await engine.open("Talk")
+    await engine.said(opened.turn, "Saved.")
+    await engine.writer.checkpoint()
+    live = engine.means.live.find(opened.turn.id)
+    assert live is not None
+    [draft_id] = live.replies
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        [reply] = await restarted.replies(opened.turn)
+        assert reply.id == draft_id
+
+
+async def test_a_voice_that_was_never_heard_gets_an_empty_reply_that_can_be_retried(
+    engine, tmp_path, upstream
+):
+    upstream.plays((Stall(),))
+    opened = await engine.open("Talk", "alpha", "beta")
+    waiting = await engine.open("And then?", "gamma", conversation_id=opened.conversation.id)
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        for turn, names in ((opened.turn, ["Alpha", "Beta"]), (waiting.turn, ["Gamma"])):
+            replies = await restarted.replies(turn)
+            assert [(r.voice.name, r.status, r.content) for r in replies if r.voice] == [
+                (name, Status.INTERRUPTED, "") for name in names
+            ]
+        upstream.says("Here now.")
+        retried = await restarted.turns.retry(restarted.actor, replies[0].id, NewTry(new_id()))
+        assert await restarted.over(retried.turn) is State.COMPLETE
+        [reply] = await restarted.replies(waiting.turn)
+        assert reply.content == "Here now."
+
+
+async def test_a_reply_that_was_being_continued_keeps_its_beginning(engine, tmp_path, upstream):
+    upstream.plays((Say("Once upon"), Cut()), (Stall(),))
+    opened = await engine.open("Tell")
+    await engine.over(opened.turn)
+    [broken] = await engine.replies(opened.turn)
+    continued = await engine.turns.resume(engine.actor, broken.id, NewTry(new_id()))
+    await upstream.heard(2)
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        [reply] = await restarted.replies(continued.turn)
+        assert (reply.status, reply.content) == (Status.INTERRUPTED, "Once upon")
+        assert reply.replaces_id == broken.id
+        upstream.plays(says(" a time."))
+        again = await restarted.turns.resume(restarted.actor, reply.id, NewTry(new_id()))
+        await restarted.over(again.turn)
+        [whole] = await restarted.replies(opened.turn)
+        assert whole.content == "Once upon a time."
+
+
+async def test_a_checkpoint_that_came_after_the_last_word_is_not_a_second_reply(engine, tmp_path, upstream):
+    """One voice had finished while another went on; its draft was written once more behind its message."""
+    upstream.says("Finished.", model="alpha")
+    upstream.plays((Say("Still going"), Stall()), model="beta")
+    opened = await engine.open("Talk", "alpha", "beta")
+    await engine.said(opened.turn, "Still going")
+    await engine.writer.checkpoint()
+    finished = await first_reply(engine, opened.turn)
+    left = await engine.db.read(lambda tx: drafts.of_turn(tx, opened.turn.id))
+    if finished.id not in [draft.id for draft in left]:
+        behind = replace(left[0], id=finished.id, voice=finished.voice, content="Finish")
+        await engine.db.write(lambda tx: drafts.begin(tx, [behind]))
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        replies = await restarted.replies(opened.turn)
+        assert [(r.status, r.content) for r in replies] == [
+            (Status.COMPLETE, "Finished."),
+            (Status.INTERRUPTED, "Still going"),
+        ]
+
+
+async def test_recovery_can_be_repeated(engine, tmp_path, upstream):
+    upstream.plays((Say("Saved."), Stall()))
+    opened = await engine.open("Talk", "alpha", "beta")
+    await engine.said(opened.turn, "Saved.")
+    await engine.writer.checkpoint()
+    home = crashed(tmp_path)
+    async with engine_in(home, upstream) as once:
+        before = await once.round(opened.turn)
+        assert await recover(once.db) == 0
+    async with engine_in(home, upstream) as twice:
+        assert await twice.round(opened.turn) == before
+
+
+async def test_devices_hear_of_it_like_of_any_other_end(engine, tmp_path, upstream):
+    upstream.plays((Say("Saved."), Stall()))
+    opened = await engine.open("Talk")
+    await engine.said(opened.turn, "Saved.")
+    await engine.writer.checkpoint()
+    place = f"conversation:{opened.conversation.id}"
+    cursor = await engine.db.read(lambda tx: events.last_number(tx, place))
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        news = await restarted.db.read(lambda tx: events.after(tx, place, cursor))
+    assert [(event.number, event.noun) for event in news] == [(cursor + 1, "message"), (cursor + 2, "turn")]
+
+
+async def test_the_conversation_goes_on_after_a_crash(engine, tmp_path, upstream):
+    upstream.plays((Say("Half"), Stall()))
+    opened = await engine.open("One")
+    await engine.said(opened.turn, "Half")
+    await engine.writer.checkpoint()
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        upstream.says("Whole.")
+        second = await restarted.open("Two", conversation_id=opened.conversation.id)
+        assert await restarted.over(second.turn) is State.COMPLETE
+        assert [m["content"] for m in upstream.last.body["messages"] if m["role"] == "assistant"] == ["Half"]
+
+
+def crashed(home: Path) -> Path:
+    """The disk as a crash would leave it at this moment: file and journal, no goodbye."""
+    copy = home / "after the crash"
+    copy.mkdir()
+    for file in home.glob("tertulia.db*"):
+        if not file.name.endswith((".lock", "-shm")):
+            shutil.copyfile(file, copy / file.name)
+    return copy
+
+
+async def first_reply(engine: Engine, turn):
+    async with asyncio.timeout(5):
+        while not (replies := await engine.replies(turn)):
+            pass
+    return replies[0]
