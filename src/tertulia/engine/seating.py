@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tertulia.core.messages import Message, Role
 from tertulia.core.voices import Voice
@@ -21,7 +21,7 @@ class Seating:
         self._live = live
         self._gathered = gathered
         self._asks: dict[str, Ask] = {}
-        self._is_stopped = False
+        self._end_early: Callable[[Ask], None] | None = None
         self.replies: list[Message] = []
 
     @property
@@ -31,8 +31,8 @@ class Seating:
     async def ask(self, voice: Voice) -> Message:
         ask = Ask(self._means, self._live, self._gathered, voice, Role.ADVISOR)
         self._asks[ask.id] = ask
-        if self._is_stopped:
-            ask.stop()
+        if self._end_early:
+            self._end_early(ask)
         try:
             message = await ask.run()
         finally:
@@ -41,20 +41,29 @@ class Seating:
         return message
 
     async def ask_all(self) -> Sequence[Message]:
-        return await asyncio.gather(*(self.ask(voice) for voice in self.voices))
+        """Whatever happens to one, the others are heard to their end."""
+        asked = await asyncio.gather(*map(self.ask, self.voices), return_exceptions=True)
+        for one in asked:
+            if isinstance(one, BaseException):
+                raise one
+        return self.replies
 
     def stop(self, reply_id: str | None) -> None:
         """Stops one reply, or all of them and those that would still come."""
         if reply_id is None:
-            self._is_stopped = True
-        for ask in tuple(self._asks.values()):
-            if reply_id in (None, ask.id):
-                ask.stop()
+            self._end(Ask.stop)
+        elif reply_id in self._asks:
+            self._asks[reply_id].stop()
 
     def interrupt(self) -> None:
+        """The server goes down."""
+        self._end(Ask.interrupt)
+
+    def _end(self, early: Callable[[Ask], None]) -> None:
+        self._end_early = self._end_early or early
         for ask in tuple(self._asks.values()):
-            ask.interrupt()
+            self._end_early(ask)
 
     @property
     def is_stopped(self) -> bool:
-        return self._is_stopped
+        return self._end_early is Ask.stop

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tertulia import council
-from tertulia.core.errors import NotFound
+from tertulia.core.errors import Busy, NotFound, TertuliaError
 from tertulia.core.messages import Message, Round, Status
 from tertulia.core.models import Model
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted
-from tertulia.engine import opening
+from tertulia.engine import opening, recovery
 from tertulia.engine.gather import Gathered, gather
 from tertulia.engine.live import LiveTurn
 from tertulia.engine.means import Means
@@ -27,6 +27,9 @@ from tertulia.engine.requests import NewTry, NewTurn, available, check, check_id
 from tertulia.engine.seating import Seating
 from tertulia.store import conversations, drafts, jobs, turns
 from tertulia.store.database import Tx
+
+FAREWELL_S = 10.0
+"""How long the end of the server waits for the last replies to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,15 @@ class Turns:
         self._job_left = job_left
         self._lines: dict[str, deque[Waiting]] = {}
         self._runners: dict[str, asyncio.Task[None]] = {}
+        self._starting: dict[str, bool] = {}
+        """Turns between the line and the table; True when one was stopped on the way."""
         self._seatings: dict[str, Seating] = {}
         self._is_closing = False
 
     # ── what a person does
 
     async def open(self, actor: Actor, request: NewTurn) -> Opened:
+        self._must_be_open()
         check(request)
         table = seated(request, self._means.providers)
         mark = fingerprint(request)
@@ -81,6 +87,8 @@ class Turns:
         turn = await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id))
         if turn.id in self._seatings:
             self._seatings[turn.id].stop(reply_id)
+        elif turn.id in self._starting and reply_id is None:
+            self._starting[turn.id] = True
         elif reply_id is None and not turn.state.is_over:
             return await self._leave_line(turn)
         return turn
@@ -93,16 +101,23 @@ class Turns:
     async def withdraw(self, conversation_ids: Sequence[str]) -> None:
         """The conversations are gone: nothing may go on answering in them."""
         for conversation_id in conversation_ids:
-            self._lines.pop(conversation_id, None)
+            for waiting in self._lines.pop(conversation_id, ()):
+                self._forget(waiting.turn)
             for live in self._means.live.running_in(conversation_id):
                 if live.turn.id in self._seatings:
                     self._seatings[live.turn.id].stop(None)
+
+    def _forget(self, turn: Turn) -> None:
+        """Gone from the store already; whoever watches it is told."""
+        if live := self._means.live.find(turn.id):
+            self._means.live.ended(live, replace(turn, state=State.STOPPED))
 
     # ── opening
 
     async def _again(
         self, actor: Actor, message_id: str, request: NewTry, purpose: Purpose, voice_for: opening.VoiceFor
     ) -> Opened:
+        self._must_be_open()
         check_id(request.id)
         mark = fingerprint(request, f"{purpose}:{message_id}")
         return self._begin(
@@ -111,6 +126,10 @@ class Turns:
                 lambda tx: opening.open_again(tx, actor, request.id, message_id, purpose, voice_for, mark)
             ),
         )
+
+    def _must_be_open(self) -> None:
+        if self._is_closing:
+            raise Busy("The server is being restarted. Try again in a moment.", retry_after_s=2)
 
     def _begin(self, actor: Actor, opened: Opening) -> Opened:
         if opened.is_new:
@@ -150,14 +169,27 @@ class Turns:
         except Exception as error:  # noqa: BLE001 - the line must go on whatever one turn did
             self._means.report(error)
             state = State.FAILED
-        await self._end(live, waiting.turn, state)
+        try:
+            await self._end(live, waiting.turn, state)
+        except TertuliaError as error:
+            # The store cannot take it now; whoever watches is told, and the next start mends the rest.
+            self._means.report(error)
+            self._means.live.ended(live, replace(waiting.turn, state=State.INTERRUPTED))
 
     async def _answer(self, waiting: Waiting, live: LiveTurn) -> State:
         turn = waiting.turn
         models = {voice.model: self._model(voice) for voice in turn.table}
-        gathered = await self._gather(waiting, models)
+        self._starting[turn.id] = False
+        try:
+            gathered = await self._gather(waiting, models)
+        finally:
+            is_stopped = self._starting.pop(turn.id)
         live.turn = gathered.turn
         seating = self._seatings[turn.id] = Seating(self._means, live, gathered)
+        if is_stopped:
+            seating.stop(None)
+        if self._is_closing:
+            seating.interrupt()
         try:
             await council.get(turn.mode).run(seating)
         finally:
@@ -208,10 +240,22 @@ class Turns:
     # ── the end of the server
 
     async def close(self) -> None:
-        """Every running reply is kept with its text so far and says why it ended."""
+        """Every running reply is kept with its text so far and says why it ended; nobody waits any longer."""
         self._is_closing = True
+        waiting = [one.turn for line in self._lines.values() for one in line]
         self._lines.clear()
         for seating in tuple(self._seatings.values()):
             seating.interrupt()
+        await asyncio.gather(*map(self._interrupt, waiting))
         if self._runners:
-            await asyncio.wait(tuple(self._runners.values()), timeout=10)
+            await asyncio.wait(tuple(self._runners.values()), timeout=FAREWELL_S)
+
+    async def _interrupt(self, turn: Turn) -> None:
+        """One that still stood in line; what cannot be written now is mended at the next start."""
+        try:
+            ended = await self._means.db.write(lambda tx: recovery.interrupt(tx, turn))
+        except TertuliaError as error:
+            self._means.report(error)
+            ended = replace(turn, state=State.INTERRUPTED)
+        if live := self._means.live.find(turn.id):
+            self._means.live.ended(live, ended)

@@ -1,0 +1,241 @@
+"""Turns in motion: what may cross, what may break, and how each of them ends."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+
+from tertulia.core.errors import Busy, NotFound, StorageFull
+from tertulia.core.messages import Status
+from tertulia.core.turns import State
+from tertulia.engine.requests import NewTurn, WantedVoice
+from tertulia.store import conversations, drafts, turns
+from tertulia.store.database import Database
+from tests.engine.conftest import SHORT, engine_in
+from tests.upstream.scripted import Finish, Hold, KeepAlives, Say, Stall, refuses, says
+
+
+async def test_a_stop_at_once_asks_nobody_or_closes_whoever_was_asked(engine, upstream):
+    """Sent in the same breath: the stop meets the turn in its first read, its first write, its first call."""
+    upstream.plays((Say("Too late"), Stall()))
+    for pause in range(24):
+        opened = await engine.open("Never mind", "alpha", "beta")
+        for _ in range(pause):
+            await asyncio.sleep(0)
+        await engine.turns.stop(engine.actor, opened.turn.id)
+        assert await engine.over(opened.turn) is State.STOPPED
+        replies = await engine.replies(opened.turn)
+        assert {reply.status for reply in replies} == {Status.STOPPED}
+        assert (await engine.stored(opened.turn)).state is State.STOPPED
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
+
+
+async def test_a_stop_while_the_next_in_line_takes_its_place_counts(engine, upstream):
+    upstream.plays((Say("First"), Finish()), (Say("Second"), Stall()))
+    for pause in range(12):
+        upstream.plays((Say("First"), Finish()), (Say("Second"), Stall()))
+        first = await engine.open("One")
+        second = await engine.open("Two", conversation_id=first.conversation.id)
+        await engine.over(first.turn)
+        for _ in range(pause):
+            await asyncio.sleep(0)
+        await engine.turns.stop(engine.actor, second.turn.id)
+        assert await engine.over(second.turn) is State.STOPPED
+        assert (await engine.stored(second.turn)).state is State.STOPPED
+
+
+@pytest.mark.parametrize("script", [(Say("Ten tokens"), Stall()), (Say("Ten tokens"), KeepAlives())])
+async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, upstream, script):
+    upstream.plays(script, model="alpha")
+    upstream.says("I go on.", model="beta")
+    async with engine_in(tmp_path, upstream, SHORT) as engine:
+        opened = await engine.open("Anyone?", "alpha", "beta")
+        assert await engine.over(opened.turn) is State.COMPLETE
+        silent, other = await engine.replies(opened.turn)
+        assert (silent.status, silent.content) == (Status.INTERRUPTED, "Ten tokens")
+        assert silent.failure is not None
+        assert silent.failure.code == "timeout_idle"
+        assert silent.failure.message == "voices fell silent for 0.5 s, so the reply ends here."
+        assert (other.status, other.content) == (Status.COMPLETE, "I go on.")
+        async with asyncio.timeout(5):
+            await next(seen for seen in upstream.requests if seen.model == "alpha").closed.wait()
+
+
+async def test_a_voice_that_never_begins_has_failed(tmp_path, upstream):
+    upstream.plays((Stall(),))
+    async with engine_in(tmp_path, upstream, replace(SHORT, first_byte_s=0.4)) as engine:
+        opened = await engine.open("Anyone?")
+        assert await engine.over(opened.turn) is State.FAILED
+        [reply] = await engine.replies(opened.turn)
+    assert reply.failure is not None
+    assert (reply.status, reply.failure.code) == (Status.FAILED, "timeout_first_byte")
+    assert reply.failure.message == "voices did not answer in 0.4 s. Nothing was charged."
+
+
+async def test_a_voice_that_never_ends_is_stopped_at_the_limit(tmp_path, upstream):
+    upstream.plays(
+        (*[Say("and ")] * 3, KeepAlives(0.02, b'data: {"choices":[{"delta":{"content":"on "}}]}\n\n'))
+    )
+    limits = replace(SHORT, total_s=1.0)
+    async with engine_in(tmp_path, upstream, limits) as engine:
+        opened = await engine.open("Go on")
+        await engine.over(opened.turn)
+        [reply] = await engine.replies(opened.turn)
+    assert reply.failure is not None
+    assert (reply.status, reply.failure.code) == (Status.INTERRUPTED, "timeout_total")
+    assert reply.content.startswith("and and and on ")
+
+
+async def test_a_mistake_of_ours_in_one_voice_leaves_the_others_alone(engine, upstream):
+    """A model whose window nobody could count in: assembling breaks, in that voice alone."""
+    upstream.says("I am fine.", model="beta")
+    whole = engine.means.counter
+
+    def broken(model):
+        if model.model_id == "alpha":
+            raise RuntimeError("nobody can count this")
+        return whole(model)
+
+    engine.turns._means = replace(engine.means, counter=broken)
+    opened = await engine.open("How are you?", "alpha", "beta")
+    assert await engine.over(opened.turn) is State.COMPLETE
+    failed, fine = await engine.replies(opened.turn)
+    assert failed.failure is not None
+    assert (failed.status, failed.failure.code) == (Status.FAILED, "internal")
+    assert "incident 1" in failed.failure.message
+    assert fine.content == "I am fine."
+    assert [type(error) for error in engine.incidents] == [RuntimeError]
+
+
+async def test_a_conversation_that_is_deleted_ends_its_turns_and_those_in_line(engine, upstream):
+    upstream.plays((Say("Going on"), Stall()))
+    running = await engine.open("One", "alpha", "beta")
+    waiting = await engine.open("Two", conversation_id=running.conversation.id)
+    await engine.said(running.turn, "Going on")
+    gone = await engine.db.write(lambda tx: conversations.remove(tx, engine.actor, running.conversation.id))
+    await engine.turns.withdraw(gone)
+    assert await engine.over(running.turn) is State.STOPPED
+    assert await engine.over(waiting.turn) is State.STOPPED
+    assert list(engine.means.live.running()) == []
+    async with asyncio.timeout(1):
+        await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
+    with pytest.raises(NotFound):
+        await engine.stored(running.turn)
+    assert engine.incidents == []
+
+
+async def test_a_full_disk_costs_no_word_once_there_is_room_again(engine, upstream):
+    """What one voice cannot store is tried again and takes no word from another's mouth."""
+    full, held = asyncio.Event(), asyncio.Event()
+    long_answer = "word " * 100_000
+    upstream.plays((Say("Begun. "), Hold(full), Say(long_answer), Finish()), model="alpha")
+    upstream.plays((Say("Long "), Hold(held), Say("enough."), Finish()), model="beta")
+    watched = Watched(engine.db)
+    engine.turns._means = replace(engine.means, db=watched)
+    opened = await engine.open("Talk", "alpha", "beta")
+    await engine.said(opened.turn, "Begun. ")
+    await engine.said(opened.turn, "Long ")
+
+    pages = await engine.db.write(lambda tx: tx.one(text("PRAGMA page_count"))[0])
+    await engine.db.write(lambda tx: tx.one(text(f"PRAGMA max_page_count = {pages}")))
+    full.set()
+    async with asyncio.timeout(5):
+        await watched.refused.wait()
+    await engine.db.write(lambda tx: tx.one(text("PRAGMA max_page_count = 1000000")))
+    held.set()
+    assert await engine.over(opened.turn) is State.COMPLETE
+    assert [reply.content for reply in await engine.replies(opened.turn)] == [
+        f"Begun. {long_answer}",
+        "Long enough.",
+    ]
+
+
+class Watched(Database):
+    """The same database; says when it had no room."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self.refused = asyncio.Event()
+        self.read = db.read
+
+    async def write(self, work):
+        try:
+            return await self._db.write(work)
+        except StorageFull:
+            self.refused.set()
+            raise
+
+
+async def test_at_the_end_of_the_server_every_reply_is_kept_and_says_why(tmp_path, upstream):
+    upstream.plays((Say("So far"), Stall()), model="alpha")
+    upstream.plays((Stall(),), model="beta")
+    async with engine_in(tmp_path, upstream) as engine:
+        opened = await engine.open("Talk", "alpha", "beta")
+        waiting = await engine.open("Then", conversation_id=opened.conversation.id)
+        await engine.said(opened.turn, "So far")
+        await upstream.heard(2)
+        await engine.turns.close()
+        assert (await engine.stored(opened.turn)).state is State.INTERRUPTED
+        replies = await engine.replies(opened.turn)
+        assert [(r.status, r.content) for r in replies] == [
+            (Status.INTERRUPTED, "So far"),
+            (Status.INTERRUPTED, ""),
+        ]
+        assert {r.failure.code for r in replies if r.failure} == {"restarted"}
+    async with engine_in(tmp_path, upstream) as engine:
+        assert (await engine.stored(waiting.turn)).state is State.INTERRUPTED
+        [unheard] = await engine.replies(waiting.turn)
+        assert (unheard.status, unheard.content) == (Status.INTERRUPTED, "")
+        assert len(upstream.requests) == 2
+
+
+async def test_a_turn_that_was_just_opened_is_interrupted_too(tmp_path, upstream):
+    upstream.plays((Say("On and on"), Stall()))
+    for pause in range(8):
+        home = tmp_path / str(pause)
+        async with engine_in(home, upstream) as engine:
+            opened = await engine.open("Talk")
+            for _ in range(pause):
+                await asyncio.sleep(0)
+            async with asyncio.timeout(5):
+                await engine.turns.close()
+            assert (await engine.stored(opened.turn)).state is State.INTERRUPTED
+
+
+async def test_a_server_that_is_closing_opens_nothing(engine, upstream):
+    await engine.turns.close()
+    with pytest.raises(Busy):
+        await engine.open("Too late")
+    assert await engine.db.read(lambda tx: turns.unfinished(tx)) == ()
+
+
+async def test_no_draft_is_left_when_a_turn_is_over(engine, upstream):
+    held = asyncio.Event()
+    upstream.plays((Say("Some words"), Hold(held), Finish()))
+    opened = await engine.open("Talk", "alpha", "beta")
+    await engine.said(opened.turn, "Some words")
+    await engine.writer.checkpoint()
+    assert len(await engine.db.read(lambda tx: drafts.of_turn(tx, opened.turn.id))) == 2
+    held.set()
+    await engine.over(opened.turn)
+    assert await engine.db.read(lambda tx: drafts.of_turn(tx, opened.turn.id)) == ()
+
+
+async def test_retries_wait_and_are_counted(tmp_path, upstream):
+    upstream.plays(refuses(503, retry_after="0.01"), refuses(503, retry_after="0.01"), says("At last."))
+    async with engine_in(tmp_path, upstream, replace(SHORT, retries=2)) as engine:
+        opened = await engine.open("Busy?")
+        assert await engine.over(opened.turn) is State.COMPLETE
+    assert len(upstream.requests) == 3
+
+
+async def test_the_same_request_in_the_same_breath_is_one_turn(engine, upstream):
+    request = NewTurn("01JD0000000000000000000001", "Once", (WantedVoice("voices:alpha"),))
+    opened = await asyncio.gather(*(engine.turns.open(engine.actor, request) for _ in range(20)))
+    assert len({one.message.id for one in opened}) == 1
+    await engine.over(opened[0].turn)
+    assert len(upstream.requests) == 1
