@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from tertulia.context.assemble import Assembled, DoesNotFit, assemble
-from tertulia.core.errors import Busy
+from tertulia.core.errors import Busy, StorageFull
 from tertulia.core.messages import Failure, Message, Role, Status, Thinking, Usage, speaker_of
 from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.turns import Draft, Waiting
@@ -26,7 +26,7 @@ from tertulia.store.database import Tx
 OUTPUT_SHARE = 4
 """A reply may take at most this fraction of the window, so that there is room for what is asked."""
 
-BUSY_WAITS_S = (0.2, 1.0, 5.0)
+SAVE_WAITS_S = (0.2, 1.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +225,11 @@ class Ask:
         return round((moment - self._began_at) * 1000)
 
     async def _save(self, message: Message) -> None:
-        """A busy database is waited for: the text is nowhere else."""
-        for wait_s in BUSY_WAITS_S:
+        """A busy database and a full disk are waited for: the text is nowhere else."""
+        for wait_s in SAVE_WAITS_S:
             try:
                 return await self._means.db.write(lambda tx: self._finish(tx, message))
-            except Busy:
+            except (Busy, StorageFull):
                 await asyncio.sleep(wait_s)
         await self._means.db.write(lambda tx: self._finish(tx, message))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from tertulia.core.errors import TertuliaError
+from tertulia.core.errors import NotFound, TertuliaError
 from tertulia.core.turns import Draft
 from tertulia.engine.means import Means
 from tertulia.store import drafts
@@ -26,6 +26,8 @@ class Writer:
             await self._sleep(EVERY_S)
             try:
                 await self.checkpoint()
+            except NotFound:
+                continue  # a conversation was deleted meanwhile; the rest is written at the next tick
             except TertuliaError as error:
                 # A full or busy disk may recover by the next tick; the text is still in memory.
                 self._means.report(error)
