@@ -85,7 +85,7 @@ class Connection:
 
     async def _close(self) -> None:
         if self._socket.application_state is WebSocketState.CONNECTED:
-            with suppress(RuntimeError):
+            with suppress(RuntimeError, WebSocketDisconnect):
                 await self._socket.close(SIGNED_OUT if self._is_signed_out else GOING_AWAY)
 
     # ── what the tab says
@@ -159,7 +159,7 @@ class Connection:
     # ── what the tab is told
 
     async def _speak(self) -> None:
-        """At most one frame per FRAME_S; what happens meanwhile joins the next one."""
+        """At most one frame with words per FRAME_S; what is said meanwhile joins the next one."""
         while not self._is_signed_out:
             await self._woken()
             await self._look_at_rights()
@@ -167,7 +167,8 @@ class Connection:
             if items or self._house.means.monotonic() - self._spoke_at >= HEARTBEAT_S:
                 self._spoke_at = self._house.means.monotonic()
                 await self._socket.send_text(f"[{','.join(items)}]")
-            await asyncio.sleep(FRAME_S)
+            if any(item.startswith(_DELTA) for item in items):
+                await asyncio.sleep(FRAME_S)  # the first word went out at once; the next ones may gather
 
     async def _woken(self) -> None:
         with suppress(TimeoutError):
@@ -222,6 +223,9 @@ class Connection:
         if news:
             followed.cursor = news[-1].number
         return news
+
+
+_DELTA = '{"type": "delta"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,9 @@ async def _follow(
                 yield b"".join(encoding.event(number, event) for number, event in events)
             if live.is_over and after == live.number:
                 return
-            if events:
-                await asyncio.sleep(FRAME_S)
-            elif not await _rung(bell):
+            if any(isinstance(event, Delta) for _, event in events):
+                await asyncio.sleep(FRAME_S)  # the first word went out at once; the next ones may gather
+            elif not events and not await _rung(bell):
                 yield encoding.heartbeat
     finally:
         live.watchers.discard(bell.ring)
