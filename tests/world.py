@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from tertulia import settings as settings_
 from tertulia.app import House, new_id
 from tertulia.server.asgi import build
 from tertulia.server.passwords import Passwords
-from tertulia.server.serving import config
+from tertulia.server.serving import config, listen
 from tests.upstream.scripted import Upstream
 
 PASSWORD = "correct horse battery"
@@ -31,9 +30,14 @@ QUICK_HASHES = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 def endpoints(upstream: Upstream) -> str:
-    """Three models that say what the upstream is told to say: voices:alpha, voices:beta, voices:gamma."""
+    """Three models that say what the upstream is told to say: voices:alpha, voices:beta, voices:gamma.
+
+    Rented ones whose price nobody knows, so that no background job asks them for a title behind a test's back.
+    """
     models = [{"id": name, "name": name.title()} for name in ("alpha", "beta", "gamma")]
-    return json.dumps([{"name": "voices", "base_url": f"{upstream.url}/v1", "models": models}])
+    return json.dumps(
+        [{"name": "voices", "base_url": f"{upstream.url}/v1", "is_local": False, "models": models}]
+    )
 
 
 @dataclass
@@ -226,7 +230,7 @@ async def running(home: Path, environ: dict[str, str], **settings: str) -> Async
     given = variables | environ | settings
     app = build(settings_.read(given), given, SETUP_TOKEN, Passwords(QUICK_HASHES))
     server = uvicorn.Server(config(app, loop="asyncio", timeout_graceful_shutdown=1))
-    with listener() as socket_:
+    with listen("127.0.0.1", 0) as socket_:
         serving = asyncio.create_task(server.serve(sockets=[socket_]))
         world = World(app, f"http://127.0.0.1:{socket_.getsockname()[1]}", home)
         try:
@@ -245,12 +249,6 @@ async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) ->
                 serving.result()
                 raise RuntimeError("the server did not start")
             await asyncio.sleep(0.005)
-
-
-def listener() -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    made.bind(("127.0.0.1", 0))
-    return made
 
 
 def texts(events_: list[Event]) -> Iterator[str]:
