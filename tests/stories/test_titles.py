@@ -1,0 +1,124 @@
+"""A conversation gets a name after its first round, unless a person named it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sqlalchemy import text
+
+from tests.stories.listening import title_of
+from tests.upstream.dialects import Usage
+from tests.upstream.scripted import Finish, Hold, Say, refuses, says
+from tests.world import running
+
+
+@pytest.fixture
+async def priced(tmp_path, upstream):
+    """A house whose models have a price; the cheapest that can write a title is GPT-4o mini."""
+    async with running(tmp_path, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{upstream.url}/v1"}) as world:
+        yield world
+
+
+def cheapest(world) -> str:
+    """The model the job must choose, by the list everyone sees."""
+    models = [m for m in world.house.providers.available() if not m.abilities.thinking]
+    return min(models, key=lambda m: (m.prices.output_micros, m.key)).model_id
+
+
+async def test_without_a_capable_model_the_question_is_the_title(ada, upstream):
+    [reply] = await ada.hear("**Why** is the sky blue? I always wondered.", "alpha")
+    assert await title_of(ada, reply["conversation_id"]) == "Why is the sky blue?"
+    assert len(upstream.requests) == 1
+
+
+async def test_the_cheapest_capable_model_is_asked_for_a_title(priced, upstream):
+    ada = await priced.first()
+    upstream.says('"Blue Skies."\n\nHope that helps!', model=cheapest(priced))
+    [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
+    assert await title_of(ada, reply["conversation_id"]) == "Blue Skies"
+    asked = upstream.requests[1]
+    assert asked.model == cheapest(priced)
+    assert "Why is the sky blue?" in asked.body["messages"][-1]["content"]
+
+
+async def test_a_title_is_charged_to_usage_as_a_title(priced, upstream):
+    ada = await priced.first()
+    upstream.plays(says("Blue Skies", usage=Usage(sent=50, said=3)), model=cheapest(priced))
+    [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
+    await title_of(ada, reply["conversation_id"])
+    rows = await priced.house.db.read(
+        lambda tx: tx.execute(text("SELECT purpose, model, user_id, input_tokens, cost_micros FROM usage"))
+    )
+    titled = [row for row in rows if row.purpose == "title"]
+    assert [(row.model, row.user_id, row.input_tokens) for row in titled] == [(cheapest(priced), ada.id, 50)]
+    assert titled[0].cost_micros > 0
+
+
+async def test_a_model_that_cannot_be_reached_leaves_the_question_as_the_title(priced, upstream):
+    ada = await priced.first()
+    upstream.plays(refuses(401), model=cheapest(priced))
+    [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
+    assert await title_of(ada, reply["conversation_id"]) == "Why is the sky blue?"
+
+
+async def test_a_name_a_person_gave_before_the_first_answer_stays(ada, upstream):
+    held = asyncio.Event()
+    upstream.plays((Hold(held), Say("Yes."), Finish()))
+    opened = await ada.ask("Will you name it?", "alpha")
+    path = f"/api/conversations/{opened['conversation']['id']}"
+    await ada.put(f"{path}/title", {"title": "My own name"})
+    held.set()
+    await ada.ended(opened["turn"]["id"])
+    assert (await ada.get(path))["conversation"]["title"] == "My own name"
+
+
+async def test_a_name_a_person_gave_while_the_model_was_thinking_of_one_stays(priced, upstream):
+    ada = await priced.first()
+    held = asyncio.Event()
+    upstream.plays((Hold(held), Say("A model's name"), Finish()), model=cheapest(priced))
+    opened = await ada.ask("Will you name it?", "openai:gpt-4o")
+    seen = await upstream.heard(2)
+    path = f"/api/conversations/{opened['conversation']['id']}"
+    await ada.put(f"{path}/title", {"title": "My own name"})
+    held.set()
+    await seen.over.wait()
+    await job_done(priced)
+    assert (await ada.get(path))["conversation"]["title"] == "My own name"
+
+
+async def test_a_conversation_deleted_while_it_was_being_named_stays_gone(priced, upstream):
+    ada = await priced.first()
+    held = asyncio.Event()
+    upstream.plays((Hold(held), Say("A late name"), Finish()), model=cheapest(priced))
+    opened = await ada.ask("Will you name it?", "openai:gpt-4o")
+    seen = await upstream.heard(2)
+    await ada.delete(f"/api/conversations/{opened['conversation']['id']}")
+    held.set()
+    await seen.over.wait()
+    await job_done(priced)
+    assert (await ada.get("/api/conversations", project_id=ada.home))["items"] == []
+
+
+async def test_a_second_round_does_not_name_it_again(ada, upstream):
+    [reply] = await ada.hear("The first question", "alpha")
+    assert await title_of(ada, reply["conversation_id"]) == "The first question"
+    [second] = await ada.hear("The second question", "alpha", conversation_id=reply["conversation_id"])
+    page = await ada.get(f"/api/conversations/{second['conversation_id']}")
+    assert page["conversation"]["title"] == "The first question"
+
+
+async def test_a_first_round_in_which_everyone_failed_is_named_after_the_next(ada, upstream):
+    upstream.plays(refuses(401), says("Here."))
+    opened = await ada.ask("Anyone there?", "alpha")
+    await ada.ended(opened["turn"]["id"])
+    await ada.hear("And now?", "alpha", conversation_id=opened["conversation"]["id"])
+    assert await title_of(ada, opened["conversation"]["id"]) == "Anyone there?"
+
+
+async def job_done(world) -> None:
+    """Waits until no job is left to do."""
+    waiting = text("SELECT COUNT(*) AS number FROM jobs WHERE state IN ('waiting', 'running')")
+    async with asyncio.timeout(5):
+        while (await world.house.db.read(lambda tx: tx.one(waiting))).number:
+            pass
