@@ -11,15 +11,17 @@ export function contentOf(version: Version): string {
 
 export interface Thoughts {
   text: string;
-  /** Null while it still thinks. */
+  isOver: boolean;
+  /** Null until it is known. */
   seconds: number | null;
 }
 
-/** Nothing when it did not think aloud. A draft that has begun to write has stopped thinking, but not said for how long. */
+/** Nothing when it did not think aloud. A draft with words has stopped thinking; for how long it did comes later. */
 export function thinkingOf(version: Version): Thoughts | null {
-  if (version.kind === 'message') return version.message.thinking;
+  if (version.kind === 'message')
+    return version.message.thinking && { ...version.message.thinking, isOver: true };
   if (version.kind !== 'draft' || version.draft.thinking === '') return null;
-  return { text: version.draft.thinking, seconds: null };
+  return { text: version.draft.thinking, isOver: version.draft.content !== '', seconds: null };
 }
 
 const STATES: Record<LaneState, string> = {

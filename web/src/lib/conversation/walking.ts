@@ -31,9 +31,7 @@ export class Walking {
   round(step: 1 | -1): void {
     const rounds = this.#rounds();
     const name = this.current?.dataset.round;
-    const at = name
-      ? rounds.findIndex((round) => round.dataset.roundName === name)
-      : rounds.length - (step > 0 ? 1 : 0);
+    const at = name ? rounds.findIndex((round) => round.dataset.roundName === name) : this.#inView(rounds);
     const next = rounds[at + step];
     if (!next) return;
     const open = this.reading.openIn(next.dataset.roundName!);
@@ -54,6 +52,12 @@ export class Walking {
 
   #rounds(): HTMLElement[] {
     return [...(this.scroller()?.querySelectorAll<HTMLElement>('[data-round-name]') ?? [])];
+  }
+
+  /** The round at the top of the view. */
+  #inView(rounds: HTMLElement[]): number {
+    const edge = (this.scroller()?.getBoundingClientRect().top ?? 0) + 60;
+    return rounds.findIndex((round) => round.getBoundingClientRect().bottom > edge);
   }
 
   #lastRound(): string | undefined {
