@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const server = process.env.TERTULIA_SERVER ?? 'http://127.0.0.1:8000';
 
 export default defineConfig({
-  plugins: [announcerWithoutStyle(), oneFormatOfFace(), sveltekit()],
+  plugins: [announcerWithoutStyle(), oneFormatOfFace(), sveltekit(), oneFrame()],
   // changeOrigin stays off: the server compares Origin with Host.
   server: { proxy: { '/api': { target: server, ws: true } } },
   // The tokens are written with light-dark(); rewritten for older browsers, a theme could not be shown inside another.
@@ -54,5 +54,18 @@ function oneFormatOfFace(): Plugin {
       if (!id.endsWith('/katex.min.css')) return;
       return code.replace(/,url\([^)]*\.(?:woff|ttf)\)\s*format\([^)]*\)/g, '');
     },
+  };
+}
+
+/** What every page needs comes in one file instead of fifty small ones. */
+function oneFrame(): Plugin {
+  const frame =
+    /node_modules\/(svelte|@sveltejs|@lucide|esm-env|clsx)\/|src\/lib\/(api|appearance|commands|conversations|live|people|projects|seats|shell|ui)\//;
+  const groups = [{ name: 'frame', test: (id: string) => frame.test(id) }];
+  return {
+    name: 'one-frame',
+    enforce: 'post',
+    config: ({ build }) =>
+      build?.ssr ? {} : { build: { rolldownOptions: { output: { codeSplitting: { groups } } } } },
   };
 }
