@@ -1,0 +1,44 @@
+"""Queries: what a person or a model types, as words to look for. Any text is safe.
+
+Words are joined with OR and ranked; never a phrase and never AND, which find nothing in long questions.
+"""
+
+from __future__ import annotations
+
+import re
+
+LENGTH_LIMIT = 512
+TERMS_LIMIT = 32
+_WORD = re.compile(r"\w+", re.UNICODE)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
+
+STOP_WORDS = frozenset(
+    """
+    a about above after again against all also am an and any are as at be because been before being below
+    between both but by can could did do does doing down during each either else ever every few for from
+    further get gets got had has have having he her here hers him his how i if in into is it its itself just
+    let like me more most my myself no nor not now of off on once one only or other our ours out over own
+    please same she should so some still such tell than that the their theirs them then there these they this
+    those through to too under until up upon us very was we were what when where which while who whom whose
+    why will with would yes yet you your yours
+    """.split()  # noqa: SIM905 - a paragraph reads better than 150 quoted words
+)
+
+
+def terms(text: str) -> tuple[str, ...]:
+    """The content words, once each, in their order; all words when there are no others."""
+    words = dict.fromkeys(word.lower() for word in _WORD.findall(text[:LENGTH_LIMIT]))
+    content = [word for word in words if word not in STOP_WORDS]
+    return tuple((content or list(words))[:TERMS_LIMIT])
+
+
+def parts(word: str) -> tuple[str, ...]:
+    """camelCase and snake_case taken apart; nothing for a plain word."""
+    pieces = [piece for piece in _CAMEL.split(word) if len(piece) > 1]
+    return tuple(piece.lower() for piece in pieces) if len(pieces) > 1 else ()
+
+
+def identifiers(text: str) -> str:
+    """The parts of every identifier in a text, for the column they are searched in."""
+    found = (part for word in _WORD.findall(text) if len(word) > 3 for part in parts(word))
+    return " ".join(dict.fromkeys(found))

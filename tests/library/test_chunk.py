@@ -1,0 +1,82 @@
+"""Chunking: every character has one place, and pieces begin where things begin."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertulia.library.chunk import CHARACTERS, LINES, chunk
+
+texts = st.text(alphabet=st.sampled_from("ab .\n\r\x0b\u2028#`\tdefclass():é漢"), max_size=4_000)
+endings = st.sampled_from(["md", "py", "ts", "csv", ""])
+
+
+@given(texts, endings)
+def test_each_piece_is_the_text_at_its_place(text, ending):
+    for piece in chunk(text, ending):
+        assert text[piece.start_char : piece.end_char] == piece.content
+        before = text[: piece.start_char]
+        assert piece.start_line == before.count("\n") + 1
+        assert piece.end_line == piece.start_line + piece.content.count("\n")
+
+
+@given(texts, endings)
+def test_pieces_do_not_overlap_and_only_white_space_lies_between(text, ending):
+    position = 0
+    for piece in chunk(text, ending):
+        assert piece.start_char >= position
+        assert not text[position : piece.start_char].strip()
+        position = piece.end_char
+    assert not text[position:].strip()
+
+
+@given(texts, endings, st.integers(1, 60), st.integers(60, 2_000))
+def test_no_piece_is_longer_than_asked(text, ending, lines, characters):
+    for piece in chunk(text, ending, lines, characters):
+        assert len(piece.content) <= characters
+        assert piece.end_line - piece.start_line < lines
+
+
+def test_a_markdown_section_begins_a_piece_under_its_headings():
+    green, black = "Green tea is steeped at eighty degrees, not more.", "Black tea takes boiling water."
+    text = f"# Tea\n\n{green}\n\n## Black\n\n{black}\n"
+    assert [(p.heading, p.start_line) for p in chunk(text, "md")] == [("Tea", 1), ("Tea / Black", 5)]
+
+
+def test_a_comment_in_a_fence_is_no_heading():
+    text = "# Run\n\nSome words about how it is run, long enough.\n\n```sh\n# not a heading\nmake run\n```\n"
+    assert {p.heading for p in chunk(text, "md")} == {"Run"}
+
+
+def test_python_functions_begin_pieces_and_methods_carry_their_class():
+    body = "    return 'a line that is long enough to stand alone in a piece'\n"
+    pot = "class Pot:\n    kind = 'a teapot made of iron, heavy'\n    def pour(self):\n    "
+    text = f"import os\n\n@cache\ndef brew():\n{body}\n{pot}{body}"
+    found = {p.heading: p.start_line for p in chunk(text, "py")}
+    assert found["Pot.pour"] == 9
+    assert "brew" in found
+
+
+def test_other_languages_begin_pieces_at_their_definitions():
+    body = "  const answer = 'long enough to stand alone in a piece of its own';\n}\n"
+    text = f"export async function brew() {{\n{body}\nexport class Pot {{\n{body}"
+    assert [p.heading for p in chunk(text, "ts")] == ["brew", "Pot"]
+
+
+def test_a_line_as_long_as_a_page_is_cut_between_sentences():
+    text = "This is one sentence of a long page. " * 100
+    pieces = chunk(text, "txt")
+    assert len(pieces) > 3
+    assert all(p.start_line == p.end_line == 1 for p in pieces)
+    assert all(p.content.endswith("page.") for p in pieces)
+
+
+def test_a_file_of_short_lines_is_cut_at_fifty_lines():
+    pieces = chunk("x = 1\n" * 120, "csv", characters=10_000)
+    assert [(p.start_line, p.end_line) for p in pieces] == [(1, LINES), (51, 100), (101, 120)]
+
+
+def test_a_megabyte_of_anything_is_cut_in_linear_time():
+    for text in ("a" * 1_000_000, "[" * 1_000_000, " a" * 500_000, "é" * 1_000_000):
+        assert sum(len(p.content) for p in chunk(text, "md")) > 400_000
+        assert max(len(p.content) for p in chunk(text, "py")) <= CHARACTERS
