@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -140,8 +141,8 @@ async def test_the_running_version_is_reported(db: Database, database_url: str) 
 # ── SQLite: commits in groups, one owner
 
 
-@pytest.fixture
-def sqlite(sqlite_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
+@pytest.fixture(name="sqlite")
+def sqlite_alone(sqlite_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
     opened = Database.open(sqlite_url, clock=clock, new_id=ids)
     yield opened
     opened.close()
@@ -196,6 +197,20 @@ async def test_when_the_disk_is_full_the_group_is_told_and_reading_goes_on(sqlit
     await sqlite.write(lambda tx: tx.execute(text("PRAGMA max_page_count = 1073741823")))
     await sqlite.write(lambda tx: put(tx, "later"))
     assert "later" in await keys(sqlite)
+
+
+async def test_after_a_failed_sync_nothing_more_is_acknowledged(sqlite: Database) -> None:
+    await sqlite.write(lambda tx: put(tx, "kept"))
+
+    def lose_the_disk(tx: Tx) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+        raise error
+
+    for work in (lose_the_disk, lambda tx: put(tx, "later")):
+        with pytest.raises(StorageFailed, match="disk"):
+            await sqlite.write(work)
+    assert await keys(sqlite) == ["kept"]
 
 
 async def test_work_nobody_could_wait_for_is_refused(sqlite: Database) -> None:
@@ -284,8 +299,8 @@ def test_a_folder_that_cannot_be_made_is_named(clock: Clock, ids: Ids) -> None:
 # ── PostgreSQL: several writers, several nodes, lines that break
 
 
-@pytest.fixture
-def postgres(postgres_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
+@pytest.fixture(name="postgres")
+def postgres_alone(postgres_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
     opened = Database.open(postgres_url, clock=clock, new_id=ids)
     yield opened
     opened.close()

@@ -11,7 +11,7 @@ from tertulia.core.events import Kind, project_place
 from tertulia.core.projects import TEXT_LIMIT, ContextStrategy, Membership, ProjectSettings
 from tertulia.core.users import Actor
 from tertulia.store import conversations, events, projects
-from tertulia.store.database import Database
+from tertulia.store.database import Database, Tx
 from tests.store.samples import answered, conversation
 from tests.store_fixtures import Clock, Watch
 
@@ -112,19 +112,22 @@ async def test_everyone_may_leave_but_the_last_owner(
             await db.write(lambda tx: projects.set_member(tx, ada, adas_home, ada.user_id, Membership.EDITOR))
 
 
-async def test_two_owners_who_leave_at_once_leave_one_behind(
-    db: Database, ada: Actor, bob: Actor, adas_home: str
-) -> None:
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.OWNER))
+async def test_two_owners_who_leave_at_once_leave_one_behind(db: Database, ada: Actor, bob: Actor) -> None:
+    def shared(tx: Tx) -> str:
+        made = projects.add(tx, ada, "Ours")
+        projects.set_member(tx, ada, made.id, bob.user_id, Membership.OWNER)
+        return made.id
 
-    async def leave(actor: Actor) -> bool:
+    async def leave(actor: Actor, project_id: str) -> bool:
         try:
-            await db.write(lambda tx: projects.remove_member(tx, actor, adas_home, actor.user_id))
+            await db.write(lambda tx: projects.remove_member(tx, actor, project_id, actor.user_id))
         except Conflict:
             return False
         return True
 
-    assert sorted(await asyncio.gather(leave(ada), leave(bob))) == [False, True]
+    for _ in range(10):
+        ours = await db.write(shared)
+        assert sorted(await asyncio.gather(leave(ada, ours), leave(bob, ours))) == [False, True]
 
 
 async def test_a_removed_project_takes_everything_with_it(

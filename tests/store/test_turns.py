@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from tertulia.core.errors import NotFound, TurnReused
-from tertulia.core.turns import Purpose, State
+from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
-from tertulia.store import turns
+from tertulia.store import conversations, turns
 from tertulia.store.database import Database, Tx
 from tests.store.samples import conversation, opened, turn
-from tests.store_fixtures import Clock, Watch
+from tests.store_fixtures import Clock, Ids, Watch
 
 
 async def test_a_turn_reads_back_as_it_was_opened(db: Database, ada: Actor, watch: Watch) -> None:
@@ -33,6 +33,19 @@ async def test_a_turn_sent_again_is_recognised_by_who_sent_it(db: Database, ada:
         "fingerprint of Why?",
     )
     assert await db.read(lambda tx: turns.find_opened(tx, bob.user_id, asked.id)) is None
+
+
+async def test_a_turn_sent_twice_at_once_is_opened_once(db: Database, ada: Actor, ids: Ids) -> None:
+    made = await db.write(lambda tx: conversation(tx, ada))
+    chosen = ids()
+
+    def open_once(tx: Tx) -> Turn:
+        before = turns.find_opened(tx, ada.user_id, chosen)
+        return before[0] if before else opened(tx, ada, made.id, id=chosen)
+
+    asked = await asyncio.gather(*(db.write(open_once) for _ in range(8)))
+    assert set(asked) == {asked[0]}
+    assert (await db.read(lambda tx: conversations.get(tx, ada, made.id))).round_count == 1
 
 
 async def test_an_id_opens_one_turn(db: Database, ada: Actor, bob: Actor, watch: Watch) -> None:

@@ -11,6 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -125,15 +126,20 @@ class Sqlite:
             line.put(work)
 
     def _serve_reads(self, reader: sqlite3.Connection) -> None:
-        cursor = reader.cursor()
         while (work := self._reads.get()) is not None:
-            reader.execute("BEGIN")
-            work.perform(self._tx(cursor), self)
-            reader.execute("ROLLBACK")
+            self._look(reader, work)
             self._hand_back((work,))
 
-    def _tx(self, cursor: sqlite3.Cursor) -> Tx:
-        return Tx(cursor, self, self._clock, self._new_id)
+    def _look(self, reader: sqlite3.Connection, work: Work) -> None:
+        try:
+            reader.execute("BEGIN")
+            work.perform(self._tx(reader), self)
+            reader.rollback()
+        except sqlite3.Error as error:
+            work.fail(meaning(error, self))
+
+    def _tx(self, connection: sqlite3.Connection) -> Tx:
+        return Tx(connection.cursor(), self, self._clock, self._new_id)
 
     # ── writing
 
@@ -170,22 +176,19 @@ class Sqlite:
                 self._attempt(work)
             self._writer.execute("COMMIT")
         except (sqlite3.Error, TertuliaError) as error:
-            self._give_up()
+            with suppress(sqlite3.Error):  # SQLite may have rolled back already
+                self._writer.rollback()
             for work in batch:
                 work.fail(meaning(error, self))
 
     def _attempt(self, work: Work) -> None:
         self._writer.execute("SAVEPOINT work")
-        work.perform(self._tx(self._writer.cursor()), self)
+        work.perform(self._tx(self._writer), self)
         if work.error is not None:
             if not self._writer.in_transaction:  # SQLite gave up all of it, and with it the others' work
                 raise work.error if isinstance(work.error, TertuliaError) else Busy(_LOST)
             self._writer.execute("ROLLBACK TO work")
         self._writer.execute("RELEASE work")
-
-    def _give_up(self) -> None:
-        if self._writer.in_transaction:
-            self._writer.execute("ROLLBACK")
 
     # ── closing
 

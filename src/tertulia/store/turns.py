@@ -62,7 +62,11 @@ def _changed(tx: Tx, turn: Turn) -> None:
 
 
 def find_opened(tx: Tx, user_id: str, turn_id: str) -> tuple[Turn, str] | None:
-    """The turn a person opened under this id before, and the fingerprint of what they sent."""
+    """The turn a person opened under this id before, and the fingerprint of what they sent.
+
+    Of two requests that come at once, the second waits here for the first, and then finds its turn.
+    """
+    tx.hold(f"turn:{turn_id}")
     row = tx.maybe(_FIND_OPENED, id=turn_id, user_id=user_id)
     return (_turn(row), row.fingerprint) if row else None
 
