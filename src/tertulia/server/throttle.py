@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
@@ -24,7 +25,7 @@ class Throttle:
     def must_be_open(self, *keys: str) -> None:
         waits = [wait for key in keys if (wait := self._wait(key)) > 0]
         if waits:
-            seconds = int(max(waits)) + 1
+            seconds = math.ceil(max(waits))
             minutes = max(1, round(seconds / 60))
             raise TooManyAttempts(f"Too many attempts. Try again in {minutes} min.", retry_after_s=seconds)
 
