@@ -1,0 +1,393 @@
+"""Signing in: cookies, fixation, guessing, and what is never computed (SE 5 to 9)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from http.cookies import Morsel, SimpleCookie
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tertulia.server.passwords import AT_ONCE, Passwords
+from tertulia.server.throttle import ATTEMPTS, WINDOW_S, Throttle
+from tests.server.cast import outlined
+from tests.world import PASSWORD, QUICK_HASHES, SETUP_TOKEN, Person, World, running
+
+WRONG = "not the password"
+
+
+@dataclass
+class Watched(Passwords):
+    """Counts what is hashed."""
+
+    tried: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(QUICK_HASHES)
+
+    async def hash(self, password: str) -> str:
+        self.tried.append(password)
+        return await super().hash(password)
+
+    async def match(self, password: str, hashed: str | None, may_try: Callable[[], None]) -> bool:
+        def counted() -> None:
+            may_try()
+            self.tried.append(password)
+
+        return await super().match(password, hashed, counted)
+
+
+@dataclass
+class Hand:
+    """A clock set by hand."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def passwords(world: World) -> Watched:
+    watched = Watched()
+    world.app.state.door = replace(world.app.state.door, passwords=watched)
+    return watched
+
+
+@pytest.fixture
+def clock(world: World) -> Hand:
+    hand = Hand()
+    world.app.state.door = replace(world.app.state.door, throttle=Throttle(hand))
+    return hand
+
+
+# ── the cookie
+
+
+async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(world: World) -> None:
+    cookie = given(await try_setup(world.stranger()))
+    assert cookie.key == "tertulia"
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"], cookie["domain"]) == (
+        True,
+        "lax",
+        "/",
+        "",
+    )
+    assert cookie["secure"] == ""
+    assert int(cookie["max-age"]) == 90 * 86_400
+
+
+async def test_over_tls_the_cookie_belongs_to_this_host_alone(tmp_path: Path) -> None:
+    async with running(tmp_path, {"TERTULIA_PUBLIC_URL": "https://chat.example"}) as world:
+        cookie = given(await try_setup(world.stranger(), token=SETUP_TOKEN))
+    assert cookie.key == "__Host-tertulia"
+    assert (cookie["secure"], cookie["httponly"], cookie["path"], cookie["domain"]) == (True, True, "/", "")
+
+
+async def test_the_public_address_is_an_origin_of_ours_whatever_the_proxy_calls_us(tmp_path: Path) -> None:
+    async with running(tmp_path, {"TERTULIA_PUBLIC_URL": "https://chat.example"}) as world:
+        person = world.stranger()
+        for origin, status in (("https://chat.example", 201), ("http://chat.example", 403)):
+            person.client.headers["Origin"] = origin
+            assert (await try_setup(person, token=SETUP_TOKEN)).status_code == status
+
+
+async def test_signing_out_takes_the_cookie_back(world: World, ada: Person) -> None:
+    kept = ada.client.cookies["tertulia"]
+    answer = await ada.client.post("/api/logout")
+    assert given(answer)["max-age"] == "0"
+    assert (await with_cookie(world, kept).client.get("/api/me")).status_code == 401
+
+
+# ── the first visit
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"TERTULIA_HOST": "0.0.0.0"},
+        {"TERTULIA_PUBLIC_URL": "https://chat.example"},
+        {"TERTULIA_ALLOWED_HOSTS": "a.b"},
+    ],
+    ids=["listening to all", "behind a proxy", "under another name"],
+)
+async def test_where_others_could_be_faster_the_first_visit_needs_the_token(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    async with running(tmp_path, settings) as world:
+        person = world.stranger()
+        assert (await person.get("/api/setup"))["token_needed"] is True
+        for token in ("", "wrong", "\u00e9", "x" * 100_000):
+            assert (await try_setup(person, token=token)).status_code in (403, 422)
+        assert (await try_setup(person, token=SETUP_TOKEN)).status_code == 201
+
+
+async def test_the_token_cannot_be_guessed_for_long(tmp_path: Path) -> None:
+    async with running(tmp_path, {"TERTULIA_PUBLIC_URL": "https://chat.example"}) as world:
+        person = world.stranger()
+        answers = [(await try_setup(person, token="wrong")).status_code for _ in range(ATTEMPTS + 1)]
+        assert answers == [*[403] * ATTEMPTS, 429]
+        assert (await try_setup(person, token=SETUP_TOKEN)).status_code == 429
+
+
+# ── fixation and rotation
+
+
+async def test_a_cookie_set_before_signing_in_never_becomes_good(world: World, ada: Person) -> None:
+    chosen = "chosen-by-the-attacker"
+    victim = with_cookie(world, chosen)
+    assert given(await try_sign_in(victim, "ada@example.org", PASSWORD)).value != chosen
+    assert (await with_cookie(world, chosen).client.get("/api/me")).status_code == 401
+
+
+async def test_signing_in_again_ends_the_session_before(world: World, ada: Person) -> None:
+    before = ada.client.cookies["tertulia"]
+    await ada.post("/api/login", {"email": "ada@example.org", "password": PASSWORD})
+    assert ada.client.cookies["tertulia"] != before
+    assert (await with_cookie(world, before).client.get("/api/me")).status_code == 401
+    assert len((await ada.get("/api/sessions"))["items"]) == 1
+
+
+async def test_whoever_is_made_an_administrator_signs_in_again(
+    world: World, ada: Person, bob: Person
+) -> None:
+    await ada.put(f"/api/users/{bob.id}", {"role": "admin"})
+    await bob.get("/api/me", expect=401)
+    again = await world.sign_in("bob@example.org")
+    await again.get("/api/users")
+
+
+async def test_whoever_is_no_administrator_any_more_is_refused_at_once(
+    world: World, ada: Person, bob: Person
+) -> None:
+    await ada.put(f"/api/users/{bob.id}", {"role": "admin"})
+    bob = await world.sign_in("bob@example.org")
+    await ada.put(f"/api/users/{bob.id}", {"role": "member"})
+    await bob.get("/api/users", expect=403)
+
+
+async def test_a_new_password_ends_every_other_session(world: World, ada: Person) -> None:
+    elsewhere = await world.sign_in("ada@example.org")
+    await ada.put("/api/me/password", {"current": PASSWORD, "new": "another " + PASSWORD}, expect=204)
+    await ada.get("/api/me")
+    await elsewhere.get("/api/me", expect=401)
+
+
+async def test_a_new_password_needs_the_old_one(world: World, ada: Person) -> None:
+    """403, not 401: the session is good, and the page must not sign out over a slip of the finger."""
+    await ada.put("/api/me/password", {"current": WRONG, "new": "another " + PASSWORD}, expect=403)
+    await world.sign_in("ada@example.org")
+
+
+# ── where a credential may stand
+
+
+@pytest.mark.parametrize("name", ["token", "api_key", "key", "session", "access_token", "tertulia"])
+async def test_a_credential_in_an_address_is_no_credential(world: World, ada: Person, name: str) -> None:
+    token = ada.client.cookies["tertulia"]
+    answer = await world.stranger().client.get("/api/me", params={name: token})
+    assert answer.status_code == 401
+    assert token not in answer.text
+
+
+@pytest.mark.parametrize("name", ["Authorization", "X-Api-Key", "X-Auth-Token"])
+async def test_a_session_travels_in_its_cookie_alone(world: World, ada: Person, name: str) -> None:
+    token = ada.client.cookies["tertulia"]
+    for value in (token, f"Bearer {token}"):
+        answer = await world.stranger().client.get("/api/me", headers={name: value})
+        assert answer.status_code == 401
+
+
+async def test_no_answer_gives_the_token_away(ada: Person) -> None:
+    token = ada.client.cookies["tertulia"]
+    for path in ("/api/me", "/api/sessions", "/api/users", "/api/setup"):
+        answer = await ada.client.get(path)
+        assert token not in answer.text
+        assert "hash" not in answer.text
+
+
+# ── known and unknown accounts
+
+
+async def test_a_wrong_password_and_no_account_are_told_and_worked_alike(
+    world: World, ada: Person, passwords: Watched
+) -> None:
+    known = await try_sign_in(world.stranger(), "ada@example.org", WRONG)
+    unknown = await try_sign_in(world.stranger(), "nobody@example.org", WRONG)
+    assert passwords.tried == [WRONG, WRONG]
+    assert (known.status_code, outlined(known.json())) == (unknown.status_code, outlined(unknown.json()))
+    assert set(known.headers) == set(unknown.headers)
+
+
+async def test_a_suspended_account_is_told_the_same(
+    world: World, ada: Person, bob: Person, passwords: Watched
+) -> None:
+    await ada.put(f"/api/users/{bob.id}", {"suspended": True})
+    suspended = await try_sign_in(world.stranger(), "bob@example.org", PASSWORD)
+    unknown = await try_sign_in(world.stranger(), "nobody@example.org", PASSWORD)
+    assert passwords.tried == [PASSWORD, PASSWORD]
+    assert (suspended.status_code, outlined(suspended.json())) == (401, outlined(unknown.json()))
+
+
+# ── guessing
+
+
+async def test_guessing_is_throttled_whatever_the_guesser_says_its_address_is(
+    world: World, ada: Person, clock: Hand, passwords: Watched
+) -> None:
+    """No proxy is trusted here: X-Forwarded-For is what the client wrote."""
+    guesser = world.stranger()
+    answers = [
+        await try_sign_in(guesser, "ada@example.org", f"guess {n}", **{"X-Forwarded-For": f"10.0.0.{n}"})
+        for n in range(40)
+    ]
+    assert [a.status_code for a in answers] == [*[401] * ATTEMPTS, *[429] * (40 - ATTEMPTS)]
+    assert 0 < int(answers[-1].headers["retry-after"]) <= WINDOW_S
+    assert len(passwords.tried) == ATTEMPTS
+
+
+async def test_a_hundred_guesses_at_once_are_no_better_than_one_by_one(
+    world: World, ada: Person, clock: Hand, passwords: Watched
+) -> None:
+    guesser = world.stranger()
+    answers = await asyncio.gather(
+        *(try_sign_in(guesser, "ada@example.org", f"guess {n}") for n in range(100))
+    )
+    assert {answer.status_code for answer in answers} == {401, 429}
+    assert len(passwords.tried) < ATTEMPTS + AT_ONCE
+
+
+async def test_after_the_window_the_owner_comes_in(world: World, ada: Person, clock: Hand) -> None:
+    for _ in range(ATTEMPTS):
+        await try_sign_in(world.stranger(), "ada@example.org", WRONG)
+    owner = world.stranger()
+    assert (await try_sign_in(owner, "ada@example.org", PASSWORD)).status_code == 429
+    clock.now += WINDOW_S
+    assert (await try_sign_in(owner, "ada@example.org", PASSWORD)).status_code == 200
+
+
+async def test_others_elsewhere_do_not_notice(world: World, ada: Person, bob: Person, clock: Hand) -> None:
+    for _ in range(ATTEMPTS + 1):
+        await try_sign_in(world.stranger(), "ada@example.org", WRONG)
+    assert (
+        await try_sign_in(from_address(world, "127.0.0.2"), "bob@example.org", PASSWORD)
+    ).status_code == 200
+    assert (
+        await try_sign_in(from_address(world, "127.0.0.3"), "ada@example.org", PASSWORD)
+    ).status_code == 429
+
+
+async def test_an_account_of_ones_own_buys_no_more_guesses(
+    world: World, ada: Person, bob: Person, clock: Hand, passwords: Watched
+) -> None:
+    guesser = world.stranger()
+    for n in range(3 * ATTEMPTS):
+        await try_sign_in(guesser, f"someone{n}@example.org", WRONG)
+        await try_sign_in(guesser, "bob@example.org", PASSWORD)
+    assert passwords.tried.count(WRONG) == ATTEMPTS
+
+
+async def test_a_trusted_proxy_is_believed_about_the_last_hop_alone(tmp_path: Path) -> None:
+    """What stands before the proxy's own word, in its line or in an earlier one, the client wrote."""
+    async with running(tmp_path, {"TERTULIA_TRUSTED_PROXIES": "127.0.0.1"}) as world:
+        await world.first("Ada")
+        proxy = world.stranger()
+        for n in range(ATTEMPTS):
+            forged = [("X-Forwarded-For", f"10.0.0.{n}"), ("X-Forwarded-For", f"10.1.0.{n}, 192.0.2.7")]
+            answer = await proxy.client.post(
+                "/api/login", json={"email": f"u{n}@example.org", "password": WRONG}, headers=forged
+            )
+            assert answer.status_code == 401
+        for address, status in (("192.0.2.7", 429), ("192.0.2.8", 401)):
+            answer = await try_sign_in(proxy, "x@example.org", WRONG, **{"X-Forwarded-For": address})
+            assert answer.status_code == status
+
+
+async def test_the_current_password_cannot_be_guessed_for_long_either(
+    ada: Person, clock: Hand, passwords: Watched
+) -> None:
+    body = {"current": WRONG, "new": "another " + PASSWORD}
+    answers = [(await ada.client.put("/api/me/password", json=body)).status_code for _ in range(ATTEMPTS + 5)]
+    assert answers == [*[403] * ATTEMPTS, *[429] * 5]
+    assert len(passwords.tried) == ATTEMPTS
+
+
+# ── what is never computed
+
+LONG = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/api/login", {"email": "ada@example.org", "password": LONG}),
+        ("POST", "/api/login", {"email": LONG, "password": PASSWORD}),
+        ("POST", "/api/login", {"email": "ada@example.org", "password": LONG * 10}),
+        ("POST", "/api/setup", {"name": "Eve", "email": "eve@example.org", "password": LONG}),
+        ("POST", "/api/setup", {"name": LONG, "email": LONG, "password": PASSWORD}),
+        ("PUT", "/api/me/password", {"current": LONG, "new": PASSWORD}),
+        ("PUT", "/api/me/password", {"current": PASSWORD, "new": LONG}),
+        ("POST", "/api/users", {"name": "Eve", "email": "eve@example.org", "password": LONG}),
+        ("POST", "/api/users", {"name": "Eve", "email": "eve@example.org", "password": "short"}),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+async def test_what_is_too_long_or_too_short_is_never_hashed(
+    ada: Person, passwords: Watched, method: str, path: str, body: dict[str, str]
+) -> None:
+    answer = await ada.client.request(method, path, json=body)
+    assert answer.status_code in (413, 422)
+    assert LONG[:100] not in answer.text
+    assert passwords.tried == []
+
+
+async def test_a_first_account_is_not_made_twice_nor_its_password_hashed(
+    ada: Person, passwords: Watched
+) -> None:
+    assert (await try_setup(ada)).status_code == 409
+    assert passwords.tried == []
+
+
+async def test_an_overlong_cookie_is_nobodys(world: World, ada: Person) -> None:
+    for token in ("x" * 7000, ada.client.cookies["tertulia"] + "x" * 200, "", '"', "=;=", "a; tertulia=b"):
+        assert (await with_cookie(world, token).client.get("/api/me")).status_code == 401
+
+
+# ── how people try
+
+
+async def try_sign_in(person: Person, email: str, password: str, **headers: str) -> httpx2.Response:
+    return await person.client.post(
+        "/api/login", json={"email": email, "password": password}, headers=headers
+    )
+
+
+async def try_setup(person: Person, **more: str) -> httpx2.Response:
+    body: dict[str, Any] = {"name": "Ada", "email": "ada@example.org", "password": PASSWORD} | more
+    return await person.client.post("/api/setup", json=body)
+
+
+def with_cookie(world: World, token: str) -> Person:
+    person = world.stranger()
+    person.client.headers["Cookie"] = f"tertulia={token}"
+    return person
+
+
+def from_address(world: World, address: str) -> Person:
+    """Every address of 127.0.0.0/8 is this machine's own."""
+    client = httpx2.AsyncClient(
+        base_url=world.url,
+        headers={"Origin": world.url},
+        transport=httpx2.AsyncHTTPTransport(local_address=address, verify=False),
+    )
+    world.people.append(client)
+    return Person(world, client)
+
+
+def given(answer: httpx2.Response) -> Morsel[str]:
+    [cookie] = SimpleCookie(answer.headers["set-cookie"]).values()
+    return cookie
