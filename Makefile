@@ -53,8 +53,9 @@ types: $(TEST) $(SELF) $(WEB_DEPS)  ## write the web's types from the server's A
 docs: $(TEST) $(SELF)  ## write the pages that come from the code
 	@$(PYTHON) -m scripts.reference
 
-bench: $(TEST) $(SELF)  ## measure speed; each file prints its figure last
-	@for each in benchmarks/[a-z]*.py; do echo "== $$each" && $(PYTHON) "$$each" || exit 1; done
+BARS := idle first_token message_cpu chunk_cpu four_voices burst long_conversation
+bench: $(TEST) $(SELF)  ## measure speed; each bar prints its figure last
+	@for bar in $(BARS); do echo "== $$bar" && $(PYTHON) -m benchmarks.$$bar || exit 1; done
 
 wheel: $(SELF)  ## build dist/*.whl, the web inside
 	@$(PYTHON) -m hatchling build -t wheel
