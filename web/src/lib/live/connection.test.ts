@@ -53,6 +53,7 @@ describe('the line to the server', () => {
   let states: ConnectionState[];
   let received: Item[];
   let places: [Place, number][];
+  let refusals: number;
   let connection: Connection;
 
   const last = () => lines.at(-1)!;
@@ -64,6 +65,7 @@ describe('the line to the server', () => {
     isOnline = true;
     states = [];
     received = [];
+    refusals = 0;
     places = [['user:U', 3]];
     const world: World = {
       open: () => {
@@ -79,6 +81,7 @@ describe('the line to the server', () => {
       {
         receive: (items) => received.push(...items),
         changed: (each) => states.push(each),
+        refused: () => refusals++,
         places: () => places,
       },
       world,
@@ -163,6 +166,15 @@ describe('the line to the server', () => {
     expect(received).toEqual([{ type: 'signed_out' }]);
     clock.pass(600_000);
     expect(lines).toHaveLength(1);
+  });
+
+  it('tells a door that stayed shut from a line that dropped', () => {
+    last().drop();
+    expect(refusals).toBe(1);
+    clock.pass(500);
+    last().answer();
+    last().drop();
+    expect(refusals).toBe(1);
   });
 
   it('hands on what it hears, but not the heartbeat', () => {

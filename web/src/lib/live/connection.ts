@@ -22,6 +22,8 @@ export interface Listener {
   /** One frame, in order. */
   receive(items: Item[]): void;
   changed(state: ConnectionState): void;
+  /** The server did not let us in; why, the browser does not say. */
+  refused(): void;
   /** The line is open (again): every place that should be followed, and how far each was read. */
   places(): Iterable<[Place, number]>;
 }
@@ -37,6 +39,7 @@ export class Connection {
   #cancelRetry = () => {};
   #cancelWatch = () => {};
   #isWanted = false;
+  #wasOpen = false;
 
   constructor(
     private readonly listener: Listener,
@@ -82,6 +85,7 @@ export class Connection {
     this.listener.changed({ state: 'connecting', retryAt: null });
     const socket = this.world.open();
     this.#socket = socket;
+    this.#wasOpen = false;
     this.#watch();
     socket.onopen = () => this.#opened();
     socket.onmessage = (event) => this.#received(String(event.data));
@@ -89,6 +93,7 @@ export class Connection {
   }
 
   #opened(): void {
+    this.#wasOpen = true;
     for (const [place, after] of this.listener.places()) this.follow(place, after);
     this.listener.changed({ state: 'open', retryAt: null });
   }
@@ -102,6 +107,7 @@ export class Connection {
 
   #closed(socket: WebSocket, code: number): void {
     if (socket !== this.#socket) return;
+    if (!this.#wasOpen) this.listener.refused();
     this.#hangUp();
     if (code === SIGNED_OUT) {
       this.#isWanted = false;

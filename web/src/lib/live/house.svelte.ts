@@ -71,6 +71,8 @@ class House {
     {
       receive: (items) => this.#frames.push(items),
       changed: (state) => (this.connection = state),
+      // A session that ended while we were away is told apart from a server that is down by asking.
+      refused: () => void request('GET', '/api/me').catch(() => undefined),
       places: () => Object.entries(this.#state.cursors),
     },
     browserWorld(liveAddress()),
