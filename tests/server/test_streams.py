@@ -1,0 +1,255 @@
+"""Streams: nobody else's are heard, and a right that ends takes its open streams with it (AZ 2, 7)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from tests.server.cast import CANARY
+from tests.upstream.scripted import Finish, Hold, Pause, Say, Step, Upstream
+from tests.world import PASSWORD, Event, Person, Tab, World
+
+IN_TIME_S = 5.0
+
+
+@dataclass
+class Speech:
+    """A reply that goes on until it is told to end."""
+
+    upstream: Upstream
+    opened: dict[str, Any]
+    end: asyncio.Event
+
+    @property
+    def turn_id(self) -> str:
+        return str(self.opened["turn"]["id"])
+
+    @property
+    def conversation_id(self) -> str:
+        return str(self.opened["conversation"]["id"])
+
+
+@asynccontextmanager
+async def speaking(
+    person: Person, upstream: Upstream, project_id: str, words: int = 0
+) -> AsyncIterator[Speech]:
+    """Says one word and holds; or, with `words`, a word every 50 ms."""
+    end = asyncio.Event()
+    drip: list[Step] = []
+    for number in range(words):
+        drip += [Say(f" {CANARY}-{number}"), Pause(0.05)]
+    upstream.plays((Say(CANARY), *drip, Hold(end), Say(" the end"), Finish()))
+    opened = await person.ask("Tell me", project_id=project_id)
+    try:
+        await upstream.heard()
+        yield Speech(upstream, opened, end)
+    finally:
+        end.set()
+
+
+@pytest.fixture
+async def project_id(ada: Person, bob: Person) -> str:
+    """Ada's, with Bob in it."""
+    project = await ada.post("/api/projects", {"name": "Ours"}, expect=201)
+    await ada.put(f"/api/projects/{project['id']}/members", {"user_id": bob.id, "role": "editor"})
+    return str(project["id"])
+
+
+# ── someone else's stream
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"Last-Event-ID": "0"}, {"Last-Event-ID": "1"}, {"Accept": "application/x-ndjson"}],
+    ids=["from its beginning", "from zero", "from one", "in lines"],
+)
+async def test_a_stranger_hears_nothing_of_a_running_turn(
+    world: World, ada: Person, upstream: Upstream, headers: dict[str, str]
+) -> None:
+    eve = await world.another(ada, "Eve")
+    async with speaking(ada, upstream, ada.home) as speech:
+        answer = await eve.client.get(f"/api/turns/{speech.turn_id}/events", headers=headers)
+        assert answer.status_code == 404
+        assert CANARY not in answer.text
+        for path in (f"/api/turns/{speech.turn_id}", f"/api/conversations/{speech.conversation_id}"):
+            assert CANARY not in (await eve.client.get(path)).text
+        await eve.post(f"/api/turns/{speech.turn_id}/stop", {}, expect=404)
+        speech.end.set()
+        heard = await ada.ended(speech.turn_id)
+    assert [event.name for event in heard][-2:] == ["finished", "ended"]
+    assert heard[-2].data["content"] == f"{CANARY} the end"
+    assert heard[-2].data["status"] == "complete"
+
+
+async def test_a_strangers_tab_hears_nothing_of_a_running_turn(
+    world: World, ada: Person, upstream: Upstream
+) -> None:
+    eve = await world.another(ada, "Eve")
+    async with speaking(ada, upstream, ada.home, words=3) as speech, eve.live() as tab:
+        await tab.follow(f"user:{eve.id}")
+        seen = await tab.follow(f"conversation:{speech.conversation_id}")
+        speech.end.set()
+        await ada.ended(speech.turn_id)
+        await tab.send({"type": "ping"})
+        seen += await tab.until(lambda item: item["type"] == "pong")
+    assert [item["type"] for item in seen] == ["gone", "pong"]
+
+
+# ── a right that ends
+
+End = Callable[["People"], Awaitable[None]]
+
+
+@dataclass
+class People:
+    world: World
+    ada: Person
+    bob: Person
+    project_id: str
+
+
+async def sign_out_from_another_device(people: People) -> None:
+    other = await people.world.sign_in("bob@example.org")
+    await other.delete(f"/api/sessions/{people.bob.me['session']['id']}")
+
+
+async def sign_out(people: People) -> None:
+    await people.bob.post("/api/logout", expect=204)
+
+
+async def change_password_elsewhere(people: People) -> None:
+    other = await people.world.sign_in("bob@example.org")
+    await other.put("/api/me/password", {"current": PASSWORD, "new": "new " + PASSWORD}, expect=204)
+
+
+async def suspend(people: People) -> None:
+    await people.ada.put(f"/api/users/{people.bob.id}", {"suspended": True})
+
+
+async def make_administrator(people: People) -> None:
+    await people.ada.put(f"/api/users/{people.bob.id}", {"role": "admin"})
+
+
+SIGNED_OUT = [
+    sign_out_from_another_device,
+    sign_out,
+    change_password_elsewhere,
+    suspend,
+    make_administrator,
+]
+
+
+@pytest.mark.parametrize("end", SIGNED_OUT, ids=lambda end: end.__name__)
+async def test_an_ended_session_takes_its_streams_with_it(
+    world: World, ada: Person, bob: Person, project_id: str, upstream: Upstream, end: End
+) -> None:
+    people = People(world, ada, bob, project_id)
+    async with speaking(ada, upstream, project_id) as speech, bob.live() as tab:
+        await tab.follow(f"user:{bob.id}", bob.me["cursor"])
+        await tab.follow(f"conversation:{speech.conversation_id}")
+        async with listening(bob, speech.turn_id) as heard:
+            await heard.begun()
+            await end(people)
+            assert (await heard.last()).data == {"reason": "signed_out"}
+        assert (await tab.until(is_signed_out))[-1] == {"type": "signed_out"}
+        assert await tab.closed() == 4401
+    await bob.get("/api/me", expect=401)
+
+
+async def test_leaving_a_project_ends_what_was_heard_of_it(
+    world: World, ada: Person, bob: Person, project_id: str, upstream: Upstream
+) -> None:
+    async with speaking(ada, upstream, project_id) as speech, bob.live() as tab:
+        places = (f"project:{project_id}", f"conversation:{speech.conversation_id}")
+        for place in (f"project:{bob.home}", *places):
+            await tab.follow(place)
+        async with listening(bob, speech.turn_id) as heard:
+            await heard.begun()
+            await ada.delete(f"/api/projects/{project_id}/members/{bob.id}")
+            assert (await heard.last()).data == {"reason": "not_found"}
+        gone = await tab.until(lambda item: item["type"] == "gone") + [await tab.next()]
+        assert {(item["type"], item["place"]) for item in gone[-2:]} == {("gone", place) for place in places}
+        speech.end.set()
+        await ada.ended(speech.turn_id)
+        assert await unheard(tab)
+        await bob.post("/api/projects", {"name": "Still here"}, expect=201)
+    await bob.get(f"/api/conversations/{speech.conversation_id}", expect=404)
+    await bob.get(f"/api/turns/{speech.turn_id}/events", expect=404)
+
+
+async def test_a_busy_stream_ends_in_time_when_the_right_ended_on_another_node(
+    world: World, ada: Person, bob: Person, project_id: str, upstream: Upstream
+) -> None:
+    """No event tells of it here, and words keep coming: the clock alone makes the server look again."""
+    async with speaking(ada, upstream, project_id, words=400) as speech, bob.live() as tab:
+        await tab.follow(f"conversation:{speech.conversation_id}")
+        async with listening(bob, speech.turn_id) as heard:
+            await heard.begun()
+            began = asyncio.get_running_loop().time()
+            await world.house.db.write(lambda tx: tx.execute(_FORGET, id=bob.me["session"]["id"]))
+            async with asyncio.timeout(IN_TIME_S):
+                assert (await heard.last()).data == {"reason": "signed_out"}
+                assert (await tab.until(is_signed_out))[-1] == {"type": "signed_out"}
+                assert await tab.closed() == 4401
+            assert asyncio.get_running_loop().time() - began < IN_TIME_S
+
+
+_FORGET = text("DELETE FROM sessions WHERE id = :id")
+
+
+async def test_a_viewer_keeps_listening_when_others_leave(
+    world: World, ada: Person, bob: Person, project_id: str, upstream: Upstream
+) -> None:
+    eve = await world.another(ada, "Eve")
+    await ada.put(f"/api/projects/{project_id}/members", {"user_id": eve.id, "role": "viewer"})
+    async with speaking(ada, upstream, project_id) as speech:
+        listener = asyncio.create_task(eve.ended(speech.turn_id))
+        await upstream.heard()
+        await ada.delete(f"/api/projects/{project_id}/members/{bob.id}")
+        speech.end.set()
+        assert (await listener)[-1].name == "ended"
+
+
+# ── listening
+
+
+class Heard:
+    def __init__(self, events: AsyncIterator[Event]) -> None:
+        self._events = events
+
+    async def begun(self) -> None:
+        """The first words have come."""
+        async with asyncio.timeout(5):
+            while (await anext(self._events)).name not in ("delta", "snapshot"):
+                pass
+
+    async def last(self) -> Event:
+        """The event after which the stream is over."""
+        async with asyncio.timeout(IN_TIME_S):
+            return [event async for event in self._events][-1]
+
+
+@asynccontextmanager
+async def listening(person: Person, turn_id: str) -> AsyncIterator[Heard]:
+    events = person.follow(turn_id)
+    try:
+        yield Heard(events)
+    finally:
+        await events.aclose()  # type: ignore[attr-defined]
+
+
+def is_signed_out(item: dict[str, Any]) -> bool:
+    return item["type"] == "signed_out"
+
+
+async def unheard(tab: Tab) -> bool:
+    """Nothing of Ada's comes any more: the next thing the tab hears is the answer to its own question."""
+    await tab.send({"type": "ping"})
+    seen = await tab.until(lambda item: item["type"] == "pong")
+    return CANARY not in repr(seen) and "the end" not in repr(seen)
