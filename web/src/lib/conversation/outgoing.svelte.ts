@@ -1,5 +1,7 @@
 /** The outbox of this browser: kept on the device, and shown by whoever draws the conversation. */
+import { untrack } from 'svelte';
 import { request } from '$lib/api/client';
+import { house } from '$lib/live/house.svelte';
 import { Outbox, type NewOutgoing, type Outgoing } from './outbox';
 
 const KEY = 'tertulia.outbox';
@@ -13,16 +15,21 @@ class OutgoingQuestions {
     (items) => (this.items = items),
   );
 
+  constructor() {
+    // Whatever waits is sent when the line opens, whoever looks; it is never taken down.
+    $effect.root(() => {
+      $effect(() => {
+        if (house.connection.state === 'open') untrack(() => this.#outbox.resume());
+      });
+    });
+  }
+
   of(conversationId: string, userId: string | undefined): Outgoing[] {
     return this.items.filter((item) => item.conversation_id === conversationId && item.created_by === userId);
   }
 
   send(item: NewOutgoing): void {
     this.#outbox.send(item);
-  }
-
-  resume(): void {
-    this.#outbox.resume();
   }
 
   retry(id: string): void {

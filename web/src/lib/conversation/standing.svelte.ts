@@ -12,7 +12,6 @@ export class Standing {
   isStuck = $state(false);
   #scroller: HTMLElement | null = null;
   #lastTop = 0;
-  #isAway = false;
 
   /** To be attached to the element that scrolls. */
   attach = (scroller: HTMLElement): (() => void) => {
@@ -77,11 +76,6 @@ export class Standing {
     if (Math.abs(moved) >= 1) this.#moveTo(scroller.scrollTop + moved);
   }
 
-  /** The person moved up since we last moved the view. */
-  get isAway(): boolean {
-    return this.#isAway;
-  }
-
   get distanceToEnd(): number {
     const scroller = this.#scroller;
     return scroller ? scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop : 0;
@@ -90,13 +84,11 @@ export class Standing {
   #moveTo(top: number): void {
     this.#scroller!.scrollTop = top;
     this.#lastTop = this.#scroller!.scrollTop;
-    this.#isAway = false;
   }
 
   /** A scroll we did not make: by the bar, a key, or the browser. */
   #arrived(): void {
     const top = this.#scroller!.scrollTop;
-    this.#isAway = top < this.#lastTop - 1;
     if (top < this.#lastTop - 1 && this.distanceToEnd > NEAR_PX) this.release();
     else if (top > this.#lastTop + 1 && this.distanceToEnd <= NEAR_PX) this.isStuck = true;
     this.#lastTop = top;
