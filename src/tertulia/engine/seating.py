@@ -55,6 +55,9 @@ class Seating:
         elif reply_id in self._asks:
             self._asks[reply_id].stop()
 
+    def is_speaking(self, reply_id: str | None) -> bool:
+        return reply_id in self._asks
+
     def interrupt(self) -> None:
         """The server goes down."""
         self._end(Ask.interrupt)

@@ -25,8 +25,9 @@ from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened, Opening
 from tertulia.engine.requests import NewTry, NewTurn, available, check, check_id, fingerprint, seated
 from tertulia.engine.seating import Seating
-from tertulia.store import conversations, drafts, jobs, turns
+from tertulia.store import conversations, drafts, jobs, messages, turns
 from tertulia.store.database import Tx
+from tertulia.store.transactions import GONE
 
 FAREWELL_S = 10.0
 """How long the end of the server waits for the last replies to be written."""
@@ -84,7 +85,9 @@ class Turns:
 
     async def stop(self, actor: Actor, turn_id: str, reply_id: str | None = None) -> Turn:
         """Stops all voices, or one; a turn that is over stays as it is."""
-        turn = await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id))
+        seating = self._seatings.get(turn_id)
+        ended_id = None if seating and seating.is_speaking(reply_id) else reply_id
+        turn = await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id, ended_id))
         if turn.id in self._seatings:
             self._seatings[turn.id].stop(reply_id)
         elif turn.id in self._starting and reply_id is None:
@@ -93,9 +96,12 @@ class Turns:
             return await self._leave_line(turn)
         return turn
 
-    def _stoppable(self, tx: Tx, actor: Actor, turn_id: str) -> Turn:
+    def _stoppable(self, tx: Tx, actor: Actor, turn_id: str, ended_id: str | None) -> Turn:
+        """A reply that is not speaking has ended in this turn, or it is none of its replies."""
         turn = turns.get(tx, actor, turn_id)
         opening.writable(tx, actor, turn.conversation_id)
+        if ended_id is not None and messages.get(tx, actor, ended_id).turn_id != turn.id:
+            raise NotFound(GONE)
         return turn
 
     async def withdraw(self, conversation_ids: Sequence[str]) -> None:
