@@ -7,6 +7,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -367,6 +368,44 @@ async def test_a_node_hears_what_another_commits(
         await postgres.write(lambda tx: put_all(tx, "k1", "k2", "k3"))
         news = [await heard.get() for _ in range(3)]
     assert news == own[-3:]
+    await asyncio.to_thread(other.close)
+
+
+async def test_nodes_that_write_in_one_place_hear_everything_in_order(
+    postgres: Database, postgres_url: str, clock: Clock, ids: Ids
+) -> None:
+    other = Database.open(postgres_url, clock=clock, new_id=ids)
+    nodes = (postgres, other)
+    heard: tuple[list[int], list[int]] = ([], [])
+    more = asyncio.Event()
+
+    def hear(news: Sequence[Event], numbers: list[int]) -> None:
+        numbers.extend(event.number for event in news)
+        more.set()
+
+    for node, numbers in zip(nodes, heard, strict=True):
+        node.on_commit(partial(hear, numbers=numbers))
+        await node.read(config.get_all)
+
+    async def all_heard() -> int:
+        """Both have heard the last there is."""
+        last = await postgres.read(lambda tx: events.last_number(tx, "config"))
+        while any(last not in numbers for numbers in heard):
+            more.clear()
+            await more.wait()
+        return last
+
+    async with asyncio.timeout(10):
+        while not all(heard):  # until both listeners have begun to listen
+            for node in nodes:
+                await node.write(lambda tx: put(tx, "early"))
+        begun = await all_heard()
+        await asyncio.gather(
+            *(node.write(lambda tx, n=n: put(tx, f"k{n}")) for n in range(40) for node in nodes)
+        )
+        last = await all_heard()
+    for numbers in heard:
+        assert [number for number in numbers if number > begun] == list(range(begun + 1, last + 1))
     await asyncio.to_thread(other.close)
 
 

@@ -11,14 +11,14 @@ from typing import Protocol, TypeVar
 from tertulia.core.errors import CannotStart
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
+from tertulia.store import events
 from tertulia.store.sqlite import Sqlite
+from tertulia.store.telling import Listener, Teller
 from tertulia.store.transactions import Tx, Work
 
 __all__ = ["Database", "Tx"]
 
 T = TypeVar("T")
-
-Listener = Callable[[Sequence[Event]], None]
 
 
 class Backend(Protocol):
@@ -35,7 +35,7 @@ class Backend(Protocol):
 class Database:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._listeners: list[Listener] = []
+        self._teller = Teller(self._read_after)
         self._loop: asyncio.AbstractEventLoop | None = None
         backend.start(self._hand_back, self._tell_from_thread)
 
@@ -75,7 +75,7 @@ class Database:
 
     def on_commit(self, listener: Listener) -> None:
         """From now on, the listener hears the events of every commit, in order, on the event loop."""
-        self._listeners.append(listener)
+        self._teller.add(listener)
 
     def close(self) -> None:
         """Finishes what was begun and lets go of the database."""
@@ -108,21 +108,19 @@ class Database:
         for work in group:
             work.settle()
         for work in group:
-            self._tell(work.events)
+            self._teller.tell(work.events)
 
     def _settle_threads(self, group: Sequence[Work]) -> None:
         for work in group:
             self._tell_from_thread(work.events)
             work.settle()
 
-    def _tell_from_thread(self, events: Sequence[Event]) -> None:
-        if events and self._loop is not None:
-            _call(self._loop, self._tell, events)
+    def _tell_from_thread(self, news: Sequence[Event]) -> None:
+        if news and self._loop is not None:
+            _call(self._loop, self._teller.tell, news)
 
-    def _tell(self, events: Sequence[Event]) -> None:
-        if events:
-            for listener in self._listeners:
-                listener(events)
+    async def _read_after(self, place: str, number: int) -> Sequence[Event]:
+        return await self.read(lambda tx: events.after(tx, place, number))
 
 
 def _call(loop: asyncio.AbstractEventLoop, what: Callable[[T], None], argument: T) -> None:
