@@ -19,6 +19,7 @@ from tertulia.core.turns import Draft, Turn, Waiting
 
 KEPT_LOG = 100_000
 """Log entries of ended turns that can still be replayed; older turns are told from the store."""
+FRAME_CHARS = 256 << 10
 KEPT_EVENTS = 1024
 """Events kept per place while someone watches it."""
 
@@ -99,7 +100,13 @@ class LiveTurn:
     watchers: set[Callable[[], None]] = field(default_factory=set)
 
     def after(self, number: int) -> Sequence[TurnEvent]:
-        return self.log[number:]
+        """What follows a number, up to a frame's worth of text: who is far behind catches up in steps."""
+        size, end = 0, number
+        while end < len(self.log) and size < FRAME_CHARS:
+            event = self.log[end]
+            size += len(event.text) if isinstance(event, Delta) else 0
+            end += 1
+        return self.log[number:end]
 
     @property
     def number(self) -> int:

@@ -20,7 +20,7 @@ from tertulia.core.errors import TertuliaError
 from tertulia.core.events import Event
 from tertulia.core.plain import to_json
 from tertulia.core.users import Actor
-from tertulia.engine.live import Began, Bell, Delta, LiveTurn, Place, Waited
+from tertulia.engine.live import Began, Bell, Delta, Place, TurnEvent, Waited
 from tertulia.server.rights import LOOK_AGAIN_S, Rights
 from tertulia.store import events
 from tertulia.store.database import Tx
@@ -207,9 +207,13 @@ class Connection:
             if live is None:
                 del followed.turns[turn_id]
                 continue
-            yield from _told(live, followed.turns.get(turn_id, 0))
-            followed.turns[turn_id] = live.number
-            if live.is_over:
+            after = followed.turns.get(turn_id, 0)
+            news = live.after(after)
+            yield from _told(news)
+            followed.turns[turn_id] = after + len(news)
+            if followed.turns[turn_id] < live.number:
+                self._bell.ring()
+            elif live.is_over:
                 del followed.turns[turn_id]
 
     async def _events(self, followed: Followed) -> list[Event]:
@@ -262,10 +266,10 @@ def _event(event: Event) -> str:
     return f'{head[:-1]},"value":{event.value or "null"}}}'
 
 
-def _told(live: LiveTurn, after: int) -> Iterator[str]:
-    """The log after a number, with all deltas of one reply joined."""
+def _told(news: Sequence[TurnEvent]) -> Iterator[str]:
+    """A piece of a turn's log, with all deltas of one reply joined."""
     deltas: dict[str, _Joined] = {}
-    for event in live.after(after):
+    for event in news:
         match event:
             case Delta():
                 deltas.setdefault(event.reply_id, _Joined(event.number - 1)).add(event)

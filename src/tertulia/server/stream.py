@@ -13,7 +13,7 @@ from tertulia.core.messages import Message
 from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
 from tertulia.engine.live import Bell, Delta, Finished, LiveTurn
-from tertulia.server.encodings import Encoding, Snapshot, joined
+from tertulia.server.encodings import Encoding, Snapshot, joined, mark, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
 from tertulia.server.rights import LOOK_AGAIN_S, Rights
@@ -31,12 +31,12 @@ def encoding_for(accept: str, otherwise: str | None = None) -> Encoding | None:
 
 
 async def stream_turn(
-    house: House, actor: Actor, turn_id: str, after: int | None, encoding: Encoding
+    house: House, actor: Actor, turn_id: str, encoding: Encoding, after: str = ""
 ) -> Response:
     """The right to read is checked before the first byte, so a refusal is an ordinary answer."""
     turn = await house.db.read(lambda tx: turns.get(tx, actor, turn_id))
     return StreamingResponse(
-        _frames(house, actor, turn, after, encoding),
+        _frames(house, actor, turn, number_of(after, turn.id), encoding),
         media_type=encoding.media_type,
         headers={"X-Accel-Buffering": "no"},
     )
@@ -47,11 +47,11 @@ async def _frames(
 ) -> AsyncIterator[bytes]:
     live = house.live.find(turn.id)
     if live is None:
-        yield encoding.snapshot(0, await _stored(house, actor, turn))
+        yield encoding.snapshot(mark(turn.id, 0), await _stored(house, actor, turn))
         return
     if after is None or after > live.number:
         after = live.number
-        yield encoding.snapshot(after, _of_live(live))
+        yield encoding.snapshot(mark(turn.id, after), _of_live(live))
     async for frame in _follow(house, actor, live, after, encoding):
         yield frame
 
@@ -65,12 +65,12 @@ async def _follow(
     try:
         while True:
             if rights.are_in_doubt and (reason := await _lost(rights, live)):
-                yield encoding.gone(after, reason)
+                yield encoding.gone(mark(live.turn.id, after), reason)
                 return
             events = joined(live.after(after), after + 1)
             if events:
                 after = events[-1][0]
-                yield b"".join(encoding.event(number, event) for number, event in events)
+                yield b"".join(encoding.event(mark(live.turn.id, number), event) for number, event in events)
             if live.is_over and after == live.number:
                 return
             if any(isinstance(event, Delta) for _, event in events):

@@ -22,12 +22,26 @@ class Snapshot:
 @dataclass(frozen=True, slots=True)
 class Encoding:
     media_type: str
-    event: Callable[[int, TurnEvent], bytes]
-    """The number of the event in its turn, and the event; deltas of one reply in a row arrive joined."""
-    snapshot: Callable[[int, Snapshot], bytes]
-    gone: Callable[[int, str], bytes]
-    """The last word to a reader whose right ended: the number of the last event it was told, and why."""
+    event: Callable[[str, TurnEvent], bytes]
+    """The event's mark, from which a reader resumes, and the event; deltas of one reply arrive joined."""
+    snapshot: Callable[[str, Snapshot], bytes]
+    gone: Callable[[str, str], bytes]
+    """The last word to a reader whose right ended: the mark of the last event it was told, and why."""
     heartbeat: bytes
+
+
+def mark(turn_id: str, number: int) -> str:
+    """A place in a turn's stream. It names the turn: one from another stream is never taken for ours."""
+    return f"{turn_id}.{number}"
+
+
+def number_of(mark: str, turn_id: str) -> int | None:
+    """How far a reader has come; None when the mark is not of this stream. No mark is the beginning."""
+    if not mark:
+        return 0
+    named, _, number = mark.rpartition(".")
+    is_ours = named == turn_id and number.isascii() and number.isdecimal() and len(number) < 10
+    return int(number) if is_ours else None
 
 
 def joined(events: Sequence[TurnEvent], first: int) -> list[tuple[int, TurnEvent]]:

@@ -1,4 +1,4 @@
-"""NDJSON: one JSON object per line, `chunk`, `done` and `error`, each with its speaker."""
+"""NDJSON: one JSON object per line, `chunk`, `done` and `error`, each with its speaker; `after` resumes."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from tertulia.engine.live import Began, Delta, Ended, Finished, TurnEvent, Waite
 from tertulia.server.encodings import Encoding, Snapshot
 
 
-def event(number: int, event: TurnEvent) -> bytes:
+def event(mark: str, event: TurnEvent) -> bytes:
     match event:
         case Delta(reply_id, delta, text, is_thought):
             key = "thinking" if is_thought else "text"
-            return _line({"type": "chunk", "after": number, "reply_id": reply_id, "number": delta, key: text})
+            return _line({"type": "chunk", "after": mark, "reply_id": reply_id, "number": delta, key: text})
         case Began(draft):
             speaker = speaker_of(draft.voice.model)
-            return _line({"type": "reply", "after": number, "speaker": speaker, "draft": to_plain(draft)})
+            return _line({"type": "reply", "after": mark, "speaker": speaker, "draft": to_plain(draft)})
         case Waited(reply_id, waiting):
             return _line(
-                {"type": "waiting", "after": number, "reply_id": reply_id, "waiting": to_plain(waiting)}
+                {"type": "waiting", "after": mark, "reply_id": reply_id, "waiting": to_plain(waiting)}
             )
         case Finished(message):
-            return _line(_finished(message) | {"after": number})
+            return _line(_finished(message) | {"after": mark})
         case Ended(turn):
-            return _line({"type": "done", "after": number, "turn": to_plain(turn)})
+            return _line({"type": "done", "after": mark, "turn": to_plain(turn)})
 
 
-def snapshot(number: int, snapshot: Snapshot) -> bytes:
-    return _line({"type": "snapshot", "after": number} | to_plain(snapshot))
+def snapshot(mark: str, snapshot: Snapshot) -> bytes:
+    return _line({"type": "snapshot", "after": mark} | to_plain(snapshot))
 
 
-def gone(number: int, reason: str) -> bytes:
-    return _line({"type": "gone", "after": number, "reason": reason})
+def gone(mark: str, reason: str) -> bytes:
+    return _line({"type": "gone", "after": mark, "reason": reason})
 
 
 def _finished(message: Message) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Server-sent events: `id` is the number in the turn, so `Last-Event-ID` resumes without gap or repeat."""
+"""Server-sent events: `id` is the event's mark, so `Last-Event-ID` resumes without gap or repeat."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from tertulia.engine.live import Began, Delta, Ended, Finished, TurnEvent, Waite
 from tertulia.server.encodings import Encoding, Snapshot
 
 
-def event(number: int, event: TurnEvent) -> bytes:
+def event(mark: str, event: TurnEvent) -> bytes:
     match event:
         case Delta(reply_id, delta, text, is_thought):
             data = json.dumps(
                 {"reply_id": reply_id, "number": delta, "thinking" if is_thought else "text": text},
                 ensure_ascii=False,
             )
-            return _frame(number, "delta", data)
+            return _frame(mark, "delta", data)
         case Began(draft):
-            return _frame(number, "reply", to_json(draft))
+            return _frame(mark, "reply", to_json(draft))
         case Waited(reply_id, waiting):
-            return _frame(number, "waiting", to_json({"reply_id": reply_id, "waiting": waiting}))
+            return _frame(mark, "waiting", to_json({"reply_id": reply_id, "waiting": waiting}))
         case Finished(message):
-            return _frame(number, "finished", to_json(message))
+            return _frame(mark, "finished", to_json(message))
         case Ended(turn):
-            return _frame(number, "ended", to_json(turn))
+            return _frame(mark, "ended", to_json(turn))
 
 
-def snapshot(number: int, snapshot: Snapshot) -> bytes:
-    return _frame(number, "snapshot", to_json(snapshot))
+def snapshot(mark: str, snapshot: Snapshot) -> bytes:
+    return _frame(mark, "snapshot", to_json(snapshot))
 
 
-def gone(number: int, reason: str) -> bytes:
-    return _frame(number, "gone", to_json({"reason": reason}))
+def gone(mark: str, reason: str) -> bytes:
+    return _frame(mark, "gone", to_json({"reason": reason}))
 
 
-def _frame(number: int, name: str, data: str) -> bytes:
-    return f"id: {number}\nevent: {name}\ndata: {data}\n\n".encode()
+def _frame(mark: str, name: str, data: str) -> bytes:
+    return f"id: {mark}\nevent: {name}\ndata: {data}\n\n".encode()
 
 
 SSE = Encoding("text/event-stream", event, snapshot, gone, heartbeat=b": still here\n\n")

@@ -32,7 +32,7 @@ async def open_turn(house: TheHouse, actor: Someone, request: Request, new: NewT
     encoding = encoding_for(request.headers.get("accept", ""))
     if encoding is None:
         return answer(opened, 202)
-    return await stream_turn(house, actor, opened.turn.id, 0, encoding)
+    return await stream_turn(house, actor, opened.turn.id, encoding)
 
 
 @router.get("/api/turns/{turn_id}", response_model=Turn)
@@ -49,10 +49,10 @@ async def follow_turn(
     after: Annotated[str, Query(max_length=40)] = "",
     last_event_id: Annotated[str, Header(max_length=40)] = "",
 ) -> Response:
-    """The turn's events after a number, as SSE or NDJSON; then live to its end."""
+    """The turn's events after a mark of this stream, as SSE or NDJSON; then live to its end."""
     encoding = encoding_for(request.headers.get("accept", ""), otherwise="text/event-stream")
     assert encoding is not None
-    return await stream_turn(house, actor, turn_id, _number(last_event_id or after), encoding)
+    return await stream_turn(house, actor, turn_id, encoding, last_event_id or after)
 
 
 @router.post("/api/turns/{turn_id}/stop", response_model=Turn, status_code=202)
@@ -68,10 +68,3 @@ async def retry_reply(house: TheHouse, actor: Someone, message_id: str, new: New
 @router.post("/api/messages/{message_id}/continue", response_model=Opened, status_code=202)
 async def continue_reply(house: TheHouse, actor: Someone, message_id: str, new: NewTry) -> Response:
     return answer(await house.turns.resume(actor, message_id, new), 202)
-
-
-def _number(text: str) -> int | None:
-    """None: not a place in this stream, so it is told from the beginning as a snapshot."""
-    if not text:
-        return 0
-    return int(text) if text.isdecimal() and len(text) < 10 else None

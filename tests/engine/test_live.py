@@ -1,0 +1,260 @@
+"""What is live can be read from anywhere: every cut, at every byte, joins to the same text."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tertulia.core.conversations import Visibility
+from tertulia.core.events import Event, Kind
+from tertulia.core.messages import Message, Role, Status
+from tertulia.core.turns import Draft, Purpose, State, Turn, Waiting
+from tertulia.core.voices import Wanted, seat
+from tertulia.engine.live import FRAME_CHARS, KEPT_LOG, Delta, Live, LiveTurn, Place
+from tertulia.server.encodings import Encoding, joined, mark, number_of
+from tertulia.server.encodings.ndjson import NDJSON
+from tertulia.server.encodings.sse import SSE
+
+TABLE = seat([Wanted("v:a", "A"), Wanted("v:a", "A"), Wanted("v:b", "B")])
+TURN = Turn(
+    id="01JD0000000000000000000000",
+    conversation_id="01JD0000000000000000000001",
+    round_number=1,
+    purpose=Purpose.ASK,
+    mode="parallel",
+    table=TABLE,
+    visibility=Visibility.OPEN,
+    state=State.RUNNING,
+    created_by="01JD0000000000000000000002",
+    created_at=1,
+)
+
+
+class Told:
+    """A turn that is told step by step, and what its replies truly said."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.live = Live()
+        self.turn = self.live.open(TURN)
+        self.texts = {f"R{voice.seat}": "" for voice in TABLE}
+        self.thoughts = dict(self.texts)
+        self._silent = list(TABLE)
+        self._speaking: list[Draft] = []
+
+    def step(self) -> None:
+        """One more thing happens, until all is over."""
+        if self.turn.is_over:
+            return
+        if self._silent and (not self._speaking or self.chance.random() < 0.3):
+            self._begin()
+        elif self._speaking and self.chance.random() < 0.9:
+            self._say(self.chance.choice(self._speaking))
+        elif self._speaking:
+            self._finish(self.chance.choice(self._speaking))
+        else:
+            self.live.ended(self.turn, replace(TURN, state=State.COMPLETE))
+
+    def _begin(self) -> None:
+        voice = self._silent.pop()
+        draft = Draft(f"R{voice.seat}", TURN.id, TURN.conversation_id, 1, voice, "advisor", "", "", 0, 1)
+        self._speaking.append(draft)
+        self.live.began(self.turn, draft)
+        if self.chance.random() < 0.2:
+            self.live.waits(self.turn, self.turn.replies[draft.id], draft.id, Waiting(9, 1, 2, "busy"))
+
+    def _say(self, draft: Draft) -> None:
+        words = "".join(self.chance.choices('aé日👩\u202e\n\r"\\ \u2028:', k=self.chance.randint(1, 6)))
+        is_thought = self.chance.random() < 0.2
+        (self.thoughts if is_thought else self.texts)[draft.id] += words
+        self.live.said(self.turn, self.turn.replies[draft.id], draft.id, words, is_thought)
+
+    def _finish(self, draft: Draft) -> None:
+        self._speaking.remove(draft)
+        self.live.finished(
+            self.turn,
+            Message(
+                draft.id, TURN.conversation_id, 1, TURN.id, "agent:a", Role.ADVISOR, self.texts[draft.id],
+                Status.COMPLETE, "U", 1, draft.voice,
+            ),
+        )  # fmt: skip
+
+
+@dataclass
+class Reader:
+    """Reads bytes, forgets the frame that was cut, and comes back with the last mark it saw."""
+
+    read: Any
+    after: str = ""
+    texts: dict[str, str] = field(default_factory=dict)
+    thoughts: dict[str, str] = field(default_factory=dict)
+    numbers: list[int] = field(default_factory=list)
+    deltas: dict[str, list[int]] = field(default_factory=dict)
+    is_over: bool = False
+
+    def take(self, data: bytes) -> None:
+        for told_at, name, value in self.read(data):
+            self.after = told_at
+            self.numbers.append(int(told_at.rpartition(".")[2]))
+            reply = value.get("reply_id", "")
+            if name in ("delta", "chunk"):
+                self.texts[reply] = self.texts.get(reply, "") + value.get("text", "")
+                self.thoughts[reply] = self.thoughts.get(reply, "") + value.get("thinking", "")
+                self.deltas.setdefault(reply, []).append(value["number"])
+            self.is_over = name == "ended" or (name == "done" and "turn" in value)
+
+
+def read_sse(data: bytes) -> Iterator[tuple[str, str, Any]]:
+    *whole, _cut = data.split(b"\n\n")
+    for frame in whole:
+        lines = dict(line.split(": ", 1) for line in frame.decode().split("\n"))
+        yield lines["id"], lines["event"], json.loads(lines["data"])
+
+
+def read_ndjson(data: bytes) -> Iterator[tuple[str, str, Any]]:
+    *whole, _cut = data.split(b"\n")
+    for line in whole:
+        value = json.loads(line)
+        yield value["after"], value["type"], value
+
+
+def frame(live: LiveTurn, after: int, encoding: Encoding) -> bytes:
+    """What the server sends next to a reader who has come this far."""
+    news = joined(live.after(after), after + 1)
+    return b"".join(encoding.event(mark(live.turn.id, number), event) for number, event in news)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "read"), [(SSE, read_sse), (NDJSON, read_ndjson)], ids=["sse", "ndjson"]
+)
+@settings(max_examples=500)
+@given(seed=st.integers(0, 1 << 48))
+def test_a_reader_cut_off_anywhere_and_any_number_of_times_ends_with_the_whole_text(encoding, read, seed):
+    chance = random.Random(seed)
+    told, reader = Told(chance), Reader(read)
+    while not reader.is_over:
+        told.step()
+        if told.turn.is_over or chance.random() < 0.3:
+            after = number_of(reader.after, TURN.id)
+            assert after is not None
+            data = frame(told.turn, after, encoding)
+            reader.take(data[: chance.randint(0, len(data))] if chance.random() < 0.5 else data)
+    assert drop_empty(told.texts) == drop_empty(reader.texts)
+    assert drop_empty(told.thoughts) == drop_empty(reader.thoughts)
+    assert reader.numbers == sorted(set(reader.numbers)), "never a repeat, never back"
+    assert reader.numbers[-1] == told.turn.number
+    said = [event for event in told.turn.log if isinstance(event, Delta)]
+    for reply, numbers in reader.deltas.items():
+        assert numbers == sorted(set(numbers))
+        assert numbers[-1] == max(delta.number for delta in said if delta.reply_id == reply)
+
+
+def test_deltas_are_counted_per_reply_without_a_gap():
+    told = Told(random.Random(7))
+    while not told.turn.is_over:
+        told.step()
+    for reply in told.texts:
+        numbers = [e.number for e in told.turn.log if isinstance(e, Delta) and e.reply_id == reply]
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_joining_never_crosses_from_one_reply_or_one_kind_of_word_to_another():
+    log = [
+        Delta("A", 1, "a"),
+        Delta("A", 2, "b"),
+        Delta("B", 1, "x"),
+        Delta("A", 3, "c"),
+        Delta("A", 4, "t", True),
+    ]
+    assert joined(log, 5) == [
+        (6, Delta("A", 2, "ab")),
+        (7, Delta("B", 1, "x")),
+        (8, Delta("A", 3, "c")),
+        (9, Delta("A", 4, "t", True)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "7",
+        "-1",
+        "abc",
+        ".",
+        f"{TURN.id}.",
+        f"{TURN.id}.-1",
+        f"{TURN.id}.9999999999",
+        f"{TURN.id}.٣",
+        "other.3",
+    ],
+)
+def test_a_mark_that_is_not_of_this_stream_is_no_place_in_it(wrong):
+    assert number_of(wrong, TURN.id) is None
+
+
+def test_a_mark_tells_its_number_back_and_no_mark_is_the_beginning():
+    assert number_of(mark(TURN.id, 12), TURN.id) == 12
+    assert number_of("", TURN.id) == 0
+
+
+def test_a_reader_far_behind_catches_up_in_frames_of_bounded_size():
+    live = Live()
+    turn = live.open(TURN)
+    draft = Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], "advisor", "", "", 0, 1)
+    reply = live.began(turn, draft)
+    for _ in range(1000):
+        live.said(turn, reply, "R", "x" * 4096, is_thought=False)
+    after, sizes = 0, []
+    while news := turn.after(after):
+        sizes.append(sum(len(event.text) for event in news if isinstance(event, Delta)))
+        after += len(news)
+    assert after == turn.number
+    assert max(sizes) <= FRAME_CHARS + 4096
+
+
+def test_ended_turns_are_kept_up_to_a_limit_and_running_ones_always():
+    live = Live()
+    running = live.open(replace(TURN, id="running"))
+    ids = [f"turn {n}" for n in range(12)]
+    for turn_id in ids:
+        turn = live.open(replace(TURN, id=turn_id))
+        reply = live.began(turn, Draft("R", turn_id, "C", 1, TABLE[0], "advisor", "", "", 0, 1))
+        for _ in range(KEPT_LOG // 10):
+            live.said(turn, reply, "R", "x", is_thought=False)
+        live.ended(turn, replace(TURN, id=turn_id, state=State.COMPLETE))
+    kept = [turn_id for turn_id in ids if live.find(turn_id)]
+    assert kept == ids[-len(kept) :], "the newest"
+    assert 8 <= len(kept) <= 10
+    assert live.find("running") is running
+
+
+def test_a_finished_reply_is_no_draft_any_more_from_its_commit_on():
+    """Between the commit and the last entry of the log nobody may find a draft of what is a message."""
+    live = Live()
+    turn = live.open(TURN)
+    live.began(turn, Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], "advisor", "", "", 0, 1))
+    live.publish([Event(f"conversation:{TURN.conversation_id}", 3, Kind.CHANGED, "message", "R", "{}", 1)])
+    assert turn.replies == {}
+
+
+def test_a_place_knows_when_it_cannot_tell_everything():
+    place = Place("conversation:C")
+    assert place.after(0) == ()
+    for number in range(5, 2000):
+        place.events.append(Event("conversation:C", number, Kind.CHANGED, "message", "M", "{}", 1))
+    assert place.after(1999) == ()
+    recent = place.after(1990)
+    assert recent is not None
+    assert [event.number for event in recent] == list(range(1991, 2000))
+    assert place.after(3) is None
+
+
+def drop_empty(texts: dict[str, str]) -> dict[str, str]:
+    return {reply: text for reply, text in texts.items() if text}
