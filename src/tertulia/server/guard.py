@@ -5,14 +5,17 @@ One pure ASGI layer (a BaseHTTPMiddleware costs three times as much per streamed
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tertulia.core.errors import Malformed, TertuliaError, TooLarge, UnknownHost, WrongOrigin, WrongType
+from tertulia.core.text import storable
 from tertulia.server.errors import respond, unknown
 
 JSON_LIMIT = 4 << 20
@@ -165,7 +168,7 @@ async def _bounded(scope: Scope, receive: Receive) -> Receive:
             raise TooLarge("A request holds at most 4 MiB.")
     whole = b"".join(chunks)
     _must_be_json(scope, whole)
-    return _replay({"type": "http.request", "body": whole, "more_body": False}, receive)
+    return _replay({"type": "http.request", "body": _mended(whole), "more_body": False}, receive)
 
 
 def _must_be_json(scope: Scope, whole: bytes) -> None:
@@ -203,6 +206,30 @@ def _must_be_simple(text: bytes) -> None:
             raise Malformed(f"The JSON is nested more than {JSON_DEPTH} deep.")
         if count > JSON_PARTS:
             raise TooLarge(f"The JSON has more than {JSON_PARTS} parts.")
+
+
+_BROKEN = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+
+
+def _mended(whole: bytes) -> bytes:
+    """JSON can write U+0000 and half a character; nothing behind the door could keep or send them."""
+    if not _BROKEN.search(whole):
+        return whole
+    try:
+        return json.dumps(_storable(json.loads(whole))).encode()
+    except ValueError:
+        return whole  # whoever reads it will say what is wrong with it
+
+
+def _storable(value: Any) -> Any:
+    match value:
+        case str():
+            return storable(value)
+        case list():
+            return [_storable(item) for item in value]
+        case dict():
+            return {storable(key): _storable(item) for key, item in value.items()}
+    return value
 
 
 def _replay(first: Message, receive: Receive) -> Receive:
