@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from tertulia.core.errors import Invalid, UnknownSetting
+from tertulia.core.voices import SEATS
 from tertulia.server.access import Admin, TheHouse
 from tertulia.server.answers import answer
 from tertulia.store import config
@@ -16,8 +18,29 @@ from tertulia.store.database import Tx
 
 router = APIRouter(tags=["config"])
 
-KEYS: dict[str, type[str] | type[list[Any]]] = {"instance_name": str, "default_models": list}
-"""What may be set, and what kind of value it takes."""
+VALUE_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a setting takes, in words and as a question."""
+
+    words: str
+    fits: Callable[[Any], bool]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= VALUE_LIMIT
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and len(value) <= SEATS and all(map(_is_text, value))
+
+
+KEYS = {
+    "instance_name": Shape(f"a text of at most {VALUE_LIMIT} characters", _is_text),
+    "default_models": Shape(f"a list of at most {SEATS} models", _is_table),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +79,5 @@ async def _save(house: TheHouse, values: dict[str, Any]) -> Response:
 def _check(key: str, value: Any) -> None:
     if key not in KEYS:
         raise UnknownSetting(f"There is no setting {key[:100]!r}. The settings are: {', '.join(KEYS)}.")
-    if not isinstance(value, KEYS[key]) or len(value) > 200:
-        raise Invalid(f"The setting {key} takes a {KEYS[key].__name__} of at most 200 elements.")
+    if not KEYS[key].fits(value):
+        raise Invalid(f"The setting {key} takes {KEYS[key].words}.")
