@@ -1,0 +1,408 @@
+"""What cannot be read is answered with a 4xx and costs next to nothing, on both databases alike (SQ 5, 6)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import httpx2
+import pytest
+import pytest_asyncio
+import websockets
+from starlette.types import Message
+
+from tertulia.app import new_id
+from tertulia.server.guard import JSON_DEPTH, JSON_LIMIT, JSON_PARTS, Guard
+from tests.server.cast import Things, things
+from tests.server.requests import EXAMPLES, HTTP, request_to
+from tests.store_fixtures import new_postgres_database
+from tests.upstream.scripted import scripted
+from tests.world import Person, World, endpoints, running, turn
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+MIB = 1 << 20
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module", params=["sqlite", "postgres"])
+async def world(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[World]:
+    more = {}
+    if request.param == "postgres":
+        server = request.getfixturevalue("postgres_server")
+        name = f"malformed_{new_id().lower()}"
+        more["TERTULIA_DATABASE_URL"] = new_postgres_database(server, name)
+    async with scripted() as upstream:
+        environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)} | more
+        async with running(tmp_path_factory.mktemp("house"), environ) as made:
+            yield made
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def ada(world: World) -> Person:
+    return await world.first("Ada")
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def its(ada: Person) -> Things:
+    return await things(ada, "mine")
+
+
+@pytest.fixture(autouse=True)
+def no_incident(caplog: pytest.LogCaptureFixture) -> Any:
+    """Nothing here may surprise the server, whatever it answers."""
+    yield
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def send(
+    person: Person, path: str, content: bytes, method: str = "POST", **headers: str
+) -> httpx2.Response:
+    kind = {"Content-Type": "application/json"} | {k.replace("_", "-"): v for k, v in headers.items()}
+    return await person.client.request(method, path, content=content, headers=kind)
+
+
+# ── bodies that are no JSON
+
+UNREADABLE = {
+    "half an object": b'{"name"',
+    "single quotes": b"{'name': 'x'}",
+    "a trailing comma": b'{"name":"x",}',
+    "two values": b'{"name":"x"}{}',
+    "a comment": b'{"name":"x"} // hello',
+    "broken UTF-8": b'{"name":"\xff\xfe"}',
+    "overlong UTF-8": b'{"name":"\xc0\x80"}',
+    "a surrogate in UTF-8": b'{"name":"\xed\xa0\x80"}',
+    "UTF-16": '{"name":"x"}'.encode("utf-16"),
+    "UTF-32": '{"name":"x"}'.encode("utf-32"),
+    "a bare NUL": b'{"name":"\x00"}',
+    "a control character": b'{"name":"\x01"}',
+    "a number of 5,000 digits": b'{"name":' + b"1" * 5000 + b"}",
+    "too deep": b'{"name":' + b"[" * (JSON_DEPTH + 1) + b"]" * (JSON_DEPTH + 1) + b"}",
+    "far too deep": b"[" * 100_000,
+    "deep, in UTF-16": ('["\u2201",' + "[" * 5000).encode("utf-16-le"),
+    "deep after quotes": b'{"name":"\\"",' + b'"a":[' * 5000,
+}
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
+async def test_what_is_no_json_is_malformed(ada: Person, body: bytes) -> None:
+    answer = await send(ada, "/api/projects", body)
+    assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
+
+
+LARGE = {
+    "five megabytes": b'{"name":"' + b"x" * (5 * MIB) + b'"}',
+    "just too much": b'"' + b"x" * (JSON_LIMIT - 1) + b'"',
+    "many parts": b"[" + b"1," * JSON_PARTS + b"1]",
+    "many empty lists": b"[" + b"[]," * JSON_PARTS + b"[]]",
+    "many texts": b"[" + b'"",' * JSON_PARTS + b'""]',
+}
+
+
+@pytest.mark.parametrize("body", LARGE.values(), ids=LARGE.keys())
+async def test_what_is_too_large_is_refused(ada: Person, body: bytes) -> None:
+    assert (await send(ada, "/api/projects", body)).status_code == 413
+
+
+async def test_a_body_that_does_not_say_how_long_it_is_has_the_same_limit(ada: Person) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(6):
+            yield b"x" * MIB
+
+    headers = {"Content-Type": "application/json"}
+    answer = await ada.client.post("/api/projects", content=endless(), headers=headers)
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize("body", [b"null", b"[]", b'"x"', b"1", b"true", b"{}", b"", b"NaN", b"1e999"])
+@pytest.mark.parametrize("entry", [e for e in HTTP if EXAMPLES[e.method, e.path].body], ids=lambda e: e.path)
+async def test_the_wrong_kind_of_value_is_invalid(ada: Person, its: Things, entry: Any, body: bytes) -> None:
+    answer = await send(ada, request_to(entry, its).path, body, entry.method)
+    assert answer.status_code < 300 or answer.status_code in (400, 409, 422), answer.text
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/xml", "application/jsonx", "text/json", ""])
+async def test_what_does_not_say_it_is_json_is_not_read(ada: Person, kind: str) -> None:
+    assert (await send(ada, "/api/projects", b'{"name":"x"}', Content_Type=kind)).status_code == 415
+
+
+async def test_json_may_say_its_alphabet(ada: Person) -> None:
+    answer = await send(ada, "/api/projects", b'{"name":"x"}', Content_Type="application/json; charset=utf-8")
+    assert answer.status_code == 201
+
+
+async def test_of_two_values_under_one_name_the_last_counts(ada: Person) -> None:
+    answer = await send(ada, "/api/projects", b'{"name":"first","name":"last"}')
+    assert answer.json()["name"] == "last"
+
+
+# ── text no database can hold
+
+STRANGE = {
+    "NUL": "\\u0000",
+    "NUL within": "a\\u0000b",
+    "half a pair": "\\ud800",
+    "the other half": "a\\udfffb",
+    "halves the wrong way round": "\\udc00\\ud800",
+    "a whole pair": "\\ud83d\\ude00",
+    "the last character": "\\udbff\\udfff",
+    "not a character": "\\uffff",
+    "right to left": "\\u202eabc",
+    "much above one letter": "a" + "\\u0301" * 50,
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE.values(), ids=STRANGE.keys())
+async def test_strange_text_is_kept_or_refused_alike_everywhere(
+    ada: Person, its: Things, strange: str
+) -> None:
+    """Wherever a text is taken: 2xx, and it can be read back; or 4xx."""
+    text = json.dumps("PLACE").replace("PLACE", f"x{strange}x").encode()
+    conversation = f"/api/conversations/{its.conversation_id}"
+    bodies = [
+        ("PUT", f"{conversation}/title", b'{"title":' + text + b"}"),
+        ("POST", "/api/projects", b'{"name":' + text + b',"description":' + text + b"}"),
+        ("PUT", f"/api/projects/{its.project_id}", b'{"instructions":' + text + b"}"),
+        ("POST", "/api/config", b'{"key":"instance_name","value":' + text + b"}"),
+        ("POST", "/api/config/bulk", b'{"default_models":[' + text + b"]}"),
+        ("POST", "/api/config", b'{"key":' + text + b',"value":1}'),
+        ("POST", "/api/login", b'{"email":' + text + b',"password":' + text + b"}"),
+        ("POST", "/api/users", b'{"name":"x","email":' + text + b',"password":"correct horse"}'),
+        ("POST", "/api/turn", _turn_saying(text, its)),
+        ("POST", "/api/turn", b'{"id":' + text + b',"text":"x","voices":[{"model":' + text + b"}]}"),
+        ("PUT", f"/api/projects/{its.project_id}/members", b'{"user_id":' + text + b',"role":"viewer"}'),
+    ]
+    for method, path, body in bodies:
+        answer = await send(ada, path, body, method)
+        assert answer.status_code < 500, (path, answer.text)
+        json.loads(answer.text, parse_constant=_no_constant)
+    for path in (
+        conversation,
+        f"/api/projects/{its.project_id}",
+        "/api/projects",
+        "/api/config",
+        "/api/setup",
+    ):
+        (await ada.client.get(path)).raise_for_status()
+
+
+def _turn_saying(text: bytes, its: Things) -> bytes:
+    body = json.dumps(turn("PLACE", conversation_id=its.conversation_id, voices=[{"model": "voices:none"}]))
+    return body.encode().replace(b'"PLACE"', text)
+
+
+def _no_constant(name: str) -> Any:
+    raise AssertionError(f"{name} is no JSON")
+
+
+@pytest.mark.parametrize(
+    "value", [b"NaN", b"[NaN]", b"[1e999]", b"[[]]", b"{}", b"[null]", b"1", b'["' + b"x" * 300 + b'"]']
+)
+async def test_a_setting_takes_what_it_is_for(ada: Person, value: bytes) -> None:
+    for key in (b"instance_name", b"default_models"):
+        assert (
+            await send(ada, "/api/config", b'{"key":"' + key + b'","value":' + value + b"}")
+        ).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (b"a\\u0000b", "a\ufffdb"),
+        (b"a\\ud800b", "a\ufffdb"),
+        (b"\\ud83d\\ude00", "\U0001f600"),
+        (b"\\\\ud800 in \\ud83d\\ude00", "\\ud800 in \U0001f600"),
+    ],
+)
+async def test_a_round_with_strange_text_is_answered(
+    ada: Person, its: Things, sent: bytes, kept: str
+) -> None:
+    """What the answer says was sent is what everyone will see; what only looks strange stays as it is."""
+    body = json.dumps(turn("PLACE", "alpha", conversation_id=its.conversation_id)).encode()
+    answer = await send(ada, "/api/turn", body.replace(b"PLACE", sent))
+    assert answer.status_code == 202
+    assert answer.json()["message"]["content"] == kept
+    await ada.ended(answer.json()["turn"]["id"])
+    page = await ada.get(f"/api/conversations/{its.conversation_id}")
+    assert page["rounds"][-1]["messages"][0]["content"] == kept
+
+
+@pytest.mark.parametrize(
+    "id", ["%00", "%ff", "%ed%a0%80", "%2e%2e", "a%2fb", "'", '"', ";--", "x" * 5000, "%F0%9F%98%80", "1e9"]
+)
+async def test_an_id_that_is_none_is_not_there(ada: Person, id: str) -> None:
+    for path in ("/api/conversations/", "/api/turns/", "/api/projects/"):
+        assert (await ada.client.get(path + id)).status_code == 404
+    assert (await ada.client.get(f"/api/messages/{id}/receipt")).status_code == 404
+    assert (await ada.client.get("/api/conversations", params={"project_id": id})).status_code == 404
+
+
+# ── pages
+
+
+@pytest.mark.parametrize(
+    "limit", ["-1", "0", "101", "1000000000", "1e9", "NaN", "", "9" * 5000, "5;drop table users", "[]"]
+)
+async def test_a_page_has_a_limit(ada: Person, its: Things, limit: str) -> None:
+    for path, params in (
+        ("/api/conversations", {"project_id": its.project_id, "limit": limit}),
+        (f"/api/conversations/{its.conversation_id}/messages", {"limit": limit}),
+    ):
+        assert (await ada.client.get(path, params=params)).status_code == 422
+
+
+@pytest.mark.parametrize("before", ["-1", "0", "1000000000000000", "NaN", "x", "9" * 5000])
+async def test_a_page_begins_somewhere(ada: Person, its: Things, before: str) -> None:
+    answer = await ada.client.get(
+        f"/api/conversations/{its.conversation_id}/messages", params={"before": before}
+    )
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x",
+        "0",
+        "' OR 1=1 --",
+        "MTIz",
+        "MSAy",
+        "OTk5OTk5OTk5OTk5OTk5OTk5OTkgMDFBUlozTkRFS1RTVjRSUkZGUTY5RzVGQVY=",
+        "=" * 5000,
+        "\u00e9",
+    ],
+)
+async def test_a_cursor_nobody_gave_out_is_invalid(ada: Person, its: Things, cursor: str) -> None:
+    params = {"project_id": its.project_id, "cursor": cursor}
+    assert (await ada.client.get("/api/conversations", params=params)).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "after", ["-1", "x", "99999999999", "1e9", "\u0661", "' OR 1=1 --", "01ARZ3NDEKTSV4RRFFQ69G5FAV"]
+)
+async def test_a_resume_point_that_is_none_gets_the_whole(ada: Person, its: Things, after: str) -> None:
+    """A snapshot with the end state, and the stream closes; never a hang."""
+    answer = await ada.client.get(
+        f"/api/turns/{its.turn_id}/events", params={"after": after}, headers={"Accept": "text/event-stream"}
+    )
+    assert answer.status_code == 200
+    assert '"state":"complete"' in answer.text
+
+
+# ── frames of a socket
+
+FRAMES = {
+    "no JSON": "hello",
+    "nothing": "",
+    "a list": "[]",
+    "a number": "1",
+    "null": "null",
+    "no type": "{}",
+    "an unknown type": '{"type":"delete","place":"user:1"}',
+    "a type that is an object": '{"type":{"type":"follow"}}',
+    "no place": '{"type":"follow","after":0}',
+    "no cursor": '{"type":"follow","place":"user:1"}',
+    "a place that is a list": '{"type":"follow","place":["user:1"],"after":0}',
+    "a cursor that is a text": '{"type":"follow","place":"user:1","after":"0"}',
+    "a broken cursor": '{"type":"follow","place":"user:1","after":1.5}',
+    "a cursor of 4,000 digits": '{"type":"follow","place":"user:1","after":' + "9" * 4000 + "}",
+    "a cursor below zero": '{"type":"follow","place":"user:1","after":-1}',
+    "an unknown kind of place": '{"type":"follow","place":"server:all","after":0}',
+    "a place without a kind": '{"type":"follow","place":"","after":0}',
+    "half a pair": '{"type":"follow","place":"user:\\ud800","after":0}',
+    "half a pair as a type": '{"type":"\\ud800"}',
+    "NUL": '{"type":"follow","place":"project:\\u0000","after":0}',
+    "SQL": '{"type":"follow","place":"project:\' OR 1=1 --","after":0}',
+    "leaving where one never was": '{"type":"leave","place":"user:1"}',
+    "deep": "[" * 4000,
+    "deep and long": '{"type":' + "[" * 60_000,
+    "long": "x" * 60_000,
+    "binary": b"\x00\xff\x00",
+    "binary JSON": b'{"type":"ping"}',
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
+async def test_a_garbled_frame_leaves_the_socket_as_it_was(ada: Person, frame: str | bytes) -> None:
+    async with ada.live() as tab:
+        await tab._socket.send(frame)
+        await tab.send({"type": "ping"})
+        seen = await tab.until(lambda item: item["type"] == "pong")
+        assert {item["type"] for item in seen} <= {"error", "gone", "pong"}
+        followed = await tab.follow(f"user:{ada.id}", ada.me["cursor"])
+        assert followed[-1]["type"] in ("following", "reset")
+
+
+@pytest.mark.parametrize(
+    "frame", [b"\xff\xfe", b"x" * 70_000, b"x" * (2 * MIB)], ids=["broken UTF-8", "70 kB", "2 MiB"]
+)
+async def test_a_frame_that_cannot_be_taken_ends_its_socket_alone(
+    ada: Person, frame: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with ada.live() as other:
+        async with ada.live() as tab:
+            with suppress(websockets.ConnectionClosed):
+                await tab._socket.send(frame, text=True)
+            assert await tab.closed() in (1007, 1009)
+        await other.send({"type": "ping"})
+        await other.until(lambda item: item["type"] == "pong")
+    caplog.clear()  # uvicorn calls a broken text an error; it is the client's
+
+
+async def test_a_tab_follows_only_so_many_places(ada: Person) -> None:
+    projects = [(await ada.post("/api/projects", {"name": f"P{n}"}, expect=201))["id"] for n in range(70)]
+    async with ada.live() as tab:
+        told = [(await tab.follow(f"project:{id}"))[-1] for id in projects]
+    assert [item["type"] for item in told].count("following") == 64
+    assert told[-1] == {"type": "gone", "place": f"project:{projects[-1]}", "reason": "too_many"}
+
+
+# ── what it costs to refuse
+
+HOSTILE = {
+    "brackets": b"[" * JSON_LIMIT,
+    "brackets side by side": b"[" + b"[]," * (JSON_LIMIT // 3 - 1),
+    "commas": b"[" + b"," * (JSON_LIMIT - 1),
+    "quotes": b"[" * 65 + b'"' * (JSON_LIMIT - 65),
+    "escaped quotes": b"[" * 65 + b'"' + b'\\"' * (JSON_LIMIT // 2 - 40),
+    "escaped quotes, unnested": b"," * 65 + b'"' + b'\\"' * (JSON_LIMIT // 2 - 40),
+    "one endless string": b"," * 65 + b'"' + b"x" * (JSON_LIMIT - 70),
+    "digits": b"1" * JSON_LIMIT,
+    "objects": b'{"a":' * (JSON_LIMIT // 5),
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
+async def test_a_hostile_body_costs_next_to_nothing(body: bytes) -> None:
+    """Of the one thread that serves everyone, measured in CPU time."""
+    answered: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def answer(message: Message) -> None:
+        answered.append(message)
+
+    async def parser(scope: Any, receive: Any, send: Any) -> None:
+        message = await receive()
+        try:
+            json.loads(message["body"])
+        except ValueError:
+            await send({"type": "http.response.start", "status": 400, "headers": []})
+
+    headers = [
+        (b"host", b"localhost"),
+        (b"origin", b"http://localhost"),
+        (b"content-type", b"application/json"),
+    ]
+    scope = {"type": "http", "method": "POST", "path": "/api/turn", "headers": headers}
+    began = time.thread_time()
+    await Guard(parser, {"localhost"}, "")(scope, receive, answer)
+    assert time.thread_time() - began < 0.1
+    assert answered[0]["status"] in (400, 413)
