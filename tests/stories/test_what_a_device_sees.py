@@ -1,0 +1,216 @@
+"""What a device sees: Python and the web replay the same sequences, and the server really says them.
+
+The sequences named "the server tells …" are recorded here. `WRITE_VECTORS=1 pytest` on this file writes them
+again, when what the server says has changed on purpose.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tertulia.app import new_id
+from tertulia.core.conversations import Conversation
+from tertulia.core.messages import Message
+from tertulia.core.plain import from_plain, to_plain
+from tertulia.core.projects import Project
+from tertulia.core.sessions import Session
+from tertulia.core.turns import Draft, Turn
+from tertulia.core.users import User
+from tests.device import Device, Item
+from tests.upstream.scripted import Cut, Finish, Hold, Say, Stall, Think, refuses
+from tests.world import Person, Tab
+
+VECTORS = Path(__file__).parent.parent / "vectors" / "events"
+NOUNS = {
+    "user": User,
+    "session": Session,
+    "project": Project,
+    "conversation": Conversation,
+    "message": Message,
+    "turn": Turn,
+}
+
+
+def vectors() -> list[Path]:
+    return sorted(VECTORS.glob("*.json"))
+
+
+@pytest.mark.parametrize("path", vectors(), ids=lambda path: path.stem)
+def test_a_device_ends_up_as_the_vector_says(path: Path) -> None:
+    vector = json.loads(path.read_text(encoding="utf-8"))
+    device = Device.from_state(vector["start"])
+    device.take(*deepcopy(vector["items"]))
+    assert device.state == vector["end"]
+    assert device.wishes == vector["wishes"]
+
+
+@pytest.mark.parametrize("path", vectors(), ids=lambda path: path.stem)
+def test_every_value_in_a_vector_has_the_shape_the_server_sends(path: Path) -> None:
+    vector = json.loads(path.read_text(encoding="utf-8"))
+    for state in (vector["start"], vector["end"]):
+        for noun, table in state["tables"].items():
+            for value in table.values():
+                assert to_plain(from_plain(NOUNS[noun], value)) == value
+    for item in vector["items"]:
+        if item["type"] == "draft":
+            assert to_plain(from_plain(Draft, item["value"])) == item["value"]
+        elif item["type"] == "event" and item["value"] is not None and item["noun"] in NOUNS:
+            assert to_plain(from_plain(NOUNS[item["noun"]], item["value"])) == item["value"]
+
+
+class Recorder:
+    """A tab that writes down what it is told, and what it makes of it."""
+
+    def __init__(self, tab: Tab, place: str) -> None:
+        self._tab = tab
+        self._place = place
+        self.items: list[Item] = []
+        self.device = Device(cursors={place: 0})
+
+    async def follow(self) -> None:
+        self._take(*await self._tab.follow(self._place, self.device.cursors[self._place]))
+
+    async def leave(self) -> None:
+        """Looks away: what happens meanwhile comes all at once, when it follows again."""
+        await self._tab.send({"type": "leave", "place": self._place})
+        await self._tab.send({"type": "ping"})
+        await self._tab.until(lambda item: item["type"] == "pong")
+
+    async def until(self, holds: Any) -> None:
+        while not holds(self.device):
+            self._take(await self._tab.next())
+
+    def _take(self, *items: Item) -> None:
+        self.items += deepcopy(items)
+        self.device.take(*deepcopy(items))
+
+
+def says_so_far(text: str):
+    return lambda device: text in [draft["content"] for draft in device.drafts.values()]
+
+
+def is_over(number: int):
+    return lambda device: sum(bool(turn["finished_at"]) for turn in device.tables["turn"].values()) == number
+
+
+async def test_the_server_tells_a_reply_that_was_thought_about_and_written(ada: Person, upstream) -> None:
+    thought, written = asyncio.Event(), asyncio.Event()
+    upstream.plays(
+        (
+            Think("Scattering, "),
+            Say("Blue "),
+            Hold(thought),
+            Say("light."),
+            Hold(written),
+            Say(" Éh."),
+            Finish(),
+        )
+    )
+    opened = await ada.ask("Why is the sky blue?", "alpha")
+    async with ada.live() as tab:
+        recorder = Recorder(tab, f"conversation:{opened['conversation']['id']}")
+        await upstream.heard()
+        await caught_up(ada, opened, "Blue ")
+        await recorder.follow()
+        thought.set()
+        await recorder.until(says_so_far("Blue light."))
+        written.set()
+        await recorder.until(is_over(1))
+    check(
+        "the server tells a reply", "A tab opens in the middle of a reply and reads it to its end.", recorder
+    )
+
+
+async def test_the_server_tells_a_retry_and_a_reply_that_is_continued(ada: Person, upstream) -> None:
+    held = [asyncio.Event(), asyncio.Event()]
+    upstream.plays(
+        (Say("Once upon"), Cut()),
+        (Hold(held[0]), Say(" a time."), Finish()),
+        (Hold(held[1]), *refuses(401)),
+    )
+    [broken] = await ada.hear("Tell a story", "alpha")
+    async with ada.live() as tab:
+        recorder = Recorder(tab, f"conversation:{broken['conversation_id']}")
+        await recorder.follow()
+        for done, (what, text) in enumerate((("continue", "Once upon"), ("retry", "")), start=2):
+            await recorder.leave()
+            newest = list(recorder.device.tables["message"])[-1]
+            opened = await ada.post(f"/api/messages/{newest}/{what}", {"id": new_id()}, expect=202)
+            await caught_up(ada, opened, text)
+            await recorder.follow()
+            held[done - 2].set()
+            await recorder.until(is_over(done))
+    check("the server tells new versions", "A broken reply is continued, then retried in vain.", recorder)
+
+
+async def test_the_server_tells_a_stop(ada: Person, upstream) -> None:
+    upstream.plays((Say("On and on"), Stall()))
+    opened = await ada.ask("Talk", "alpha")
+    await caught_up(ada, opened, "On and on")
+    async with ada.live() as tab:
+        recorder = Recorder(tab, f"conversation:{opened['conversation']['id']}")
+        await recorder.follow()
+        await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
+        await recorder.until(is_over(1))
+    check("the server tells a stop", "A person has heard enough.", recorder)
+
+
+async def test_the_server_tells_what_becomes_of_a_conversation(ada: Person, upstream) -> None:
+    project = await ada.post("/api/projects", {"name": "Sky"}, expect=201)
+    async with ada.live() as tab:
+        recorder = Recorder(tab, f"project:{project['id']}")
+        await recorder.follow()
+        opened = await ada.ask("Why is the sky blue?", "alpha", project_id=project["id"])
+        path = f"/api/conversations/{opened['conversation']['id']}"
+        await recorder.until(
+            lambda device: [c["title"] for c in device.tables["conversation"].values()] != [""]
+        )
+        await ada.ended(opened["turn"]["id"])
+        await recorder.until(lambda d: any(c["title"] for c in d.tables["conversation"].values()))
+        await ada.put(f"{path}/title", {"title": "Skies"})
+        await ada.put(f"{path}/pinned", {"pinned": True})
+        await ada.delete(path)
+        await recorder.until(lambda device: device.tables["conversation"] == {})
+    check("the server tells a conversation's life", "Begun, named, renamed, pinned, deleted.", recorder)
+
+
+async def caught_up(person: Person, opened: Item, text: str) -> None:
+    """Waits until the page itself shows the draft with this text."""
+    async with asyncio.timeout(5):
+        while True:
+            page = await person.get(f"/api/conversations/{opened['conversation']['id']}")
+            if [draft["content"] for draft in page["drafts"]] == [text]:
+                return
+
+
+def check(name: str, says_: str, recorder: Recorder) -> None:
+    start = Device(cursors={place: 0 for place in recorder.device.cursors}).state
+    recorded = {"start": start, "items": recorder.items, "end": recorder.device.state, "wishes": []}
+    vector = {"says": says_} | anonymous(recorded)
+    assert recorder.device.wishes == []
+    path = VECTORS / f"{re.sub('[^a-z]+', '-', name)}.json"
+    if os.environ.get("WRITE_VECTORS"):
+        path.write_text(json.dumps(vector, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert json.loads(path.read_text(encoding="utf-8")) == vector, "WRITE_VECTORS=1 writes it again"
+
+
+def anonymous(recorded: Item) -> Item:
+    """The same with small ids and no time in it, so that two recordings are equal."""
+    text = json.dumps(recorded, ensure_ascii=False)
+    for number, ulid in enumerate(
+        dict.fromkeys(re.findall(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b", text)), start=1
+    ):
+        text = text.replace(ulid, f"ID{number}")
+    text = re.sub(r'("(?:\w+_at|until)": )\d+', r"\g<1>1000", text)
+    text = re.sub(r'("(?:latency_ms|first_token_ms)": )\d+', r"\g<1>1", text)
+    text = re.sub(r'("seconds": )[\d.]+', r"\g<1>0.1", text)
+    anonymised: Item = json.loads(text)
+    return anonymised
