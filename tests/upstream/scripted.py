@@ -200,6 +200,11 @@ class Upstream:
         """The scripts of the next requests, in order; the last is played again and again."""
         self._scripts[model] = list(scripts)
 
+    def forget(self) -> None:
+        """As if nobody had asked or scripted anything yet."""
+        self.requests.clear()
+        self._scripts.clear()
+
     # where it is
 
     @property

@@ -1,0 +1,83 @@
+"""The first visitor sets the house up, leaves it and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.room import Room
+from tests.browser.windows import Windows
+from tests.upstream.scripted import Upstream
+from tests.world import PASSWORD, World, endpoints, running
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def world(tmp_path: Path, upstream: Upstream) -> AsyncIterator[World]:
+    """A house nobody lives in yet."""
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser, windows: Windows) -> Page:
+    return await windows.open()
+
+
+async def test_three_steps_lead_to_a_set_table(page: Page, upstream: Upstream) -> None:
+    await expect(page.get_by_role("heading", name="Set the first place.")).to_be_visible()
+    await expect(page.get_by_role("contentinfo")).to_have_text("Step 1 of 3")
+    await page.get_by_label("Your name").fill("Sam")
+    await page.get_by_label("Email").fill("sam@example.org")
+    await page.get_by_label("Password", exact=True).fill(PASSWORD)
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_role("heading", name="Invite the first minds.")).to_be_visible()
+    await expect(page.get_by_role("listitem").filter(has_text="voices")).to_contain_text("3 models are ready")
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_role("heading", name="Who sits with you?")).to_be_visible()
+    await page.get_by_role("checkbox", name="Gamma").uncheck()
+    await page.get_by_role("button", name="Sit down").click()
+
+    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    room = Room(page)
+    await expect(room.table.get_by_role("button", name="Remove")).to_have_count(2)
+    await room.ask("Is anybody here?")
+    await expect(room.words("Alpha")).to_have_text("alpha heard: Is anybody here?")
+    await expect(room.words("Beta")).to_have_text("beta heard: Is anybody here?")
+
+
+async def test_a_weak_password_is_refused_where_it_was_typed(page: Page, windows: Windows) -> None:
+    windows.expect(r"status of 422 .*/api/setup$")
+    await page.get_by_label("Your name").fill("Sam")
+    await page.get_by_label("Email").fill("sam@example.org")
+    password = page.get_by_label("Password", exact=True)
+    await password.fill("short")
+    await page.get_by_role("button", name="Continue").click()
+    await expect(password).to_have_accessible_description("Choose a password of at least 10 characters.")
+    await expect(password).to_be_focused()
+
+
+async def test_who_leaves_comes_back_with_the_right_password_only(page: Page, world: World) -> None:
+    await world.first("Sam")
+    await page.reload()
+    await expect(page.get_by_role("heading", name="One conversation, many minds.")).to_be_visible()
+    await page.get_by_label("Email").fill("sam@example.org")
+    password = page.get_by_label("Password", exact=True)
+    await password.fill("not the right one")
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(password).to_have_accessible_description("E-mail and password do not match an account here.")
+    await expect(password).to_be_focused()
+
+    await password.fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+
+    await Room(page).sidebar.get_by_role("button", name="Sam").click()
+    await page.get_by_role("menuitem", name="Sign out").click()
+    await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    await page.goto("/settings/sessions")
+    await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
