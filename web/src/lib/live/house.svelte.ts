@@ -32,6 +32,8 @@ import * as snapshots from './snapshots';
 export type Standing = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
 
 const CHOSEN = 'tertulia.project';
+const AT_HAND = 8;
+const GAP_MS = 3000;
 
 class House {
   #state = $state.raw<State>(EMPTY);
@@ -64,13 +66,14 @@ class House {
   );
 
   #opened = new Map<string, number>();
+  #left: string[] = [];
   #rounds = new Map<string, { messages: unknown; rounds: Round[] }>();
   #refetching = new Set<Place>();
   #frames = new Frames((items) => this.#receive(items));
   #connection = new Connection(
     {
       receive: (items) => this.#frames.push(items),
-      changed: (state) => (this.connection = state),
+      changed: (state) => this.#lineChanged(state),
       // A session that ended while we were away is told apart from a server that is down by asking.
       refused: () => void request('GET', '/api/me').catch(() => undefined),
       places: () => Object.entries(this.#state.cursors),
@@ -97,11 +100,10 @@ class House {
     this.#userId = me.user.id;
     this.#sessionId = me.session.id;
     this.standing = 'in';
-    this.#connection.start();
-    void this.loadModels();
     const remembered = localStorage.getItem(CHOSEN);
-    const chosen = me.projects.find((each) => each.id === remembered) ?? me.projects[0];
-    if (chosen) void this.chooseProject(chosen.id);
+    this.#projectId = (me.projects.find((each) => each.id === remembered) ?? me.projects[0])?.id ?? null;
+    this.#fillGaps();
+    this.#connection.start();
   }
 
   async signOut(): Promise<void> {
@@ -132,7 +134,9 @@ class House {
   async chooseProject(id: string): Promise<void> {
     this.#projectId = id;
     localStorage.setItem(CHOSEN, id);
-    if (!(projectPlace(id) in this.#state.cursors)) await this.#refetch(projectPlace(id));
+    // What is lost on the way is read when the line is back.
+    if (!(projectPlace(id) in this.#state.cursors))
+      await this.#refetch(projectPlace(id)).catch(() => undefined);
   }
 
   /** The first page of this project's conversations is here. */
@@ -179,6 +183,18 @@ class House {
     this.#opened.delete(id);
     this.#connection.leave(conversationPlace(id));
     this.#state = snapshots.leaveConversation(this.#state, id);
+    this.#keepAtHand(id);
+  }
+
+  /** The conversations left last are shown at once when one comes back to them. */
+  #keepAtHand(id: string): void {
+    this.#left = [...this.#left.filter((each) => each !== id), id];
+    const [oldest] = this.#left;
+    if (this.#left.length <= AT_HAND || oldest === undefined) return;
+    this.#left = this.#left.slice(1);
+    if (this.#opened.has(oldest)) return;
+    this.#rounds.delete(oldest);
+    this.#state = snapshots.dropMessages(this.#state, oldest);
   }
 
   /** Its last rounds are here and followed. */
@@ -234,6 +250,23 @@ class House {
   }
 
   // --- what comes in ---------------------------------------------------------------------------------------
+
+  #lineChanged(state: ConnectionState): void {
+    this.connection = state;
+    if (state.state === 'open') this.#fillGaps();
+  }
+
+  /** Reads what should be here and is not, be it that we just came in or that a request was lost. */
+  #fillGaps(): void {
+    const wanted = [...this.#opened.keys()].map(conversationPlace);
+    if (this.#projectId) wanted.push(projectPlace(this.#projectId));
+    const missing = wanted.filter((place) => !(place in this.#state.cursors));
+    const reads = missing.map((place) => this.#refetch(place));
+    if (!this.models.length) reads.push(this.loadModels());
+    Promise.all(reads).catch((reason: unknown) => {
+      if (isPassing(reason)) setTimeout(() => this.standing === 'in' && this.#fillGaps(), GAP_MS);
+    });
+  }
 
   #receive(items: Item[]): void {
     let state = this.#state;
@@ -311,6 +344,11 @@ class House {
     this.standing = 'out';
     void this.#lookAtDoor();
   }
+}
+
+/** Worth another try: no network, or a server that is busy or broken for now. */
+function isPassing(reason: unknown): boolean {
+  return reason instanceof ApiError && (reason.status === 0 || reason.status === 429 || reason.status >= 500);
 }
 
 function listAddress(projectId: string, more: Record<string, string> = {}): string {

@@ -5,6 +5,7 @@ import { roundsOf } from './rounds';
 import {
   addConversations,
   addRounds,
+  dropMessages,
   leaveConversation,
   putConversation,
   putConversations,
@@ -53,6 +54,7 @@ describe('a conversation read again', () => {
     const left = leaveConversation(state, 'C');
     expect(left.cursors).toEqual({});
     expect(numbersOf(left)).toEqual([1]);
+    expect(numbersOf(dropMessages(left, 'C'))).toEqual([]);
   });
 });
 

@@ -91,6 +91,12 @@ export function leaveConversation(state: State, id: string): State {
   };
 }
 
+export function dropMessages(state: State, conversationId: string): State {
+  const isKept = (each: { conversation_id: string }) => each.conversation_id !== conversationId;
+  const { message, turn } = state.tables;
+  return { ...state, tables: { ...state.tables, message: keep(message, isKept), turn: keep(turn, isKept) } };
+}
+
 function byId<T extends { id: string }>(items: T[]): Record<string, T> {
   return Object.fromEntries(items.map((each) => [each.id, each]));
 }
