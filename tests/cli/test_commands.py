@@ -1,0 +1,189 @@
+"""The way in from a terminal: each command does one thing, says so, and errors are sentences."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tertulia import __version__, cli
+from tertulia.app import new_id, now_ms
+from tertulia.core.errors import NotFound, TertuliaError, WeakPassword
+from tertulia.core.sessions import ClientInfo
+from tertulia.core.users import Standing
+from tertulia.store import sessions, users
+from tertulia.store.database import Database
+
+LONG = "a long enough password"
+BROWSER = ClientInfo("Firefox", "Linux", "127.0.0.1")
+
+
+class Terminal:
+    """Types commands in a data folder of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._runner = CliRunner()
+
+    def type(self, *words: str, answers: str = "", **environ: str) -> Result:
+        variables = {"TERTULIA_HOME": str(self.home), "COLUMNS": "200", "NO_COLOR": "1"} | environ
+        return self._runner.invoke(cli.app, list(words), input=answers, env=variables)
+
+    def account(self, email: str) -> users.Login | None:
+        db = Database.open(f"sqlite:///{self.home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
+        try:
+            return db.read_now(lambda tx: users.find_login(tx, email))
+        finally:
+            db.close()
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path / "home")
+
+
+def test_version_says_the_version(terminal):
+    result = terminal.type("version")
+    assert (result.exit_code, result.stdout.strip()) == (0, __version__)
+
+
+def test_without_a_command_the_help_is_shown(terminal):
+    result = terminal.type()
+    assert "One conversation, many minds" in result.output
+    for command in ("serve", "doctor", "version", "inventory", "models", "user"):
+        assert re.search(rf"\b{command}\b", result.output)
+
+
+def every_command() -> list[tuple[str, ...]]:
+    own = [(info.name,) for info in cli.app.registered_commands]
+    inner = [
+        (group.name, info.name)
+        for group in cli.app.registered_groups
+        for info in group.typer_instance.registered_commands
+    ]
+    return [tuple(filter(None, words)) for words in (*own, *inner)]
+
+
+@pytest.mark.parametrize("words", every_command(), ids=" ".join)
+def test_every_command_explains_itself_in_a_sentence(terminal, words):
+    result = terminal.type(*words, "--help")
+    assert result.exit_code == 0
+    about = [line.strip() for line in result.stdout.splitlines() if line.strip() and "Usage:" not in line][0]
+    assert about.endswith(".")
+
+
+def test_doctor_says_that_all_is_well_when_it_is(terminal):
+    result = terminal.type("doctor", TERTULIA_ENDPOINTS=OWN)
+    lines = {line.split()[1]: line for line in result.stdout.splitlines()}
+    assert lines["program"].startswith("good")
+    assert str(terminal.home) in lines["data"]
+    assert "SQLite" in lines["database"]
+    assert lines["models"].startswith("good")
+
+
+def test_doctor_says_what_to_do_when_no_model_can_answer(terminal):
+    result = terminal.type("doctor", OPENAI_API_KEY="", ANTHROPIC_API_KEY="", GOOGLE_API_KEY="")
+    assert result.exit_code == 1
+    assert "none can answer. Run `tertulia models pull smollm2` or set a provider's key." in result.stdout
+
+
+def test_doctor_names_the_process_that_has_the_database(terminal):
+    terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", LONG)
+    held = Database.open(f"sqlite:///{terminal.home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
+    try:
+        result = terminal.type("doctor")
+    finally:
+        held.close()
+    assert result.exit_code == 1
+    assert "Another Tertulia (process " in result.stdout
+
+
+def test_an_account_is_added(terminal):
+    result = terminal.type("user", "add", "Ada@Example.org", "--name", "Ada", "--password", LONG)
+    assert (result.exit_code, result.stdout.strip()) == (0, "Added Ada <ada@example.org> as member.")
+    login = terminal.account("ada@example.org")
+    assert login is not None
+    assert login.user.role is Standing.MEMBER
+    assert LONG not in login.password_hash
+
+
+def test_an_administrator_is_added_when_asked_for(terminal):
+    terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", LONG, "--admin")
+    login = terminal.account("ada@example.org")
+    assert login is not None
+    assert login.user.role is Standing.ADMIN
+
+
+def test_the_password_is_asked_for_twice_and_never_shown(terminal):
+    answers = f"Ada\n{LONG}\n{LONG}\n"
+    result = terminal.type("user", "add", "ada@example.org", answers=answers)
+    assert result.exit_code == 0
+    assert LONG not in result.output
+    assert terminal.account("ada@example.org") is not None
+
+
+def test_a_short_password_is_refused_and_nobody_is_added(terminal):
+    result = terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", "short")
+    assert isinstance(result.exception, WeakPassword)
+    assert not (terminal.home / "tertulia.db").exists()
+
+
+def test_an_address_is_taken_once(terminal):
+    for _ in range(2):
+        result = terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", LONG)
+    assert isinstance(result.exception, TertuliaError)
+    assert result.exception.message == "There is already an account with this e-mail address."
+
+
+def test_a_password_is_reset_and_every_session_ends(terminal):
+    terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", LONG)
+    before = terminal.account("ada@example.org")
+    assert before is not None
+    db = Database.open(f"sqlite:///{terminal.home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
+    db.write_now(lambda tx: sessions.add(tx, before.user.id, "a token's hash", BROWSER))
+    db.close()
+    result = terminal.type("user", "reset-password", "ada@example.org", "--password", f"{LONG}, and new")
+    assert result.stdout.strip() == "ada@example.org has a new password and is signed out everywhere."
+    after = terminal.account("ada@example.org")
+    assert after is not None
+    assert after.password_hash != before.password_hash
+    db = Database.open(f"sqlite:///{terminal.home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
+    assert db.read_now(lambda tx: sessions.find_signed_in(tx, "a token's hash")) is None
+    db.close()
+
+
+def test_nobodys_password_cannot_be_reset(terminal):
+    result = terminal.type("user", "reset-password", "nobody@example.org", "--password", LONG)
+    assert isinstance(result.exception, NotFound)
+    assert result.exception.message == "There is no account nobody@example.org."
+
+
+def test_the_inventory_lists_every_way_in_with_its_access_class(terminal):
+    result = terminal.type("inventory")
+    ways = {(way["method"], way["path"]): way["access"] for way in json.loads(result.stdout)}
+    assert ways["POST", "/api/turn"] == "signed_in"
+    assert ways["GET", "/api/health"] == "anyone"
+    assert ways["GET", "/api/users"] == "admin"
+
+
+def test_the_openapi_document_is_printed(terminal):
+    result = terminal.type("openapi")
+    assert "/api/turn" in json.loads(result.stdout)["paths"]
+
+
+def test_the_models_that_can_be_fetched_are_listed(terminal):
+    result = terminal.type("models", "list")
+    assert result.exit_code == 0
+    assert re.search(r"^smollm2\s+no\s", result.stdout, re.MULTILINE)
+
+
+def test_a_model_nobody_knows_cannot_be_fetched(terminal):
+    result = terminal.type("models", "pull", "nonesuch")
+    assert isinstance(result.exception, TertuliaError)
+    assert "nonesuch" in result.exception.message
+
+
+OWN = json.dumps([{"name": "voices", "base_url": "http://127.0.0.1:9/v1", "models": ["alpha"]}])
