@@ -1,0 +1,115 @@
+"""A reader that does not read costs little and slows nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.upstream.scripted import says
+from tests.world import Person, World
+
+SLOW = 40
+CHUNK = "x" * 16_384
+CHUNKS = 400
+EACH_BYTES = 8 << 20
+"""The most a reader may cost that does not read."""
+
+
+@pytest.mark.slow
+async def test_readers_that_stop_reading_slow_nobody_and_cost_little(world, ada, upstream):
+    """Forty windows and streams that never read a byte, beside one that does; the reply has six megabytes."""
+    upstream.plays(says("", chunks=[CHUNK] * CHUNKS))
+    alone_s, _ = await heard_whole(ada)
+    opened = await ada.ask("Again, before everyone", "alpha")
+    before = memory_bytes()
+    slow = [await deaf(world, ada, opened, n % 2 == 0) for n in range(SLOW)]
+    try:
+        beside_s, text = await heard_whole(ada, opened)
+        assert text == CHUNK * CHUNKS
+        assert memory_bytes() - before < SLOW * EACH_BYTES / 4, "they share one text"
+        assert beside_s < alone_s * 4 + 2
+        [reply] = await ada.replies(opened["conversation"]["id"], 1)
+        assert (reply["status"], len(reply["content"])) == ("complete", len(CHUNK) * CHUNKS)
+    finally:
+        for one in slow:
+            one.close()
+    live = world.house.live.find(opened["turn"]["id"])
+    async with asyncio.timeout(5):
+        while live.watchers:
+            await ada.get("/api/me")
+
+
+async def test_a_window_that_only_asks_and_never_reads_is_heard_no_further(world, ada, upstream):
+    """What it asks for would pile up; instead it waits until it reads."""
+    opened = await ada.ask("Talk", "alpha")
+    await ada.ended(opened["turn"]["id"])
+    place = f"conversation:{opened['conversation']['id']}"
+    before = memory_bytes()
+    window = await deaf(world, ada, opened, is_socket=True)
+    try:
+        asked = frame(json.dumps({"type": "follow", "place": place, "after": 0}).encode())
+        window.setblocking(False)
+        loop, sent = asyncio.get_running_loop(), 0
+        with suppress(TimeoutError):
+            while sent < 64 << 20:
+                await asyncio.wait_for(loop.sock_sendall(window, asked * 100), 1)
+                sent += len(asked) * 100
+        assert sent < 16 << 20, "the server stopped listening to it"
+        assert memory_bytes() - before < EACH_BYTES * 4
+        [reply] = await ada.hear("And the others?", "alpha")
+        assert reply["status"] == "complete"
+    finally:
+        window.close()
+
+
+async def heard_whole(person: Person, opened=None) -> tuple[float, str]:
+    """How long a reader took that does read, and what it read."""
+    began = time.monotonic()
+    opened = opened or await person.ask("Say it all", "alpha")
+    async with asyncio.timeout(30):
+        events = [event async for event in person.follow(opened["turn"]["id"])]
+    text = "".join(event.data.get("text", "") for event in events if event.name == "delta")
+    return time.monotonic() - began, text
+
+
+async def deaf(world: World, person: Person, opened, is_socket: bool) -> socket.socket:
+    """A connection that asks for everything and reads nothing, with as small a buffer as can be had."""
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    made.setblocking(False)
+    host, port = world.host.split(":")
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(made, (host, int(port)))
+    cookie = "; ".join(f"{name}={value}" for name, value in person.client.cookies.items())
+    head = [f"Host: {world.host}", f"Origin: {world.url}", f"Cookie: {cookie}"]
+    if is_socket:
+        key = base64.b64encode(os.urandom(16)).decode()
+        head = ["GET /api/live HTTP/1.1", *head, "Connection: Upgrade", "Upgrade: websocket"]
+        head += ["Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {key}"]
+    else:
+        head = [f"GET /api/turns/{opened['turn']['id']}/events HTTP/1.1", *head]
+    await loop.sock_sendall(made, "\r\n".join([*head, "", ""]).encode())
+    if is_socket:
+        place = f"conversation:{opened['conversation']['id']}"
+        follow = {"type": "follow", "place": place, "after": 0}
+        await loop.sock_sendall(made, frame(json.dumps(follow).encode()))
+    return made
+
+
+def frame(payload: bytes) -> bytes:
+    """A masked text frame of a WebSocket client; the mask is zero."""
+    assert len(payload) < 126
+    return bytes([0x81, 0x80 | len(payload), 0, 0, 0, 0]) + payload
+
+
+def memory_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,211 @@
+"""Every window that has a conversation open sees it happen, in the same order, word by word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from tertulia.app import new_id
+from tests.device import Device
+from tests.stories.listening import said
+from tests.upstream.scripted import Cut, Finish, Hold, Say, Stall, refuses, says
+from tests.world import Person
+
+FRAME_S = 0.033
+
+
+async def test_a_second_window_sees_the_round_from_its_first_event_to_its_last(world, ada, upstream):
+    upstream.says("Seen by both.")
+    other = await world.sign_in("ada@example.org")
+    begun = await ada.ask("Begin", "alpha")
+    await ada.ended(begun["turn"]["id"])
+    place = f"conversation:{begun['conversation']['id']}"
+    page = await other.get(f"/api/conversations/{begun['conversation']['id']}")
+    async with other.live() as window:
+        await window.follow(place, page["cursor"])
+        opened = await ada.ask("Again", "alpha", conversation_id=begun["conversation"]["id"])
+        seen = await window.until(
+            lambda i: i["type"] == "event" and i["noun"] == "turn" and i["value"]["finished_at"]
+        )
+    numbers = [item["number"] for item in seen if item["type"] == "event"]
+    assert numbers == list(range(page["cursor"] + 1, page["cursor"] + 1 + len(numbers)))
+    assert [item["value"]["content"] for item in seen if item.get("noun") == "message"] == [
+        "Again",
+        "Seen by both.",
+    ]
+    assert seen[-1]["id"] == opened["turn"]["id"]
+
+
+async def test_whoever_opens_a_window_in_the_middle_gets_events_then_drafts_then_deltas(ada, upstream):
+    held = asyncio.Event()
+    upstream.plays((Say("Before"), Hold(held), Say(" and after."), Finish()))
+    opened = await ada.ask("Talk", "alpha", "beta")
+    await said(ada, opened["turn"]["id"], "Before")
+    async with ada.live() as window:
+        first = await window.follow(f"conversation:{opened['conversation']['id']}")
+        assert [item["type"] for item in first] == ["event", "event", "draft", "draft", "following"]
+        assert {item["noun"] for item in first[:2]} == {"message", "turn"}
+        held.set()
+        rest = await window.until(lambda item: item["type"] == "event")
+    assert {item["type"] for item in rest[:-1]} == {"delta"}
+    for item in rest[:-1]:
+        draft = next(d["value"] for d in first if d["type"] == "draft" and d["value"]["id"] == item["id"])
+        assert item["after"] >= draft["number"]
+        assert item["number"] > item["after"]
+
+
+async def test_a_wait_for_a_busy_provider_is_shown_with_its_end(ada, upstream):
+    upstream.plays(refuses(429, retry_after="0.2"), says("Here."))
+    opened = await ada.ask("Busy?", "alpha")
+    async with ada.live() as window:
+        device = Device(cursors={f"conversation:{opened['conversation']['id']}": 0})
+        items = await window.follow(f"conversation:{opened['conversation']['id']}")
+        items += await window.until(
+            lambda i: i["type"] == "event" and i["noun"] == "message" and i["value"]["voice"]
+        )
+    device.take(*items)
+    waits = [i["value"] for i in items if i["type"] == "waiting"]
+    waits += [i["value"]["waiting"] for i in items if i["type"] == "draft" and i["value"]["waiting"]]
+    shown = next(wait for wait in waits if wait)
+    assert (shown["attempt"], shown["attempts"]) == (1, 2)
+    assert shown["until"] > opened["turn"]["created_at"]
+    assert shown["reason"] == "voices asked us to slow down. Too many requests this minute."
+    assert [i["value"] for i in items if i["type"] == "waiting"][-1] is None
+
+
+async def test_a_fast_model_does_not_flood_the_window(ada, upstream):
+    """At most some thirty frames a second, however many words there are."""
+    upstream.plays(says("", chunks=[f"{n} " for n in range(300)], pace=0.002))
+    opened = await ada.ask("Quickly", "alpha")
+    frames, began, is_over = 0, time.monotonic(), False
+    async with ada.live() as window:
+        follow = {"type": "follow", "place": f"conversation:{opened['conversation']['id']}", "after": 0}
+        await window.send(follow)
+        async with asyncio.timeout(10):
+            while not is_over:
+                items = json.loads(await window._socket.recv())
+                frames += 1
+                is_over = any(i.get("noun") == "turn" and i["value"]["finished_at"] for i in items)
+    assert frames <= (time.monotonic() - began) / FRAME_S + 2
+
+
+async def test_one_window_can_watch_several_conversations(ada, upstream):
+    held = asyncio.Event()
+    upstream.plays((Say("Here"), Hold(held), Finish()))
+    places = []
+    async with ada.live() as window:
+        for n in range(3):
+            opened = await ada.ask(f"Conversation {n}", "alpha")
+            await said(ada, opened["turn"]["id"], "Here")
+            places.append(f"conversation:{opened['conversation']['id']}")
+            await window.follow(places[-1])
+        held.set()
+        over: set[str] = set()
+        while over != set(places):
+            item = await window.next()
+            if item["type"] == "event" and item["noun"] == "turn" and item["value"]["finished_at"]:
+                over.add(item["place"])
+
+
+async def test_a_window_that_looks_away_is_told_nothing_more(ada, upstream):
+    begun = await ada.ask("Begin", "alpha")
+    await ada.ended(begun["turn"]["id"])
+    place = f"conversation:{begun['conversation']['id']}"
+    async with ada.live() as window:
+        await window.follow(place)
+        await window.send({"type": "leave", "place": place})
+        await window.send({"type": "ping"})
+        assert await window.next() == {"type": "pong"}
+        await ada.hear("Unseen", "alpha", conversation_id=begun["conversation"]["id"])
+        await window.send({"type": "ping"})
+        assert await window.next() == {"type": "pong"}
+
+
+@pytest.mark.parametrize("change", ["ask", "fail", "retry", "continue", "stop", "rename", "pin", "archive"])
+async def test_a_page_and_the_events_since_are_the_page_as_it_is_now(ada, upstream, change):
+    """Whatever changed: what was fetched before and what was told since is what is fetched after."""
+    upstream.plays((Say("Once"), Cut()), says("Twice."))
+    [reply] = await ada.hear("Begin", "alpha")
+    conversation = reply["conversation_id"]
+    device = await opened_page(ada, conversation)
+    async with ada.live() as window:
+        for place, cursor in tuple(device.cursors.items()):
+            device.take(*await window.follow(place, cursor))
+        await CHANGES[change](ada, upstream, conversation, reply)
+        now = await opened_page(ada, conversation)
+        while any(device.cursors[place] < cursor for place, cursor in now.cursors.items()):
+            device.take(await window.next())
+    assert device.cursors == now.cursors
+    for noun in ("conversation", "message"):
+        assert device.tables[noun] == now.tables[noun]
+    assert device.wishes == []
+
+
+async def opened_page(person: Person, conversation_id: str) -> Device:
+    page = await person.get(f"/api/conversations/{conversation_id}")
+    listed = await person.get(
+        "/api/conversations", project_id=person.home, archived=page["conversation"]["archived"]
+    )
+    device = Device(
+        cursors={
+            f"conversation:{conversation_id}": page["cursor"],
+            f"project:{person.home}": listed["cursor"],
+        }
+    )
+    device.tables["conversation"] = {item["id"]: item for item in listed["items"]}
+    device.tables["message"] = {m["id"]: m for round_ in page["rounds"] for m in round_["messages"]}
+    return device
+
+
+async def ask_again(ada, upstream, conversation, reply):
+    await ada.hear("More", "alpha", "beta", conversation_id=conversation)
+
+
+async def fail(ada, upstream, conversation, reply):
+    upstream.plays(refuses(401))
+    await ada.hear("More", "alpha", conversation_id=conversation)
+
+
+async def retry(ada, upstream, conversation, reply):
+    opened = await ada.post(f"/api/messages/{reply['id']}/retry", {"id": new_id()}, expect=202)
+    await ada.ended(opened["turn"]["id"])
+
+
+async def continue_(ada, upstream, conversation, reply):
+    opened = await ada.post(f"/api/messages/{reply['id']}/continue", {"id": new_id()}, expect=202)
+    await ada.ended(opened["turn"]["id"])
+
+
+async def stop(ada, upstream, conversation, reply):
+    upstream.plays((Say("On"), Stall()))
+    opened = await ada.ask("More", "alpha", conversation_id=conversation)
+    await said(ada, opened["turn"]["id"], "On")
+    await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
+    await ada.ended(opened["turn"]["id"])
+
+
+async def rename(ada, upstream, conversation, reply):
+    await ada.put(f"/api/conversations/{conversation}/title", {"title": "Another name"})
+
+
+async def pin(ada, upstream, conversation, reply):
+    await ada.put(f"/api/conversations/{conversation}/pinned", {"pinned": True})
+
+
+async def archive(ada, upstream, conversation, reply):
+    await ada.put(f"/api/conversations/{conversation}/archived", {"archived": True})
+
+
+CHANGES = {
+    "ask": ask_again,
+    "fail": fail,
+    "retry": retry,
+    "continue": continue_,
+    "stop": stop,
+    "rename": rename,
+    "pin": pin,
+    "archive": archive,
+}
