@@ -8,6 +8,7 @@ from itertools import count
 
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Invalid, NotFound, NothingToContinue, TooManyTurns, TurnReused
+from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message, Role, Round, Status
 from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Turn
 from tertulia.core.users import Actor
@@ -68,6 +69,7 @@ def open_again(
     if meant.voice is None:
         raise Invalid("Only a reply can be tried again; edit the question instead.")
     conversation = writable(tx, actor, meant.conversation_id)
+    tx.hold(conversation_place(conversation.id))  # two tries at once see each other
     here = messages.round(tx, conversation.id, meant.round_number)
     reply = _newest(here, meant)
     _must_be_idle(tx, reply)

@@ -25,6 +25,7 @@ STATUS: tuple[tuple[type[errors.TertuliaError], int], ...] = (
     (errors.Invalid, 422),
     (errors.TooMany, 429),
     (errors.Busy, 503),
+    (errors.StorageFailed, 503),
     (errors.StorageFull, 507),
 )
 
