@@ -31,5 +31,7 @@ def main() -> None:
     try:
         app()
     except TertuliaError as error:
-        Console(stderr=True).print(f"[bold red]{error.code}[/] {error.message}", highlight=False)
+        Console(stderr=True, soft_wrap=True, highlight=False).print(
+            f"[bold red]{error.code}[/] {error.message}"
+        )
         sys.exit(1)

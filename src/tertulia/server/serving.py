@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -22,19 +23,39 @@ Greet = Callable[[Door, int], Awaitable[None]]
 def serve(settings: Settings, environ: Mapping[str, str], setup_token: str, greet: Greet) -> None:
     """Runs until a signal ends it."""
     app = build(settings, environ, setup_token)
-    Server(config(app), app, greet).run(sockets=[listen(settings.host, settings.port)])
+    server = Server(config(app, lifespan="off"), app, greet)
+    server.run(sockets=[listen(settings.host, settings.port)])
 
 
 class Server(uvicorn.Server):
+    """Opens the house before it listens, and ends what is being answered before it closes a connection."""
+
     def __init__(self, config: uvicorn.Config, app: FastAPI, greet: Greet) -> None:
         super().__init__(config)
         self._app = app
         self._greet = greet
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """What keeps the house from opening is raised as it is; uvicorn would log a trace of it instead."""
+        async with self._app.router.lifespan_context(self._app):
+            await super().serve(sockets)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and sockets:
             await self._greet(self._app.state.door, sockets[0].getsockname()[1])
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Replies first: their readers hear the end, and no stream is waited for in vain."""
+        await self._app.state.door.house.turns.close()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal asks for the end and is not raised again: a server that ended well says so with 0."""
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()
 
 
 def config(app: FastAPI, **more: Any) -> uvicorn.Config:
