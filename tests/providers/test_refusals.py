@@ -38,7 +38,9 @@ async def test_patience_ends_after_two_retries(upstream: Upstream, listener: Lis
     assert len(upstream.requests) == 3
 
 
-IN_AN_HOUR = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+IN_AN_HOUR = pytest.param(
+    format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True), id="in an hour"
+)
 LONG_AGO = "Wed, 21 Oct 2015 07:28:00 GMT"
 
 

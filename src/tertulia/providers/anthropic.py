@@ -9,6 +9,7 @@ from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.settings import ModelSettings
 
+from tertulia.providers import direct
 from tertulia.providers.bridge import Signs
 from tertulia.providers.direct import Direct
 from tertulia.providers.endpoints import Endpoint
@@ -24,10 +25,13 @@ SIGNS = Signs(
 
 
 def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Direct:
-    def client(model_id: str, http: httpx2.AsyncClient) -> Client:
-        own = AsyncAnthropic(
-            api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http
-        )
-        return AnthropicModel(model_id, provider=AnthropicProvider(anthropic_client=own))
-
     return Direct(endpoint, limits, Wire(limits, stays_inside=stays_inside), SIGNS, client, ModelSettings())
+
+
+def rehearse(endpoint: Endpoint) -> None:
+    direct.rehearse(client, endpoint, "claude", "anthropic.sse")
+
+
+def client(endpoint: Endpoint, model_id: str, http: httpx2.AsyncClient) -> Client:
+    own = AsyncAnthropic(api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http)
+    return AnthropicModel(model_id, provider=AnthropicProvider(anthropic_client=own))

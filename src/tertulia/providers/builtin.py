@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -75,8 +75,13 @@ class Weights:
     """None for a file someone put there."""
 
 
+ENDPOINT = Endpoint(PROVIDER, "The built-in model", "", is_own=True)
+"""Where it will be asked, once a process is there."""
+
+
 class BuiltIn:
     name = "Built in"
+    endpoint = ENDPOINT
 
     def __init__(
         self,
@@ -209,7 +214,7 @@ class Child:
     def __init__(self, process: subprocess.Popen[bytes], began_at: float) -> None:
         self._process = process
         self.began_at = began_at
-        self.endpoint = Endpoint(PROVIDER, "The built-in model", "", is_own=True)
+        self.endpoint = ENDPOINT
 
     @classmethod
     def born(cls, environ: Mapping[str, str], now: float) -> Child:
@@ -243,8 +248,7 @@ class Child:
         if "address" not in answer:
             self.stop()
             raise _down(answer.get("error") or "Its process stopped before it was ready.")
-        address = f"{answer['address']}/v1"
-        self.endpoint = Endpoint(PROVIDER, self.endpoint.name, address, key=orders.key, is_own=True)
+        self.endpoint = replace(ENDPOINT, base_url=f"{answer['address']}/v1", key=orders.key)
 
     def stop(self) -> None:
         """Closing its standard input asks it to go; it has nothing to lose, so it is not asked twice."""

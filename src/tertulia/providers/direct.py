@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
+from importlib import resources
 
 import httpx2
 from pydantic_ai.direct import model_request_stream
@@ -29,7 +31,7 @@ from pydantic_ai.usage import RequestUsage
 
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Prompt, PromptMessage
-from tertulia.providers.bridge import WATCH, Bridge, Signs, Watch
+from tertulia.providers.bridge import STREAM, WATCH, Bridge, Signs, Watch
 from tertulia.providers.cleaning import Whole
 from tertulia.providers.counting import estimated, number, size_bytes
 from tertulia.providers.endpoints import Endpoint
@@ -38,6 +40,9 @@ from tertulia.providers.seam import Call, End, Finish, Piece, Text, Thought
 from tertulia.providers.wire import Wire
 
 FINISHES: dict[str | None, Finish] = {"length": "length", "content_filter": "filtered"}
+
+
+NewClient = Callable[[Endpoint, str, httpx2.AsyncClient], Client]
 
 
 class Direct:
@@ -49,7 +54,7 @@ class Direct:
         limits: Limits,
         wire: Wire,
         signs: Signs,
-        client: Callable[[str, httpx2.AsyncClient], Client],
+        client: NewClient,
         settings: ModelSettings,
     ) -> None:
         self._endpoint = endpoint
@@ -72,7 +77,7 @@ class Direct:
         WATCH.set(watch)
         try:
             async with model_request_stream(
-                self._client_for(call.model.model_id),
+                await self._client_for(call.model.model_id),
                 messages(call.prompt),
                 model_settings=self._settings_for(call),
                 instrument=False,
@@ -96,9 +101,11 @@ class Direct:
         await self._http.aclose()
         await self._wire.close()
 
-    def _client_for(self, model_id: str) -> Client:
+    async def _client_for(self, model_id: str) -> Client:
+        """Made in a thread: their clients take up to a quarter of a second to set up."""
         if model_id not in self._clients:
-            self._clients[model_id] = self._client(model_id, self._http)
+            client = await asyncio.to_thread(self._client, self._endpoint, model_id, self._http)
+            self._clients.setdefault(model_id, client)
         return self._clients[model_id]
 
     def _settings_for(self, call: Call) -> ModelSettings:
@@ -106,6 +113,26 @@ class Direct:
         return (
             settings if call.temperature is None else settings | ModelSettings(temperature=call.temperature)
         )
+
+
+def rehearse(client: NewClient, endpoint: Endpoint, model_id: str, name: str) -> None:
+    """Reads one answer that was never sent, in the thread that loads the dialect.
+
+    Their clients build what they need when they first need it, for up to a second and a half, and would do so
+    on the loop where everyone else is waiting.
+    """
+    answer = resources.files(__package__).joinpath("rehearsals", name).read_text("utf-8")
+    nowhere = httpx2.MockTransport(lambda request: httpx2.Response(200, headers=STREAM, text=answer))
+
+    async def read() -> None:
+        async with httpx2.AsyncClient(transport=nowhere, trust_env=False) as http:
+            prompt = messages(Prompt("", (PromptMessage("user", "?"),)))
+            own = client(endpoint, model_id, http)
+            async with model_request_stream(own, prompt, instrument=False) as said:
+                async for _ in said:
+                    pass
+
+    asyncio.run(read())
 
 
 def messages(prompt: Prompt) -> list[ModelMessage]:

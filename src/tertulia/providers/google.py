@@ -12,6 +12,7 @@ from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.settings import ModelSettings
 
+from tertulia.providers import direct
 from tertulia.providers.bridge import Signs
 from tertulia.providers.direct import Direct
 from tertulia.providers.endpoints import Endpoint
@@ -38,9 +39,14 @@ SIGNS = Signs(
 
 
 def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Direct:
-    def client(model_id: str, http: httpx2.AsyncClient) -> Client:
-        options = HttpOptions(base_url=endpoint.base_url, api_version=VERSION, httpx_async_client=http)
-        own = Genai(vertexai=False, api_key=endpoint.key, http_options=options)
-        return GoogleModel(model_id, provider=GoogleProvider(client=own))
-
     return Direct(endpoint, limits, Wire(limits, stays_inside=stays_inside), SIGNS, client, ModelSettings())
+
+
+def rehearse(endpoint: Endpoint) -> None:
+    direct.rehearse(client, endpoint, "gemini", "google.sse")
+
+
+def client(endpoint: Endpoint, model_id: str, http: httpx2.AsyncClient) -> Client:
+    options = HttpOptions(base_url=endpoint.base_url, api_version=VERSION, httpx_async_client=http)
+    own = Genai(vertexai=False, api_key=endpoint.key, http_options=options)
+    return GoogleModel(model_id, provider=GoogleProvider(client=own))

@@ -109,11 +109,10 @@ class Providers:
     async def warm(self) -> None:
         """Loads what most models at hand will need, in a thread, so that the first call need not."""
         ready = {listing.endpoint for listing in self._listings.values() if listing.endpoint.has_key}
-        used = {endpoint.dialect for endpoint in ready}
         if any(self._builtin.is_available(model) for model in self._builtin.models()):
-            used.add("openai_chat")
-        for dialect in sorted(used):
-            await self._speakers.load(dialect)
+            ready.add(self._builtin.endpoint)
+        for endpoint in sorted(ready, key=lambda endpoint: endpoint.dialect == "openai_chat", reverse=True):
+            await self._speakers.load(endpoint, endpoint.dialect)
 
     async def close(self) -> None:
         await self._builtin.close()

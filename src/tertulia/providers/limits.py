@@ -17,6 +17,8 @@ class Limits:
     """After the provider said it is done: how long to wait for its token count."""
     line_bytes: int = 4 << 20
     answer_bytes: int = 32 << 20
+    answer_events: int = 250_000
+    """More than any model says word by word; a flood of small events costs more to read than to send."""
     refusal_bytes: int = 64 << 10
     """How much of an error page is read."""
     retries: int = 2

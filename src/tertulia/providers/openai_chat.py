@@ -27,6 +27,10 @@ def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> OpenAI
     return OpenAIChat(endpoint, Wire(limits, stays_inside=stays_inside), limits)
 
 
+def rehearse(endpoint: Endpoint) -> None:
+    """Nothing to prepare: this dialect is our own."""
+
+
 class OpenAIChat:
     def __init__(self, endpoint: Endpoint, wire: Wire, limits: Limits) -> None:
         self._endpoint = endpoint

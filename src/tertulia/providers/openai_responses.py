@@ -8,6 +8,7 @@ from pydantic_ai.models import Model as Client
 from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
 from pydantic_ai.providers.openai import OpenAIProvider
 
+from tertulia.providers import direct
 from tertulia.providers.bridge import Signs
 from tertulia.providers.direct import Direct
 from tertulia.providers.endpoints import Endpoint
@@ -22,10 +23,15 @@ SIGNS = Signs(
 
 
 def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Direct:
-    def client(model_id: str, http: httpx2.AsyncClient) -> Client:
-        own = AsyncOpenAI(api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http)
-        return OpenAIResponsesModel(model_id, provider=OpenAIProvider(openai_client=own))
-
     # Otherwise OpenAI keeps what was said for a month.
     settings = OpenAIResponsesModelSettings(openai_store=False)
     return Direct(endpoint, limits, Wire(limits, stays_inside=stays_inside), SIGNS, client, settings)
+
+
+def rehearse(endpoint: Endpoint) -> None:
+    direct.rehearse(client, endpoint, "gpt", "openai_responses.sse")
+
+
+def client(endpoint: Endpoint, model_id: str, http: httpx2.AsyncClient) -> Client:
+    own = AsyncOpenAI(api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http)
+    return OpenAIResponsesModel(model_id, provider=OpenAIProvider(openai_client=own))

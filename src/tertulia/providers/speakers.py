@@ -19,24 +19,26 @@ class Speaker(Provider, Protocol):
 class DialectModule(Protocol):
     def speaker(self, endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaker: ...
 
+    def rehearse(self, endpoint: Endpoint) -> None:
+        """Does once, off the loop, what a first call would do on it."""
+
 
 class Speakers:
     def __init__(self, limits: Limits, *, stays_inside: bool) -> None:
         self._limits = limits
         self._stays_inside = stays_inside
-        self._modules: dict[Dialect, DialectModule] = {}
+        self._modules: dict[Dialect, asyncio.Task[DialectModule]] = {}
         self._speakers: dict[tuple[Endpoint, Dialect], Speaker] = {}
 
     async def speaker(self, endpoint: Endpoint, dialect: Dialect) -> Speaker:
         known = self._speakers.get((endpoint, dialect))
-        return known or self._new(endpoint, dialect, await self.load(dialect))
+        return known or self._new(endpoint, dialect, await self.load(endpoint, dialect))
 
-    async def load(self, dialect: Dialect) -> DialectModule:
+    async def load(self, endpoint: Endpoint, dialect: Dialect) -> DialectModule:
         """Imports in a thread: the loop has other things to do for a second or two."""
         if dialect not in self._modules:
-            module = await asyncio.to_thread(import_module, MODULES[dialect])
-            self._modules[dialect] = cast(DialectModule, module)
-        return self._modules[dialect]
+            self._modules[dialect] = asyncio.create_task(asyncio.to_thread(_loaded, endpoint, dialect))
+        return await asyncio.shield(self._modules[dialect])
 
     async def forget(self, endpoint: Endpoint) -> None:
         """The endpoint is gone, and with it every connection to it."""
@@ -44,6 +46,7 @@ class Speakers:
             await self._speakers.pop(place).close()
 
     async def close(self) -> None:
+        await asyncio.gather(*self._modules.values(), return_exceptions=True)
         for speaker in self._speakers.values():
             await speaker.close()
         self._speakers.clear()
@@ -51,3 +54,9 @@ class Speakers:
     def _new(self, endpoint: Endpoint, dialect: Dialect, module: DialectModule) -> Speaker:
         speaker = module.speaker(endpoint, self._limits, stays_inside=self._stays_inside)
         return self._speakers.setdefault((endpoint, dialect), speaker)
+
+
+def _loaded(endpoint: Endpoint, dialect: Dialect) -> DialectModule:
+    module = cast(DialectModule, import_module(MODULES[dialect]))
+    module.rehearse(endpoint)
+    return module

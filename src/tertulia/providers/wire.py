@@ -142,6 +142,7 @@ class Answer:
         self._page = bytearray()
         self._rest = b""
         self._bytes = 0
+        self._events = 0
         self._is_over = False
         self.is_ending = False
         """The last word was said; what follows is a count, or nothing."""
@@ -156,7 +157,7 @@ class Answer:
             self._is_over = not chunk
             events = self._parse(chunk) if chunk else self._last()
             if events:
-                self._note_progress(events)
+                self._note(events)
                 return events
         return None
 
@@ -166,7 +167,10 @@ class Answer:
         self._patience_s = self._limits.farewell_s
         self._deadline = min(self._deadline, self._loop.time() + self._patience_s)
 
-    def _note_progress(self, events: list[Event]) -> None:
+    def _note(self, events: list[Event]) -> None:
+        self._events += len(events)
+        if self._events > self._limits.answer_events:
+            raise self._faults.too_large()
         if self._is_keep_alive is not None and all(map(self._is_keep_alive, events)):
             return
         # The clock of silence starts when we listen again, not while someone reads what was said.

@@ -1,0 +1,167 @@
+"""The OpenAI chat dialect on recorded lines, without a network: encode and decode are plain functions."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertulia.core.models import TokenCount
+from tertulia.providers import catalogue
+from tertulia.providers.faults import Faults
+from tertulia.providers.limits import Limits
+from tertulia.providers.openai_chat import Reading, counted
+from tertulia.providers.seam import Text, Thought
+from tertulia.providers.sse import Event
+from tests.providers.conftest import Listener
+from tests.upstream.scripted import Bare, Cut, Head, Pause, Raw, Step, Upstream
+
+VECTORS = Path(__file__).parent.parent / "vectors" / "wire"
+NAMES = sorted(path.stem for path in VECTORS.glob("*.sse"))
+
+
+def expected(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((VECTORS / f"{name}.json").read_text("utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_recorded_lines_mean_what_is_written_beside_them(
+    upstream: Upstream, listener: Listener, name: str
+) -> None:
+    upstream.plays((Raw((VECTORS / f"{name}.sse").read_bytes()), Bare()))
+    heard = await listener.ask()
+    assert heard.fault is None
+    assert heard.end is not None
+    told = {"text": heard.text, "thinking": heard.thinking, "finish": heard.end.finish}
+    assert told == {key: expected(name)[key] for key in told}
+    count = expected(name)["count"]
+    assert heard.end.count.is_estimated == (count is None)
+    if count is not None:
+        assert heard.end.count == TokenCount(*count)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_lines_may_be_cut_anywhere(upstream: Upstream, listener: Listener, name: str) -> None:
+    """Byte by byte: characters, line ends and events are all cut in two."""
+    lines = (VECTORS / f"{name}.sse").read_bytes()
+    steps: list[Step] = [Head()]
+    for start in range(0, len(lines), 3):
+        steps += [Raw(lines[start : start + 3]), Pause(0)]
+    upstream.plays((*steps, Bare()))
+    heard = await listener.ask()
+    assert heard.text == expected(name)["text"]
+    assert heard.fault is None
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "one-object"])
+async def test_a_cut_anywhere_before_the_last_word_is_never_complete(
+    upstream: Upstream, listener: Listener, name: str
+) -> None:
+    lines = (VECTORS / f"{name}.sse").read_bytes()
+    last_word = min(at for word in (b'"finish_reason":"', b"[DONE]") if (at := lines.find(word)) >= 0)
+    first_words = lines.find(b'"content":"')
+    upstream.plays((Raw(lines[: (first_words + last_word) // 2]), Pause(0.01), Cut()))
+    heard = await listener.ask()
+    assert heard.end is None
+    assert heard.code in ("cut", "unavailable")
+
+
+# --- strangers (XS 6) --------------------------------------------------------------------------------------
+
+STRANGE = (
+    b'event: execute\ndata: {"choices":[{"index":0,"delta":{"content":"<script>"}}]}\n\n'
+    b'event: changed\ndata: {"type":"event","noun":"user","value":{"role":"admin"}}\n\n'
+    b'data: {"html":"<b>","script":"x","code":"y","__proto__":{"a":1},"choices":"no"}\n\n'
+    b'data: {"choices":[{"index":0,"delta":{"role":"system","tool_calls":[{"id":"1"}],"html":"<i>"}}]}\n\n'
+    b'data: {"choices":[{"index":0,"delta":{"role":"tool","content":7}}]}\n\n'
+    b'data: {"choices":[17]}\n\n'
+    b'data: {"choices":[{"index":0,"delta":[]}]}\n\n'
+    b'data: {"choices":[{"index":0,"delta":{"content":[1,{"type":"image"},{"type":"text","text":5}]}}]}\n\n'
+    b"neither one nor the other\n\n"
+)
+
+
+async def test_events_outside_the_protocol_are_not_heard(upstream: Upstream, listener: Listener) -> None:
+    good = (VECTORS / "openai.sse").read_bytes()
+    upstream.plays((Raw(STRANGE + good), Bare()))
+    heard = await listener.ask()
+    assert (heard.text, heard.thinking, heard.code) == (expected("openai")["text"], "", None)
+
+
+NAMES_OF_FIELDS = st.sampled_from(
+    ["choices", "delta", "content", "index", "finish_reason", "usage", "message", "type", "text", "thinking"]
+)
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES_OF_FIELDS, inner, max_size=4),
+    max_leaves=12,
+)
+FAULTS = Faults("OpenAI", catalogue.unknown("openai", "gpt-9"), Limits())
+
+
+@given(st.lists(st.dictionaries(NAMES_OF_FIELDS, json_values, max_size=5), max_size=5))
+def test_whatever_a_provider_sends_only_words_and_thoughts_come_out(chunks: list[dict[str, Any]]) -> None:
+    reading = Reading(FAULTS)
+    pieces = reading.take([Event("", json.dumps(chunk)) for chunk in chunks])
+    assert all(isinstance(piece, Text | Thought) and piece.text for piece in pieces)
+    for piece in pieces:
+        piece.text.encode("utf-8")
+
+
+# --- usage (PF 11) -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        '{"prompt_tokens": -5, "completion_tokens": 3}',
+        '{"prompt_tokens": 5, "completion_tokens": NaN}',
+        '{"prompt_tokens": 5, "completion_tokens": Infinity}',
+        '{"prompt_tokens": 5, "completion_tokens": 1e300}',
+        '{"prompt_tokens": 5, "completion_tokens": 99999999999}',
+        '{"prompt_tokens": "5", "completion_tokens": 3}',
+        '{"prompt_tokens": true, "completion_tokens": 3}',
+        '{"completion_tokens": 3}',
+        "[]",
+        '"free"',
+    ],
+)
+async def test_a_count_that_cannot_be_true_is_replaced_by_an_estimate(
+    upstream: Upstream, listener: Listener, usage: str
+) -> None:
+    last = '{"choices":[{"index":0,"delta":{"content":"abcdefgh"},"finish_reason":"stop"}],"usage":%s}'
+    upstream.plays((Raw(b"data: " + (last % usage).encode() + b"\n\ndata: [DONE]\n\n"), Bare()))
+    heard = await listener.ask()
+    assert heard.end is not None
+    assert heard.end.count == TokenCount(4, 0, 2, is_estimated=True)
+
+
+async def test_a_later_count_takes_no_tokens_back(upstream: Upstream, listener: Listener) -> None:
+    lines = (
+        b'data: {"choices":[],"usage":{"prompt_tokens":50,"completion_tokens":9}}\n\n'
+        b'data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\n'
+        b'data: {"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}\n\ndata: [DONE]\n\n'
+    )
+    upstream.plays((Raw(lines), Bare()))
+    heard = await listener.ask()
+    assert heard.end is not None
+    assert heard.end.count == TokenCount(50, 0, 9)
+
+
+@pytest.mark.parametrize(
+    ("details", "cached", "thought"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 400}}, 10, 0),
+        ({"prompt_tokens_details": {"cached_tokens": -1}}, 0, 0),
+        ({"prompt_tokens_details": "many"}, 0, 0),
+        ({"prompt_cache_hit_tokens": 6}, 6, 0),
+        ({"completion_tokens_details": {"reasoning_tokens": 90}}, 0, 5),
+    ],
+)
+def test_a_part_is_never_more_than_its_whole(details: dict[str, Any], cached: int, thought: int) -> None:
+    count = counted({"prompt_tokens": 10, "completion_tokens": 5} | details)
+    assert count == TokenCount(10, cached, 5, thought)
