@@ -233,6 +233,13 @@ async def test_a_round_with_strange_text_is_answered(
     assert page["rounds"][-1]["messages"][0]["content"] == kept
 
 
+async def test_whoever_has_no_project_is_told_to_make_one(world: World, ada: Person) -> None:
+    homeless = await world.another(ada, "Nils")
+    await homeless.delete(f"/api/projects/{homeless.home}")
+    told = await homeless.ask("Hello", expect=422)
+    assert "Make one first" in told["message"]
+
+
 @pytest.mark.parametrize(
     "id", ["%00", "%ff", "%ed%a0%80", "%2e%2e", "a%2fb", "'", '"', ";--", "x" * 5000, "%F0%9F%98%80", "1e9"]
 )

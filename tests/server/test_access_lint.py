@@ -1,0 +1,100 @@
+"""The rule behind the matrix: doors read through functions that are told who asks (AZ)."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from fastapi import FastAPI
+
+from tertulia.core.errors import CannotStart
+from tertulia.server.asgi import bare
+from tertulia.server.inventory import inventory
+
+SERVER = Path(importlib.import_module("tertulia.server").__file__ or "").parent
+
+WITHOUT_ASKING = {
+    # before anyone is known
+    "sessions.find_signed_in",
+    "sessions.add",
+    "sessions.touch",
+    "users.count",
+    "users.add_first",
+    "users.find_login",
+    # about oneself, after the session was checked
+    "users.password_hash",
+    "users.set_password",
+    "sessions.is_open",
+    # for administrators, by the class of their routes
+    "users.add",
+    "config.get_all",
+    "config.set",
+    # after the right to the conversation was checked in the same transaction
+    "events.last_number",
+    "events.first_number",
+    "events.after",
+    "turns.waiting_or_running",
+    "messages.round",
+}
+
+
+def test_a_door_says_who_asks_or_is_on_the_list() -> None:
+    unasked = {name for name, takes_actor in store_calls() if not takes_actor}
+    assert unasked == WITHOUT_ASKING
+
+
+def store_calls() -> Iterator[tuple[str, bool]]:
+    """Every function of the store that the server calls, and whether it takes the actor."""
+    for path in SERVER.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        modules = dict(store_modules(tree))
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id in modules
+            ):
+                function = getattr(modules[node.value.id], node.attr)
+                if inspect.isfunction(function):
+                    takes_actor = "actor" in inspect.signature(function).parameters
+                    yield f"{node.value.id}.{node.attr}", takes_actor
+
+
+def store_modules(tree: ast.Module) -> Iterator[tuple[str, ModuleType]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "tertulia.store":
+            for alias in node.names:
+                yield alias.asname or alias.name, importlib.import_module(f"tertulia.store.{alias.name}")
+
+
+def test_the_server_asks_the_store_through_its_modules_alone() -> None:
+    """Else the list above would not see the call."""
+    allowed = {"tertulia.store", "tertulia.store.database", "tertulia.store.sessions"}
+    for path in SERVER.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tertulia.store"):
+                assert node.module in allowed, path
+                if node.module != "tertulia.store":
+                    assert {alias.name for alias in node.names} <= {"Tx", "SignedIn"}, path
+
+
+def test_a_route_that_does_not_say_who_may_come_in_stops_the_start() -> None:
+    app = FastAPI()
+
+    @app.get("/api/everyones")
+    async def everyones() -> None: ...
+
+    app.router.routes = [route for route in app.routes if getattr(route, "path", "") == "/api/everyones"]
+    with pytest.raises(CannotStart, match="/api/everyones"):
+        inventory(app)
+
+
+def test_the_inventory_is_the_whole_of_the_api() -> None:
+    paths = bare().openapi()["paths"]
+    declared = {(method.upper(), path) for path, operations in paths.items() for method in operations}
+    assert declared == {(e.method, e.path) for e in inventory(bare()) if e.method != "WEBSOCKET"}

@@ -1,0 +1,52 @@
+"""The same house on PostgreSQL: coming in, asking, hearing, and being told on another device."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.cast import CANARY, at_rest, gather_cast
+from tests.server.requests import HTTP, request_to
+from tests.upstream.scripted import Upstream
+from tests.world import Person, World, endpoints, running
+
+
+@pytest.fixture
+async def world(tmp_path: Path, upstream: Upstream, postgres_url: str) -> AsyncIterator[World]:
+    environ = {"TERTULIA_ENDPOINTS": endpoints(upstream), "TERTULIA_DATABASE_URL": postgres_url}
+    async with running(tmp_path, environ) as made:
+        yield made
+
+
+async def test_one_message_is_answered_and_another_device_hears_it(
+    world: World, ada: Person, upstream: Upstream
+) -> None:
+    assert world.house.db.version.startswith("PostgreSQL")
+    upstream.says("Tea, of course.", model="alpha")
+    upstream.says("Coffee.", model="beta")
+    phone = await world.sign_in("ada@example.org")
+    async with phone.live() as tab:
+        await tab.follow(f"project:{ada.home}")
+        replies = await ada.hear("Tea or coffee?", "alpha", "beta")
+        told = await tab.until(lambda item: item.get("noun") == "conversation" and item["value"]["title"])
+    assert [(r["content"], r["status"]) for r in replies] == [
+        ("Tea, of course.", "complete"),
+        ("Coffee.", "complete"),
+    ]
+    page = await phone.get(f"/api/conversations/{told[-1]['id']}")
+    assert {message["content"] for message in page["rounds"][0]["messages"]} >= {"Tea, of course.", "Coffee."}
+    await at_rest(world.house)
+
+
+async def test_what_is_someone_elses_is_not_there_either(world: World) -> None:
+    cast = await gather_cast(world)
+    async with cast.untouched():
+        for entry in (entry for entry in HTTP if entry.access == "signed_in" and entry.ids):
+            request = request_to(entry, cast.almas, probed=entry.ids[0])
+            answer = await cast.bruno.client.request(
+                request.method, request.path, params=request.params, json=request.body
+            )
+            assert answer.status_code == 404, (entry, answer.text)
+            assert CANARY not in answer.text
