@@ -10,6 +10,8 @@ export interface Acts {
   /** Whether this person may write here. */
   readonly canAct: boolean;
   replyTo(message: Message): void;
+  /** Nobody but this browser knows of the turn yet. */
+  isUnsent(turnId: string): boolean;
 }
 
 const KEY = Symbol('acts');

@@ -1,6 +1,6 @@
-/** Time one text may take on the page: it fills up again while nothing is drawn, and past it text is shown as typed. */
+/** Time one text may take on the page: it fills up again while nothing is drawn, so that half of it is always free. */
 
-const FULL_MS = 600;
+const FULL_MS = 400;
 const REFILL = 0.5;
 
 export class Allowance {

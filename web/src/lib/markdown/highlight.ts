@@ -66,7 +66,9 @@ export async function highlight(text: string, language: string): Promise<Documen
   const name = ALSO_CALLED[language.toLowerCase()] ?? language.toLowerCase();
   const load = Object.hasOwn(LANGUAGES, name) ? LANGUAGES[name] : undefined;
   if (!load || text.length > LONGEST) return null;
-  const [{ default: hljs }, grammar] = await Promise.all([import('highlight.js/lib/core'), load()]);
+  const fetched = await Promise.all([import('highlight.js/lib/core'), load()]).catch(() => null);
+  if (!fetched) return null; // no connection: in one colour
+  const [{ default: hljs }, grammar] = fetched;
   if (!hljs.getLanguage(name)) hljs.registerLanguage(name, grammar.default);
   return sanitise(hljs.highlight(text, { language: name, ignoreIllegals: true }).value);
 }

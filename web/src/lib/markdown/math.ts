@@ -14,15 +14,19 @@ const ELEMENTS = new Set(
     ' ',
   ),
 );
+// Commands that would link, fetch or name things: KaTeX refuses them, and their source says more than its refusal.
+const REFUSED = /\\(?:href|url|includegraphics|html(?:Data|Class|Id|Style))\b/;
 const LEADS_AWAY = /^(?:on|src|href|xlink|id$|name$)/i;
 
 /** The drawn formula, or null when it is to be shown as typed: it does not read, is too long or took too long. */
 export async function draw(source: string, isDisplay: boolean): Promise<Element | null> {
-  if (source.length > LONGEST || depth(source) > DEEPEST || tooSlow.has(source)) return null;
-  const { __renderToDomTree } = await katex();
+  if (source.length > LONGEST || depth(source) > DEEPEST) return null;
+  if (REFUSED.test(source) || tooSlow.has(source)) return null;
+  const library = await katex().catch(() => null); // no connection: as typed
   const began = performance.now();
   try {
-    const node = nodeOf(__renderToDomTree(source, { ...OPTIONS, displayMode: isDisplay }));
+    if (library === null) return null;
+    const node = nodeOf(library.__renderToDomTree(source, { ...OPTIONS, displayMode: isDisplay }));
     return isHarmless(node) ? node : null;
   } catch {
     return null; // not a formula, or deeper than the stack

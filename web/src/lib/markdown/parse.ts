@@ -31,7 +31,7 @@ export const NOTHING: Parsed = { text: '', blocks: [], settled: { blocks: 0, end
 
 // Past these a text is shown as it was typed: formatting it would hold up the page.
 const LONGEST_TEXT = 400_000;
-const LONGEST_BLOCK = 40_000;
+const LONGEST_BLOCK = 20_000;
 const LONGEST_MS = 400;
 const MOST_BLOCKS = 1_500;
 

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { costOf, lanesOf, latest, seatsOf, stateOf } from './lanes';
+import { draft, reply, round, turn, usage, voice } from './samples';
+
+const [a, b, c] = [voice(1, 'Ada'), voice(2, 'Bo'), voice(3, 'Cy')];
+
+describe('the lanes of a round', () => {
+  it('are there as soon as the table is set, and keep their keys to the end', () => {
+    const stages = [
+      lanesOf(round(), [turn([a, b], { state: 'queued' })], []),
+      lanesOf(round(), [turn([a, b])], [draft('r1', a)]),
+      lanesOf(round(reply('r1', a)), [turn([a, b])], [draft('r2', b, { content: 'So' })]),
+      lanesOf(round(reply('r1', a), reply('r2', b)), [turn([a, b], { state: 'complete' })], []),
+    ];
+    for (const lanes of stages) expect(lanes.map((lane) => lane.key)).toEqual([a.id, b.id]);
+    expect(stages.map((lanes) => lanes.map(stateOf))).toEqual([
+      ['queued', 'queued'],
+      ['thinking', 'thinking'],
+      ['finished', 'writing'],
+      ['finished', 'finished'],
+    ]);
+  });
+
+  it('stand in the order of their seats, whoever spoke first', () => {
+    const lanes = lanesOf(round(reply('r1', c), reply('r2', a)), [], []);
+    expect(lanes.map((lane) => lane.voice.name)).toEqual(['Ada', 'Cy']);
+  });
+
+  it('keep the versions of a reply together, also when another model took the seat', () => {
+    const other = { ...voice(1, 'Dee'), id: b.id };
+    const messages = [
+      reply('r1', a),
+      reply('r2', b),
+      reply('r3', other, { replaces_id: 'r1', turn_id: 't2' }),
+    ];
+    const lanes = lanesOf(round(...messages), [], []);
+    expect(lanes.map((lane) => lane.versions.map((version) => version.id))).toEqual([['r1', 'r3'], ['r2']]);
+    expect(lanes[0]!.key).toBe(a.id);
+  });
+
+  it('show a reply that is asked for again as queued behind its last version', () => {
+    const again = turn([a], { id: 't2', purpose: 'retry', state: 'queued', message_id: 'r1' });
+    const [lane] = lanesOf(round(reply('r1', a)), [turn([a], { state: 'complete' }), again], []);
+    expect(lane!.versions.map((version) => version.state)).toEqual(['finished', 'queued']);
+    const [begun] = lanesOf(
+      round(reply('r1', a)),
+      [{ ...again, state: 'running' }],
+      [draft('r2', a, { turn_id: 't2', replaces_id: 'r1', content: 'x' })],
+    );
+    expect(begun!.versions.map((version) => version.state)).toEqual(['finished', 'writing']);
+  });
+
+  it('do not show a draft beside the message it became', () => {
+    const [lane] = lanesOf(round(reply('r1', a)), [], [draft('r1', a, { content: 'Be' })]);
+    expect(lane!.versions).toHaveLength(1);
+    expect(latest(lane!).kind).toBe('message');
+  });
+
+  it('leave drafts of other rounds alone', () => {
+    expect(lanesOf(round(), [], [draft('r1', a, { round_number: 2 })])).toEqual([]);
+  });
+
+  it('say when a provider asked to wait', () => {
+    const waiting = { until: 1, attempt: 1, attempts: 2, reason: 'Slow down.' };
+    expect(stateOf(lanesOf(round(), [], [draft('r1', a, { waiting })])[0]!)).toBe('waiting');
+  });
+
+  it('draw the table: hollow waits, pulsing speaks, solid is done, red failed', () => {
+    const messages = [reply('r1', a), reply('r2', b, { status: 'failed' })];
+    const lanes = lanesOf(
+      round(...messages),
+      [turn([a, b, c, voice(4)], { state: 'running' })],
+      [draft('r3', c, { content: 'x' })],
+    );
+    expect(seatsOf(lanes).map((seat) => seat.state)).toEqual(['done', 'failed', 'speaking', 'speaking']);
+  });
+});
+
+describe('the cost of a round', () => {
+  it('counts every version that was paid', () => {
+    expect(costOf(round(reply('r1', a), reply('r2', a, { replaces_id: 'r1' })))).toBe(2_000);
+  });
+
+  it('is unknown when one price is, and nothing for what was not charged', () => {
+    expect(costOf(round(reply('r1', a, { usage: usage({ cost_micros: null }) })))).toBeNull();
+    expect(costOf(round(reply('r1', a, { usage: null })))).toBe(0);
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { lanesOf } from './lanes';
+import { milestones, standingsOf } from './milestones';
+import { progressOf, settingOf } from './progress';
+import { cutSentence } from './replies';
+import { draft, reply, round, turn, usage, voice } from './samples';
+
+const [a, b, c] = [voice(1, 'Ada'), voice(2, 'Bo'), voice(3, 'Cy')];
+const asked = turn([a, b, c]);
+
+describe('milestones', () => {
+  const begun = lanesOf(round(), [asked], []);
+  const standings = standingsOf('t1', begun);
+
+  it('say once how many are answering', () => {
+    expect(milestones('t1', begun, new Map())).toEqual(['Three minds are answering']);
+    expect(milestones('t1', begun, standings)).toEqual([]);
+    const alone = lanesOf(round(), [turn([a])], []);
+    expect(milestones('t1', alone, new Map())).toEqual(['Ada is answering']);
+  });
+
+  it('say who finished, and how long the reply is; words on the way are silent', () => {
+    const writing = lanesOf(round(), [asked], [draft('r1', a, { content: 'one two' })]);
+    expect(milestones('t1', writing, standings)).toEqual([]);
+    const done = lanesOf(round(reply('r1', a, { content: 'one two three' })), [asked], []);
+    expect(milestones('t1', done, standingsOf('t1', writing))).toEqual(['Ada finished, 3 words']);
+  });
+
+  it('say who failed and why, who stopped, who was cut off', () => {
+    const failure = { code: 'rate_limited', message: 'Wait a minute.', detail: null };
+    const messages = [
+      reply('r1', a, { status: 'failed', content: '', failure }),
+      reply('r2', b, { status: 'stopped', content: 'one' }),
+      reply('r3', c, { status: 'interrupted', content: 'one two' }),
+    ];
+    expect(milestones('t1', lanesOf(round(...messages), [asked], []), standings)).toEqual([
+      'Ada failed: too many requests',
+      'Bo stopped after 1 word',
+      'Cy was cut off after 2 words',
+    ]);
+  });
+
+  it('say when a mind is asked again', () => {
+    const done = lanesOf(round(reply('r1', a)), [], []);
+    const again = lanesOf(
+      round(reply('r1', a)),
+      [turn([a], { id: 't2', purpose: 'retry', message_id: 'r1' })],
+      [],
+    );
+    expect(milestones('t1', again, standingsOf('t1', done))).toEqual(['Ada is answering']);
+  });
+});
+
+describe('the bar of a round', () => {
+  it('says how far it is and what it cost so far, then only what it cost', () => {
+    const half = round(reply('r1', a, { usage: usage({ cost_micros: 72_200 }) }));
+    expect(progressOf(half, lanesOf(half, [turn([a, b])], []))).toBe('1 of 2 finished · $0.0722 so far');
+    const whole = round(reply('r1', a), reply('r2', b));
+    expect(progressOf(whole, lanesOf(whole, [], []))).toBe('$0.0020');
+  });
+
+  it('does not count to one, and does not call free what has no price', () => {
+    const one = round(reply('r1', a, { usage: usage({ cost_micros: null }) }));
+    expect(progressOf(one, lanesOf(one, [], []))).toBe('price unknown');
+    const none = round(reply('r1', a, { usage: null, status: 'failed' }));
+    expect(progressOf(none, lanesOf(none, [], []))).toBe('');
+  });
+
+  it('names the mode and what each sees; of an old round it knows only how many answered', () => {
+    const lanes = lanesOf(round(reply('r1', a), reply('r2', b)), [], []);
+    expect(settingOf(lanes, turn([a, b], { visibility: 'own_lane' }))).toBe('Parallel · each alone');
+    expect(settingOf(lanes, undefined)).toBe('Parallel');
+    expect(settingOf(lanes.slice(0, 1), turn([a], { mode: 'quick' }))).toBe('Quick');
+  });
+});
+
+it('a broken-off reply says how far it came', () => {
+  const failure = { code: 'cut', message: '', detail: null };
+  expect(cutSentence(reply('r1', a, { status: 'interrupted', content: 'one two', failure }), 'OpenAI')).toBe(
+    'The line dropped after 2 words.',
+  );
+  expect(
+    cutSentence(
+      reply('r1', a, { status: 'interrupted', content: '', failure: { ...failure, code: 'timeout_idle' } }),
+      'OpenAI',
+    ),
+  ).toBe('OpenAI fell silent before the first word.');
+  expect(cutSentence(reply('r1', a, { status: 'stopped', content: 'one' }), '')).toBe(
+    'Stopped after 1 word.',
+  );
+});
