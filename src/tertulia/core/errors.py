@@ -12,7 +12,9 @@ TertuliaError            code = the class name in snake case; message = a senten
 │   ├── EmailTaken
 │   ├── TurnReused
 │   └── NothingToContinue
+├── Stale                what was read has been changed since
 ├── TooLarge
+│   └── QuotaSpent       no room left for this person's files
 ├── WrongType            send JSON
 ├── Invalid              readable, but not acceptable
 │   ├── UnknownModel
@@ -81,7 +83,13 @@ class TurnReused(Conflict): ...
 class NothingToContinue(Conflict): ...
 
 
+class Stale(TertuliaError): ...
+
+
 class TooLarge(TertuliaError): ...
+
+
+class QuotaSpent(TooLarge): ...
 
 
 class WrongType(TertuliaError): ...

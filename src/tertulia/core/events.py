@@ -5,7 +5,7 @@ its id, `removed` takes it out.
 
 place                 what happens there
 user:<id>             the projects one can see, one's sessions, oneself
-project:<id>          the project and its conversations
+project:<id>          the project, its conversations and its files
 conversation:<id>     its messages and turns
 """
 
@@ -26,7 +26,7 @@ class Event:
     number: int
     kind: Kind
     noun: str
-    """project, conversation, message, turn, session or user."""
+    """project, conversation, file, message, turn, session or user."""
     id: str
     value: str | None
     """The new value as JSON; None when removed."""

@@ -12,6 +12,7 @@ NAME_LIMIT_BYTES = 255
 PATH_LIMIT_BYTES = 1024
 DEPTH_LIMIT = 32
 TAG_LIMIT = 50
+SUMMARY_LIMIT = 1000
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
@@ -62,6 +63,49 @@ class ProjectFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Content:
+    """What a file holds: its bytes by their hash, and what kind they are, as they say themselves."""
+
+    hash: str
+    size_bytes: int
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A line in the list of a project's files."""
+
+    path: str
+    size_bytes: int
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The text that was read from a file, as far as there is any."""
+
+    text: str
+    mime_type: str
+    reason: str | None = None
+    """Why there is none, or not all of it, in words for a person."""
+    has_failed: bool = False
+    """The file is broken or harmful; one that simply holds no text has not failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    upload_bytes: int = 100 << 20
+    quota_bytes: int = 10 << 30
+    """What the files of one person, all versions together, may take up."""
+    archive_entries: int = 10_000
+    archive_bytes: int = 1 << 30
+    """What an archive may unpack to."""
+    archive_ratio: int = 100
+    text_bytes: int = 20 << 20
+    parse_s: float = 60
+
+
+@dataclass(frozen=True, slots=True)
 class FileVersion:
     file_id: str
     number: int
@@ -93,8 +137,15 @@ def _check_name(name: str) -> None:
         raise Invalid("A path cannot go up with .. and its parts do not begin or end with spaces.")
     if len(name.encode("utf-8", "surrogatepass")) > NAME_LIMIT_BYTES:
         raise Invalid(f"A file's name has at most {NAME_LIMIT_BYTES} bytes.")
-    if any(c in _BIDI or unicodedata.category(c) in ("Cc", "Cs", "Co") for c in name):
+    if any(c in _BIDI or unicodedata.category(c) in ("Cc", "Cs", "Co", "Zl", "Zp") for c in name):
         raise Invalid("A file's name cannot hold control characters.")
+
+
+def clean_summary(text: str) -> str:
+    summary = " ".join(text.split())
+    if len(summary) > SUMMARY_LIMIT:
+        raise Invalid(f"A file's summary has at most {SUMMARY_LIMIT} characters.")
+    return summary
 
 
 def clean_tags(tags: tuple[str, ...]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ STATUS: tuple[tuple[type[errors.TertuliaError], int], ...] = (
     (errors.Forbidden, 403),
     (errors.NotFound, 404),
     (errors.Conflict, 409),
+    (errors.Stale, 412),
     (errors.TooLarge, 413),
     (errors.WrongType, 415),
     (errors.UnknownHost, 421),

@@ -25,6 +25,7 @@ class Backend(Protocol):
     """SQLite or PostgreSQL: takes work, does it in its own threads, hands it back when it is over."""
 
     version: str
+    is_shared: bool
 
     def start(self, hand_back: Callable[[Sequence[Work]], None], tell: Listener) -> None: ...
     def read(self, work: Work) -> None: ...
@@ -57,6 +58,11 @@ class Database:
     def version(self) -> str:
         """Which database this is, as it says itself: "SQLite 3.40.1"."""
         return self._backend.version
+
+    @property
+    def is_shared(self) -> bool:
+        """Several machines may use it at once, so what all of them need must be inside."""
+        return self._backend.is_shared
 
     async def read(self, work: Callable[[Tx], T]) -> T:
         result: T = await self._ask(self._backend.read, work)

@@ -123,6 +123,14 @@ _ATTEMPTS = text("SELECT attempts FROM jobs WHERE id = :id AND state = 'running'
 _WAIT = text("UPDATE jobs SET state = 'waiting', run_at = :run_at, error = :error WHERE id = :id")
 
 
+def withdraw(tx: Tx, kind: str, payload: str) -> None:
+    """What it was about is gone; one that runs finds that out for itself."""
+    tx.execute(_WITHDRAW, kind=kind, payload=payload)
+
+
+_WITHDRAW = text("DELETE FROM jobs WHERE state = 'waiting' AND kind = :kind AND payload = :payload")
+
+
 def set_aside(tx: Tx) -> tuple[Job, ...]:
     """Those that failed too often, the newest first."""
     return tuple(_job(row) for row in tx.execute(_ASIDE))

@@ -51,6 +51,7 @@ Line = SimpleQueue[tuple[Work, bool] | None]
 class Postgres:
     error: type[Exception] = psycopg.Error
     skip_locked = "FOR UPDATE SKIP LOCKED"
+    is_shared = True
 
     def __init__(
         self, url: str, clock: Clock, new_id: NewId, history: migrate.History = migrate.HISTORY

@@ -44,6 +44,7 @@ Line = SimpleQueue[Work | None]
 class Sqlite:
     error: type[Exception] = sqlite3.Error
     skip_locked = ""
+    is_shared = False
 
     def __init__(
         self, path: str, clock: Clock, new_id: NewId, history: migrate.History = migrate.HISTORY

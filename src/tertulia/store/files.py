@@ -1,0 +1,493 @@
+"""Project files and their versions. What changes is told to the project's place."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sqlalchemy import text
+
+from tertulia.core.errors import Conflict, Invalid, Stale
+from tertulia.core.events import Kind, project_place
+from tertulia.core.files import (
+    Content,
+    FileEntry,
+    FileMetadata,
+    FileVersion,
+    Indexing,
+    IndexState,
+    ProjectFile,
+    clean_path,
+    clean_summary,
+    clean_tags,
+)
+from tertulia.core.users import Actor
+from tertulia.store import access, events, jobs
+from tertulia.store.transactions import Row, Tx, as_json
+
+PAGE_LIMIT = 100
+INDEX_JOB = "index_file"
+SWEEP_JOB = "sweep_blobs"
+SWEEP_AFTER_MS = 3_900_000
+"""A little more than the time a blob stays that nobody refers to."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePage:
+    items: tuple[ProjectFile, ...]
+    next: str | None
+    """Where the next page begins; None on the last."""
+
+
+_COLUMNS = """
+    f.id, f.project_id, f.path, f.mime_type, f.size_bytes, f.content_hash, f.version, f.always_in_context,
+    f.retrieval_eligible, f.tool_accessible, f.tags, f.summary, f.index_state, f.index_chunks,
+    f.index_percent, f.index_reason, f.created_by, f.created_at, f.updated_at
+"""
+
+
+# ── bringing in
+
+
+def put(tx: Tx, actor: Actor, project_id: str, path: str, content: Content) -> ProjectFile:
+    """The file of that path with this content: a new file, its next version, or what it already is."""
+    tx.hold(project_place(project_id))
+    access.to_project(tx, actor, project_id).must_write()
+    cleaned = clean_path(path)
+    row = tx.maybe(_BY_PATH, project_id=project_id, path=cleaned)
+    if row is None:
+        return _add(tx, actor, project_id, cleaned, content)
+    return _change(tx, actor, _file(row), content)
+
+
+_BY_PATH = text(
+    f"SELECT {_COLUMNS} FROM project_files AS f WHERE f.project_id = :project_id AND f.path = :path"
+)
+
+
+def _add(tx: Tx, actor: Actor, project_id: str, path: str, content: Content) -> ProjectFile:
+    file_id = tx.new_id()
+    tx.execute(
+        _ADD,
+        id=file_id,
+        project_id=project_id,
+        path=path,
+        mime_type=content.mime_type,
+        size_bytes=content.size_bytes,
+        content_hash=content.hash,
+        created_by=actor.user_id,
+        now=tx.now,
+    )
+    _add_version(tx, actor, file_id, 1, content)
+    _queue(tx, file_id, 1)
+    return _changed(tx, file_id)
+
+
+_ADD = text("""
+    INSERT INTO project_files (
+        id, project_id, path, mime_type, size_bytes, content_hash, version, always_in_context,
+        retrieval_eligible, tool_accessible, tags, summary, index_state, index_chunks, index_percent,
+        created_by, created_at, updated_at
+    )
+    VALUES (
+        :id, :project_id, :path, :mime_type, :size_bytes, :content_hash, 1, FALSE, TRUE, TRUE, '[]', '',
+        'queued', 0, 0, :created_by, :now, :now
+    )
+""")
+
+
+def _add_version(tx: Tx, actor: Actor, file_id: str, number: int, content: Content) -> None:
+    tx.execute(
+        _ADD_VERSION,
+        file_id=file_id,
+        number=number,
+        content_hash=content.hash,
+        size_bytes=content.size_bytes,
+        mime_type=content.mime_type,
+        created_by=actor.user_id,
+        now=tx.now,
+    )
+
+
+_ADD_VERSION = text("""
+    INSERT INTO file_versions (
+        file_id, number, content_hash, size_bytes, mime_type, created_by, created_at
+    )
+    VALUES (:file_id, :number, :content_hash, :size_bytes, :mime_type, :created_by, :now)
+""")
+
+
+def _queue(tx: Tx, file_id: str, version: int | None = None) -> None:
+    """Leaves the job that makes it findable; a new version asks once, another reason each time."""
+    key = None if version is None else f"{INDEX_JOB}:{file_id}:{version}"
+    jobs.add(tx, INDEX_JOB, file_id, key=key)
+
+
+def _changed(tx: Tx, file_id: str) -> ProjectFile:
+    """Tells the project what the file is now, and returns it."""
+    file = _file(tx.one(_READ, id=file_id))
+    tx.emit(project_place(file.project_id), Kind.CHANGED, "file", file.id, file)
+    return file
+
+
+_READ = text(f"SELECT {_COLUMNS} FROM project_files AS f WHERE f.id = :id")
+
+
+def _file(row: Row) -> ProjectFile:
+    return ProjectFile(
+        id=row.id,
+        project_id=row.project_id,
+        path=row.path,
+        mime_type=row.mime_type,
+        size_bytes=row.size_bytes,
+        content_hash=row.content_hash,
+        version=row.version,
+        metadata=FileMetadata(
+            always_in_context=bool(row.always_in_context),
+            retrieval_eligible=bool(row.retrieval_eligible),
+            tool_accessible=bool(row.tool_accessible),
+            tags=_tags(row.tags),
+            summary=row.summary,
+        ),
+        index=IndexState(Indexing(row.index_state), row.index_chunks, row.index_percent, row.index_reason),
+        created_by=row.created_by,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _tags(written: str) -> tuple[str, ...]:
+    return tuple(json.loads(written))
+
+
+# ── reading
+
+
+def get(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
+    return _file(tx.one(_GET, actor_id=actor.user_id, project_id=project_id, id=file_id))
+
+
+_GET = text(f"""
+    SELECT {_COLUMNS} FROM project_files AS f JOIN projects AS p ON p.id = f.project_id
+    {access.MEMBER_OF_PROJECT} WHERE f.id = :id AND f.project_id = :project_id
+""")
+
+
+def page(
+    tx: Tx,
+    actor: Actor,
+    project_id: str,
+    *,
+    limit: int,
+    cursor: str | None = None,
+    prefix: str = "",
+    tag: str | None = None,
+) -> FilePage:
+    """In the order of their paths."""
+    access.to_project(tx, actor, project_id)
+    limit = max(1, min(limit, PAGE_LIMIT))
+    found = tx.execute(
+        _PAGE,
+        project_id=project_id,
+        after="" if cursor is None else _read_cursor(cursor),
+        prefix=prefix,
+        tag="" if tag is None else json.dumps(tag, ensure_ascii=False),
+        limit=limit + 1,
+    )
+    items = tuple(_file(row) for row in found[:limit])
+    return FilePage(items, _write_cursor(items[-1]) if len(found) > limit else None)
+
+
+# A tag is found as it is written in the list, with its quotes: taking it out would change the text.
+_PAGE = text(f"""
+    SELECT {_COLUMNS} FROM project_files AS f
+    WHERE f.project_id = :project_id AND f.path > :after
+        AND SUBSTR(f.path, 1, LENGTH(:prefix)) = :prefix
+        AND (:tag = '' OR REPLACE(f.tags, :tag, '') <> f.tags)
+    ORDER BY f.path LIMIT :limit
+""")
+
+
+def _write_cursor(last: ProjectFile) -> str:
+    return base64.urlsafe_b64encode(last.path.encode()).decode()
+
+
+def _read_cursor(cursor: str) -> str:
+    """What _write_cursor wrote. A forged one moves the reader within the same list, and that is all."""
+    try:
+        return clean_path(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode())
+    except (binascii.Error, UnicodeError, Invalid):
+        raise Invalid("This page does not exist. Begin again with the first one.") from None
+
+
+def find(tx: Tx, file_id: str) -> ProjectFile | None:
+    """For jobs, which nobody asks for: the file, if it still is there."""
+    row = tx.maybe(_READ, id=file_id)
+    return _file(row) if row else None
+
+
+def find_path(tx: Tx, project_id: str, path: str) -> ProjectFile | None:
+    """The file of that path, for who may see the project."""
+    row = tx.maybe(_BY_PATH, project_id=project_id, path=path)
+    return _file(row) if row else None
+
+
+def always_included(tx: Tx, project_id: str) -> tuple[ProjectFile, ...]:
+    """The files that every prompt of the project shows, in the order of their paths."""
+    return tuple(_file(row) for row in tx.execute(_ALWAYS, project_id=project_id))
+
+
+_ALWAYS = text(f"""
+    SELECT {_COLUMNS} FROM project_files AS f
+    WHERE f.project_id = :project_id AND f.always_in_context ORDER BY f.path
+""")
+
+
+def entries(tx: Tx, project_id: str) -> tuple[FileEntry, ...]:
+    """All files of a project, a line each, in the order of their paths."""
+    return tuple(
+        FileEntry(row.path, row.size_bytes, row.summary)
+        for row in tx.execute(_ENTRIES, project_id=project_id)
+    )
+
+
+_ENTRIES = text("""
+    SELECT f.path, f.size_bytes, f.summary FROM project_files AS f
+    WHERE f.project_id = :project_id ORDER BY f.path
+""")
+
+
+def used_bytes(tx: Tx, user_id: str) -> int:
+    """What a person's files take up: all versions they brought, each content counted once."""
+    used: int = tx.one(_USED, user_id=user_id).used
+    return int(used)
+
+
+_USED = text("""
+    SELECT COALESCE(SUM(size_bytes), 0) AS used
+    FROM (SELECT DISTINCT content_hash, size_bytes FROM file_versions WHERE created_by = :user_id) AS once
+""")
+
+
+# ── changing
+
+
+def change(
+    tx: Tx, actor: Actor, project_id: str, file_id: str, content: Content, if_version: int | None = None
+) -> ProjectFile:
+    """The next version; refused when the file is no longer at the version that was read."""
+    file = _writable(tx, actor, project_id, file_id)
+    if if_version is not None and if_version != file.version:
+        raise Stale(
+            f"This file is at version {file.version} by now; you changed version {if_version}. "
+            "Read it again and decide which to keep."
+        )
+    return _change(tx, actor, file, content)
+
+
+def _writable(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
+    tx.hold(project_place(project_id))
+    file = get(tx, actor, project_id, file_id)
+    access.to_project(tx, actor, project_id).must_write()
+    return file
+
+
+def _change(tx: Tx, actor: Actor, file: ProjectFile, content: Content) -> ProjectFile:
+    if (content.hash, content.mime_type) == (file.content_hash, file.mime_type):
+        return file
+    version = file.version + 1
+    tx.execute(
+        _CHANGE,
+        id=file.id,
+        mime_type=content.mime_type,
+        size_bytes=content.size_bytes,
+        content_hash=content.hash,
+        version=version,
+        now=tx.now,
+    )
+    _add_version(tx, actor, file.id, version, content)
+    _queue(tx, file.id, version)
+    return _changed(tx, file.id)
+
+
+_CHANGE = text("""
+    UPDATE project_files SET mime_type = :mime_type, size_bytes = :size_bytes, content_hash = :content_hash,
+        version = :version, index_state = 'queued', index_chunks = 0, index_percent = 0, index_reason = NULL,
+        updated_at = :now
+    WHERE id = :id
+""")
+
+
+def rename(
+    tx: Tx, actor: Actor, project_id: str, file_id: str, path: str, mime_type: str | None = None
+) -> ProjectFile:
+    """Another path, and with it perhaps another kind of text; looked up under it from now on."""
+    cleaned = clean_path(path)
+    file = _writable(tx, actor, project_id, file_id)
+    if cleaned == file.path:
+        return file
+    if tx.maybe(_BY_PATH, project_id=project_id, path=cleaned) is not None:
+        raise Conflict(
+            f"There is already a file at {cleaned}. Choose another path, or delete that file first."
+        )
+    tx.execute(_RENAME, id=file_id, path=cleaned, mime_type=mime_type or file.mime_type, now=tx.now)
+    _queue(tx, file_id)
+    return _changed(tx, file_id)
+
+
+_RENAME = text("""
+    UPDATE project_files SET path = :path, mime_type = :mime_type, index_state = 'queued', index_percent = 0,
+        index_reason = NULL, updated_at = :now
+    WHERE id = :id
+""")
+
+
+def set_metadata(tx: Tx, actor: Actor, project_id: str, file_id: str, metadata: FileMetadata) -> ProjectFile:
+    """What people say of the file; whether it can be looked up is worked out again when that has changed."""
+    tags, summary = clean_tags(metadata.tags), clean_summary(metadata.summary)
+    before = _writable(tx, actor, project_id, file_id)
+    tx.execute(
+        _SET_METADATA,
+        id=file_id,
+        always_in_context=metadata.always_in_context,
+        retrieval_eligible=metadata.retrieval_eligible,
+        tool_accessible=metadata.tool_accessible,
+        tags=as_json(tags),
+        summary=summary,
+        now=tx.now,
+    )
+    if before.metadata.retrieval_eligible != metadata.retrieval_eligible:
+        tx.execute(_SET_INDEX, id=file_id, state="queued", chunks=before.index.chunks, percent=0, reason=None)
+        _queue(tx, file_id)
+    return _changed(tx, file_id)
+
+
+_SET_METADATA = text("""
+    UPDATE project_files SET always_in_context = :always_in_context, retrieval_eligible = :retrieval_eligible,
+        tool_accessible = :tool_accessible, tags = :tags, summary = :summary, updated_at = :now
+    WHERE id = :id
+""")
+
+
+def set_index(tx: Tx, file_id: str, index: IndexState, *, version: int | None = None) -> ProjectFile | None:
+    """How far it can be found; None when the file is gone, or no longer at the version this is about."""
+    file = find(tx, file_id)
+    if file is None or version not in (None, file.version):
+        return None
+    if file.index == index:
+        return file
+    tx.execute(
+        _SET_INDEX,
+        id=file_id,
+        state=index.state.value,
+        chunks=index.chunks,
+        percent=index.percent,
+        reason=index.reason,
+    )
+    return _changed(tx, file_id)
+
+
+_SET_INDEX = text("""
+    UPDATE project_files SET index_state = :state, index_chunks = :chunks, index_percent = :percent,
+        index_reason = :reason
+    WHERE id = :id
+""")
+
+
+# ── versions
+
+
+def versions(tx: Tx, actor: Actor, project_id: str, file_id: str) -> tuple[FileVersion, ...]:
+    """The newest first."""
+    get(tx, actor, project_id, file_id)
+    return tuple(_version(row) for row in tx.execute(_VERSIONS, file_id=file_id))
+
+
+_VERSION_COLUMNS = "file_id, number, content_hash, size_bytes, mime_type, created_by, created_at"
+
+_VERSIONS = text(
+    f"SELECT {_VERSION_COLUMNS} FROM file_versions WHERE file_id = :file_id ORDER BY number DESC"
+)
+
+
+def _version(row: Row) -> FileVersion:
+    return FileVersion(
+        row.file_id,
+        row.number,
+        row.content_hash,
+        row.size_bytes,
+        row.mime_type,
+        row.created_by,
+        row.created_at,
+    )
+
+
+def version(tx: Tx, actor: Actor, project_id: str, file_id: str, number: int) -> FileVersion:
+    get(tx, actor, project_id, file_id)
+    return _version(tx.one(_ONE_VERSION, file_id=file_id, number=number))
+
+
+_ONE_VERSION = text(
+    f"SELECT {_VERSION_COLUMNS} FROM file_versions WHERE file_id = :file_id AND number = :number"
+)
+
+
+def restore(tx: Tx, actor: Actor, project_id: str, file_id: str, number: int) -> ProjectFile:
+    """What it held then, as its next version: nothing in between is lost."""
+    file = _writable(tx, actor, project_id, file_id)
+    then = version(tx, actor, project_id, file_id, number)
+    return _change(tx, actor, file, Content(then.content_hash, then.size_bytes, then.mime_type))
+
+
+# ── removing
+
+
+def remove(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
+    """The file with all its versions; what waited to be done with it is dropped."""
+    file = _writable(tx, actor, project_id, file_id)
+    tx.execute(_RELEASE_FILE, file_id=file_id, now=tx.now)
+    tx.execute(_REMOVE, id=file_id)
+    jobs.withdraw(tx, INDEX_JOB, file_id)
+    _sweep_later(tx)
+    events.redact(tx, project_place(project_id), "file", file_id)
+    tx.emit(project_place(project_id), Kind.REMOVED, "file", file_id)
+    return file
+
+
+_RELEASE_FILE = text("""
+    UPDATE blobs SET used_at = :now
+    WHERE hash IN (SELECT content_hash FROM file_versions WHERE file_id = :file_id)
+""")
+
+_REMOVE = text("DELETE FROM project_files WHERE id = :id")
+
+
+def _sweep_later(tx: Tx) -> None:
+    """Once for all that is removed within the same hour."""
+    due = tx.now + SWEEP_AFTER_MS
+    jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:{due // 3_600_000}", run_at=due)
+
+
+def release_project(tx: Tx, project_id: str) -> None:
+    """The project is about to go and its files with it: nothing is left to do for them."""
+    ids = [row.id for row in tx.execute(_IDS, project_id=project_id)]
+    if not ids:
+        return
+    tx.execute(_RELEASE_PROJECT, project_id=project_id, now=tx.now)
+    for id in ids:
+        jobs.withdraw(tx, INDEX_JOB, id)
+    _sweep_later(tx)
+
+
+_IDS = text("SELECT id FROM project_files WHERE project_id = :project_id")
+
+_RELEASE_PROJECT = text("""
+    UPDATE blobs SET used_at = :now WHERE hash IN (
+        SELECT v.content_hash FROM file_versions AS v JOIN project_files AS f ON f.id = v.file_id
+        WHERE f.project_id = :project_id
+    )
+""")
