@@ -23,7 +23,7 @@ import type {
   User,
 } from '../api/types';
 import { apply, EMPTY, wishOf, type State, type Wish } from './apply';
-import { browserWorld, Connection, type ConnectionState } from './connection';
+import { browserWorld, Connection, type ConnectionState, type World } from './connection';
 import { Frames } from './frames';
 import { conversationPlace, partsOf, projectPlace, type Item, type Place } from './items';
 import { roundsOf } from './rounds';
@@ -35,7 +35,7 @@ const CHOSEN = 'tertulia.project';
 const AT_HAND = 8;
 const GAP_MS = 3000;
 
-class House {
+export class House {
   #state = $state.raw<State>(EMPTY);
   #userId = $state.raw<string | null>(null);
   #sessionId = $state.raw<string | null>(null);
@@ -70,16 +70,20 @@ class House {
   #rounds = new Map<string, { messages: unknown; rounds: Round[] }>();
   #refetching = new Set<Place>();
   #frames = new Frames((items) => this.#receive(items));
-  #connection = new Connection(
-    {
-      receive: (items) => this.#frames.push(items),
-      changed: (state) => this.#lineChanged(state),
-      // A session that ended while we were away is told apart from a server that is down by asking.
-      refused: () => void request('GET', '/api/me').catch(() => undefined),
-      places: () => Object.entries(this.#state.cursors),
-    },
-    browserWorld(liveAddress()),
-  );
+  #connection: Connection;
+
+  constructor(world: World = browserWorld(liveAddress())) {
+    this.#connection = new Connection(
+      {
+        receive: (items) => this.#frames.push(items),
+        changed: (state) => this.#lineChanged(state),
+        // A session that ended while we were away is told apart from a server that is down by asking.
+        refused: () => void request('GET', '/api/me').catch(() => undefined),
+        places: () => Object.entries(this.#state.cursors),
+      },
+      world,
+    );
+  }
 
   // --- coming and going ------------------------------------------------------------------------------------
 

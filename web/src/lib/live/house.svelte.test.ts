@@ -1,0 +1,206 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ConversationPage, Draft, Me, Message } from '../api/types';
+import { House } from './house.svelte';
+import type { Item } from './items';
+
+/** The server's end of the line. */
+class Line {
+  readyState = 1;
+  said: { type: string; place?: string; after?: number }[] = [];
+  onopen?: () => void;
+  onmessage?: (event: { data: string }) => void;
+  onclose?: (event: { code: number }) => void;
+
+  send(text: string): void {
+    this.said.push(JSON.parse(text) as never);
+  }
+  close(): void {
+    this.readyState = 3;
+  }
+}
+
+const ME = {
+  user: { id: 'U', name: 'Ana' },
+  session: { id: 'S', user_id: 'U' },
+  projects: [{ id: 'P', name: 'Home' }],
+  cursor: 4,
+} as unknown as Me;
+
+const question = {
+  id: 'M1',
+  conversation_id: 'C',
+  round_number: 1,
+  role: 'user',
+  content: 'Why?',
+} as Message;
+const reply = {
+  id: 'M2',
+  conversation_id: 'C',
+  round_number: 1,
+  role: 'advisor',
+  content: 'Because.',
+} as Message;
+const draft = {
+  id: 'M2',
+  conversation_id: 'C',
+  round_number: 1,
+  voice: { seat: 1 },
+  content: '',
+  thinking: '',
+  number: 0,
+} as unknown as Draft;
+
+function snapshot(cursor: number, messages = [question]): ConversationPage {
+  return {
+    conversation: { id: 'C', project_id: 'P' },
+    rounds: [{ number: 1, messages }],
+    next_before: null,
+    turns: [],
+    drafts: [],
+    cursor,
+  } as unknown as ConversationPage;
+}
+
+describe('the house', () => {
+  let line: Line;
+  let house: House;
+  let answers: Record<string, unknown>;
+  let asked: string[];
+
+  beforeEach(async () => {
+    vi.useFakeTimers();
+    localStorage.clear();
+    asked = [];
+    answers = {
+      '/api/me': ME,
+      '/api/models': { items: [{ key: 'a:b' }] },
+      '/api/conversations?project_id=P&limit=50': { items: [], next: null, cursor: 9 },
+      '/api/conversations/C': snapshot(20),
+    };
+    vi.stubGlobal('fetch', (path: string) => {
+      asked.push(path);
+      return Promise.resolve(Response.json(answers[path] ?? {}, { status: path in answers ? 200 : 404 }));
+    });
+    line = new Line();
+    house = new House({
+      open: () => line as unknown as WebSocket,
+      now: () => Date.now(),
+      random: () => 0.5,
+      isOnline: () => true,
+      after: (ms, run) => {
+        const timer = setTimeout(run, ms);
+        return () => clearTimeout(timer);
+      },
+    });
+    await house.start();
+    line.onopen?.();
+    await settled();
+  });
+
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  /** Long enough for requests to come back and for a frame to be drawn. */
+  const settled = () => vi.advanceTimersByTimeAsync(400);
+  const hear = async (...items: Item[]) => {
+    line.onmessage?.({ data: JSON.stringify(items) });
+    await settled();
+  };
+  const followed = (place: string) =>
+    line.said.filter((each) => each.type === 'follow' && each.place === place);
+
+  it('knows who is in and follows them, their project and its conversations', () => {
+    expect(house.standing).toBe('in');
+    expect(house.me?.name).toBe('Ana');
+    expect(house.project?.id).toBe('P');
+    expect(followed('user:U').at(-1)?.after).toBe(4);
+    expect(followed('project:P').at(-1)?.after).toBe(9);
+  });
+
+  it('reads a conversation that is opened and follows it from there', async () => {
+    await house.open('C');
+    expect(house.rounds('C').map((round) => round.messages)).toEqual([[question]]);
+    expect(followed('conversation:C')).toEqual([{ type: 'follow', place: 'conversation:C', after: 20 }]);
+  });
+
+  it('shows words as they come, and the message in the place of its draft', async () => {
+    await house.open('C');
+    await hear(
+      { type: 'draft', value: draft },
+      { type: 'delta', id: 'M2', after: 0, number: 2, text: 'Beca' },
+    );
+    expect(house.draftsOf('C').map((each) => each.content)).toEqual(['Beca']);
+    await hear({
+      type: 'event',
+      place: 'conversation:C',
+      number: 21,
+      kind: 'changed',
+      noun: 'message',
+      id: 'M2',
+      value: reply,
+    });
+    expect(house.draftsOf('C')).toEqual([]);
+    expect(house.rounds('C')[0]?.messages).toEqual([question, reply]);
+  });
+
+  it('follows again when words are missing', async () => {
+    await house.open('C');
+    await hear(
+      { type: 'draft', value: draft },
+      { type: 'delta', id: 'M2', after: 5, number: 6, text: 'use' },
+    );
+    expect(followed('conversation:C')).toHaveLength(2);
+    expect(house.drafts['M2']?.content).toBe('');
+  });
+
+  it('reads a place afresh when the server cannot go back so far', async () => {
+    await house.open('C');
+    answers['/api/conversations/C'] = snapshot(40, [question, reply]);
+    await hear({ type: 'reset', place: 'conversation:C' });
+    expect(house.rounds('C')[0]?.messages).toHaveLength(2);
+    expect(followed('conversation:C').at(-1)?.after).toBe(40);
+  });
+
+  it('leaves a conversation when the last who looked at it goes, and keeps its words at hand', async () => {
+    await house.open('C');
+    await house.open('C');
+    house.close('C');
+    expect(house.isOpen('C')).toBe(true);
+    house.close('C');
+    expect(house.isOpen('C')).toBe(false);
+    expect(line.said.at(-1)).toEqual({ type: 'leave', place: 'conversation:C' });
+    expect(house.rounds('C')).toHaveLength(1);
+  });
+
+  it('says why a conversation went', async () => {
+    await house.open('C');
+    await hear({ type: 'gone', place: 'conversation:C', reason: 'deleted' });
+    expect(house.goneReason('C')).toBe('deleted');
+    expect(house.conversation('C')).toBeUndefined();
+  });
+
+  it('reads again what was lost on the way', async () => {
+    const real = fetch;
+    let isDown = true;
+    vi.stubGlobal('fetch', (path: string) => (isDown ? Promise.reject(new TypeError()) : real(path)));
+    await house.chooseProject('Q');
+    expect(house.isListed('Q')).toBe(false);
+    isDown = false;
+    answers['/api/conversations?project_id=Q&limit=50'] = { items: [], next: null, cursor: 2 };
+    line.onopen?.();
+    await settled();
+    expect(house.isListed('Q')).toBe(true);
+  });
+
+  it('forgets everything when the session ends', async () => {
+    await house.open('C');
+    answers['/api/setup'] = { needed: false, token_needed: false, instance_name: 'Home' };
+    await hear({ type: 'signed_out' });
+    expect(house.standing).toBe('out');
+    expect(house.me).toBeNull();
+    expect(house.messages).toEqual({});
+    expect(asked.at(-1)).toBe('/api/setup');
+  });
+});
