@@ -282,6 +282,8 @@ def _from_address(address: str, file: IO[bytes], start: int) -> Iterator[int]:
         while block := response.read(BLOCK_BYTES):
             file.write(block)
             yield file.tell()
+        if response.length:
+            raise AssetUnreachable("the line dropped before the end")
 
 
 def _open(address: str, have: int) -> HTTPResponse:

@@ -89,7 +89,10 @@ def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
     if not text:
         return ()
     try:
-        return tuple(_own_endpoint(row) for row in json.loads(text))
+        rows = json.loads(text)
+        if not isinstance(rows, list):
+            raise TypeError(type(rows).__name__)
+        return tuple(_own_endpoint(row) for row in rows)
     except Invalid as error:
         raise CannotStart(f"{OWN_ENDPOINTS_NAME}: {error.message}") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:

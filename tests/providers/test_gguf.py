@@ -1,0 +1,101 @@
+"""A file of weights says what it is; a file that lies is not believed."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tertulia.providers.builtin import BuiltIn
+from tertulia.providers.gguf import Head, NotGguf, read_head
+from tertulia.providers.limits import Limits
+from tertulia.providers.speakers import Speakers
+
+
+def string(text: str) -> bytes:
+    return struct.pack("<Q", len(text)) + text.encode()
+
+
+def gguf(*facts: bytes) -> bytes:
+    return struct.pack("<4sIQQ", b"GGUF", 3, 0, len(facts)) + b"".join(facts) + b"weights"
+
+
+def text(key: str, value: str) -> bytes:
+    return string(key) + struct.pack("<I", 8) + string(value)
+
+
+def count(key: str, value: int) -> bytes:
+    return string(key) + struct.pack("<II", 4, value)
+
+
+def words(key: str, *values: str) -> bytes:
+    return string(key) + struct.pack("<IIQ", 9, 8, len(values)) + b"".join(map(string, values))
+
+
+def numbers(key: str, *values: int) -> bytes:
+    return string(key) + struct.pack("<IIQ", 9, 4, len(values)) + struct.pack(f"<{len(values)}I", *values)
+
+
+WHOLE = gguf(
+    text("general.architecture", "llama"),
+    text("general.name", "Tiny Friend"),
+    words("tokenizer.ggml.tokens", "a", "b", "c"),
+    numbers("tokenizer.ggml.types", 1, 2, 3),
+    count("llama.context_length", 2048),
+)
+
+
+def test_name_and_window_are_read_past_everything_else(tmp_path: Path) -> None:
+    path = tmp_path / "friend.gguf"
+    path.write_bytes(WHOLE)
+    assert read_head(path) == Head("Tiny Friend", 2048)
+
+
+@given(st.binary(max_size=200) | st.integers(0, len(WHOLE)).map(lambda end: WHOLE[:end]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_not_a_gguf_file_is_refused_and_nothing_worse(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "broken.gguf"
+    path.write_bytes(content)
+    try:
+        read_head(path)
+    except NotGguf:
+        return
+    assert len(content) >= len(WHOLE) - len(b"weights")
+
+
+def test_any_weights_put_into_the_folder_are_a_built_in_model(tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    (folder / "My-Friend.Q8.gguf").write_bytes(WHOLE)
+    (folder / "liar.gguf").write_bytes(b"not at all")
+    (folder / ".hidden.gguf").write_bytes(WHOLE)
+    builtin = BuiltIn(tmp_path, Speakers(Limits(), stays_inside=True), {})
+    model = builtin.find("builtin:my-friend.q8")
+    assert model is not None
+    assert (model.display_name, model.context_window, model.is_local) == (
+        "Tiny Friend (built in)",
+        2048,
+        True,
+    )
+    assert builtin.unavailable_reason(model) is None
+    assert [key for key in map(str, builtin.models()) if "liar" in key or "hidden" in key] == []
+
+
+def test_a_folder_that_is_not_there_holds_no_models(tmp_path: Path) -> None:
+    builtin = BuiltIn(tmp_path / "nowhere", Speakers(Limits(), stays_inside=True), {})
+    assert not any(builtin.is_available(model) for model in builtin.models())
+
+
+def test_weights_that_vanish_take_their_model_with_them(tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    path = folder / "friend.gguf"
+    path.write_bytes(WHOLE)
+    builtin = BuiltIn(tmp_path, Speakers(Limits(), stays_inside=True), {})
+    model = builtin.find("builtin:friend")
+    assert model is not None
+    path.unlink()
+    assert builtin.unavailable_reason(model) == "There is no model builtin:friend. Choose another."
+    with pytest.raises(NotGguf):
+        read_head(path)
