@@ -1,4 +1,4 @@
-"""One Chromium, one server and one scripted upstream for all browser tests of a worker; an account per test."""
+"""One Chromium, one server, one scripted upstream for all browser tests of a worker; an account per test."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ async def test_two_minds_speak_side_by_side_word_by_word(page: Page, upstream: U
     await expect(room.words("Beta")).to_have_text("Short waves")
     await expect(room.reply("Alpha", "writing")).to_have_attribute("aria-busy", "true")
     left, right = await room.reply("Alpha").bounding_box(), await room.reply("Beta").bounding_box()
-    assert left and right
+    assert left
+    assert right
     assert left["x"] + left["width"] < right["x"]
     assert left["y"] == right["y"]
 

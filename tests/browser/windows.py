@@ -1,7 +1,7 @@
 """Real windows: a Chromium, and a watch over all that its pages do.
 
-Whatever a page should never do is a trouble, and a test ends well only without any: an error on the console or in
-a script, something the policy had to stop, a dialog, a call of the canary, a request to anywhere but our server.
+Whatever a page should never do is a trouble, and a test ends well only without any: an error on the console
+or in a script, something the policy had to stop, a dialog, a call of the canary, a request to anywhere else.
 """
 
 from __future__ import annotations

@@ -1,0 +1,176 @@
+"""Everything by keyboard, and always a ring around where one is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from tests.browser.room import Room
+from tests.browser.windows import Windows
+from tests.upstream.scripted import Upstream, says
+from tests.world import Person
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def talk(sam: Person, upstream: Upstream) -> str:
+    """The path of a conversation of three rounds, with two minds."""
+    upstream.plays(says("One."), says("Two."), says("Three."), model="alpha")
+    upstream.plays(says("Uno."), says("Dos."), says("Tres."), model="beta")
+    conversation_id = ""
+    for number in ("first", "second", "third"):
+        more = {"conversation_id": conversation_id} if conversation_id else {}
+        [reply, _] = await sam.hear(f"The {number} question", "alpha", "beta", **more)
+        conversation_id = reply["conversation_id"]
+    return f"/c/{conversation_id}"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(windows: Windows, sam: Person, talk: str) -> Page:
+    page = await windows.open(sam, talk, permissions=["clipboard-read", "clipboard-write"])
+    await expect(Room(page).rounds).to_have_count(3)
+    await page.locator("body").focus()
+    return page
+
+
+async def test_layouts_take_turns_and_are_remembered(page: Page) -> None:
+    room = Room(page)
+    last = room.rounds.last
+    layout = page.get_by_role("radiogroup", name="Layout")
+    await expect(layout.get_by_role("radio", name="Columns")).to_be_checked()
+    await expect(last.get_by_role("article")).to_have_count(2)
+
+    await page.keyboard.press("v")
+    await expect(layout.get_by_role("radio", name="Focus")).to_be_checked()
+    await expect(last.get_by_role("article", name="Alpha, alpha, finished")).to_be_visible()
+    await last.get_by_role("button", name="Open Beta, beta, finished").click()
+    await expect(last.get_by_role("article", name="Beta, beta, finished")).to_contain_text("Tres.")
+    await expect(last.get_by_role("article")).to_have_count(1)
+
+    await page.keyboard.press("v")
+    await expect(layout.get_by_role("radio", name="Stack")).to_be_checked()
+    over = await last.get_by_role("article", name=re.compile("^Alpha")).bounding_box()
+    under = await last.get_by_role("article", name=re.compile("^Beta")).bounding_box()
+    assert over
+    assert under
+    assert over["y"] + over["height"] < under["y"]
+
+    await page.reload()
+    await expect(layout.get_by_role("radio", name="Stack")).to_be_checked()
+    await page.keyboard.press("v")
+    await expect(layout.get_by_role("radio", name="Columns")).to_be_checked()
+
+
+async def test_letters_lead_through_rounds_and_minds(page: Page) -> None:
+    room = Room(page)
+    await page.keyboard.press("2")
+    await expect(room.rounds.nth(2).get_by_role("article", name="Beta, beta, finished")).to_be_focused()
+    await page.keyboard.press("k")
+    await expect(room.rounds.nth(1).get_by_role("article", name="Alpha, alpha, finished")).to_be_focused()
+    await page.keyboard.press("ArrowRight")
+    await expect(room.rounds.nth(1).get_by_role("article", name="Beta, beta, finished")).to_be_focused()
+    await page.keyboard.press("c")
+    await expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
+    assert await page.evaluate("navigator.clipboard.readText()") == "Dos."
+    await page.keyboard.press("j")
+    await expect(room.rounds.nth(2).get_by_role("article", name="Beta, beta, finished")).to_be_focused()
+
+
+async def test_enter_replies_and_escape_leads_back_out(page: Page) -> None:
+    room = Room(page)
+    await page.keyboard.press("1")
+    await expect(room.rounds.last.get_by_role("article", name=re.compile("^Alpha"))).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(room.field).to_be_focused()
+    form = page.get_by_role("form", name="Message the table")
+    await expect(form).to_contain_text("Three.")
+    await page.keyboard.press("Escape")
+    await expect(form).not_to_contain_text("Three.")
+    await page.keyboard.press("Escape")
+    await expect(room.field).not_to_be_focused()
+    await page.keyboard.press("w")
+    await expect(room.field).to_be_focused()
+    await page.keyboard.type("nvt[?")
+    await expect(room.field).to_have_value("nvt[?")
+
+
+async def test_letters_open_what_they_stand_for(page: Page) -> None:
+    room = Room(page)
+    await page.keyboard.press("[")
+    await expect(page.get_by_role("button", name="Show sidebar")).to_be_visible()
+    await expect(room.row("The first question")).to_be_hidden()
+    await page.keyboard.press("[")
+    await expect(room.row("The first question")).to_be_visible()
+
+    await page.keyboard.press("?")
+    sheet = page.get_by_role("dialog", name="Keyboard")
+    await expect(sheet).to_contain_text("New conversation")
+    await page.keyboard.press("Escape")
+    await expect(sheet).to_be_hidden()
+
+    await page.keyboard.press("n")
+    await expect(page).to_have_url(re.compile("/new$"))
+    await expect(room.field).to_be_focused()
+
+
+async def test_the_palette_finds_a_conversation_by_a_few_letters(page: Page, talk: str) -> None:
+    await page.goto("/new")
+    await expect(Room(page).field).to_be_focused()
+    await page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Search and commands")
+    await expect(palette.get_by_role("combobox")).to_be_focused()
+    await page.keyboard.type("first que")
+    await expect(palette.get_by_role("option", selected=True)).to_contain_text("The first question")
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_url(re.compile(f"{talk}$"))
+    await expect(palette).to_be_hidden()
+
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type(">layout")
+    await expect(palette.get_by_role("option")).to_have_text([re.compile("Change layout")])
+    await page.keyboard.press("Escape")
+    await expect(palette).to_be_hidden()
+
+
+RING = """
+    () => {
+        const seen = (element) => {
+            const { outlineStyle, outlineWidth, boxShadow, borderColor } = getComputedStyle(element);
+            return outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2 || boxShadow !== 'none';
+        };
+        const here = document.activeElement;
+        const name = here.ariaLabel ?? here.textContent.trim().slice(0, 40);
+        // A field wears its ring on the frame around it.
+        const frame = here.matches('input, textarea') ? here.closest('form, .field') : null;
+        return [name || here.tagName, seen(here) || frame !== null && seen(frame)];
+    }
+"""
+
+
+async def test_tab_goes_from_the_skip_link_to_the_composer_and_each_stop_wears_a_ring(page: Page) -> None:
+    room = Room(page)
+    stops: list[tuple[str, bool]] = []
+    for _ in range(40):
+        await page.keyboard.press("Tab")
+        stops.append(tuple(await page.evaluate(RING)))
+        if await room.field.evaluate("element => element === document.activeElement"):
+            break
+    names = [name for name, _ in stops]
+    assert names[0] == "Skip to content"
+    order = [
+        "Hide sidebar",
+        "The first question",
+        "Columns",
+        "Alpha, alpha, finished",
+        "Beta, beta, finished",
+    ]
+    assert [names.index(name) for name in order] == sorted(names.index(name) for name in order), names
+    assert names[-1] == "Message"
+    assert [name for name, has_ring in stops if not has_ring] == []
+
+
+async def test_the_skip_link_leads_to_the_page(page: Page) -> None:
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("main")).to_be_focused()
