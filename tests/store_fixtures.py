@@ -25,20 +25,26 @@ from tertulia.core.events import Event, Kind, conversation_place, project_place,
 from tertulia.core.ids import ulid
 from tertulia.core.plain import to_plain
 from tertulia.core.users import Actor
-from tertulia.store import conversations, events, messages, projects, sessions, turns, users
+from tertulia.store import conversations, events, files, messages, projects, sessions, turns, users
 from tertulia.store.database import Database, Tx
 
 TABLES = (
     "api_keys",
+    "blob_pieces",
+    "blobs",
     "config",
     "conversation_messages",
     "conversations",
     "credentials",
     "drafts",
     "events",
+    "file_text_parts",
+    "file_texts",
+    "file_versions",
     "jobs",
     "model_metadata",
     "places",
+    "project_files",
     "project_members",
     "projects",
     "receipts",
@@ -139,7 +145,17 @@ def sqlite_url(sqlite_database: Path, tmp_path: Path) -> str:
 def postgres_url(postgres_database: str) -> str:
     with psycopg.connect(postgres_database, autocommit=True) as connection:
         # For a few rows this takes a tenth of the time of TRUNCATE; the rest hangs on these.
-        for root in ("users", "projects", "events", "places", "config", "jobs", "model_metadata", "usage"):
+        for root in (
+            "users",
+            "projects",
+            "blobs",
+            "events",
+            "places",
+            "config",
+            "jobs",
+            "model_metadata",
+            "usage",
+        ):
             connection.execute(f"DELETE FROM {root}")
     return postgres_database
 
@@ -228,8 +244,9 @@ class Seen:
         for project in projects.visible_to(tx, actor):
             listed = _listed(tx, actor, project.id)
             tables[project_place(project.id)] = listed
-            for _, conversation_id in listed:
-                tables[conversation_place(conversation_id)] = _said(tx, actor, conversation_id)
+            for noun, id in listed:
+                if noun == "conversation":
+                    tables[conversation_place(id)] = _said(tx, actor, id)
         return cls(actor, tables, {place: events.last_number(tx, place) for place in tables})
 
     def following(self, log: dict[str, tuple[Event, ...]]) -> Seen:
@@ -265,7 +282,17 @@ def _listed(tx: Tx, actor: Actor, project_id: str) -> Table:
             table |= {("conversation", item.id): to_plain(item) for item in page.items}
             if (cursor := page.next) is None:
                 break
-    return table
+    return table | _filed(tx, actor, project_id)
+
+
+def _filed(tx: Tx, actor: Actor, project_id: str) -> Table:
+    table: Table = {}
+    cursor = None
+    while True:
+        page = files.page(tx, actor, project_id, limit=100, cursor=cursor)
+        table |= {("file", item.id): to_plain(item) for item in page.items}
+        if (cursor := page.next) is None:
+            return table
 
 
 def _said(tx: Tx, actor: Actor, conversation_id: str) -> Table:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import Any
 
+from sqlalchemy import text
+
 from tertulia.core.conversations import Conversation, Visibility
+from tertulia.core.files import Content, ProjectFile
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 from tertulia.core.sessions import ClientInfo
 from tertulia.core.turns import Draft, Purpose, State, Turn
 from tertulia.core.users import Actor, Standing
 from tertulia.core.voices import Voice
-from tertulia.store import conversations, messages, projects, sessions, turns, users
+from tertulia.store import conversations, files, messages, projects, sessions, turns, users
 from tertulia.store.transactions import Tx
 
 CLIENT = ClientInfo("Firefox 140", "Linux", "127.0.0.1")
@@ -42,6 +46,9 @@ RECEIPT = Receipt(
     ),
     left_out=(LeftOut(Layer.ROUNDS, "over budget", 900, round_number=0),),
 )
+
+
+CONTENT = Content(hashlib.sha256(b"# Plan\n").hexdigest(), 7, "text/markdown")
 
 
 def person(tx: Tx, name: str, role: Standing = Standing.MEMBER) -> Actor:
@@ -150,3 +157,23 @@ def draft(tx: Tx, turn: Turn, voice: Voice = FIRST) -> Draft:
         number=0,
         started_at=tx.now,
     )
+
+
+def content(tx: Tx, written: str, mime_type: str = "text/markdown") -> Content:
+    """Bytes that are there to be referred to."""
+    raw = written.encode()
+    made = Content(hashlib.sha256(raw).hexdigest(), len(raw), mime_type)
+    tx.execute(_KEEP, hash=made.hash, size_bytes=made.size_bytes, content=raw, now=tx.now)
+    return made
+
+
+_KEEP = text("""
+    INSERT INTO blobs (hash, size_bytes, keeping, content, used_at)
+    VALUES (:hash, :size_bytes, 'row', :content, :now) ON CONFLICT (hash) DO NOTHING
+""")
+
+
+def file(
+    tx: Tx, actor: Actor, path: str = "docs/plan.md", written: str = "# Plan\n", project_id: str | None = None
+) -> ProjectFile:
+    return files.put(tx, actor, project_id or home(tx, actor), path, content(tx, written))

@@ -12,6 +12,7 @@ import pytest
 
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import NotFound
+from tertulia.core.files import FileMetadata
 from tertulia.core.projects import Membership
 from tertulia.core.users import Actor
 from tertulia.store import (
@@ -19,6 +20,7 @@ from tertulia.store import (
     conversations,
     drafts,
     events,
+    files,
     messages,
     projects,
     receipts,
@@ -28,10 +30,23 @@ from tertulia.store import (
     users,
 )
 from tertulia.store.database import Database, Tx
-from tests.store.samples import RECEIPT, VOICES, conversation, opened, reply
+from tests.store.samples import CONTENT, RECEIPT, VOICES, conversation, file, opened, reply
 from tests.store_fixtures import Ids, Watch
 
-NOUNS = (access, conversations, drafts, events, messages, projects, receipts, sessions, turns, usage, users)
+NOUNS = (
+    access,
+    conversations,
+    drafts,
+    events,
+    files,
+    messages,
+    projects,
+    receipts,
+    sessions,
+    turns,
+    usage,
+    users,
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +59,7 @@ class Things:
     conversation: str
     turn: str
     message: str
+    file: str
 
 
 ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
@@ -64,6 +80,18 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
         tx, who, its.conversation, True
     ),
     "drafts.of_conversation": lambda tx, who, its: drafts.of_conversation(tx, who, its.conversation),
+    "files.change": lambda tx, who, its: files.change(tx, who, its.project, its.file, CONTENT),
+    "files.get": lambda tx, who, its: files.get(tx, who, its.project, its.file),
+    "files.page": lambda tx, who, its: files.page(tx, who, its.project, limit=5),
+    "files.put": lambda tx, who, its: files.put(tx, who, its.project, "mine.md", CONTENT),
+    "files.remove": lambda tx, who, its: files.remove(tx, who, its.project, its.file),
+    "files.rename": lambda tx, who, its: files.rename(tx, who, its.project, its.file, "mine.md"),
+    "files.restore": lambda tx, who, its: files.restore(tx, who, its.project, its.file, 1),
+    "files.set_metadata": lambda tx, who, its: files.set_metadata(
+        tx, who, its.project, its.file, FileMetadata()
+    ),
+    "files.version": lambda tx, who, its: files.version(tx, who, its.project, its.file, 1),
+    "files.versions": lambda tx, who, its: files.versions(tx, who, its.project, its.file),
     "messages.get": lambda tx, who, its: messages.get(tx, who, its.message),
     "messages.page": lambda tx, who, its: messages.page(tx, who, its.conversation),
     "projects.get": lambda tx, who, its: projects.get(tx, who, its.project),
@@ -113,7 +141,8 @@ def adas(db: Database, ada: Actor, adas_home: str) -> Things:
         message = reply(tx, turn)
         messages.add(tx, message)
         receipts.save(tx, message.id, made.id, RECEIPT, 0)
-        return Things(ada.user_id, ada.session_id or "", adas_home, made.id, turn.id, message.id)
+        held = file(tx, ada)
+        return Things(ada.user_id, ada.session_id or "", adas_home, made.id, turn.id, message.id, held.id)
 
     return db.write_now(make)
 
@@ -121,7 +150,7 @@ def adas(db: Database, ada: Actor, adas_home: str) -> Things:
 async def test_a_stranger_cannot_tell_what_is_hidden_from_what_never_was(
     db: Database, bob: Actor, adas: Things, ids: Ids, watch: Watch
 ) -> None:
-    nothing = Things(*(ids() for _ in range(6)))
+    nothing = Things(*(ids() for _ in range(7)))
     async with watch.untouched():
         for name, ask in ASKED.items():
             answers = []

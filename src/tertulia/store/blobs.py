@@ -290,7 +290,7 @@ class Disk:
             return Scratch(os.open(name, flags, 0o600, dir_fd=self._incoming), name, self._incoming)
 
     def put(self, tx: Tx, arrived: Incoming) -> None:
-        """On the disk before its row is: a crash may leave a file without a row, never the other way round."""
+        """On the disk before its row is: a crash may leave a file without a row, never a row alone."""
         scratch = arrived.scratch()
         assert scratch.name is not None
         with _told(), self._opened(arrived.hash[:2]) as folder:
