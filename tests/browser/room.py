@@ -33,7 +33,8 @@ class Room:
             await self._chips.first.click()
         await self.table.get_by_role("button", name="Add a mind").click()
         for name in names:
-            await self.page.get_by_role("option", name=re.compile(f"^{name}")).click()
+            called = self.page.get_by_text(name, exact=True)
+            await self.page.get_by_role("option", disabled=False).filter(has=called).click()
         await self.page.keyboard.press("Escape")
         await expect(self._chips).to_have_count(len(names))
 
@@ -48,6 +49,10 @@ class Room:
     def words(self, name: str) -> Locator:
         """What a mind has said so far, without its thoughts."""
         return self.reply(name).locator(".words")
+
+    def meter(self, name: str) -> Locator:
+        """The parts of what a reply took."""
+        return self.reply(name).locator("footer .meter > span")
 
     def question(self, text: str) -> Locator:
         return self.feed.get_by_text(text, exact=True)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+from collections.abc import AsyncIterator
+from pathlib import Path
 
-from playwright.async_api import Page, expect
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
 
-from tests.browser.room import Room, in_parts
+from tests.browser.room import Room, in_parts, stored
+from tests.browser.windows import Windows
+from tests.upstream.dialects import Usage
 from tests.upstream.scripted import Finish, Hold, Say, Think, Upstream
+from tests.world import World, running
 
 
 async def test_two_minds_speak_side_by_side_word_by_word(page: Page, upstream: Upstream) -> None:
@@ -52,3 +59,32 @@ async def test_thoughts_are_folded_under_the_time_they_took(page: Page, upstream
     await expect(room.reply("Alpha")).not_to_contain_text("Let me see.")
     await trace.click()
     await expect(room.reply("Alpha")).to_contain_text("Let me see.")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def priced(tmp_path: Path, upstream: Upstream) -> AsyncIterator[World]:
+    """A house with a rented model whose price is known and one that runs at home."""
+    rented = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{upstream.url}/v1"}
+    at_home = [{"name": "Kitchen", "base_url": f"{upstream.url}/v1", "is_local": True, "models": ["kettle"]}]
+    async with running(tmp_path, rented | {"TERTULIA_ENDPOINTS": json.dumps(at_home)}) as made:
+        yield made
+
+
+async def test_each_reply_says_what_it_took(priced: World, browser: Browser, upstream: Upstream) -> None:
+    windows = Windows(browser, priced.url)
+    upstream.says("Tea.", usage=Usage(sent=1200, said=340))
+    sam = await priced.first("Sam")
+    page = await windows.open(sam, "/new")
+    room = Room(page)
+    await room.seat("GPT-4o", "kettle")
+    await room.ask("Tea or coffee?")
+    await expect(room.reply("GPT-4o", "finished")).to_contain_text("Tea.")
+    await expect(room.reply("kettle", "finished")).to_contain_text("Tea.")
+    paid = (await stored(sam, room.id))["GPT-4o"]["usage"]["cost_micros"] / 1_000_000
+    assert paid > 0
+    seconds = re.compile(r"^\d+\.\d s$")
+    await expect(room.meter("GPT-4o")).to_have_text(["1,200 in", "340 out", f"${paid:.4f}", seconds])
+    await expect(room.meter("kettle")).to_have_text(["1,200 in", "340 out", "free", seconds])
+    await expect(room.rounds).to_contain_text(f"${paid:.4f}")
+    await windows.close()
+    windows.must_be_untroubled()

@@ -1,0 +1,106 @@
+"""What minds write is set as they meant it: programs, tables, formulas and links, under the page's policy."""
+
+from __future__ import annotations
+
+import pytest_asyncio
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser.room import Room
+from tests.browser.windows import Windows
+from tests.upstream.scripted import Upstream
+from tests.world import Person
+
+TEXT = r"""
+## How it is done
+
+A *short* answer with **weight**, `code` and a [link](https://example.org/page).
+
+```python
+def greet(name: str) -> str:
+    return f"Hello, {name}"
+```
+
+| Mind  | Words |
+|-------|------:|
+| Alpha |   120 |
+| Beta  |    98 |
+
+The area is $\pi r^2$, and the sum is
+
+$$\sum_{k=1}^{n} k = \frac{n(n+1)}{2}$$
+
+It costs $5 here and $10 there.
+
+- [x] one
+- [ ] two
+
+> Said by someone.
+
+![a chart](https://pictures.example/chart.png)
+"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(windows: Windows, sam: Person, upstream: Upstream) -> Page:
+    upstream.says(TEXT)
+    [reply] = await sam.hear("Show me everything.", "alpha")
+    path = f"/c/{reply['conversation_id']}"
+    return await windows.open(sam, path, permissions=["clipboard-read", "clipboard-write"])
+
+
+def words(page: Page) -> Locator:
+    return Room(page).words("Alpha")
+
+
+async def test_a_program_is_coloured_and_can_be_copied(page: Page) -> None:
+    program = words(page).get_by_role("figure")
+    await expect(program.locator(".hljs-keyword").first).to_have_text("def")
+    colours = {
+        await program.locator(f".hljs-{kind}").first.evaluate("element => getComputedStyle(element).color")
+        for kind in ("keyword", "string")
+    }
+    assert len(colours) == 2
+    await program.get_by_role("button", name="Copy code").click()
+    await expect(program.get_by_role("button", name="Copied")).to_be_visible()
+    copied = await page.evaluate("navigator.clipboard.readText()")
+    assert copied == 'def greet(name: str) -> str:\n    return f"Hello, {name}"'
+
+
+async def test_a_table_is_a_table(page: Page) -> None:
+    table = words(page).get_by_role("table")
+    await expect(table.get_by_role("columnheader")).to_have_text(["Mind", "Words"])
+    figure = table.get_by_role("cell", name="120")
+    assert await figure.evaluate("element => getComputedStyle(element).textAlign") == "right"
+
+
+async def test_formulas_are_drawn_once_and_money_is_no_formula(page: Page) -> None:
+    formulas = words(page).locator(".math .katex")
+    await expect(formulas).to_have_count(2)
+    fraction = words(page).locator(".math.display .mfrac .vlist-t").first
+    box = await fraction.bounding_box()
+    assert box
+    assert box["height"] > 30  # one above the other: the formulas' style sheet is in force
+    await expect(words(page).get_by_text("It costs $5 here and $10 there.")).to_be_visible()
+
+
+async def test_a_formula_is_read_aloud_as_one(page: Page) -> None:
+    await expect(words(page).locator(".math .katex").first).to_be_visible()
+    assert "π" in await words(page).locator(".math").first.aria_snapshot()
+
+
+async def test_a_link_opens_apart_and_tells_where_it_leads(page: Page) -> None:
+    link = words(page).get_by_role("link", name="link")
+    await expect(link).to_have_attribute("href", "https://example.org/page")
+    await expect(link).to_have_attribute("target", "_blank")
+    await expect(link).to_have_attribute("rel", "noopener noreferrer")
+
+
+async def test_an_image_is_named_by_its_host_and_not_fetched(page: Page) -> None:
+    await expect(words(page).get_by_role("link", name="Image from pictures.example: a chart")).to_be_visible()
+    await expect(words(page).get_by_role("img")).to_have_count(0)
+
+
+async def test_headings_come_below_the_name_of_the_mind(page: Page) -> None:
+    card = Room(page).reply("Alpha")
+    await expect(card.get_by_role("heading", name="Alpha", level=3)).to_be_visible()
+    await expect(card.get_by_role("heading", name="How it is done", level=5)).to_be_visible()
