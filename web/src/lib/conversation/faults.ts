@@ -49,12 +49,21 @@ const OTHER: Kind = { title: () => 'This reply did not come', short: 'no reply' 
 
 export function faultOf(failure: Failure | null, provider: string): Fault {
   const kind = (failure && Object.hasOwn(KINDS, failure.code) && KINDS[failure.code]) || OTHER;
+  const title = kind.title(provider || 'The provider');
   return {
-    title: kind.title(provider || 'The provider'),
+    title,
     short: kind.short,
-    sentence: failure?.message ?? 'The others are not affected. Try again, or ask another model.',
+    sentence: after(
+      title,
+      failure?.message ?? 'The others are not affected. Try again, or ask another model.',
+    ),
     detail: failure?.detail ?? null,
     isCalm: kind.isCalm ?? false,
     isFinal: kind.isFinal ?? false,
   };
+}
+
+/** The server's sentence stands by itself; under a title that says the same it begins with what is new. */
+function after(title: string, sentence: string): string {
+  return sentence.startsWith(`${title}. `) ? sentence.slice(title.length + 2) : sentence;
 }

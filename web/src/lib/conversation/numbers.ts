@@ -40,6 +40,8 @@ export function duration(ms: number): string {
 /** The parts of a reply's footer: 21.8k in, 912 out, $0.0348, 11.4 s. */
 export function meter(usage: Usage | null): string[] {
   if (usage === null) return [];
+  if (usage.input_tokens + usage.output_tokens === 0)
+    return usage.cost_micros ? [money(usage.cost_micros)] : ['nothing charged'];
   return [
     `${tokens(usage.input_tokens)} in`,
     `${tokens(usage.output_tokens)} out`,
