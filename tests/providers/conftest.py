@@ -53,6 +53,7 @@ class Listener:
 
     providers: Providers
     slept: list[float]
+    max_output_tokens: int = 500
 
     def model(self, key: str) -> Model:
         model = self.providers.find(key)
@@ -64,7 +65,7 @@ class Listener:
     ) -> Call:
         if isinstance(prompt, str):
             prompt = Prompt("Be kind.", (PromptMessage("user", prompt),))
-        return Call(self.model(key), prompt, 500, temperature)
+        return Call(self.model(key), prompt, self.max_output_tokens, temperature)
 
     async def ask(
         self, key: str = CHAT, prompt: Prompt | str = "Hello?", temperature: float | None = None

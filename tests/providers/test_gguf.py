@@ -74,7 +74,7 @@ def test_any_weights_put_into_the_folder_are_a_built_in_model(tmp_path: Path) ->
     model = builtin.find("builtin:my-friend.q8")
     assert model is not None
     assert (model.display_name, model.context_window, model.is_local) == (
-        "Tiny Friend (built in)",
+        "Tiny Friend",
         2048,
         True,
     )

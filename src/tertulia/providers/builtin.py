@@ -57,12 +57,12 @@ def _known(model_id: str, name: str, tier: Tier, *, is_demo: bool = False, vocab
 
 
 SMOLLM2 = _known(
-    "smollm2-135m-instruct", "SmolLM2 135M (built in)", Tier.CHEAP, is_demo=True, vocabulary="smollm2"
+    "smollm2-135m-instruct", "SmolLM2 135M", Tier.CHEAP, is_demo=True, vocabulary="smollm2"
 )
 KNOWN = {
     "smollm2": SMOLLM2,
-    "qwen2.5-coder-0.5b": _known("qwen2.5-coder-0.5b-instruct", "Qwen2.5 Coder 0.5B (built in)", Tier.CHEAP),
-    "qwen2.5-coder-1.5b": _known("qwen2.5-coder-1.5b-instruct", "Qwen2.5 Coder 1.5B (built in)", Tier.CHEAP),
+    "qwen2.5-coder-0.5b": _known("qwen2.5-coder-0.5b-instruct", "Qwen2.5 Coder 0.5B", Tier.CHEAP),
+    "qwen2.5-coder-1.5b": _known("qwen2.5-coder-1.5b-instruct", "Qwen2.5 Coder 1.5B", Tier.CHEAP),
 }
 """The chat models of the asset manifest, by their asset's name."""
 
@@ -302,7 +302,7 @@ def _described(path: Path, changed_at: int) -> Model:
     return Model(
         provider=PROVIDER,
         model_id=path.stem.lower(),
-        display_name=f"{head.name or path.stem} (built in)",
+        display_name=f"{head.name or path.stem}",
         context_window=window,
         max_output_tokens=min(OUTPUT, window // 2),
         tier=Tier.CHEAP,

@@ -90,8 +90,9 @@ def _serve(orders: Orders) -> Any:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = orders.threads
     params.cache_ram_mib, params.sleep_idle_seconds = PROMPT_CACHE_MIB, SLEEP_AFTER_S
     params.use_jinja, params.ui, params.endpoint_slots, params.verbosity = True, False, False, 0
-    # Small models wander at the usual temperature.
-    params.sampling.temp, params.sampling.top_p = 0.3, 0.9
+    # Small models wander at the usual temperature, and go round in circles below it.
+    params.sampling.temp, params.sampling.top_p = 0.2, 0.9
+    params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.1, 64
     return xllamacpp.Server(params)
 
 

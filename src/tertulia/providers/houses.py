@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tertulia.core.errors import UnknownModel
 from tertulia.core.models import Model
 from tertulia.providers import catalogue, endpoints
 from tertulia.providers.builtin import BuiltIn
@@ -98,7 +97,7 @@ class Providers:
 
     async def _provider(self, model: Model) -> Provider:
         if reason := self.unavailable_reason(model):
-            raise ProviderFault("auth", reason) if model.key in self._listings else UnknownModel(reason)
+            raise ProviderFault("auth" if model.key in self._listings else "unavailable", reason)
         listing = self._listings.get(model.key)
         if listing is None:
             return await self._builtin.provider(model)
