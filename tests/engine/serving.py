@@ -27,8 +27,9 @@ STARTED = re.compile(rb"http://127\.0\.0\.1:(\d+)")
 class Served:
     """`tertulia serve` over one data folder, started as often as it is killed."""
 
-    def __init__(self, home: Path, environ: dict[str, str]) -> None:
+    def __init__(self, home: Path, environ: dict[str, str], before: tuple[str, ...] = ()) -> None:
         self.home = home
+        self._before = before
         self._environ = {
             "PATH": os.environ["PATH"],
             "PYTEST_VERSION": os.environ.get("PYTEST_VERSION", "yes"),
@@ -49,6 +50,7 @@ class Served:
 
     async def run(self) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
+            *self._before,
             sys.executable,
             "-m",
             "tertulia",
@@ -91,8 +93,9 @@ class Served:
 
 
 @asynccontextmanager
-async def served(home: Path, environ: dict[str, str]) -> AsyncIterator[Served]:
-    server = Served(home, environ)
+async def served(home: Path, environ: dict[str, str], *before: str) -> AsyncIterator[Served]:
+    """`before` is a program that starts the server, a tracer for instance."""
+    server = Served(home, environ, before)
     await server.start()
     try:
         yield server
