@@ -93,7 +93,7 @@ describe('the house', () => {
       },
     });
     await house.start();
-    line.onopen?.();
+    line.onopen?.(); // while the first requests are still under way
     await settled();
   });
 
@@ -117,6 +117,7 @@ describe('the house', () => {
     expect(house.project?.id).toBe('P');
     expect(followed('user:U').at(-1)?.after).toBe(4);
     expect(followed('project:P').at(-1)?.after).toBe(9);
+    expect(asked.filter((path) => path === '/api/models')).toHaveLength(1);
   });
 
   it('reads a conversation that is opened and follows it from there', async () => {

@@ -67,6 +67,7 @@ export class House {
 
   #opened = new Map<string, number>();
   #left: string[] = [];
+  #readingModels: Promise<void> | null = null;
   #rounds = new Map<string, { messages: unknown; rounds: Round[] }>();
   #refetching = new Set<Place>();
   #frames = new Frames((items) => this.#receive(items));
@@ -115,9 +116,11 @@ export class House {
     this.#signedOut();
   }
 
-  async loadModels(): Promise<void> {
-    const { items } = await request<ModelList>('GET', '/api/models');
-    this.models = items;
+  loadModels(): Promise<void> {
+    this.#readingModels ??= request<ModelList>('GET', '/api/models')
+      .then(({ items }) => void (this.models = items))
+      .finally(() => (this.#readingModels = null));
+    return this.#readingModels;
   }
 
   async loadSessions(): Promise<void> {
