@@ -1,0 +1,77 @@
+"""Background jobs: done once they are due, tried again when they fail, set aside when they keep failing."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
+from tertulia.engine.jobs.title import cheapest_capable
+from tertulia.store import conversations, jobs
+from tests.upstream.scripted import Say, Stall
+
+
+async def test_a_first_round_leaves_one_job_and_the_worker_does_it(engine, upstream):
+    opened = await engine.open("What is a tertulia?")
+    await engine.over(opened.turn)
+    assert await engine.worker.work() is True
+    assert await engine.worker.work() is False
+    assert await title(engine, opened) == "What is a tertulia?"
+
+
+async def test_a_job_that_was_left_by_a_crash_is_done_by_whoever_comes_next(engine, upstream):
+    """Claimed, and never finished: the lease runs out and it is due again."""
+    opened = await engine.open("Still without a name")
+    await engine.over(opened.turn)
+    taken = await engine.db.write(lambda tx: jobs.claim(tx, "another node", lease_ms=0))
+    assert taken is not None
+    assert await engine.worker.work() is True
+    assert await title(engine, opened) == "Still without a name"
+
+
+async def test_a_job_nobody_can_do_fails_quietly_and_the_next_is_done(engine, upstream):
+    await engine.db.write(lambda tx: jobs.add(tx, "dance", "wildly"))
+    opened = await engine.open("After the dance")
+    await engine.over(opened.turn)
+    assert await engine.worker.work() is True
+    assert await engine.worker.work() is True
+    assert await title(engine, opened) == "After the dance"
+    assert engine.incidents == []
+
+
+async def test_a_ring_wakes_the_worker(engine, upstream):
+    working = asyncio.create_task(engine.worker.run())
+    opened = await engine.open("Ring the bell")
+    await engine.over(opened.turn)
+    async with asyncio.timeout(5):
+        while not await title(engine, opened):
+            pass
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_a_round_that_was_stopped_leaves_no_job(engine, upstream):
+    upstream.plays((Say("So"), Stall()))
+    opened = await engine.open("Never mind")
+    await engine.said(opened.turn, "So")
+    await engine.turns.stop(engine.actor, opened.turn.id)
+    await engine.over(opened.turn)
+    assert await engine.worker.work() is False
+
+
+def test_the_cheapest_capable_model_is_no_demo_no_thinker_and_has_a_known_price():
+    dear = model("dear", Prices(1, 1, 900))
+    cheap = model("cheap", Prices(900, 900, 5))
+    unknown = model("unknown", Prices())
+    thinker = model("thinker", Prices(1, 1, 1), Abilities(thinking=True))
+    demo = model("demo", FREE, is_demo=True)
+    assert cheapest_capable((dear, unknown, cheap, thinker, demo)) is cheap
+    assert cheapest_capable((unknown, thinker, demo)) is None
+
+
+def model(name: str, prices: Prices, abilities: Abilities | None = None, *, is_demo: bool = False) -> Model:
+    return Model("p", name, name, 8192, 1024, Tier.FAST, abilities or Abilities(), prices, is_demo=is_demo)
+
+
+async def title(engine, opened) -> str:
+    found = await engine.db.read(lambda tx: conversations.get(tx, engine.actor, opened.conversation.id))
+    return found.title

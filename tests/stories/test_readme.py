@@ -1,0 +1,49 @@
+"""The list of promises in README.md names every story, in the story's own words."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROW = re.compile(r"^\| (?P<promise>.+?) \| \[[\w ]+\]\((?P<path>[\w./]+)\) \|$", re.MULTILINE)
+TESTS = HERE.parent
+BESIDE = (
+    "engine/test_kills.py",
+    "engine/test_durability.py",
+    "engine/test_recovery.py",
+    "engine/test_live.py",
+)
+"""Promises to people that need more than HTTP to be put to the test."""
+
+
+def promises() -> dict[Path, str]:
+    listed = ROW.finditer((HERE / "README.md").read_text(encoding="utf-8"))
+    return {(HERE / row["path"]).resolve(): row["promise"] for row in listed}
+
+
+def stories() -> set[Path]:
+    return {*HERE.glob("test_*.py"), *(TESTS / path for path in BESIDE)} - {Path(__file__)}
+
+
+def first_line(path: Path) -> str:
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
+
+
+def test_every_story_is_listed_and_every_listed_one_exists() -> None:
+    assert set(promises()) == {path.resolve() for path in stories()}
+
+
+def test_each_promise_stands_there_in_the_storys_own_words() -> None:
+    assert promises() == {path.resolve(): first_line(path) for path in stories()}
+
+
+def test_every_test_of_a_story_is_a_sentence() -> None:
+    names = [
+        name
+        for path in stories()
+        for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.M)
+    ]
+    assert [name for name in names if name.count("_") < 4] == []
+    assert len(names) > 100
