@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from tertulia.core.conversations import Conversation, clean_title
@@ -14,7 +14,7 @@ from tertulia.core.messages import Round
 from tertulia.core.turns import Draft, Turn
 from tertulia.core.users import Actor
 from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import answer, nothing
+from tertulia.server.answers import answer, large_answer, nothing
 from tertulia.store import conversations, events, messages, turns
 from tertulia.store.database import Tx
 
@@ -81,13 +81,16 @@ async def list_conversations(
 
 
 @router.get("/api/conversations/{conversation_id}", response_model=ConversationPage)
-async def get_conversation(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
+async def get_conversation(
+    house: TheHouse, actor: Someone, request: Request, conversation_id: str
+) -> Response:
     """The last rounds, what is being answered, and the cursor to follow from."""
     page = await house.db.read(lambda tx: _page(tx, actor, conversation_id))
     running = house.live.running_in(conversation_id)
     drafts = tuple(reply.draft() for live in running for reply in live.replies.values())
     done = {message.id for round_ in page.rounds for message in round_.messages}
-    return answer(
+    return large_answer(
+        request,
         ConversationPage(
             page.conversation,
             page.rounds,
@@ -95,7 +98,7 @@ async def get_conversation(house: TheHouse, actor: Someone, conversation_id: str
             page.turns,
             tuple(draft for draft in drafts if draft.id not in done),
             page.cursor,
-        )
+        ),
     )
 
 
@@ -103,6 +106,7 @@ async def get_conversation(house: TheHouse, actor: Someone, conversation_id: str
 async def list_messages(
     house: TheHouse,
     actor: Someone,
+    request: Request,
     conversation_id: str,
     before: Annotated[int | None, Query(ge=1, le=1 << 31)] = None,
     limit: Limit = FIRST_PAGE,
@@ -111,7 +115,7 @@ async def list_messages(
     page = await house.db.read(
         lambda tx: messages.page(tx, actor, conversation_id, before=before, limit=limit)
     )
-    return answer(OlderRounds(page.rounds, page.next_before))
+    return large_answer(request, OlderRounds(page.rounds, page.next_before))
 
 
 @router.put("/api/conversations/{conversation_id}/title", response_model=Conversation)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from tertulia.core.models import Abilities, Model, Prices, Tier
 from tertulia.providers.houses import Providers
 from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import answer
+from tertulia.server.answers import large_answer
 
 router = APIRouter(tags=["models"])
 
@@ -44,15 +44,15 @@ class Catalogue:
 
 
 @router.get("/api/models", response_model=ModelList)
-async def list_models(house: TheHouse, actor: Someone) -> Response:
+async def list_models(house: TheHouse, actor: Someone, request: Request) -> Response:
     """Everyone known here, those who can answer now first."""
     views = [_view(model, house.providers) for model in house.providers.models()]
-    return answer(ModelList(tuple(sorted(views, key=lambda view: not view.is_available))))
+    return large_answer(request, ModelList(tuple(sorted(views, key=lambda view: not view.is_available))))
 
 
 @router.get("/api/models/metadata", response_model=Catalogue)
-async def list_metadata(house: TheHouse, actor: Someone) -> Response:
-    return answer(Catalogue(house.providers.models()))
+async def list_metadata(house: TheHouse, actor: Someone, request: Request) -> Response:
+    return large_answer(request, Catalogue(house.providers.models()))
 
 
 def _view(model: Model, providers: Providers) -> ModelView:

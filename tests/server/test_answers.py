@@ -1,0 +1,17 @@
+"""Large answers are sent compressed to whoever takes that."""
+
+from __future__ import annotations
+
+
+async def test_the_list_of_models_is_compressed_and_reads_the_same(ada):
+    plain = await ada.client.get("/api/models", headers={"Accept-Encoding": "identity"})
+    packed = await ada.client.get("/api/models", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.num_bytes_downloaded < len(plain.content) / 4
+    assert packed.json() == plain.json()
+
+
+async def test_a_small_answer_is_sent_as_it_is(ada):
+    answer = await ada.client.get("/api/health", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in answer.headers
