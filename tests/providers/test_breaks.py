@@ -1,5 +1,8 @@
 """An answer without a last word is never complete, and what was said is kept (PF 5, PF 6, PF 8)."""
 
+import asyncio
+from contextlib import aclosing
+
 import pytest
 
 from tertulia.providers.limits import Limits
@@ -134,6 +137,19 @@ async def test_thinking_counts_as_progress(upstream: Upstream, new_listener: New
     assert (heard.thinking, heard.text, heard.code) == ("hm hm hm hm ", "Done.", None)
 
 
+async def test_a_slow_reader_is_not_taken_for_a_silent_provider(
+    upstream: Upstream, new_listener: NewListener
+) -> None:
+    listener = new_listener(SHORT)
+    upstream.plays((Say("One"), Pause(0.5), *says(" two.")))
+    heard = ""
+    async with aclosing(listener.providers.stream(listener.call())) as pieces:
+        async for piece in pieces:
+            heard += getattr(piece, "text", "")
+            await asyncio.sleep(0.35)  # Longer than the provider may be silent.
+    assert heard == "One two."
+
+
 @every_dialect
 async def test_an_answer_without_end_is_stopped(
     upstream: Upstream, new_listener: NewListener, key: str
@@ -186,7 +202,7 @@ async def test_a_single_delta_too_long_to_be_true_ends_the_answer(
 async def test_an_answer_too_long_to_be_true_is_stopped(
     upstream: Upstream, new_listener: NewListener, key: str
 ) -> None:
-    upstream.plays((*TEN, Flood(b": " + b"x" * 1000 + b"\n\n", 200), Stall()))
+    upstream.plays((*TEN, Pause(0.1), Flood(b": " + b"x" * 1000 + b"\n\n", 200), Stall()))
     heard = await new_listener(Limits(answer_bytes=100_000)).ask(key)
     assert (heard.text, heard.code) == (TOLD, "too_large")
 

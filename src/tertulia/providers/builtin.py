@@ -56,9 +56,7 @@ def _known(model_id: str, name: str, tier: Tier, *, is_demo: bool = False, vocab
     )
 
 
-SMOLLM2 = _known(
-    "smollm2-135m-instruct", "SmolLM2 135M", Tier.CHEAP, is_demo=True, vocabulary="smollm2"
-)
+SMOLLM2 = _known("smollm2-135m-instruct", "SmolLM2 135M", Tier.CHEAP, is_demo=True, vocabulary="smollm2")
 KNOWN = {
     "smollm2": SMOLLM2,
     "qwen2.5-coder-0.5b": _known("qwen2.5-coder-0.5b-instruct", "Qwen2.5 Coder 0.5B", Tier.CHEAP),

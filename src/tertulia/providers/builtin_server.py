@@ -61,6 +61,8 @@ def _own_stdout() -> int:
 
 
 def _die_with(parent: int) -> None:
+    """Ctrl-C in a terminal reaches us too; whether that ends anything is the server's decision."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

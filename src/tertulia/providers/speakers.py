@@ -36,9 +36,11 @@ class Speakers:
 
     async def load(self, endpoint: Endpoint, dialect: Dialect) -> DialectModule:
         """Imports in a thread: the loop has other things to do for a second or two."""
-        if dialect not in self._modules:
-            self._modules[dialect] = asyncio.create_task(asyncio.to_thread(_loaded, endpoint, dialect))
-        return await asyncio.shield(self._modules[dialect])
+        loading = self._modules.get(dialect)
+        if loading is None or (loading.done() and loading.exception() is not None):
+            loading = asyncio.create_task(asyncio.to_thread(_loaded, endpoint, dialect))
+            self._modules[dialect] = loading
+        return await asyncio.shield(loading)
 
     async def forget(self, endpoint: Endpoint) -> None:
         """The endpoint is gone, and with it every connection to it."""

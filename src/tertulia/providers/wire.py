@@ -146,6 +146,7 @@ class Answer:
         self._is_over = False
         self.is_ending = False
         """The last word was said; what follows is a count, or nothing."""
+        self._has_news = False
         self._patience_s = limits.idle_s
         self._until = self._loop.time() + limits.total_s
         self._deadline = self._loop.time() + limits.idle_s
@@ -165,7 +166,6 @@ class Answer:
         """The provider said its last word; what may still come is worth only a short wait."""
         self.is_ending = True
         self._patience_s = self._limits.farewell_s
-        self._deadline = min(self._deadline, self._loop.time() + self._patience_s)
 
     def _note(self, events: list[Event]) -> None:
         self._events += len(events)
@@ -173,8 +173,7 @@ class Answer:
             raise self._faults.too_large()
         if self._is_keep_alive is not None and all(map(self._is_keep_alive, events)):
             return
-        # The clock of silence starts when we listen again, not while someone reads what was said.
-        self._deadline = self._loop.time() + self._patience_s
+        self._has_news = True
 
     async def _next(self) -> bytes:
         if self._rest:
@@ -189,6 +188,10 @@ class Answer:
         return chunk
 
     async def _receive(self) -> bytes:
+        if self._has_news:
+            # The clock of silence starts when we listen again, not while someone reads what was said.
+            self._has_news = False
+            self._deadline = self._loop.time() + self._patience_s
         try:
             async with asyncio.timeout_at(min(self._deadline, self._until)):
                 chunk = await self._content.readany()
