@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,15 +19,15 @@ from playwright.async_api import (
     ConsoleMessage,
     Dialog,
     Page,
-    Request,
     ViewportSize,
-    WebSocket,
+    WebError,
     async_playwright,
 )
 
 from tests.world import Person
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+NOTHING_ELSE_IS_FOUND = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -57,47 +57,31 @@ def program() -> str | None:
 
 
 @asynccontextmanager
-async def chromium(*flags: str) -> AsyncIterator[Browser]:
+async def chromium() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=program(), args=[*FLAGS, *flags])
+        browser = await playwright.chromium.launch(
+            executable_path=program(), args=[*FLAGS, NOTHING_ELSE_IS_FOUND]
+        )
         yield browser
         await browser.close()
 
 
 @dataclass
-class Windows:
-    """Opens windows on one server, for people who are signed in and for strangers."""
+class Watch:
+    """Looks over the windows on one server and writes down what should not have happened."""
 
-    browser: Browser
     url: str
     troubles: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=lambda: [NOT_SIGNED_IN])
-    opened: list[BrowserContext] = field(default_factory=list)
 
-    async def open(
-        self, person: Person | None = None, path: str = "/", viewport: ViewportSize = DESK, **more: Any
-    ) -> Page:
-        """A window of its own, as on another device."""
-        context = await self._context(viewport, more)
-        if person is not None:
-            await context.add_cookies(
-                [
-                    {"name": name, "value": value, "url": self.url}
-                    for name, value in person.client.cookies.items()
-                ]
-            )
-        return await self.tab(context, path)
-
-    async def tab(self, context: BrowserContext, path: str = "/") -> Page:
-        """One more window of the same browser."""
-        page = await context.new_page()
-        self._watch(page)
-        await page.goto(path)
-        return page
-
-    async def close(self) -> None:
-        for context in self.opened:
-            await context.close()
+    async def over(self, context: BrowserContext) -> None:
+        context.set_default_timeout(PATIENCE_MS)
+        context.on("console", self._said)
+        context.on("weberror", self._broke)
+        context.on("dialog", self._asked)
+        context.on("request", lambda request: self._must_be_ours(request.url))
+        context.on("page", self._opened)
+        await context.add_init_script(WATCHMAN)
 
     def expect(self, *troubles: str) -> None:
         """What this test brings about on purpose, as patterns."""
@@ -109,44 +93,59 @@ class Windows:
             for trouble in self.troubles
             if not any(re.search(pattern, trouble) for pattern in self.expected)
         ]
-        assert surprises == []
-
-    async def _context(self, viewport: ViewportSize, more: Mapping[str, Any]) -> BrowserContext:
-        chosen = {"base_url": self.url, "viewport": viewport, "locale": "en-GB"} | more
-        context = await self.browser.new_context(**chosen)
-        context.set_default_timeout(PATIENCE_MS)
-        context.on("request", self._requested)
-        await context.add_init_script(WATCHMAN)
-        self.opened.append(context)
-        return context
-
-    def _watch(self, page: Page) -> None:
-        page.on("console", self._said)
-        page.on("pageerror", lambda error: self.troubles.append(f"script: {error}"))
-        page.on("websocket", self._connected)
-
-        async def refuse(dialog: Dialog) -> None:
-            self.troubles.append(f"dialog: {dialog.message}")
-            await dialog.dismiss()
-
-        page.on("dialog", refuse)
+        assert not surprises, "\n".join(surprises)
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type == "error":
             self.troubles.append(f"console: {message.text} {message.location['url']}")
 
-    def _requested(self, request: Request) -> None:
-        self._must_be_ours(request.url)
+    def _broke(self, error: WebError) -> None:
+        self.troubles.append(f"script: {error.error}")
 
-    def _connected(self, socket: WebSocket) -> None:
-        self._must_be_ours(socket.url.replace("ws://", "http://"))
+    async def _asked(self, dialog: Dialog) -> None:
+        self.troubles.append(f"dialog: {dialog.message}")
+        await dialog.dismiss()
+
+    def _opened(self, page: Page) -> None:
+        page.on("websocket", lambda socket: self._must_be_ours(socket.url.replace("ws://", "http://")))
 
     def _must_be_ours(self, address: str) -> None:
-        if not address.startswith((f"{self.url}/", "data:", "blob:")):
+        if not address.startswith((f"{self.url}/", "data:", "blob:", "about:")):
             self.troubles.append(f"a request left the house: {address}")
 
 
-def hosts_looked_up(log: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The names in a browser's own record of its network."""
-    named = (str(entry.get("params", {}).get("host", "")) for entry in log)
-    return {re.sub(r"^\w+://|:\d+$", "", name) for name in named if name}
+class Windows(Watch):
+    """Opens windows, for people who are signed in and for strangers."""
+
+    def __init__(self, browser: Browser, url: str) -> None:
+        super().__init__(url)
+        self._browser = browser
+        self._contexts: list[BrowserContext] = []
+
+    async def open(
+        self, person: Person | None = None, path: str = "/", viewport: ViewportSize = DESK, **more: Any
+    ) -> Page:
+        """A window of its own, as on another device."""
+        chosen = {"base_url": self.url, "viewport": viewport, "locale": "en-GB"} | more
+        context = await self._browser.new_context(**chosen)
+        self._contexts.append(context)
+        await self.over(context)
+        if person is not None:
+            await sign_in(context, person, self.url)
+        return await self.tab(context, path)
+
+    async def tab(self, context: BrowserContext, path: str = "/") -> Page:
+        """One more window of the same browser."""
+        page = await context.new_page()
+        await page.goto(path)
+        return page
+
+    async def close(self) -> None:
+        for context in self._contexts:
+            await context.close()
+
+
+async def sign_in(context: BrowserContext, person: Person, url: str) -> None:
+    """Hands the person's cookie to a browser."""
+    cookies = person.client.cookies.items()
+    await context.add_cookies([{"name": name, "value": value, "url": url} for name, value in cookies])
