@@ -31,6 +31,8 @@ class Example:
 
     body: Callable[[Things, str | None], Any] | None = None
     params: Callable[[Things], dict[str, str]] = lambda its: {}
+    only_reads: bool = False
+    """Sent as a POST because its question is long; a viewer may ask it, and it must change nothing."""
     is_last: bool = False
     """Whatever comes after it would find nothing."""
 
@@ -46,6 +48,11 @@ def _turn(its: Things, probed: str | None) -> dict[str, Any]:
     )
     reply = {"reply_to_id": its.reply_to_id} if probed in (None, "reply_to_id") else {}
     return turn("Hello", "alpha", **where, **reply)
+
+
+def _estimate(its: Things, probed: str | None) -> dict[str, Any]:
+    sent = _turn(its, probed)
+    return {key: value for key, value in sent.items() if key not in ("id", "mode")}
 
 
 def _try(its: Things, probed: str | None) -> dict[str, Any]:
@@ -91,6 +98,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("GET", "/api/sessions"): Example(),
     ("DELETE", "/api/sessions/{session_id}"): Example(is_last=True),
     ("POST", "/api/turn"): Example(_turn),
+    ("POST", "/api/estimate"): Example(_estimate, only_reads=True),
     ("GET", "/api/turns/{turn_id}"): Example(),
     ("GET", "/api/turns/{turn_id}/events"): Example(),
     ("POST", "/api/turns/{turn_id}/stop"): Example(lambda its, probed: {"reply_id": its.reply_id}),

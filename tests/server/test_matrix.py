@@ -42,9 +42,13 @@ def name_of(given: object) -> str:
     return f"{given.method} {given.path}" if isinstance(given, EntryPoint) else str(given)
 
 
+def only_reads(entry: EntryPoint) -> bool:
+    return entry.method == "GET" or EXAMPLES[entry.method, entry.path].only_reads
+
+
 def about_ids(*, writes_only: bool = False) -> Iterator[tuple[EntryPoint, str]]:
     for entry in HTTP:
-        if entry.access is Access.SIGNED_IN and not (writes_only and entry.method == "GET"):
+        if entry.access is Access.SIGNED_IN and not (writes_only and only_reads(entry)):
             yield from ((entry, name) for name in entry.ids)
 
 
@@ -132,6 +136,15 @@ async def test_a_viewer_changes_nothing(cast: Cast, entry: EntryPoint, name: str
         answer = await send(cast.viewer, request_to(entry, cast.almas, probed=name))
     assert answer.status_code == 403, answer.text
     assert CANARY not in said(answer)
+
+
+@pytest.mark.parametrize("entry", [e for e in HTTP if e.method != "GET" and only_reads(e)], ids=name_of)
+async def test_a_question_sent_as_a_post_changes_nothing_and_is_a_viewers_too(
+    cast: Cast, entry: EntryPoint
+) -> None:
+    async with cast.untouched():
+        answer = await send(cast.viewer, request_to(entry, cast.almas))
+    assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("entry", [e for e in HTTP if e.access is Access.ADMIN], ids=name_of)

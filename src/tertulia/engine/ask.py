@@ -110,9 +110,9 @@ class Ask:
         try:
             model = self._gathered.model(self._voice)
             self._assembled = assemble(
-                self._gathered.material(self._voice, _output_limit(model)), self._means.counter(model)
+                self._gathered.material(self._voice, output_limit(model)), self._means.counter(model)
             )
-            call = Call(model, self._assembled.prompt, _output_limit(model))
+            call = Call(model, self._assembled.prompt, output_limit(model))
             return await self._take(self._means.providers.stream(call))
         except DoesNotFit as error:
             return Outcome(Status.FAILED, Failure("context_length", error.message))
@@ -242,5 +242,5 @@ class Ask:
             usage.add(tx, usage.of_reply(message, self._gathered.project_id, self._voice.model))
 
 
-def _output_limit(model: Model) -> int:
+def output_limit(model: Model) -> int:
     return min(model.max_output_tokens, model.context_window // OUTPUT_SHARE)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tertulia.context.budget import widest_window
 from tertulia.context.material import Material
-from tertulia.core.conversations import Conversation
 from tertulia.core.messages import Message, Role, Round
 from tertulia.core.models import Model
 from tertulia.core.projects import Project
@@ -21,7 +20,8 @@ from tertulia.store.database import Tx
 @dataclass(frozen=True, slots=True)
 class Gathered:
     project: Project
-    conversation: Conversation
+    title: str
+    """The conversation's."""
     rounds: tuple[Round, ...]
     question: Message
     turn: Turn
@@ -48,7 +48,7 @@ class Gathered:
             model=self.model(voice),
             project_name=self.project.name,
             instructions=self.project.instructions,
-            conversation_title=self.conversation.title,
+            conversation_title=self.title,
             rounds=self.rounds,
             question=self.question,
             visibility=self.turn.visibility,
@@ -61,23 +61,32 @@ class Gathered:
 
 
 def gather(tx: Tx, actor: Actor, turn: Turn, models: Mapping[str, Model]) -> Gathered:
+    """For a turn that was opened."""
     conversation = conversations.get(tx, actor, turn.conversation_id)
+    project = projects.get(tx, actor, conversation.project_id)
     here = messages.round(tx, conversation.id, turn.round_number)
-    question = here.question
+    replies = (m for m in here.messages if m.id == turn.message_id and m.role is not Role.USER)
+    gathered = gather_for(tx, actor, project, conversation.title, turn, here.question, models)
+    return replace(gathered, replaced=next(replies, None))
+
+
+def gather_for(
+    tx: Tx,
+    actor: Actor,
+    project: Project,
+    title: str,
+    turn: Turn,
+    question: Message,
+    models: Mapping[str, Model],
+) -> Gathered:
+    """For any question, sent or not."""
+    widest = max(map(widest_window, models.values()))
     return Gathered(
-        project=projects.get(tx, actor, conversation.project_id),
-        conversation=conversation,
-        rounds=messages.history(
-            tx,
-            conversation.id,
-            before_round=turn.round_number,
-            rounds=max(map(widest_window, models.values())),
-        ),
+        project=project,
+        title=title,
+        rounds=messages.history(tx, turn.conversation_id, before_round=turn.round_number, rounds=widest),
         question=question,
         turn=turn,
         models=models,
         quoted=messages.get(tx, actor, question.reply_to_id) if question.reply_to_id else None,
-        replaced=next(
-            (m for m in here.messages if m.id == turn.message_id and m.role is not Role.USER), None
-        ),
     )

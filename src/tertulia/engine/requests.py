@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tertulia import council
@@ -61,12 +62,9 @@ def check_id(turn_id: str) -> None:
         raise Invalid("A turn's id is a ULID made by the client.")
 
 
-def seated(request: NewTurn, providers: Providers) -> tuple[Voice, ...]:
-    return seat(Wanted(model.key, model.display_name) for model in _models(request, providers))
-
-
-def _models(request: NewTurn, providers: Providers) -> list[Model]:
-    return [available(voice.model, providers) for voice in request.voices]
+def seated(wanted: Sequence[WantedVoice], providers: Providers) -> tuple[Voice, ...]:
+    models = [available(voice.model, providers) for voice in wanted]
+    return seat(Wanted(model.key, model.display_name) for model in models)
 
 
 def available(key: str, providers: Providers) -> Model:

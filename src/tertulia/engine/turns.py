@@ -55,7 +55,7 @@ class Turns:
     async def open(self, actor: Actor, request: NewTurn) -> Opened:
         self._must_be_open()
         check(request)
-        table = seated(request, self._means.providers)
+        table = seated(request.voices, self._means.providers)
         mark = fingerprint(request)
         return self._begin(
             actor, await self._means.db.write(lambda tx: opening.open_round(tx, actor, request, table, mark))
@@ -88,13 +88,24 @@ class Turns:
         seating = self._seatings.get(turn_id)
         ended_id = None if seating and seating.is_speaking(reply_id) else reply_id
         turn = await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id, ended_id))
+        if not self._halt(turn, reply_id) and reply_id is None and not turn.state.is_over:
+            turn = await self._end(self._means.live.find(turn.id), turn, State.STOPPED)
+            self._halt(turn, None)  # it may have come into the line while this was written
+        return turn
+
+    def _halt(self, turn: Turn, reply_id: str | None) -> bool:
+        """Whether it was found at the table or on its way there; out of the line it is simply taken."""
         if turn.id in self._seatings:
             self._seatings[turn.id].stop(reply_id)
-        elif turn.id in self._starting and reply_id is None:
-            self._starting[turn.id] = True
-        elif reply_id is None and not turn.state.is_over:
-            return await self._leave_line(turn)
-        return turn
+            return True
+        if turn.id in self._starting:
+            self._starting[turn.id] |= reply_id is None
+            return True
+        if reply_id is None:
+            line = self._lines.get(turn.conversation_id, deque())
+            for waiting in [one for one in line if one.turn.id == turn.id]:
+                line.remove(waiting)
+        return False
 
     def _stoppable(self, tx: Tx, actor: Actor, turn_id: str, ended_id: str | None) -> Turn:
         """A reply that is not speaking has ended in this turn, or it is none of its replies."""
@@ -148,12 +159,6 @@ class Turns:
         self._lines.setdefault(conversation_id, deque()).append(waiting)
         if conversation_id not in self._runners:
             self._runners[conversation_id] = asyncio.create_task(self._run_line(conversation_id))
-
-    async def _leave_line(self, turn: Turn) -> Turn:
-        line = self._lines.get(turn.conversation_id, deque())
-        for waiting in [one for one in line if one.turn.id == turn.id]:
-            line.remove(waiting)
-        return await self._end(self._means.live.find(turn.id), turn, State.STOPPED)
 
     # ── running
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from tertulia.core.turns import Turn
+from tertulia.engine.estimates import Estimate, NewEstimate, estimate
 from tertulia.engine.opening import Opened
 from tertulia.engine.requests import NewTry, NewTurn
 from tertulia.server.access import Someone, TheHouse
@@ -33,6 +34,12 @@ async def open_turn(house: TheHouse, actor: Someone, request: Request, new: NewT
     if encoding is None:
         return answer(opened, 202)
     return await stream_turn(house, actor, opened.turn.id, encoding)
+
+
+@router.post("/api/estimate", response_model=Estimate)
+async def estimate_turn(house: TheHouse, actor: Someone, new: NewEstimate) -> Response:
+    """What a message would take from each voice, and what it would cost; nothing is sent or kept."""
+    return answer(await estimate(house.means, actor, new))
 
 
 @router.get("/api/turns/{turn_id}", response_model=Turn)

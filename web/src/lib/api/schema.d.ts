@@ -472,6 +472,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Estimate Turn
+         * @description What a message would take from each voice, and what it would cost; nothing is sent or kept.
+         */
+        post: operations["estimate_turn_api_estimate_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/turns/{turn_id}": {
         parameters: {
             query?: never;
@@ -498,7 +518,7 @@ export interface paths {
         };
         /**
          * Follow Turn
-         * @description The turn's events after a number, as SSE or NDJSON; then live to its end.
+         * @description The turn's events after a mark of this stream, as SSE or NDJSON; then live to its end.
          */
         get: operations["follow_turn_api_turns__turn_id__events_get"];
         put?: never;
@@ -741,6 +761,13 @@ export interface components {
             replaces_id?: string | null;
             waiting?: components["schemas"]["Waiting"] | null;
         };
+        /** Estimate */
+        Estimate: {
+            /** Items */
+            items: components["schemas"]["VoiceEstimate"][];
+            /** Cost Micros */
+            cost_micros: number | null;
+        };
         /**
          * Failure
          * @description Why a reply did not end well.
@@ -913,6 +940,21 @@ export interface components {
             is_available: boolean;
             /** Unavailable Reason */
             unavailable_reason: string | null;
+        };
+        /** NewEstimate */
+        NewEstimate: {
+            /** Text */
+            text: string;
+            /** Voices */
+            voices: components["schemas"]["WantedVoice"][];
+            /** Conversation Id */
+            conversation_id?: string | null;
+            /** Project Id */
+            project_id?: string | null;
+            /** @default open */
+            visibility: components["schemas"]["Visibility"];
+            /** Reply To Id */
+            reply_to_id?: string | null;
         };
         /** NewLogin */
         NewLogin: {
@@ -1364,6 +1406,20 @@ export interface components {
             model: string;
             /** Persona Id */
             persona_id?: string | null;
+        };
+        /** VoiceEstimate */
+        VoiceEstimate: {
+            voice: components["schemas"]["Voice"];
+            /** Input Tokens */
+            input_tokens: number;
+            /** Budget Tokens */
+            budget_tokens: number;
+            /** Output Tokens */
+            output_tokens: number;
+            /** Cost Micros */
+            cost_micros: number | null;
+            /** Problem */
+            problem: string | null;
         };
         /**
          * Waiting
@@ -2299,6 +2355,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Opened"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    estimate_turn_api_estimate_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewEstimate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Estimate"];
                 };
             };
             /** @description Validation Error */

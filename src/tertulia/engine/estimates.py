@@ -1,0 +1,125 @@
+"""Estimates: what a message would take from each voice, before it is sent. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tertulia.context.assemble import DoesNotFit, assemble
+from tertulia.core.conversations import Conversation, Visibility
+from tertulia.core.errors import Invalid, NotFound
+from tertulia.core.messages import Message, Role, Status
+from tertulia.core.models import Model, TokenCount, cost_micros
+from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.users import Actor
+from tertulia.core.voices import Voice
+from tertulia.engine.ask import output_limit
+from tertulia.engine.gather import Gathered, gather_for
+from tertulia.engine.means import Means
+from tertulia.engine.requests import WantedVoice, seated
+from tertulia.store import conversations, projects
+from tertulia.store.database import Tx
+
+USUAL_OUTPUT_TOKENS = 500
+"""What a reply is taken to be long when nobody knows better."""
+VOICES_LIMIT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class NewEstimate:
+    text: str
+    voices: tuple[WantedVoice, ...]
+    conversation_id: str | None = None
+    project_id: str | None = None
+    visibility: Visibility = Visibility.OPEN
+    reply_to_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceEstimate:
+    voice: Voice
+    input_tokens: int
+    budget_tokens: int
+    output_tokens: int
+    cost_micros: int | None
+    """None: the price is unknown."""
+    problem: str | None
+    """Why it cannot be asked like this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    items: tuple[VoiceEstimate, ...]
+    cost_micros: int | None
+    """Of all that have a price; None when one of them has none."""
+
+
+async def estimate(means: Means, actor: Actor, request: NewEstimate) -> Estimate:
+    if not 1 <= len(request.voices) <= VOICES_LIMIT:
+        raise Invalid(f"An estimate takes 1 to {VOICES_LIMIT} voices.")
+    table = seated(request.voices, means.providers)
+    models = {voice.model: model for voice in table if (model := means.providers.find(voice.model))}
+    gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, table, models))
+    items = tuple(_of(means, gathered, voice, models) for voice in table)
+    costs = [item.cost_micros for item in items]
+    total = None if None in costs else sum(cost for cost in costs if cost is not None)
+    return Estimate(items, total)
+
+
+def _gathered(
+    tx: Tx, actor: Actor, request: NewEstimate, table: tuple[Voice, ...], models: Mapping[str, Model]
+) -> Gathered:
+    """As if it had just been sent."""
+    conversation = _conversation(tx, actor, request)
+    project_id = conversation.project_id if conversation else request.project_id
+    project = projects.get(tx, actor, project_id or projects.visible_to(tx, actor)[0].id)
+    number = conversation.round_count + 1 if conversation else 1
+    turn = Turn(
+        id="",
+        conversation_id=conversation.id if conversation else "",
+        round_number=number,
+        purpose=Purpose.ASK,
+        mode="parallel",
+        table=table,
+        visibility=request.visibility,
+        state=State.RUNNING,
+        created_by=actor.user_id,
+        created_at=tx.now,
+    )
+    question = Message(
+        id="",
+        conversation_id=turn.conversation_id,
+        round_number=number,
+        turn_id="",
+        speaker="user",
+        role=Role.USER,
+        content=request.text,
+        status=Status.COMPLETE,
+        created_by=actor.user_id,
+        created_at=tx.now,
+        reply_to_id=request.reply_to_id,
+    )
+    return gather_for(tx, actor, project, conversation.title if conversation else "", turn, question, models)
+
+
+def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | None:
+    """None for one that the message would begin."""
+    if request.conversation_id is None:
+        return None
+    try:
+        return conversations.get(tx, actor, request.conversation_id)
+    except NotFound:
+        if request.project_id is None:
+            raise
+        return None
+
+
+def _of(means: Means, gathered: Gathered, voice: Voice, models: Mapping[str, Model]) -> VoiceEstimate:
+    model = models[voice.model]
+    output = min(USUAL_OUTPUT_TOKENS, output_limit(model))
+    try:
+        receipt = assemble(gathered.material(voice, output_limit(model)), means.counter(model)).receipt
+    except DoesNotFit as error:
+        return VoiceEstimate(voice, 0, 0, 0, 0, error.message)
+    cost = cost_micros(TokenCount(input_tokens=receipt.tokens, output_tokens=output), model.prices)
+    return VoiceEstimate(voice, receipt.tokens, receipt.budget_tokens, output, cost, None)

@@ -1,0 +1,38 @@
+"""What a message would cost is said before it is sent, and saying it changes nothing."""
+
+from __future__ import annotations
+
+
+def wanted(*models: str) -> list[dict[str, str]]:
+    return [{"model": f"voices:{model}"} for model in models]
+
+
+async def test_an_estimate_counts_what_would_be_sent_and_sends_nothing(ada, upstream):
+    replies = await ada.hear("Tea or coffee?", "alpha")
+    heard = len(upstream.requests)
+    conversation_id = replies[0]["conversation_id"]
+    question = {"text": "And why?", "voices": wanted("alpha", "beta"), "conversation_id": conversation_id}
+    estimate = await ada.post("/api/estimate", question)
+    assert [item["voice"]["name"] for item in estimate["items"]] == ["Alpha", "Beta"]
+    assert len(upstream.requests) == heard
+    page = await ada.get(f"/api/conversations/{conversation_id}")
+    assert page["conversation"]["round_count"] == 1
+
+    asked = await ada.hear("And why?", "alpha", "beta", conversation_id=conversation_id)
+    for reply, item in zip(asked, estimate["items"], strict=True):
+        receipt = await ada.get(f"/api/messages/{reply['id']}/receipt")
+        assert sum(segment["tokens"] for segment in receipt["segments"]) == item["input_tokens"]
+
+
+async def test_a_message_that_does_not_fit_is_told_beforehand(ada):
+    question = {"text": "word " * 200_000, "voices": wanted("alpha"), "project_id": ada.home}
+    (item,) = (await ada.post("/api/estimate", question))["items"]
+    assert "has room for" in item["problem"]
+
+
+async def test_an_estimate_for_someone_elses_conversation_finds_nothing(ada, bob):
+    replies = await ada.hear("Hello", "alpha")
+    question = {"text": "x", "voices": wanted("alpha"), "conversation_id": replies[0]["conversation_id"]}
+    await bob.post("/api/estimate", question, expect=404)
+    await bob.post("/api/estimate", {"text": "x", "voices": wanted("nobody")}, expect=422)
+    await bob.post("/api/estimate", {"text": "x", "voices": []}, expect=422)
