@@ -1,0 +1,55 @@
+"""What the process that reads files says to the server: frames, each with its length and its kind.
+
+text*  ─▶ outcome            extracting, comparing
+(entry ─▶ data* )* ─▶ outcome   unpacking
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import struct
+from enum import IntEnum
+from typing import Any
+
+_HEAD = struct.Struct(">IB")
+LIMIT = 1 << 20
+"""Bytes of one frame."""
+
+
+class Frame(IntEnum):
+    TEXT = 1
+    ENTRY = 2
+    DATA = 3
+    OUTCOME = 4
+
+
+class Broken(Exception):
+    """The line ended, or says what no frame is."""
+
+
+def send(pipe: int, kind: Frame, content: bytes) -> None:
+    for start in range(0, len(content) or 1, LIMIT):
+        part = content[start : start + LIMIT]
+        _write(pipe, _HEAD.pack(len(part), kind) + part)
+
+
+def send_json(pipe: int, kind: Frame, value: Any) -> None:
+    send(pipe, kind, json.dumps(value).encode())
+
+
+def _write(pipe: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(pipe, view) :]
+
+
+async def receive(pipe: asyncio.StreamReader) -> tuple[Frame, bytes]:
+    try:
+        size, kind = _HEAD.unpack(await pipe.readexactly(_HEAD.size))
+        if size > LIMIT:
+            raise Broken
+        return Frame(kind), await pipe.readexactly(size)
+    except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+        raise Broken from None

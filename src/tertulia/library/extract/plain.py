@@ -1,0 +1,131 @@
+"""Plain text and code of any encoding."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from tertulia.library.extract.outcome import Enough
+from tertulia.library.mime import wide
+
+READ_LIMIT = 20 << 20
+SAMPLE = 64 << 10
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_NAMED = re.compile(rb"""(?:charset|encoding|coding)\s*[=:]\s*["']?([A-Za-z0-9._-]{3,20})""")
+_NEVER = frozenset(
+    {"utf-7", "unicode_escape", "raw_unicode_escape", "punycode", "idna", "undefined", "mbcs", "oem"}
+)
+"""Encodings that hide text from whoever looks at the bytes."""
+
+
+def text(file: BinaryIO) -> Iterator[str]:
+    yield decoded(read(file))
+    must_be_all(file)
+
+
+def read(file: BinaryIO) -> bytes:
+    return file.read(READ_LIMIT)
+
+
+def must_be_all(file: BinaryIO) -> None:
+    """What was read is what the file holds."""
+    if file.read(1):
+        raise Enough(f"Only its first {READ_LIMIT >> 20} MiB can be looked up.")
+
+
+def decoded(raw: bytes) -> str:
+    """The text, whatever it was written in; what cannot be read becomes a replacement character."""
+    written = raw.decode(encoding_of(raw), "replace")
+    return written.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def encoding_of(raw: bytes) -> str:
+    """By its mark, by being valid UTF-8, by what the text says of itself, by how its letters are spread."""
+    for mark, name in _MARKS:
+        if raw.startswith(mark):
+            return name
+    if found := wide(raw):
+        return found
+    if _is_utf8(raw):
+        return "iso2022_jp" if b"\x1b$" in raw[:SAMPLE] else "utf-8"
+    return _named(raw) or _guessed(raw)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    """Cut at a limit, the last character may be half."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(raw, final=False)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _named(raw: bytes) -> str | None:
+    match = _NAMED.search(raw[:1024])
+    if match is None:
+        return None
+    try:
+        name = codecs.lookup(match[1].decode()).name
+        if name in _NEVER or not codecs.lookup(name)._is_text_encoding:
+            return None
+        codecs.getincrementaldecoder(name)().decode(raw, final=False)
+    except (LookupError, UnicodeError):
+        return None
+    return name
+
+
+def _guessed(raw: bytes) -> str:
+    """The alphabet in which the most letters are common ones; the first of those that come out alike."""
+    first = next((at for at, byte in enumerate(raw) if byte > 127), 0)
+    sample = raw[first : first + SAMPLE]
+    return max(_COMMON, key=lambda name: _share(sample, name))
+
+
+def _share(sample: bytes, name: str) -> float:
+    """Of the letters beyond ASCII, how many are common where this encoding is used."""
+    try:
+        written = codecs.getincrementaldecoder(name)().decode(sample, final=False)
+    except UnicodeError:
+        return -1.0
+    beyond = [letter for letter in written if letter > "\x7f"]
+    return sum(map(_COMMON[name].__contains__, beyond)) / max(1, len(beyond))
+
+
+_KANA = frozenset(
+    "のにはをたがでてとしれさいなかもるあらうりくまんっこすそけえきおちせみよめつじどだわやべアイスルントリラクシドレジタフロカ、。ー"
+)
+_CYRILLIC = frozenset("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъёіїєґ")
+_EASTERN = frozenset("ąćęłńóśźżáčďéěíňřšťúůýžőűäöüâîăşţŁŚŻČŠŽ")
+_COMMON: dict[str, frozenset[str]] = {
+    "cp1252": frozenset("äöüßéèêëàâçîïôûùñíóúáãõåæøœÄÖÜÉÅØ’‘“”„–—…€«»°§·©®"),
+    "cp1250": _EASTERN,
+    "iso8859_2": _EASTERN,
+    "cp1254": frozenset("ğışçöüâîûİŞÖÜÇ"),
+    # before Cyrillic, whose common letters cover all of these
+    "cp1255": frozenset("אבגדהוזחטיכלמנסעפצקרשתםןךףץ"),
+    "cp1251": _CYRILLIC,
+    "koi8_r": _CYRILLIC,
+    "iso8859_5": _CYRILLIC,
+    "cp866": _CYRILLIC,
+    "cp1253": frozenset("αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώ"),
+    "cp1256": frozenset("اليمنوترهبدعفسحكجقطصةىشذخضغءأإآئؤزظث،"),
+    "cp932": _KANA,
+    "euc_jp": _KANA,
+    "gb18030": frozenset(
+        "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心她本前开但因只从想实日军者意无力它与长把机十民第公此已工使情明性知全三又关点正业外将两高间由问很最重并物手应战向头文体政美相见被利什二等产或新己制身果加西斯月话合回特代内信表化老给世位次度门任常先海通教儿原东声提立及比员解水名真论处走义各入几口认条平系气题活尔更别打女变四神总何电数安少报才结反受目太量再感建务做接必场件计管期市直德资命山金指克许统区保至队形社便空决治展马科司五基眼书非则听白却界达光放强即像难且权思王象完设式色路记南品住告类求据程北边死张该交规万取拉格望觉术领共确传师观清今切院让识候带导争运，。、：；"
+    ),
+    "big5": frozenset(
+        "的一是不了在人有我他這個們中來上大為和國地到以說時要就出會可也你對生能而子那得於著下自之年過發後作裡用道行所然家種事成方多經麼去法學如都同現當沒動面起看定天分還進好小部其些主樣理心她本前開但因只從想實日軍者意無力它與長把機十民第公此已工使情明性知全三又關點正業外將兩高間由問很最重並物手應戰向頭文體政美相見被利什二等產或新己制身果加西斯月話合回特代內信表化老給世位次度門任常先海通教兒原東聲提立及比員解水名真論處走義各入幾口認條平系氣題活爾更別打女變四神總何電數安少報才結反受目太量再感建務做接必場件計管期市直德資命山金指克許統區保至隊形社便空決治展馬科司五基眼書非則聽白卻界達光放強即像難且權思王象完設式色路記南品住告類求據程北邊死張該交規萬取拉格望覺術領共確傳師觀清今切院讓識候帶導爭運，。、：；"
+    ),
+    "cp949": frozenset(
+        "이다는의에을가고하지로은를도인한기사시어서나대자정리아그부전수일스해보상적들게만제장성오라과원구조공여있것주으비우동소니요무유국계했위신안모문화마생된선미관경생명관법체당와결용세연말학업내없때같되본"
+    ),
+}

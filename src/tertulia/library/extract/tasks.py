@@ -1,0 +1,84 @@
+"""What the process that reads files can be asked to do: extract, unpack, compare."""
+
+from __future__ import annotations
+
+import difflib
+import stat
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO
+
+from tertulia.core.files import FileLimits
+from tertulia.library import zips
+from tertulia.library.extract import extract
+from tertulia.library.extract.frames import Frame, send, send_json
+
+BLOCK = 256 << 10
+CONTEXT_LINES = 3
+
+
+def text(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimits) -> None:
+    extracted = extract(files[0], mime_type, limits)
+    if extracted.text:
+        send(pipe, Frame.TEXT, extracted.text.encode())
+    send_json(pipe, Frame.OUTCOME, {"reason": extracted.reason, "has_failed": extracted.has_failed})
+
+
+# ── unpacking
+
+
+def unzip(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimits) -> None:
+    """Sends every file of an archive; links, devices and folders are left out, inner archives stay packed."""
+    reason = None
+    try:
+        zips.must_be_harmless(files[0], limits)
+        with zipfile.ZipFile(files[0]) as archive:
+            left = limits.archive_bytes
+            for entry in filter(_is_file, archive.infolist()):
+                send_json(pipe, Frame.ENTRY, {"path": entry.filename})
+                left -= _send_entry(pipe, archive, entry, left)
+    except zips.Harmful as harm:
+        reason = f"This archive was not unpacked. {harm}"
+    except (zips.NotAZip, zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError):
+        reason = "This archive is damaged, or packed in a way that cannot be read."
+    except RuntimeError:  # zipfile says so of an encrypted entry
+        reason = "This archive is locked with a password."
+    send_json(pipe, Frame.OUTCOME, {"reason": reason, "has_failed": reason is not None})
+
+
+def _is_file(entry: zipfile.ZipInfo) -> bool:
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    return not entry.is_dir() and kind in (0, stat.S_IFREG)
+
+
+def _send_entry(pipe: int, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, left: int) -> int:
+    sent = 0
+    with archive.open(entry) as file:
+        while block := file.read(BLOCK):
+            sent += len(block)
+            if sent > left:
+                raise zips.Harmful("It unpacks to more than it said.")
+            send(pipe, Frame.DATA, block)
+    return sent
+
+
+# ── comparing
+
+
+def diff(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimits) -> None:
+    """What changed from the first text to the second, in the form that programs read too."""
+    before, after = (file.read().decode().split("\n") for file in files)
+    for lines in _batches(
+        difflib.unified_diff(before, after, "before", "after", lineterm="", n=CONTEXT_LINES)
+    ):
+        send(pipe, Frame.TEXT, lines.encode())
+    send_json(pipe, Frame.OUTCOME, {"reason": None, "has_failed": False})
+
+
+def _batches(lines: Iterator[str]) -> Iterator[str]:
+    while batch := [line + "\n" for line, _ in zip(lines, range(1000), strict=False)]:
+        yield "".join(batch)
+
+
+Task = Callable[[int, Sequence[BinaryIO], str, FileLimits], None]
+TASKS: dict[str, Task] = {"text": text, "unzip": unzip, "diff": diff}

@@ -1,0 +1,72 @@
+"""XML of office files, element by element: no document type, no entity and nothing from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, Protocol
+from xml.parsers import expat
+
+from tertulia.library.extract.outcome import Unreadable
+
+BLOCK = 64 << 10
+DEPTH = 500
+RELATION = "relation"
+"""What the attribute is called that names another part of the file."""
+
+
+class Listener(Protocol):
+    """Hears of elements by their name without its namespace; gives what it has understood since."""
+
+    def start(self, name: str, attributes: dict[str, str]) -> None: ...
+    def end(self, name: str) -> None: ...
+    def data(self, words: str) -> None: ...
+    def take(self) -> list[str]: ...
+
+
+def heard(file: BinaryIO, listener: Listener) -> Iterator[str]:
+    """What the listener makes of the file, as it is being read."""
+    parser = _parser(listener)
+    try:
+        while block := file.read(BLOCK):
+            parser.Parse(block, False)
+            yield from listener.take()
+        parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        raise Unreadable(f"Its XML is broken ({error}).") from None
+    yield from listener.take()
+
+
+def _parser(listener: Listener) -> expat.XMLParserType:
+    parser = expat.ParserCreate(namespace_separator="}")
+    parser.buffer_text = True
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    level = 0
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal level
+        level += 1
+        if level > DEPTH:
+            raise Unreadable("Its XML is nested too deeply.")
+        listener.start(name.rpartition("}")[2], {_bare(key): value for key, value in attributes.items()})
+
+    def end(name: str) -> None:
+        nonlocal level
+        level -= 1
+        listener.end(name.rpartition("}")[2])
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = listener.data
+    parser.StartDoctypeDeclHandler = _refuse
+    parser.EntityDeclHandler = _refuse
+    parser.ExternalEntityRefHandler = _refuse
+    return parser
+
+
+def _bare(key: str) -> str:
+    """Two attributes may be called id: a number of the element's own, and the part it refers to."""
+    space, _, name = key.rpartition("}")
+    return RELATION if name == "id" and space.endswith("/relationships") else name
+
+
+def _refuse(*_: object) -> int:
+    raise Unreadable("Its XML declares entities or refers to other files, which an office file never does.")
