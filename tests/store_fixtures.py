@@ -32,16 +32,20 @@ TABLES = (
     "api_keys",
     "blob_pieces",
     "blobs",
+    "chunk_vectors",
     "config",
+    "content_chunks",
     "conversation_messages",
     "conversations",
     "credentials",
     "drafts",
+    "embedding_config",
     "events",
     "file_text_parts",
     "file_texts",
     "file_versions",
     "jobs",
+    "library_states",
     "model_metadata",
     "places",
     "project_files",
@@ -53,6 +57,7 @@ TABLES = (
     "turns",
     "usage",
     "users",
+    "vectors_due",
 )
 
 
@@ -155,6 +160,7 @@ def postgres_url(postgres_database: str) -> str:
             "jobs",
             "model_metadata",
             "usage",
+            "embedding_config",
         ):
             connection.execute(f"DELETE FROM {root}")
     return postgres_database

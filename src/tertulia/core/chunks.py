@@ -74,6 +74,16 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Weights:
+    """How much a word counts in each column."""
+
+    body: float
+    heading: float
+    place: float
+    around: float
+
+
+@dataclass(frozen=True, slots=True)
 class Filters:
     """What a search leaves out; access is never a matter of these."""
 

@@ -29,6 +29,7 @@ from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import events, migrate
 from tertulia.store.transactions import GONE, Tx, Work, refuse
+from tertulia.store.words import Tsvector, Words
 
 THREADS = 10
 ATTEMPTS = 3
@@ -51,6 +52,7 @@ Line = SimpleQueue[tuple[Work, bool] | None]
 class Postgres:
     error: type[Exception] = psycopg.Error
     skip_locked = "FOR UPDATE SKIP LOCKED"
+    words: Words = Tsvector()
     is_shared = True
 
     def __init__(

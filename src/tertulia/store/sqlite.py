@@ -32,6 +32,7 @@ from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import migrate
 from tertulia.store.transactions import GONE, Tx, Work, meaning, refuse
+from tertulia.store.words import Fts5, Words
 
 READERS = 4
 BATCH_LIMIT = 256
@@ -44,6 +45,7 @@ Line = SimpleQueue[Work | None]
 class Sqlite:
     error: type[Exception] = sqlite3.Error
     skip_locked = ""
+    words: Words = Fts5()
     is_shared = False
 
     def __init__(

@@ -17,6 +17,7 @@ from tertulia.core.events import Event, Kind
 from tertulia.core.ids import Clock, NewId
 from tertulia.core.plain import to_json
 from tertulia.core.text import storable
+from tertulia.store.words import Words
 
 GONE = "This does not exist, or you may not see it."
 """The one sentence for what is missing and for what is hidden, so that nobody can tell them apart."""
@@ -47,6 +48,9 @@ class Dialect(Protocol):
 
     skip_locked: str
     """Ends a SELECT that takes a row nobody else has taken."""
+
+    words: Words
+    """Its index of words."""
 
     def render(self, statement: TextClause) -> str:
         """The statement in the driver's own style of parameters."""
@@ -98,6 +102,10 @@ class Tx:
     @property
     def skip_locked(self) -> str:
         return self._dialect.skip_locked
+
+    @property
+    def words(self) -> Words:
+        return self._dialect.words
 
     def hold(self, name: str) -> None:
         """Keeps others out from here to the commit, where what is written depends on what was read."""

@@ -1,0 +1,453 @@
+"""Chunks: what can be found, by its words and by its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from sqlalchemy import TextClause, text
+
+from tertulia.core.chunks import Chunk, Filters, Location, Source, Weights
+from tertulia.core.plain import from_json
+from tertulia.core.users import Actor
+from tertulia.store import access
+from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.words import phrases, plain
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A piece to be found, and the columns it is found by."""
+
+    content: str
+    heading: str
+    location: Location
+    summary: str
+    token_count: int
+    place: str
+    """A file's path; for a message, its date written out."""
+    around: str
+    """A file's identifiers taken apart; for a message, what was said before and after."""
+    called: str = ""
+    """What its heading is searched by, where that is not the heading itself: a speaker's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    number: int
+    score: float
+    """The higher the better; comparable only within one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A chunk, where it belongs and what people call that."""
+
+    number: int
+    chunk: Chunk
+    title: str
+
+
+# ── writing
+
+
+def remove_file(tx: Tx, file_id: str) -> None:
+    tx.execute(_REMOVE_FILE, file_id=file_id)
+
+
+_REMOVE_FILE = text("DELETE FROM content_chunks WHERE file_id = :file_id")
+
+
+def add_to_file(tx: Tx, file_id: str, project_id: str, first: int, new: Sequence[NewChunk]) -> None:
+    """The next chunks of a file, from this index on."""
+    _add(tx, _Source(Source.FILE, project_id, file_id=file_id, at=tx.now), first, new)
+
+
+def replace_message(
+    tx: Tx, message_id: str, conversation_id: str, project_id: str, said_at: int, new: Sequence[NewChunk]
+) -> None:
+    """All chunks of a message at once."""
+    tx.execute(_REMOVE_MESSAGE, message_id=message_id)
+    source = _Source(
+        Source.MESSAGE, project_id, said_at, message_id=message_id, conversation_id=conversation_id
+    )
+    _add(tx, source, 0, new)
+
+
+_REMOVE_MESSAGE = text("DELETE FROM content_chunks WHERE message_id = :message_id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    type: Source
+    project_id: str
+    at: int
+    file_id: str | None = None
+    message_id: str | None = None
+    conversation_id: str | None = None
+
+
+def _add(tx: Tx, source: _Source, first: int, new: Sequence[NewChunk]) -> None:
+    for index, chunk in enumerate(new, start=first):
+        number: int = tx.one(
+            _ADD,
+            id=tx.new_id(),
+            source_type=source.type.value,
+            file_id=source.file_id,
+            message_id=source.message_id,
+            conversation_id=source.conversation_id,
+            project_id=source.project_id,
+            speaker=chunk.location.speaker,
+            chunk_index=index,
+            token_count=chunk.token_count,
+            created_at=source.at,
+            location=as_json(chunk.location),
+            heading=chunk.heading,
+            summary=chunk.summary,
+            content=chunk.content,
+        ).number
+        tx.execute(
+            tx.words.add,
+            number=number,
+            scope=f"{_project(source.project_id)} {_kind(source.type)}",
+            body=plain(chunk.content),
+            heading=plain(chunk.called or chunk.heading),
+            place=plain(chunk.place),
+            around=plain(chunk.around),
+        )
+        tx.execute(_DUE, number=number)
+
+
+_ADD = text("""
+    INSERT INTO content_chunks (
+        id, source_type, file_id, message_id, conversation_id, project_id, speaker, chunk_index, token_count,
+        created_at, location, heading, summary, content
+    )
+    VALUES (
+        :id, :source_type, :file_id, :message_id, :conversation_id, :project_id, :speaker, :chunk_index,
+        :token_count, :created_at, :location, :heading, :summary, :content
+    )
+    RETURNING number
+""")
+
+_DUE = text("INSERT INTO vectors_due (number) VALUES (:number)")
+
+
+def _project(project_id: str) -> str:
+    """A word nobody writes, to filter by inside MATCH; the 0 at the end keeps the stemmer away."""
+    return f"p{project_id.lower()}0"
+
+
+def _kind(source: Source) -> str:
+    return "kfile0" if source is Source.FILE else "ktalk0"
+
+
+# ── vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A chunk that waits for its vector, with what it is embedded under."""
+
+    number: int
+    source: Source
+    file_id: str | None
+    title: str
+    heading: str
+    content: str
+
+
+def set_config(tx: Tx, model: str, dimensions: int) -> int:
+    """The number of this way of embedding. When it is not the last one used, every chunk is due again."""
+    row = tx.maybe(_LAST_CONFIG)
+    if row is not None and (row.model, row.dimensions) == (model, dimensions):
+        id: int = row.id
+        return id
+    id = row.id + 1 if row else 1
+    tx.execute(_ADD_CONFIG, id=id, model=model, dimensions=dimensions, now=tx.now)
+    tx.execute(_ALL_DUE)
+    return id
+
+
+_LAST_CONFIG = text("SELECT id, model, dimensions FROM embedding_config ORDER BY id DESC LIMIT 1")
+
+_ADD_CONFIG = text("""
+    INSERT INTO embedding_config (id, model, dimensions, created_at) VALUES (:id, :model, :dimensions, :now)
+""")
+
+_ALL_DUE = text("""
+    INSERT INTO vectors_due (number) SELECT number FROM content_chunks WHERE TRUE ON CONFLICT DO NOTHING
+""")
+
+
+def find_config(tx: Tx, model: str, dimensions: int) -> int | None:
+    """The number of this way of embedding, when it is the one in use."""
+    row = tx.maybe(_LAST_CONFIG)
+    return row.id if row is not None and (row.model, row.dimensions) == (model, dimensions) else None
+
+
+def due(tx: Tx, limit: int) -> tuple[Due, ...]:
+    """Chunks without a vector, the newest first."""
+    return tuple(
+        Due(row.number, Source(row.source_type), row.file_id, row.path or "", row.heading, row.content)
+        for row in tx.execute(_NEXT_DUE, limit=limit)
+    )
+
+
+_NEXT_DUE = text("""
+    SELECT c.number, c.source_type, c.file_id, c.heading, c.content, f.path
+    FROM (SELECT number FROM vectors_due ORDER BY number DESC LIMIT :limit) AS d
+    JOIN content_chunks AS c ON c.number = d.number LEFT JOIN project_files AS f ON f.id = c.file_id
+    ORDER BY c.number DESC
+""")
+
+
+def is_due(tx: Tx) -> bool:
+    return tx.maybe(_ANY_DUE) is not None
+
+
+_ANY_DUE = text("SELECT number FROM vectors_due LIMIT 1")
+
+
+def count_due_in_file(tx: Tx, file_id: str) -> tuple[int, int]:
+    """How many of a file's chunks have no vector yet, and how many chunks it has."""
+    row = tx.one(_COUNT_DUE, file_id=file_id)
+    return row.due, row.chunks
+
+
+_COUNT_DUE = text("""
+    SELECT COUNT(d.number) AS due, COUNT(*) AS chunks
+    FROM content_chunks AS c LEFT JOIN vectors_due AS d ON d.number = c.number WHERE c.file_id = :file_id
+""")
+
+
+def save_vectors(tx: Tx, config: int, vectors: Iterable[tuple[int, bytes]]) -> None:
+    """Those whose chunk is gone meanwhile are dropped."""
+    generations: dict[str, int] = {}
+    for number, vector in vectors:
+        row = tx.maybe(_PROJECT_OF, number=number)
+        if row is None:
+            continue
+        if row.project_id not in generations:
+            generations[row.project_id] = tx.one(_NEXT_GENERATION, project_id=row.project_id).generation
+        tx.execute(
+            _SAVE_VECTOR,
+            number=number,
+            project_id=row.project_id,
+            source_type=row.source_type,
+            config=config,
+            generation=generations[row.project_id],
+            vector=vector,
+        )
+        tx.execute(_NOT_DUE, number=number)
+
+
+_PROJECT_OF = text("SELECT project_id, source_type FROM content_chunks WHERE number = :number")
+
+_NEXT_GENERATION = text("""
+    INSERT INTO library_states (project_id, generation, removals) VALUES (:project_id, 1, 0)
+    ON CONFLICT (project_id) DO UPDATE SET generation = library_states.generation + 1 RETURNING generation
+""")
+
+_SAVE_VECTOR = text("""
+    INSERT INTO chunk_vectors (number, project_id, source_type, config, generation, vector)
+    VALUES (:number, :project_id, :source_type, :config, :generation, :vector)
+    ON CONFLICT (number) DO UPDATE
+        SET config = excluded.config, generation = excluded.generation, vector = excluded.vector
+""")
+
+_NOT_DUE = text("DELETE FROM vectors_due WHERE number = :number")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryState:
+    """How far a project's vectors have come: each write makes a generation, each chunk removed is counted."""
+
+    generation: int = 0
+    removals: int = 0
+
+
+def state(tx: Tx, project_id: str) -> LibraryState:
+    row = tx.maybe(_STATE, project_id=project_id)
+    return LibraryState(row.generation, row.removals) if row else LibraryState()
+
+
+_STATE = text("SELECT generation, removals FROM library_states WHERE project_id = :project_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    numbers: tuple[int, ...]
+    are_files: tuple[bool, ...]
+    joined: bytes
+    """All vectors one after the other."""
+
+
+def vectors(tx: Tx, project_id: str, config: int, after: int = 0) -> Vectors:
+    """Those written after a generation."""
+    rows = tx.execute(_VECTORS, project_id=project_id, config=config, after=after)
+    return Vectors(
+        tuple(row.number for row in rows),
+        tuple(row.source_type == Source.FILE.value for row in rows),
+        b"".join(bytes(row.vector) for row in rows),
+    )
+
+
+_VECTORS = text("""
+    SELECT number, source_type, vector FROM chunk_vectors
+    WHERE project_id = :project_id AND generation > :after AND config = :config ORDER BY generation, number
+""")
+
+
+def numbers(tx: Tx, project_id: str) -> tuple[int, ...]:
+    """All chunks of a project that have a vector."""
+    return tuple(row.number for row in tx.execute(_NUMBERS, project_id=project_id))
+
+
+_NUMBERS = text("SELECT number FROM chunk_vectors WHERE project_id = :project_id")
+
+
+# ── finding
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """Filters, worked out: which files, whose words, which time; None and nothing mean no limit."""
+
+    file_ids: tuple[str, ...] | None = None
+    speaker: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self == _OPEN
+
+
+_OPEN = Narrowed()
+
+
+def narrowed(tx: Tx, project_ids: Sequence[str], source: Source, filters: Filters) -> Narrowed:
+    if source is Source.MESSAGE:
+        return Narrowed(None, filters.speaker, filters.since, filters.until)
+    if not (filters.file_types or filters.paths or filters.tags):
+        return Narrowed(None, None, filters.since, filters.until)
+    rows = [row for project_id in project_ids for row in tx.execute(_FILES, project_id=project_id)]
+    return Narrowed(tuple(row.id for row in rows if _fits(row, filters)), None, filters.since, filters.until)
+
+
+_FILES = text("SELECT id, path, tags FROM project_files WHERE project_id = :project_id")
+
+
+def _fits(row: Row, filters: Filters) -> bool:
+    path = row.path.casefold()
+    endings = tuple(f".{kind.lstrip('.')}".casefold() for kind in filters.file_types)
+    places = tuple(place.strip("/").casefold() for place in filters.paths)
+    return (
+        (not endings or path.endswith(endings))
+        and (not places or any(path == place or path.startswith(f"{place}/") for place in places))
+        and (not filters.tags or not set(filters.tags).isdisjoint(from_json(tuple[str, ...], row.tags)))
+    )
+
+
+def by_words(
+    tx: Tx,
+    project_ids: Sequence[str],
+    source: Source,
+    words: Sequence[str],
+    weights: Weights,
+    limit: int,
+    within: Narrowed = _OPEN,
+) -> tuple[Scored, ...]:
+    """Those with any of the words, best first; whatever is written in them is only looked for."""
+    wanted = dict.fromkeys(phrase for word in words for phrase in phrases(word))
+    if not wanted or not project_ids or within.file_ids == ():
+        return ()
+    scope = [[_project(id) for id in project_ids], [_kind(source)]]
+    limits = _limits(tx, within)
+    rows = tx.execute(
+        tx.words.find(weights, _conditions(tx.words.among, tuple(limits))),
+        query=tx.words.query(scope, tuple(wanted)),
+        project_ids=tx.words.many(project_ids),
+        source_type=source.value,
+        limit=limit,
+        **limits,
+    )
+    return tuple(Scored(row.number, float(row.score)) for row in rows)
+
+
+def _limits(tx: Tx, within: Narrowed) -> dict[str, object]:
+    """Only those there are: a condition that is always true still costs."""
+    given = {
+        "file_ids": None if within.file_ids is None else tx.words.many(within.file_ids),
+        "speaker": within.speaker,
+        "since": within.since,
+        "until": within.until,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+_CONDITIONS = {
+    "speaker": "c.speaker = :speaker",
+    "since": "c.created_at >= :since",
+    "until": "c.created_at <= :until",
+}
+
+
+@cache
+def _conditions(among: str, names: tuple[str, ...]) -> str:
+    conditions = _CONDITIONS | {"file_ids": among.format(column="c.file_id", name="file_ids")}
+    return "".join(f" AND {conditions[name]}" for name in names)
+
+
+def within(tx: Tx, project_id: str, source: Source, limits: Narrowed) -> tuple[int, ...]:
+    """The chunks that filters leave, for a search that is not made in the database."""
+    given = _limits(tx, limits)
+    statement = _within(_conditions(tx.words.among, tuple(given)))
+    rows = tx.execute(statement, project_id=project_id, source_type=source.value, **given)
+    return tuple(row.number for row in rows)
+
+
+@cache
+def _within(more: str) -> TextClause:
+    return text(f"""
+        SELECT c.number FROM content_chunks AS c
+        WHERE c.project_id = :project_id AND c.source_type = :source_type {more}
+    """)
+
+
+def get_many(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, Found]:
+    """The chunks of these numbers that the actor may see."""
+    rows = tx.execute(_get(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
+    return {row.number: _found(row) for row in rows}
+
+
+@cache
+def _get(among: str) -> TextClause:
+    return text(f"""
+        SELECT c.number, c.id, c.source_type, c.file_id, c.message_id, c.project_id, c.chunk_index, c.content,
+            c.heading, c.location, c.summary, c.token_count, c.created_at,
+            COALESCE(f.path, t.title, '') AS title
+        FROM content_chunks AS c {access.MEMBER_OF_CONVERSATION}
+        LEFT JOIN project_files AS f ON f.id = c.file_id
+        LEFT JOIN conversations AS t ON t.id = c.conversation_id
+        WHERE {among.format(column="c.number", name="numbers")}
+    """)
+
+
+def _found(row: Row) -> Found:
+    chunk = Chunk(
+        id=row.id,
+        source_type=Source(row.source_type),
+        source_id=row.file_id or row.message_id,
+        project_id=row.project_id,
+        chunk_index=row.chunk_index,
+        content=row.content,
+        heading=row.heading,
+        location=from_json(Location, row.location),
+        summary=row.summary,
+        token_count=row.token_count,
+        created_at=row.created_at,
+    )
+    return Found(row.number, chunk, row.title)

@@ -1,0 +1,140 @@
+"""The index of words, once for each database: how a chunk is added to it and how it is asked.
+
+Both cut text into words by the same rule before the database sees it, so that both find the same: letters and
+digits, without marks, and each character of a script without spaces a word of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from typing import Protocol
+
+from sqlalchemy import TextClause, text
+
+from tertulia.core.chunks import Weights
+
+_UNSPACED = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff])"
+)
+_WORD = re.compile(r"[^\W_]+")
+
+
+def plain(written: str) -> str:
+    """The words of a text with spaces between them."""
+    if not written.isascii():
+        apart = unicodedata.normalize("NFKD", written)
+        written = unicodedata.normalize("NFC", "".join(c for c in apart if not unicodedata.combining(c)))
+        written = _UNSPACED.sub(r" \1 ", written)
+    return " ".join(_WORD.findall(written.lower()))
+
+
+def phrases(word: str) -> tuple[str, ...]:
+    """What to look for when someone writes this word: itself, or each two characters that stand together."""
+    pieces = plain(word).split()
+    if len(pieces) < 2 or not _UNSPACED.search(word):
+        return (" ".join(pieces),) if pieces else ()
+    return tuple(" ".join(pair) for pair in zip(pieces, pieces[1:], strict=False))
+
+
+class Words(Protocol):
+    add: TextClause
+    """Takes number, scope, body, heading, place and around."""
+    among: str
+    """A condition on a column: its value is one of those in a parameter made by `many`."""
+
+    def find(self, weights: Weights, more: str) -> TextClause:
+        """Takes query, project_ids, source_type and limit; gives number and score, the higher the better."""
+
+    def query(self, scope: Sequence[Sequence[str]], phrases: Sequence[str]) -> object:
+        """The phrases in the database's own language, any of them, within the scope."""
+
+    def many(self, values: Sequence[str] | Sequence[int]) -> object: ...
+
+
+class Fts5:
+    """SQLite. The scope stands inside MATCH: FTS5 scores every row that matches before WHERE is looked at."""
+
+    among = "{column} IN (SELECT value FROM json_each(:{name}))"
+    add = text("""
+        INSERT INTO retrieval_index (rowid, scope, body, heading, place, around)
+        VALUES (:number, :scope, :body, :heading, :place, :around)
+    """)
+
+    def find(self, weights: Weights, more: str) -> TextClause:
+        return _fts5(weights, more)
+
+    def query(self, scope: Sequence[Sequence[str]], phrases: Sequence[str]) -> str:
+        within = " AND ".join(f"scope : ({_any(words)})" for words in scope)
+        return f"{within} AND {{body heading place around}} : ({_any(phrases)})"
+
+    def many(self, values: Sequence[str] | Sequence[int]) -> str:
+        return json.dumps(list(values))
+
+
+def _any(phrases: Sequence[str]) -> str:
+    return " OR ".join(f'"{phrase}"' for phrase in phrases)
+
+
+@cache
+def _fts5(weights: Weights, more: str) -> TextClause:
+    w = weights
+    rank = f"bm25(retrieval_index, 0.0, {w.body}, {w.heading}, {w.place}, {w.around})"
+    if not more:
+        return text(f"""
+            SELECT rowid AS number, -rank AS score FROM retrieval_index
+            WHERE retrieval_index MATCH :query AND rank MATCH '{rank.replace("retrieval_index, ", "")}'
+            ORDER BY rank LIMIT :limit
+        """)
+    return text(f"""
+        SELECT c.number, -{rank} AS score FROM retrieval_index CROSS JOIN content_chunks AS c
+        WHERE retrieval_index MATCH :query AND c.number = retrieval_index.rowid {more}
+        ORDER BY score DESC LIMIT :limit
+    """)
+
+
+class Tsvector:
+    """PostgreSQL. Its own ranks know nothing of how rare a word is, so that is counted here."""
+
+    among = "{column} = ANY(:{name})"
+    add = text("""
+        UPDATE content_chunks SET words =
+            setweight(to_tsvector('tertulia', :heading), 'A')
+            || setweight(to_tsvector('tertulia', :place), 'B')
+            || setweight(to_tsvector('tertulia', :around), 'C') || to_tsvector('tertulia', :body)
+        WHERE number = :number AND CAST(:scope AS TEXT) IS NOT NULL
+    """)
+
+    def find(self, weights: Weights, more: str) -> TextClause:
+        return _tsvector(weights, more)
+
+    def query(self, scope: Sequence[Sequence[str]], phrases: Sequence[str]) -> list[str]:
+        return list(phrases)
+
+    def many(self, values: Sequence[str] | Sequence[int]) -> list[str] | list[int]:
+        return [*values]
+
+
+@cache
+def _tsvector(weights: Weights, more: str) -> TextClause:
+    given = (weights.body, weights.around, weights.place, weights.heading)
+    letters = ", ".join(f"{one / max(given):.4f}" for one in given)  # none may be above 1
+    return text(f"""
+        WITH asked AS (
+            SELECT DISTINCT phraseto_tsquery('tertulia', one) AS q FROM unnest(CAST(:query AS TEXT[])) AS one
+        ), matched AS (
+            SELECT c.number, ts_rank(CAST('{{{letters}}}' AS real[]), c.words, a.q, 1) AS rank,
+                COUNT(*) OVER (PARTITION BY a.q) AS rows
+            FROM asked AS a JOIN content_chunks AS c ON c.words @@ a.q
+            WHERE c.project_id = ANY(:project_ids) AND c.source_type = :source_type {more}
+        ), all_of_it AS (
+            SELECT COUNT(*) AS rows FROM content_chunks AS c
+            WHERE c.project_id = ANY(:project_ids) AND c.source_type = :source_type
+        )
+        SELECT m.number, SUM(m.rank * ln(1 + (t.rows - m.rows + 0.5) / (m.rows + 0.5))) AS score
+        FROM matched AS m, all_of_it AS t GROUP BY m.number ORDER BY score DESC, m.number LIMIT :limit
+    """)
