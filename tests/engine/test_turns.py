@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
+from tertulia.app import new_id
 from tertulia.core.errors import Busy, NotFound, StorageFull
 from tertulia.core.messages import Status
 from tertulia.core.turns import State
@@ -32,6 +33,30 @@ async def test_a_stop_at_once_asks_nobody_or_closes_whoever_was_asked(engine, up
         assert (await engine.stored(opened.turn)).state is State.STOPPED
     async with asyncio.timeout(5):
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
+
+
+async def test_a_stop_that_overtakes_the_answer_to_the_send_counts(engine, upstream):
+    """Another device has seen the turn before the one that sent it has its answer."""
+    upstream.plays((Say("Too late"), Stall()))
+    for _ in range(30):
+        request = NewTurn(new_id(), "Never mind", (WantedVoice("voices:alpha"),))
+        opened, _ = await asyncio.gather(
+            engine.turns.open(engine.actor, request), stop_as_soon_as_known(engine, request.id)
+        )
+        assert await engine.over(opened.turn) is State.STOPPED
+        assert {reply.status for reply in await engine.replies(opened.turn)} <= {Status.STOPPED}
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
+
+
+async def stop_as_soon_as_known(engine, turn_id: str) -> None:
+    async with asyncio.timeout(5):
+        while True:
+            try:
+                await engine.turns.stop(engine.actor, turn_id)
+            except NotFound:
+                continue
+            return
 
 
 async def test_a_stop_while_the_next_in_line_takes_its_place_counts(engine, upstream):
