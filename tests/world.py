@@ -21,7 +21,7 @@ from tertulia import settings as settings_
 from tertulia.app import House, new_id
 from tertulia.server.asgi import build
 from tertulia.server.passwords import Passwords
-from tertulia.server.serving import config, listen
+from tertulia.server.serving import PATIENCE_MS, config, listen
 from tests.upstream.scripted import Upstream
 
 PASSWORD = "correct horse battery"
@@ -32,7 +32,7 @@ QUICK_HASHES = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 def endpoints(upstream: Upstream) -> str:
     """Three models that say what the upstream is told to say: voices:alpha, voices:beta, voices:gamma.
 
-    Rented ones whose price nobody knows, so that no background job asks them for a title behind a test's back.
+    Rented ones whose price nobody knows, so that no job asks them for a title behind a test's back.
     """
     models = [{"id": name, "name": name.title()} for name in ("alpha", "beta", "gamma")]
     return json.dumps(
@@ -224,13 +224,15 @@ def _read(response: httpx2.Response, expect: int) -> Any:
 
 
 @asynccontextmanager
-async def running(home: Path, environ: dict[str, str], **settings: str) -> AsyncIterator[World]:
+async def running(
+    home: Path, environ: dict[str, str], patience_ms: int = PATIENCE_MS, **settings: str
+) -> AsyncIterator[World]:
     """Serves on a free port until the block ends."""
     variables = {"TERTULIA_HOME": str(home), "PYTEST_CURRENT_TEST": os.environ.get("PYTEST_CURRENT_TEST", "")}
     given = variables | environ | settings
     app = build(settings_.read(given), given, SETUP_TOKEN, Passwords(QUICK_HASHES))
     server = uvicorn.Server(config(app, loop="asyncio", timeout_graceful_shutdown=1))
-    with listen("127.0.0.1", 0) as socket_:
+    with listen("127.0.0.1", 0, patience_ms) as socket_:
         serving = asyncio.create_task(server.serve(sockets=[socket_]))
         world = World(app, f"http://127.0.0.1:{socket_.getsockname()[1]}", home)
         try:

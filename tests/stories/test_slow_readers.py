@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.upstream.scripted import says
-from tests.world import Person, World
+from tests.world import Person, World, endpoints, running
 
 SLOW = 40
 CHUNK = "x" * 16_384
@@ -45,6 +45,30 @@ async def test_readers_that_stop_reading_slow_nobody_and_cost_little(world, ada,
     async with asyncio.timeout(5):
         while live.watchers:
             await ada.get("/api/me")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Only Linux cuts off who does not read")
+async def test_readers_that_never_read_are_cut_off_and_can_resume(tmp_path, upstream):
+    upstream.plays(says("", chunks=[CHUNK] * CHUNKS))
+    environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
+    async with running(tmp_path, environ, patience_ms=300) as world:
+        ada = await world.first()
+        opened = await ada.ask("Say it all", "alpha")
+        place = f"conversation:{opened['conversation']['id']}"
+        slow = [await deaf(world, ada, opened, n % 2 == 0) for n in range(4)]
+        try:
+            _, text = await heard_whole(ada, opened)
+            live = world.house.live
+            async with asyncio.timeout(15):
+                while live.find(opened["turn"]["id"]).watchers or live._places.get(place):
+                    await ada.get("/api/me")
+            assert len(text) == len(CHUNK) * CHUNKS
+        finally:
+            for one in slow:
+                one.close()
+        _, again = await heard_whole(ada, opened)
+        assert again == text
 
 
 async def test_a_window_that_only_asks_and_never_reads_is_heard_no_further(world, ada, upstream):

@@ -16,6 +16,9 @@ from tertulia.server.asgi import build
 from tertulia.server.door import Door
 from tertulia.settings import Settings
 
+PATIENCE_MS = 60_000
+"""How long a client may leave what was sent to it unread before its connection is cut; it can resume."""
+
 Greet = Callable[[Door, int], Awaitable[None]]
 """Told the door and the port when the server has begun to answer."""
 
@@ -89,11 +92,13 @@ class Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, patience_ms: int = PATIENCE_MS) -> socket.socket:
     # asyncio switches off Nagle's delay only for sockets that say they are TCP; it costs 40 ms per answer.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; every connection made through the listener has it too
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience_ms)
     try:
         listener.bind((host, port))
     except OSError as error:
