@@ -1,0 +1,172 @@
+"""By day and by evening, on a desk, a tablet and a phone; pictures of each are left in the test's folder."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, ViewportSize, expect
+
+from tests.browser.room import Room, in_parts
+from tests.browser.test_words import TEXT
+from tests.browser.windows import PHONE, TABLET, Windows
+from tests.upstream.scripted import Upstream
+from tests.world import Person
+
+SMALLEST: ViewportSize = {"width": 320, "height": 640}
+WIDE = (
+    "Wide" * 60
+    + "\n\n`"
+    + "x" * 200
+    + "`\n\n"
+    + "| a " * 30
+    + "|\n"
+    + "|---" * 30
+    + "|\n\n$$"
+    + "x+" * 80
+    + "x$$"
+)
+PAPER = "getComputedStyle(document.body).backgroundColor"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def talk(sam: Person, upstream: Upstream) -> str:
+    """The path of a conversation that holds everything, some of it wider than any page."""
+    upstream.says(TEXT, model="alpha", thinking="Let me see.")
+    upstream.says(WIDE, model="beta")
+    replies = await sam.hear("Show me everything, " + "wide" * 30, "alpha", "beta", "gamma")
+    return f"/c/{replies[0]['conversation_id']}"
+
+
+async def test_evening_is_chosen_by_a_key_and_stays(
+    windows: Windows, sam: Person, talk: str, tmp_path: Path
+) -> None:
+    page = await windows.open(sam, talk)
+    await expect(Room(page).reply("Alpha", "finished")).to_be_visible()
+    paper = await page.evaluate(PAPER)
+    await page.screenshot(path=tmp_path / "day.png")
+    await page.keyboard.press("t")
+    await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    evening = await page.evaluate(PAPER)
+    assert evening != paper
+    await page.reload(wait_until="commit")
+    await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    await expect(Room(page).reply("Alpha", "finished")).to_be_visible()
+    assert await page.evaluate(PAPER) == evening
+    await page.screenshot(path=tmp_path / "evening.png")
+
+
+async def test_the_system_s_own_evening_is_followed(windows: Windows, sam: Person) -> None:
+    page = await windows.open(sam, "/new", color_scheme="dark")
+    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    evening = await page.evaluate(PAPER)
+    await page.emulate_media(color_scheme="light")
+    assert await page.evaluate(PAPER) != evening
+
+
+async def test_a_phone_shows_one_reply_at_a_time(
+    windows: Windows, sam: Person, talk: str, tmp_path: Path
+) -> None:
+    page = await windows.open(sam, talk, PHONE, is_mobile=True, has_touch=True)
+    tabs = page.get_by_role("tablist", name="Replies")
+    await expect(tabs.get_by_role("tab", name="Alpha")).to_have_attribute("aria-selected", "true")
+    await expect(page.get_by_role("tabpanel", name="Alpha")).to_be_in_viewport()
+    await page.screenshot(path=tmp_path / "phone.png")
+    await tabs.get_by_role("tab", name="Gamma").tap()
+    await expect(tabs.get_by_role("tab", name="Gamma")).to_have_attribute("aria-selected", "true")
+    await expect(page.get_by_role("tabpanel", name="Gamma").get_by_role("article")).to_be_in_viewport()
+    await expect(page.get_by_role("article", name=re.compile("^Alpha"))).not_to_be_in_viewport()
+
+
+async def test_a_phone_keeps_conversations_in_a_drawer(
+    windows: Windows, sam: Person, talk: str, tmp_path: Path
+) -> None:
+    page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
+    room = Room(page)
+    await expect(room.sidebar).to_be_hidden()
+    await page.get_by_role("button", name="Conversations").tap()
+    drawer = page.get_by_role("dialog", name="Conversations")
+    await expect(drawer).to_be_visible()
+    await page.screenshot(path=tmp_path / "drawer.png")
+    await drawer.get_by_role("link", name=re.compile("^Show me everything")).tap()
+    await expect(page).to_have_url(re.compile(f"{talk}$"))
+    await expect(drawer).to_be_hidden()
+
+
+async def test_a_phone_writes_in_a_sheet_and_stops_with_a_tap(
+    windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
+) -> None:
+    page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
+    upstream.plays(in_parts("Writing, ", asyncio.Event()))
+    sheet = page.get_by_role("dialog", name="Message the table")
+    if not await sheet.is_visible():
+        await page.get_by_role("button", name="Ask the table").tap()
+    await sheet.get_by_role("textbox", name="Message").fill("Does this fit?")
+    await expect(sheet.get_by_role("button", name="Remove Alpha")).to_be_visible()
+    await page.screenshot(path=tmp_path / "sheet.png")
+    await sheet.get_by_role("button", name="Send").tap()
+    await expect(sheet).to_be_hidden()
+    await expect(page.get_by_role("tabpanel", name="Alpha")).to_contain_text("Writing,")
+    await page.get_by_role("button", name="Stop all replies").tap()
+    await expect(Room(page).reply("Alpha", "stopped")).to_be_visible()
+
+
+async def test_a_tablet_has_lanes_that_scroll_inside_the_page(
+    windows: Windows, sam: Person, talk: str, tmp_path: Path
+) -> None:
+    page = await windows.open(sam, talk, TABLET)
+    room = Room(page)
+    await expect(room.reply("Alpha", "finished")).to_be_in_viewport()
+    await expect(room.sidebar).to_be_hidden()
+    await page.screenshot(path=tmp_path / "tablet.png")
+    await page.keyboard.press("3")
+    await expect(room.reply("Gamma", "finished")).to_be_in_viewport()
+    await _must_not_scroll_sideways(page)
+
+
+@pytest.mark.parametrize("viewport", [PHONE, SMALLEST], ids=["390", "320"])
+async def test_no_page_scrolls_sideways_on_a_phone(
+    windows: Windows, sam: Person, talk: str, viewport: ViewportSize
+) -> None:
+    stranger = await windows.open(None, "/sign-in", viewport)
+    await expect(stranger.get_by_role("button", name="Sign in")).to_be_visible()
+    await _must_not_scroll_sideways(stranger)
+    page = await windows.open(sam, talk, viewport)
+    room = Room(page)
+    for name in ("Alpha", "Beta"):
+        await page.get_by_role("tab", name=name).click()
+        await expect(room.reply(name, "finished")).to_be_in_viewport()
+        await _must_not_scroll_sideways(page)
+    for path in ("new", *(f"settings/{panel}" for panel in ("models", "appearance", "keyboard", "sessions"))):
+        await page.goto(f"/{path}")
+        await expect(page.get_by_role("heading", level=1)).to_be_visible()
+        await page.wait_for_load_state("networkidle")
+        await _must_not_scroll_sideways(page)
+
+
+SIDEWAYS = """
+    () => {
+        const edge = document.documentElement.clientWidth + 1;
+        // Programs, tables and formulas scroll inside themselves, lanes are swiped, long lines are cut.
+        const mayReachOut = (element) => {
+            for (let at = element; at; at = at.parentElement) {
+                const { overflowX, textOverflow } = getComputedStyle(at);
+                if (at.matches('pre, table, .math, .strip, .columns, [inert], .sr')) return true;
+                if (overflowX === 'hidden' && textOverflow === 'ellipsis') return true;
+            }
+            return false;
+        };
+        return [...document.querySelectorAll('body *')]
+            .filter((element) => element.checkVisibility() && element.getBoundingClientRect().right > edge)
+            .filter((element) => !mayReachOut(element))
+            .map(({ localName, className }) => `${localName}.${className.baseVal ?? className}`);
+    }
+"""
+
+
+async def _must_not_scroll_sideways(page: Page) -> None:
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert await page.evaluate(SIDEWAYS) == []
