@@ -183,10 +183,11 @@ class Live:
         self._wake(f"conversation:{live.turn.conversation_id}")
 
     def _forget_oldest(self) -> None:
-        for turn_id in [turn_id for turn_id, live in self._turns.items() if live.is_over]:
-            if self._kept <= KEPT_LOG:
-                return
-            self._kept -= self._turns.pop(turn_id).number
+        while self._kept > KEPT_LOG and (oldest := self._oldest_ended()):
+            self._kept -= self._turns.pop(oldest).number
+
+    def _oldest_ended(self) -> str | None:
+        return next((turn_id for turn_id, live in self._turns.items() if live.is_over), None)
 
     # ── places
 
