@@ -2,6 +2,7 @@
 import type { Message, Model, Visibility, Voice } from '$lib/api/types';
 import { modeNamed, type Mode } from '$lib/council/modes';
 import { seated, SEATS } from '$lib/council/table';
+import type { Outgoing } from './outbox';
 import { keepUnsent, unsent } from './unsent';
 
 export interface Setting {
@@ -59,6 +60,18 @@ export class Composing {
 
   dismiss(place: number): void {
     this.keys = this.keys.filter((_, n) => n !== place);
+  }
+
+  /** What goes out, as it stands. */
+  said(at: number): Pick<Outgoing, 'created_at' | 'text' | 'mode' | 'table' | 'visibility' | 'reply_to_id'> {
+    return {
+      created_at: at,
+      text: this.#text.trim(),
+      mode: this.mode.id,
+      table: this.voices,
+      visibility: this.visibility,
+      reply_to_id: this.replyTo?.id ?? null,
+    };
   }
 
   clear(): void {

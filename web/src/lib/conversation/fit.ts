@@ -1,9 +1,9 @@
-/** A text area as tall as its text; style sheets set the least and the most. */
+/** A text area as tall as its text, while there is text to fit; style sheets set the least and the most. */
 import type { Attachment } from 'svelte/attachments';
 
-export function fit(watched: () => unknown): Attachment<HTMLTextAreaElement> {
+export function fit(text: () => string | null): Attachment<HTMLTextAreaElement> {
   return (area) => {
-    watched();
+    if (text() === null) return;
     area.style.height = '0';
     area.style.height = `${area.scrollHeight}px`;
     return () => (area.style.height = '');

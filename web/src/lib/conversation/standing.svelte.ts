@@ -76,6 +76,10 @@ export class Standing {
     if (Math.abs(moved) >= 1) this.#moveTo(scroller.scrollTop + moved);
   }
 
+  get isAtEnd(): boolean {
+    return this.distanceToEnd <= NEAR_PX;
+  }
+
   get distanceToEnd(): number {
     const scroller = this.#scroller;
     return scroller ? scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop : 0;
