@@ -63,6 +63,14 @@ async def test_a_line_cut_before_the_first_word_is_tried_again(
 
 
 @every_dialect
+async def test_nothing_is_heard_after_the_last_word(upstream: Upstream, listener: Listener, key: str) -> None:
+    upstream.plays((Say("The end."), Finish(is_last=False), Say(" And another thing"), Bare()))
+    heard = await listener.ask(key)
+    assert heard.end is not None
+    assert (heard.text, heard.code, heard.pieces[-1]) == ("The end.", None, heard.end)
+
+
+@every_dialect
 async def test_an_event_that_cannot_be_read_ends_the_answer(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:

@@ -53,6 +53,8 @@ class Finish:
 
     reason: str = "stop"
     usage: Usage | None = Usage()
+    is_last: bool = True
+    """False for a provider that goes on talking."""
 
 
 @dataclass(frozen=True)
@@ -354,9 +356,10 @@ class Performance:
                     self._send(self._dialect.says(text))
                 case Think(text):
                     self._send(self._dialect.thinks(text))
-                case Finish(reason, usage):
+                case Finish(reason, usage, is_last):
                     self._send(self._dialect.finishes(reason, usage))
-                    return self._end()
+                    if is_last:
+                        return self._end()
                 case Fail(message, kind):
                     self._send(self._dialect.fails(message, kind))
                 case Raw(data):

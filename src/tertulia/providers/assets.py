@@ -48,7 +48,7 @@ class AssetSpoilt(TertuliaError):
 class Asset:
     name: str
     kind: str
-    """What it is for: "chat" weights are offered as built-in models."""
+    """What it is for: "chat" weights are offered as built-in models, an "embedder" finds what is alike."""
     file: str
     about: str
     sha256: str
@@ -56,6 +56,8 @@ class Asset:
     licence: str
     sources: tuple[tuple[str, ...], ...]
     """Each is a list of parts; the first source that gives them all wins."""
+    others: tuple[Asset, ...] = ()
+    """Further files that belong to it; it is there when all of them are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,10 @@ def folder(home: Path) -> Path:
 def is_installed(asset: Asset, home: Path) -> bool:
     """Whole files only ever get their name when they are right, so the size is proof enough."""
     try:
-        return (folder(home) / asset.file).stat().st_size == asset.size
+        is_here = (folder(home) / asset.file).stat().st_size == asset.size
     except OSError:
         return False
+    return is_here and all(is_installed(other, home) for other in asset.others)
 
 
 def pull(
@@ -100,6 +103,8 @@ def pull(
     """The asset's file, fetched unless it is there; returns at once when it was checked before."""
     place = folder(home)
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for other in asset.others:
+        pull(other, home, report=report, mirror=mirror)
     with _alone(place, asset):
         target = place / asset.file
         if not _is_checked(target, asset):
@@ -111,7 +116,9 @@ def pull(
 
 def _asset(name: str, row: dict[str, Any]) -> Asset:
     sources = tuple((source,) if isinstance(source, str) else tuple(source) for source in row.pop("sources"))
-    return Asset(name=name, sources=sources, **row)
+    same = {"kind": row["kind"], "about": row["about"], "licence": row["licence"]}
+    others = tuple(_asset(name, same | other) for other in row.pop("others", ()))
+    return Asset(name=name, sources=sources, others=others, **row)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ class Signs:
 
     is_last_word: Callable[[dict[str, Any]], bool]
     is_error: Callable[[dict[str, Any]], bool]
-    is_text: Callable[[dict[str, Any]], bool] = lambda event: True
+    is_text: Callable[[dict[str, Any]], bool]
     keep_alive: str | None = None
     """The name of an event that only says the line is open."""
 
@@ -47,18 +47,20 @@ class Watch:
         self.has_ended = False
         self._lines: list[Crossing] = []
 
-    def note(self, event: Event) -> None:
-        """Raises what the client behind us would overlook."""
+    def lets_pass(self, event: Event) -> bool:
+        """Whether the client behind us may see this event; raises what it would overlook."""
         if event.data == "[DONE]":
-            return
+            return True
         content = self._loads(event)
         self.has_events = True
         if self._signs.is_error(content):
             raise self.faults.error_object(content, has_begun=self.has_begun)
-        if self._signs.is_text(content):
-            self.has_begun = True
-        if self._signs.is_last_word(content):
-            self.has_ended = True
+        is_text = self._signs.is_text(content)
+        if is_text and self.has_ended:
+            return False  # Nobody speaks after the last word.
+        self.has_begun = self.has_begun or is_text
+        self.has_ended = self.has_ended or self._signs.is_last_word(content)
+        return True
 
     def is_keep_alive(self, event: Event) -> bool:
         """Keeps a model alive that thinks in silence, and not one that fell silent in mid-sentence."""
@@ -127,8 +129,8 @@ class Crossing(httpx2.AsyncByteStream):
         try:
             while (events := await self._answer.read()) is not None:
                 for number, event in enumerate(events, start=1):
-                    self._watch.note(event)
-                    yield _rendered(event)
+                    if self._watch.lets_pass(event):
+                        yield _rendered(event)
                     if number % TURN == 0:
                         await asyncio.sleep(0)
                 if self._watch.has_ended:

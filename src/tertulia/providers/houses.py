@@ -19,6 +19,7 @@ from tertulia.providers.limits import Limits
 from tertulia.providers.patience import Patience
 from tertulia.providers.seam import Call, Piece, Provider, ProviderFault
 from tertulia.providers.speakers import Speakers
+from tertulia.providers.tokens import counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,8 @@ class Providers:
             ready.add(self._builtin.endpoint)
         for endpoint in sorted(ready, key=lambda endpoint: endpoint.dialect == "openai_chat", reverse=True):
             await self._speakers.load(endpoint, endpoint.dialect)
+        for model in self.available()[:1]:
+            await asyncio.to_thread(counter, model)
 
     async def close(self) -> None:
         await self._builtin.close()
