@@ -38,6 +38,7 @@ web: $(WEB)  ## build the web interface
 
 weights: $(SELF)
 	@$(VENV)/bin/tertulia models pull smollm2
+	@$(VENV)/bin/tertulia models pull minilm
 
 # --- working on it -------------------------------------------------------------------------------------------
 

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import re
 
-LENGTH_LIMIT = 512
-TERMS_LIMIT = 32
+LENGTH_LIMIT = 8_000
+TERMS_LIMIT = 64
 _WORD = re.compile(r"\w+", re.UNICODE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
+
+_NAME = re.compile(r"\b(?:[A-Za-z]+[a-z0-9][A-Z]\w*|\w+_\w+|[A-Z]{2,}\w*)\b")
+SHORT_TERMS = 12
+"""A question of so few words needs no shaping."""
 
 STOP_WORDS = frozenset(
     """
@@ -30,6 +34,18 @@ def terms(text: str) -> tuple[str, ...]:
     words = dict.fromkeys(word.lower() for word in _WORD.findall(text[:LENGTH_LIMIT]))
     content = [word for word in words if word not in STOP_WORDS]
     return tuple((content or list(words))[:TERMS_LIMIT])
+
+
+def shaped(text: str) -> tuple[str, ...]:
+    """What to look for: of a long text the first line and the names of things count twice."""
+    words = terms(text)
+    head = text.strip()[:LENGTH_LIMIT].partition("\n")[0]
+    if len(words) <= SHORT_TERMS or len(head) == len(text.strip()):
+        return words
+    twice = {*terms(head), *(word.lower() for word in _NAME.findall(text[:LENGTH_LIMIT]))}
+    first = [word for word in words if word in twice]
+    rest = [word for word in words if word not in twice]
+    return tuple([*first, *first, *rest][:TERMS_LIMIT])
 
 
 def parts(word: str) -> tuple[str, ...]:

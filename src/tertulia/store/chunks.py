@@ -361,14 +361,14 @@ def by_words(
     within: Narrowed = _OPEN,
 ) -> tuple[Scored, ...]:
     """Those with any of the words, best first; whatever is written in them is only looked for."""
-    wanted = dict.fromkeys(phrase for word in words for phrase in phrases(word))
+    wanted = [phrase for word in words for phrase in phrases(word)]  # one that comes twice counts twice
     if not wanted or not project_ids or within.file_ids == ():
         return ()
     scope = [[_project(id) for id in project_ids], [_kind(source)]]
     limits = _limits(tx, within)
     rows = tx.execute(
         tx.words.find(weights, _conditions(tx.words.among, tuple(limits))),
-        query=tx.words.query(scope, tuple(wanted)),
+        query=tx.words.query(scope, wanted),
         project_ids=tx.words.many(project_ids),
         source_type=source.value,
         limit=limit,
@@ -414,6 +414,46 @@ def _within(more: str) -> TextClause:
     return text(f"""
         SELECT c.number FROM content_chunks AS c
         WHERE c.project_id = :project_id AND c.source_type = :source_type {more}
+    """)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What ranking looks at."""
+
+    number: int
+    group: str
+    """The file or the conversation it belongs to."""
+    path: str
+    name: str
+    """Who said it."""
+    created_at: int
+    source_id: str
+
+
+def facts(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, Facts]:
+    """Of the chunks of these numbers that the actor may see."""
+    rows = tx.execute(_facts(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
+    return {
+        row.number: Facts(
+            row.number,
+            row.file_id or row.conversation_id,
+            row.path or "",
+            row.heading.rpartition(", ")[0] if row.message_id else "",
+            row.created_at,
+            row.file_id or row.message_id,
+        )
+        for row in rows
+    }
+
+
+@cache
+def _facts(among: str) -> TextClause:
+    return text(f"""
+        SELECT c.number, c.file_id, c.message_id, c.conversation_id, c.heading, c.created_at, f.path
+        FROM content_chunks AS c {access.MEMBER_OF_CONVERSATION}
+        LEFT JOIN project_files AS f ON f.id = c.file_id
+        WHERE {among.format(column="c.number", name="numbers")}
     """)
 
 

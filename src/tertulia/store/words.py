@@ -125,9 +125,10 @@ def _tsvector(weights: Weights, more: str) -> TextClause:
     letters = ", ".join(f"{one / max(given):.4f}" for one in given)  # none may be above 1
     return text(f"""
         WITH asked AS (
-            SELECT DISTINCT phraseto_tsquery('tertulia', one) AS q FROM unnest(CAST(:query AS TEXT[])) AS one
+            SELECT phraseto_tsquery('tertulia', one) AS q, COUNT(*) AS times
+            FROM unnest(CAST(:query AS TEXT[])) AS one GROUP BY phraseto_tsquery('tertulia', one)
         ), matched AS (
-            SELECT c.number, ts_rank(CAST('{{{letters}}}' AS real[]), c.words, a.q, 1) AS rank,
+            SELECT c.number, a.times * ts_rank(CAST('{{{letters}}}' AS real[]), c.words, a.q, 1) AS rank,
                 COUNT(*) OVER (PARTITION BY a.q) AS rows
             FROM asked AS a JOIN content_chunks AS c ON c.words @@ a.q
             WHERE c.project_id = ANY(:project_ids) AND c.source_type = :source_type {more}

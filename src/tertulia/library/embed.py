@@ -1,0 +1,225 @@
+"""Embedding: texts become unit vectors, in a process of its own or at an endpoint; nearness is likeness.
+
+The process starts with the first text, ends when it has had nothing to do for a while, and dies with the
+server. Texts go to it in small batches, and whoever searches goes before whoever indexes: a question waits for one
+batch at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+from tertulia.core.errors import TertuliaError
+from tertulia.providers import assets
+
+BATCH = 8
+IDLE_S = 300.0
+START_S = 60.0
+ANSWER_S = 60.0
+INHERITED = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH")
+"""All the process learns of our environment: the keys in it are not its business."""
+ASSET = "minilm"
+
+
+class EmbeddingFailed(TertuliaError):
+    """There are no vectors for these texts now; what can be found by words still is."""
+
+
+class Embedder(Protocol):
+    model: str
+    """What the vectors are made by: vectors of two models cannot be compared."""
+    dimensions: int
+
+    def unavailable_reason(self) -> str | None:
+        """Why nothing can be embedded, in words for a person; None when it can."""
+
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+        """A unit vector of half floats for each text; raises EmbeddingFailed."""
+
+    async def close(self) -> None: ...
+
+
+class LocalEmbedder:
+    """MiniLM, on this machine: no text leaves it."""
+
+    model = "all-MiniLM-L6-v2 int8, headers 1"
+    dimensions = 384
+
+    def __init__(self, home: Path, environ: Mapping[str, str], idle_s: float = IDLE_S) -> None:
+        self._home = home
+        self._environ = {name: environ[name] for name in INHERITED if name in environ}
+        self._idle_s = idle_s
+        self._line = _Line()
+        self._child: Child | None = None
+        self._ending: asyncio.TimerHandle | None = None
+        self._is_closed = False
+        self.starts = 0
+        """How many processes there have been."""
+
+    def unavailable_reason(self) -> str | None:
+        if assets.is_installed(assets.get(ASSET), self._home):
+            return None
+        return f"Run `tertulia models pull {ASSET}` to search by meaning too."
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid if self._child else None
+
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+        if (reason := self.unavailable_reason()) is not None:
+            raise EmbeddingFailed(reason)
+        found: list[bytes] = []
+        for start in range(0, len(texts), BATCH):
+            batch = list(texts[start : start + BATCH])
+            async with self._line.turn(is_first=is_query):
+                found += await self._ask(batch)
+        return tuple(found)
+
+    async def close(self) -> None:
+        self._is_closed = True
+        self._rest()
+
+    async def _ask(self, batch: list[str]) -> list[bytes]:
+        """A process that died meanwhile is replaced once."""
+        for _ in range(2):
+            if self._is_closed:
+                break
+            try:
+                child = await self._living()
+                joined = await asyncio.to_thread(child.ask, batch)
+            except (OSError, EOFError):
+                self._rest()
+                continue
+            self._rest_later()
+            size = self.dimensions * 2
+            return [joined[start : start + size] for start in range(0, len(joined), size)]
+        raise EmbeddingFailed(
+            "The process that embeds texts stopped. It is started again with the next search."
+        )
+
+    async def _living(self) -> Child:
+        if self._child is None or not self._child.is_alive:
+            self._rest()
+            self.starts += 1
+            self._child = await asyncio.to_thread(Child.born, assets.folder(self._home), self._environ)
+        return self._child
+
+    def _rest_later(self) -> None:
+        if self._ending:
+            self._ending.cancel()
+        self._ending = asyncio.get_running_loop().call_later(self._idle_s, self._rest)
+
+    def _rest(self) -> None:
+        if self._ending:
+            self._ending.cancel()
+        if self._child:
+            self._child.stop()
+        self._child = None
+
+
+class Child:
+    """A process with the weights in it."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @classmethod
+    def born(cls, folder: Path, environ: Mapping[str, str]) -> Child:
+        """Blocks until it is ready."""
+        command = [sys.executable, "-m", "tertulia.library.embed_worker", str(folder), str(os.getpid())]
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+        child = cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, env=dict(environ)))
+        try:
+            child._within(START_S, child._receive)
+        except (OSError, EOFError):
+            child.stop()
+            raise
+        return child
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, texts: list[str]) -> bytes:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(texts).encode() + b"\n")
+        self._process.stdin.flush()
+        return self._within(ANSWER_S, self._receive)
+
+    def stop(self) -> None:
+        """It has nothing to lose."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:  # what was still to be sent cannot be, and nobody waits for it
+                    continue
+
+    def _within(self, seconds: float, work: Callable[[], bytes]) -> bytes:
+        too_late = threading.Timer(seconds, self._process.kill)
+        too_late.start()
+        try:
+            return work()
+        finally:
+            too_late.cancel()
+
+    def _receive(self) -> bytes:
+        return self._exactly(int.from_bytes(self._exactly(4), "big"))
+
+    def _exactly(self, size: int) -> bytes:
+        assert self._process.stdout is not None
+        found = self._process.stdout.read(size)
+        if len(found) < size:
+            raise EOFError("the process ended")
+        return found
+
+
+class _Line:
+    """One at a time; those who go first go before all others, each kind in its order."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+        self._waiting: list[tuple[bool, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+
+    @asynccontextmanager
+    async def turn(self, is_first: bool) -> AsyncIterator[None]:
+        if self._is_taken:
+            ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            heapq.heappush(self._waiting, (not is_first, next(self._numbers), ticket))
+            try:
+                await ticket
+            except asyncio.CancelledError:
+                if ticket.done() and not ticket.cancelled():
+                    self._next()
+                raise
+        self._is_taken = True
+        try:
+            yield
+        finally:
+            self._next()
+
+    def _next(self) -> None:
+        while self._waiting:
+            ticket = heapq.heappop(self._waiting)[2]
+            if not ticket.done():
+                ticket.set_result(None)
+                return  # it is taken still, by the one who was just called
+        self._is_taken = False

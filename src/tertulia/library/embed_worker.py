@@ -1,0 +1,102 @@
+"""The process that embeds: texts in, unit vectors out, for the server that started it and no longer.
+
+It reads one line of JSON for each request from standard input and answers with the vectors as half floats,
+one after the other. It ends when standard input closes; on Linux the kernel ends it with its parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tertulia.library.wordpiece import WordPieces
+
+PR_SET_PDEATHSIG = 1
+BATCH = 8
+"""More at once makes nothing faster and takes more memory."""
+TOKENS = 256
+
+
+def main() -> None:
+    folder, parent = Path(sys.argv[1]), int(sys.argv[2])
+    _die_with(parent)
+    answers = _own_stdout()
+    model = Model(folder)
+    _send(answers, b"")
+    for line in sys.stdin.buffer:
+        _send(answers, model.embed(json.loads(line)))
+
+
+def _die_with(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)  # It died before we could ask to be told.
+    with suppress(OSError):
+        os.nice(5)
+
+
+def _own_stdout() -> BinaryIO:
+    """Keeps standard output for the answers; the runtime prints where it likes."""
+    own = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return own
+
+
+def _send(answers: BinaryIO, payload: bytes) -> None:
+    answers.write(len(payload).to_bytes(4, "big") + payload)
+    answers.flush()
+
+
+class Model:
+    def __init__(self, folder: Path) -> None:
+        import onnxruntime  # type: ignore[import-untyped]
+
+        options = onnxruntime.SessionOptions()
+        # One thread, and no spinning: whoever waits for the web server needs the other core.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._session = onnxruntime.InferenceSession(
+            str(folder / "minilm-l6-int8.onnx"), options, providers=["CPUExecutionProvider"]
+        )
+        self._pieces = WordPieces(folder / "minilm-l6-tokenizer.json")
+
+    def embed(self, texts: list[str]) -> bytes:
+        """In the order they were given, though texts of like length are read together."""
+        import numpy as np
+
+        encoded = [self._pieces.encode(text, TOKENS) for text in texts]
+        order = sorted(range(len(texts)), key=lambda index: len(encoded[index]))
+        vectors: Any = np.zeros((len(texts), 384), dtype=np.float16)
+        for start in range(0, len(order), BATCH):
+            batch = order[start : start + BATCH]
+            vectors[batch] = self._vectors([encoded[index] for index in batch])
+        joined: bytes = vectors.tobytes()
+        return joined
+
+    def _vectors(self, batch: list[list[int]]) -> Any:
+        """The mean of what each token became, of length one."""
+        import numpy as np
+
+        longest = max(map(len, batch))
+        ids = np.zeros((len(batch), longest), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for row, tokens in enumerate(batch):
+            ids[row, : len(tokens)] = tokens
+            mask[row, : len(tokens)] = 1
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        states = self._session.run(None, given)[0]
+        weights = mask[:, :, None].astype(np.float32)
+        means = (states * weights).sum(axis=1) / weights.sum(axis=1)
+        return means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+
+
+if __name__ == "__main__":
+    main()

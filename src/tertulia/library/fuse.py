@@ -1,0 +1,184 @@
+"""Fusing: what words found and what meaning found becomes one order. Pure, and measured (docs/search.md).
+
+Each leg's scores are scaled to 0…1 over what it found and added by weight; then come small boosts for a good
+neighbourhood, a named speaker and a named date. Boosts move, they never remove.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tertulia.core.chunks import Source, Weights
+from tertulia.store.chunks import Facts, Scored
+
+LEG_LIMIT = 200
+MEANING = {Source.MESSAGE: 0.3, Source.FILE: 0.5}
+"""The share of meaning; the rest is the words'."""
+WEIGHTS = {
+    Source.MESSAGE: Weights(body=1.0, heading=0.4, place=0.6, around=0.35),
+    Source.FILE: Weights(body=1.0, heading=3.0, place=2.0, around=0.5),
+}
+CONVERSATION = 0.2
+SPEAKER = 0.1
+DATE = 0.2
+DAYS_BEFORE, DAYS_AFTER = 3, 21
+FILE = 0.4
+TESTS = 0.5
+
+_DAY_MS = 86_400_000
+_TEST = re.compile(
+    r"(^|/)(tests?|testing|__tests__|spec)/|(^|/)(test_[^/]*|conftest\.py|[^/]*[_.](test|spec)\.\w+)$"
+)
+_MONTHS = (
+    "january february march april may june july august september october november december".split()  # noqa: SIM905
+)
+_DAY_OF_MONTH = r"(\d{1,2})(?:st|nd|rd|th)?"
+_MONTH = rf"({'|'.join(_MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
+_DATES = (
+    re.compile(rf"\b{_DAY_OF_MONTH}\s+(?:of\s+)?{_MONTH}\b\.?(?:,?\s+(\d{{4}}))?", re.IGNORECASE),
+    re.compile(rf"\b{_MONTH}\b\.?(?:\s+{_DAY_OF_MONTH}\b)?(?:,?\s+(\d{{4}}))?", re.IGNORECASE),
+)
+_ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    number: int
+    score: float
+    by_words: bool
+    likeness: float | None
+    """How near in meaning, where that was looked at."""
+
+
+def fuse(words: Sequence[Scored], meaning: Sequence[Scored], share: float) -> dict[int, float]:
+    """One leg alone counts whole."""
+    if not meaning:
+        return _scaled(words)
+    if not words:
+        return _scaled(meaning)
+    by_words, by_meaning = _scaled(words), _scaled(meaning)
+    return {
+        number: (1 - share) * by_words.get(number, 0.0) + share * by_meaning.get(number, 0.0)
+        for number in by_words | by_meaning
+    }
+
+
+def _scaled(found: Sequence[Scored]) -> dict[int, float]:
+    if not found:
+        return {}
+    scores = [one.score for one in found]
+    low, high = min(scores), max(scores)
+    if high == low:
+        return {one.number: 1.0 for one in found}
+    return {one.number: (one.score - low) / (high - low) for one in found}
+
+
+def boosted(
+    source: Source, scores: Mapping[int, float], facts: Mapping[int, Facts], text: str
+) -> dict[int, float]:
+    """Only those with facts: the others may not be seen, or are gone."""
+    known = {number: score for number, score in scores.items() if number in facts}
+    if source is Source.FILE:
+        return _with_files(known, facts, text)
+    return _with_talk(known, facts, text)
+
+
+def _with_talk(scores: Mapping[int, float], facts: Mapping[int, Facts], text: str) -> dict[int, float]:
+    standing = {
+        group: sum(sorted(values, reverse=True)[:3]) / 3 for group, values in _groups(scores, facts).items()
+    }
+    speaker = _named_speaker({facts[number].name for number in scores}, text)
+    spans = dates(text)
+    return {
+        number: score
+        + CONVERSATION * standing[facts[number].group]
+        + (SPEAKER if speaker is not None and facts[number].name == speaker else 0.0)
+        + (DATE if any(span.holds(facts[number].created_at) for span in spans) else 0.0)
+        for number, score in scores.items()
+    }
+
+
+def _with_files(scores: Mapping[int, float], facts: Mapping[int, Facts], text: str) -> dict[int, float]:
+    """A file stands by its three best chunks."""
+    standing = {
+        group: sum(value / 2**place for place, value in enumerate(sorted(values, reverse=True)[:3]))
+        for group, values in _groups(scores, facts).items()
+    }
+    best = max(standing.values(), default=1.0) or 1.0
+    asks_for_tests = "test" in text.lower()
+    return {
+        number: (score + FILE * standing[facts[number].group] / best)
+        * (1.0 if asks_for_tests or not _TEST.search(facts[number].path) else TESTS)
+        for number, score in scores.items()
+    }
+
+
+def _groups(scores: Mapping[int, float], facts: Mapping[int, Facts]) -> dict[str, list[float]]:
+    groups: dict[str, list[float]] = {}
+    for number, score in scores.items():
+        groups.setdefault(facts[number].group, []).append(score)
+    return groups
+
+
+def _named_speaker(names: set[str], text: str) -> str | None:
+    """The one speaker a question names; None when it names none or several."""
+    words = set(re.findall(r"\w+", text.lower()))
+    named = [name for name in names if name and words.issuperset(re.findall(r"\w+", name.lower()))]
+    return named[0] if len(named) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """A day or a month that was named; without a year, that of every year."""
+
+    year: int | None
+    month: int
+    day: int | None
+
+    def holds(self, at: int) -> bool:
+        """From a little before to three weeks after: people speak of what was, or soon will be."""
+        when = datetime.fromtimestamp(at / 1000, UTC)
+        return any(self._begins(year) <= at < self._ends(year) for year in self._years(when.year))
+
+    def _years(self, year: int) -> tuple[int, ...]:
+        return (self.year,) if self.year is not None else (year - 1, year, year + 1)
+
+    def _begins(self, year: int) -> int:
+        return _ms(year, self.month, self.day or 1) - DAYS_BEFORE * _DAY_MS
+
+    def _ends(self, year: int) -> int:
+        end = _ms(year, self.month, self.day) + _DAY_MS if self.day else _ms(year, self.month + 1, 1)
+        return end + DAYS_AFTER * _DAY_MS
+
+
+def _ms(year: int, month: int, day: int) -> int:
+    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    return (
+        int(datetime(min(max(year, 1), 9998), month, 1, tzinfo=UTC).timestamp() * 1000) + (day - 1) * _DAY_MS
+    )
+
+
+def dates(text: str) -> tuple[Dates, ...]:
+    """The days and months that a question names."""
+    text = text[:2000]
+    found = [Dates(int(y), int(m), int(d)) for y, m, d in _ISO.findall(text) if 1 <= int(m) <= 12]
+    for match in _DATES[0].finditer(text):
+        found.append(Dates(_year(match[3]), _month(match[2]), min(int(match[1]), 31) or 1))
+    if not found:
+        for match in _DATES[1].finditer(text):
+            if match[1].lower() != "may" or match[1] == "May" or match[2] or match[3]:
+                found.append(
+                    Dates(_year(match[3]), _month(match[1]), min(int(match[2]), 31) if match[2] else None)
+                )
+    return tuple(found)
+
+
+def _year(text: str | None) -> int | None:
+    return int(text) if text and 1 <= int(text) <= 9998 else None
+
+
+def _month(text: str) -> int:
+    return next(index for index, name in enumerate(_MONTHS, start=1) if name.startswith(text.lower()[:3]))

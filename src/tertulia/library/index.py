@@ -1,0 +1,133 @@
+"""Indexing: files and messages become chunks, each with its place and the columns it is found by.
+
+           body        heading            place            around
+file       the text    heading, function  path             identifiers taken apart
+message    the text    who said it        date, in words   what was said before and after
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tertulia.core.chunks import Location, Source
+from tertulia.core.files import ProjectFile
+from tertulia.core.messages import Message, Status
+from tertulia.library.chunk import CHARACTERS, chunk
+from tertulia.library.query import identifiers
+from tertulia.store.chunks import Due, NewChunk
+
+MESSAGE_CHARACTERS = 1500
+"""A message up to this long stays in one piece."""
+AROUND_CHARACTERS = 400
+SUMMARY_CHARACTERS = 160
+_MEANINGFUL = re.compile(r"\w[\w'’-]*\W+\w")
+_MARKUP = re.compile(r"^[\s#>*\-=/`|]+|[\s#*=`|]+$")
+
+
+def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
+    """One after the other: of a large file never all at once."""
+    for piece in chunk(text, _ending(file.path), lines):
+        yield NewChunk(
+            content=piece.content,
+            heading=piece.heading,
+            location=Location(
+                path=file.path,
+                start_line=piece.start_line,
+                end_line=piece.end_line,
+                start_char=piece.start_char,
+                end_char=piece.end_char,
+            ),
+            summary=summary(piece.content),
+            token_count=tokens(piece.content),
+            place=file.path,
+            around=identifiers(f"{piece.heading} {piece.content}"),
+        )
+
+
+def _ending(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2].lower() if "." in name else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message, and who is known to have said it."""
+
+    message: Message
+    name: str
+
+
+def of_messages(said: Sequence[Said]) -> dict[str, tuple[NewChunk, ...]]:
+    """By message; what stands before and after each piece is looked for in the order given."""
+    pieces = [(one, *cut) for one in said if can_be_found(one.message) for cut in _cuts(one.message.content)]
+    found: dict[str, list[NewChunk]] = {one.message.id: [] for one in said}
+    for index, (one, start, content) in enumerate(pieces):
+        before = pieces[index - 1][2][-AROUND_CHARACTERS:] if index else ""
+        after = pieces[index + 1][2][:AROUND_CHARACTERS] if index + 1 < len(pieces) else ""
+        found[one.message.id].append(_of_message(one, start, content, f"{before}\n{after}"))
+    return {id: tuple(chunks) for id, chunks in found.items()}
+
+
+def can_be_found(message: Message) -> bool:
+    return bool(message.content.strip()) and message.status is not Status.FAILED
+
+
+def _cuts(content: str) -> list[tuple[int, str]]:
+    """Where each piece begins, and the piece."""
+    if len(content) <= MESSAGE_CHARACTERS:
+        return [(0, content)]
+    return [(piece.start_char, piece.content) for piece in chunk(content, "md", characters=CHARACTERS)]
+
+
+def _of_message(said: Said, start: int, content: str, around: str) -> NewChunk:
+    message = said.message
+    return NewChunk(
+        content=content,
+        heading=f"{said.name}, {date(message.created_at)}",
+        location=Location(
+            start_char=start,
+            end_char=start + len(content),
+            conversation_id=message.conversation_id,
+            round_number=message.round_number,
+            speaker=message.speaker,
+        ),
+        summary=summary(content),
+        token_count=tokens(content),
+        place=date_in_words(message.created_at),
+        around=around,
+        called=said.name,
+    )
+
+
+def date(ms: int) -> str:
+    when = datetime.fromtimestamp(ms / 1000, UTC)
+    return f"{when.day} {when:%B} {when.year}"
+
+
+def date_in_words(ms: int) -> str:
+    when = datetime.fromtimestamp(ms / 1000, UTC)
+    return f"{when:%A} {when.day} {when:%B} {when.year}"
+
+
+def summary(content: str) -> str:
+    """The first line that says something."""
+    lines = [line for line in content[:4000].split("\n") if line.strip()]
+    line = next((line for line in lines if _MEANINGFUL.search(line)), lines[0] if lines else "")
+    cleaned = _MARKUP.sub("", line)
+    return cleaned if len(cleaned) <= SUMMARY_CHARACTERS else cleaned[: SUMMARY_CHARACTERS - 1] + "…"
+
+
+def tokens(content: str) -> int:
+    """About how many a model will count."""
+    return max(1, len(content.encode("utf-8", "replace")) // 4)
+
+
+def embedded(due: Due) -> str:
+    """What the embedder reads: the chunk under what it belongs to."""
+    if due.source is Source.FILE:
+        return "\n".join(part for part in (due.title, due.heading, due.content) if part)
+    name, _, day = due.heading.rpartition(", ")
+    return f"({day}) {name}: {due.content}"

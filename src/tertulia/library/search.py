@@ -1,0 +1,270 @@
+"""Search: one question, over files and everything said, by words and by meaning.
+
+    words ─▶ 200 each ─┐
+                       ├─▶ one order per kind ─▶ boosts ─▶ both kinds together ─▶ hits
+    meaning ─▶ 200 each┘
+
+Who may not see a project searches nothing in it: that is settled before anything is ranked. When meaning
+fails, words go on alone and the answer says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tertulia.core.chunks import Filters, Hit, Source
+from tertulia.core.errors import TertuliaError
+from tertulia.core.users import Actor
+from tertulia.library import fuse
+from tertulia.library.embed import Embedder, EmbeddingFailed
+from tertulia.library.query import shaped, terms
+from tertulia.library.snippets import snippet
+from tertulia.store import access, chunks
+from tertulia.store.chunks import Facts, Found, Narrowed, Scored
+from tertulia.store.database import Database, Tx
+
+if TYPE_CHECKING:
+    from tertulia.library.vectors import Blocks
+
+log = logging.getLogger("tertulia")
+
+EMBEDDED_CHARACTERS = 1_000
+LIKE = 0.35
+"""From this likeness on, a hit is said to be close in meaning."""
+RE_EMBEDDING = (
+    "The texts have no vectors of this embedding model yet; until they do, only words are looked for."
+)
+
+
+class Mode(StrEnum):
+    HYBRID = "hybrid"
+    KEYWORD = "keyword"
+    MEANING = "meaning"
+
+
+class Library:
+    """What searching needs, handed in once."""
+
+    def __init__(self, db: Database, embedder: Embedder) -> None:
+        self.db = db
+        self.embedder = embedder
+        self._blocks: object | None = None
+
+    @property
+    def blocks(self) -> Blocks:
+        """Made with the first search: what it stands on is slow to load, and not every server searches."""
+        from tertulia.library.vectors import Blocks
+
+        if not isinstance(self._blocks, Blocks):
+            self._blocks = Blocks()
+        return self._blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    hits: tuple[Hit, ...]
+    without_meaning: str | None
+    """Why only words were looked for; None when meaning was, or was not wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    actor: Actor
+    project_ids: tuple[str, ...]
+    text: str
+    filters: Filters
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Legs:
+    words: Mapping[Source, Sequence[Scored]]
+    meaning: Mapping[Source, Sequence[Scored]]
+
+
+async def find(
+    library: Library,
+    actor: Actor,
+    project_ids: Sequence[str],
+    text: str,
+    filters: Filters = Filters(),  # noqa: B008 - it never changes
+    limit: int = 10,
+    mode: Mode = Mode.HYBRID,
+    leaving_out: frozenset[str] = frozenset(),
+) -> Findings:
+    """The best hits; `leaving_out` names messages and files that are known already."""
+    question = _Question(actor, tuple(dict.fromkeys(project_ids)), text, filters, _sources(filters))
+    await library.db.read(lambda tx: _must_see(tx, question))
+    if not terms(text):
+        return Findings((), None)
+    by_words, (by_meaning, reason) = await asyncio.gather(
+        library.db.read(lambda tx: _by_words(tx, question) if mode is not Mode.MEANING else {}),
+        _tried(library, question) if mode is not Mode.KEYWORD else _nothing(),
+    )
+    if reason is not None and mode is Mode.MEANING:
+        by_words = await library.db.read(lambda tx: _by_words(tx, question))
+    legs = _Legs(by_words, by_meaning)
+    hits = await library.db.read(lambda tx: _hits(tx, question, legs, limit, leaving_out))
+    return Findings(hits, reason)
+
+
+def _sources(filters: Filters) -> tuple[Source, ...]:
+    """A filter that only one kind of thing can pass leaves the other kind out."""
+    wants_files = not filters.exclude_files and filters.speaker is None
+    wants_talk = not (filters.exclude_conversations or filters.file_types or filters.paths or filters.tags)
+    kinds = ((Source.FILE, wants_files), (Source.MESSAGE, wants_talk))
+    return tuple(source for source, is_wanted in kinds if is_wanted)
+
+
+def _must_see(tx: Tx, question: _Question) -> None:
+    for project_id in question.project_ids:
+        access.to_project(tx, question.actor, project_id)
+
+
+# ── by words
+
+
+def _by_words(tx: Tx, question: _Question) -> dict[Source, Sequence[Scored]]:
+    return {source: _source_by_words(tx, question, source) for source in question.sources}
+
+
+def _source_by_words(tx: Tx, question: _Question, source: Source) -> Sequence[Scored]:
+    words = shaped(question.text) if source is Source.FILE else terms(question.text)
+    within = chunks.narrowed(tx, question.project_ids, source, question.filters)
+    return chunks.by_words(
+        tx, question.project_ids, source, words, fuse.WEIGHTS[source], fuse.LEG_LIMIT, within
+    )
+
+
+# ── by meaning
+
+
+async def _nothing() -> tuple[dict[Source, Sequence[Scored]], None]:
+    return {}, None
+
+
+async def _tried(library: Library, question: _Question) -> tuple[dict[Source, Sequence[Scored]], str | None]:
+    """What meaning finds, or why it could not look: the words' answer must not depend on it."""
+    try:
+        return await _by_meaning(library, question), None
+    except TertuliaError as error:
+        return {}, error.message
+    except Exception:  # noqa: BLE001
+        log.exception("searching by meaning failed")
+        return {}, "Searching by meaning failed; the server's log says why. Only words were looked for."
+
+
+async def _by_meaning(library: Library, question: _Question) -> dict[Source, Sequence[Scored]]:
+    embedder = library.embedder
+    if (reason := embedder.unavailable_reason()) is not None:
+        raise EmbeddingFailed(reason)
+    config = await library.db.read(lambda tx: chunks.find_config(tx, embedder.model, embedder.dimensions))
+    if config is None:
+        raise EmbeddingFailed(RE_EMBEDDING)
+    asked = [_asked(question.text, source) for source in question.sources]
+    vectors = dict(zip(question.sources, await embedder.embed(asked, is_query=True), strict=True))
+    found: dict[Source, Sequence[Scored]] = {source: () for source in question.sources}
+    for project_id in question.project_ids:
+        block = await library.blocks.block(library.db, project_id, config, embedder.dimensions)
+        for source in question.sources:
+            limits = await library.db.read(
+                partial(_within, question=question, project_id=project_id, source=source)
+            )
+            nearest = partial(block.nearest, vectors[source], source, fuse.LEG_LIMIT, limits)
+            found[source] = (*found[source], *await asyncio.to_thread(nearest))
+    return {
+        source: sorted(scored, key=lambda one: -one.score)[: fuse.LEG_LIMIT]
+        for source, scored in found.items()
+    }
+
+
+def _asked(text: str, source: Source) -> str:
+    """What was said is asked for with the content words alone; files with the question as it stands."""
+    words = " ".join(terms(text)) if source is Source.MESSAGE else text.strip()
+    return words[:EMBEDDED_CHARACTERS]
+
+
+def _within(tx: Tx, question: _Question, project_id: str, source: Source) -> tuple[int, ...] | None:
+    limits: Narrowed = chunks.narrowed(tx, (project_id,), source, question.filters)
+    return None if limits.is_open else chunks.within(tx, project_id, source, limits)
+
+
+# ── together
+
+
+def _hits(
+    tx: Tx, question: _Question, legs: _Legs, limit: int, leaving_out: frozenset[str]
+) -> tuple[Hit, ...]:
+    scores: dict[int, float] = {}
+    for source in question.sources:
+        words, meaning = legs.words.get(source, ()), legs.meaning.get(source, ())
+        fused = fuse.fuse(words, meaning, fuse.MEANING[source])
+        facts = _facts(tx, question.actor, fused, leaving_out)
+        strength = _strength(legs, source)
+        boosted = fuse.boosted(source, fused, facts, question.text)
+        scores |= {number: score * strength for number, score in boosted.items()}
+    best = sorted(scores, key=lambda number: (-scores[number], number))[: max(0, limit)]
+    found = chunks.get_many(tx, question.actor, best)
+    known = terms(question.text)
+    return tuple(_hit(found[number], scores[number], legs, known) for number in best if number in found)
+
+
+def _facts(tx: Tx, actor: Actor, fused: Mapping[int, float], leaving_out: frozenset[str]) -> dict[int, Facts]:
+    facts = chunks.facts(tx, actor, tuple(fused))
+    return {number: fact for number, fact in facts.items() if fact.source_id not in leaving_out}
+
+
+def _strength(legs: _Legs, source: Source) -> float:
+    """Scaled scores say which is best of its kind; this says how good that is beside the other kind."""
+    shares = [
+        top / best
+        for leg in (legs.words, legs.meaning)
+        if (best := max((found[0].score for found in leg.values() if found), default=0.0)) > 0
+        and (top := leg[source][0].score if leg.get(source) else 0.0) >= 0
+    ]
+    return 0.5 + 0.5 * sum(shares) / len(shares) if shares else 1.0
+
+
+def _hit(found: Found, score: float, legs: _Legs, words: Sequence[str]) -> Hit:
+    chunk = found.chunk
+    source = chunk.source_type
+    shown = snippet(chunk.content, words)
+    likeness = next((one.score for one in legs.meaning.get(source, ()) if one.number == found.number), None)
+    by_words = any(one.number == found.number for one in legs.words.get(source, ()))
+    found_by = tuple(
+        name for name, is_so in (("keyword", by_words), ("meaning", likeness is not None)) if is_so
+    )
+    return Hit(
+        chunk_id=chunk.id,
+        source_type=source,
+        source_id=chunk.source_id,
+        project_id=chunk.project_id,
+        title=found.title,
+        location=chunk.location,
+        content=chunk.content,
+        snippet=shown.text,
+        highlights=shown.highlights,
+        score=round(score, 4),
+        found_by=found_by,
+        why=_why(shown.words_found, len(words), by_words, likeness),
+        summary=chunk.summary,
+        token_count=chunk.token_count,
+        created_at=chunk.created_at,
+    )
+
+
+def _why(found: int, asked: int, by_words: bool, likeness: float | None) -> str:
+    reasons = []
+    if found:
+        reasons.append(f"{min(found, asked)} of {asked} words" if asked > 1 else "the word itself")
+    elif by_words:
+        reasons.append("words beside it")
+    if likeness is not None and likeness >= LIKE:
+        reasons.append("close in meaning")
+    return ", ".join(reasons) or "distantly alike"

@@ -1,0 +1,86 @@
+"""Snippets: the part of a chunk that shows why it was found, with the words that were looked for marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tertulia.core.chunks import Span
+from tertulia.store.words import phrases, plain
+
+LENGTH = 280
+READ = 20_000
+"""Of a very long chunk only the beginning is looked at."""
+_WORD = re.compile(r"[^\W_]+")
+_SUFFIX = re.compile(r"(?:ies|ing|edly|ed|es|ly|e|s|y)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    text: str
+    highlights: tuple[Span, ...]
+    words_found: int
+
+
+def snippet(content: str, words: Sequence[str]) -> Snippet:
+    """The stretch with the most different words in it."""
+    stems = {_stem(piece) for word in words for phrase in phrases(word) for piece in phrase.split()}
+    places = [
+        (m.start(), m.end(), stem) for m in _WORD.finditer(content[:READ]) for stem in _hits(m[0], stems)
+    ]
+    start = _best_start(places)
+    start, end = _edges(content, start)
+    marked = tuple(Span(a - start, b - start) for a, b, _ in places if start <= a and b <= end)
+    return Snippet(content[start:end], _merged(marked), len({stem for _, _, stem in places}))
+
+
+def _hits(word: str, stems: set[str]) -> tuple[str, ...]:
+    found = {_stem(piece) for piece in plain(word).split()} & stems
+    return tuple(found)[:1]
+
+
+def _stem(word: str) -> str:
+    """Near enough to what the index does."""
+    return _SUFFIX.sub("", word) if len(word) > 4 else word
+
+
+def _best_start(places: Sequence[tuple[int, int, str]]) -> int:
+    """Slides a window over the hits; linear in their number."""
+    best, best_start, first = 0, 0, 0
+    inside: dict[str, int] = {}
+    for _, end, stem in places:
+        inside[stem] = inside.get(stem, 0) + 1
+        while end - places[first][0] > LENGTH * 3 // 4 and places[first][1] < end:
+            gone = places[first][2]
+            inside[gone] -= 1
+            if not inside[gone]:
+                del inside[gone]
+            first += 1
+        if len(inside) > best:
+            best, best_start = len(inside), places[first][0]
+    return best_start
+
+
+def _edges(content: str, start: int) -> tuple[int, int]:
+    """A little before the first hit, from the beginning of a word or of the line."""
+    begin = max(0, start - LENGTH // 5)
+    if begin:
+        line = content.rfind("\n", begin, start)
+        space = content.find(" ", begin, start)
+        begin = line + 1 if line >= 0 else space + 1 if space >= 0 else begin
+    end = min(len(content), begin + LENGTH)
+    if end < len(content):
+        space = content.rfind(" ", begin + LENGTH // 2, end)
+        end = space if space > 0 else end
+    return begin, end
+
+
+def _merged(spans: Sequence[Span]) -> tuple[Span, ...]:
+    merged: list[Span] = []
+    for span in spans:
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(span.end, merged[-1].end))
+        else:
+            merged.append(span)
+    return tuple(merged)
