@@ -11,15 +11,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from tertulia.core.ids import ulid
+from tertulia.engine.files import Files
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover
 from tertulia.engine.turns import Turns
 from tertulia.engine.worker import Worker
 from tertulia.engine.writer import Writer
+from tertulia.library.extract.extractor import Extractor
 from tertulia.providers.houses import Providers
 from tertulia.providers.tokens import counter
 from tertulia.settings import Settings
+from tertulia.store import files as files_
+from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database
 
 log = logging.getLogger("tertulia")
@@ -34,6 +38,7 @@ class House:
     providers: Providers
     live: Live
     turns: Turns
+    files: Files
     means: Means
 
 
@@ -60,17 +65,35 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     providers = Providers.from_environment(environ, settings.home)
     live = Live()
     db.on_commit(live.publish)
-    means = Means(db, providers, live, now_ms, time.monotonic, new_id, counter, report)
+    blobs = await asyncio.to_thread(Blobs, db, settings.home / "blobs", new_id)
+    extractor = Extractor(settings.file_limits)
+    means = Means(
+        db,
+        providers,
+        live,
+        now_ms,
+        time.monotonic,
+        new_id,
+        counter,
+        report,
+        blobs,
+        extractor,
+        settings.file_limits,
+    )
     worker = Worker(means, node=new_id())
     turns = Turns(means, job_left=worker.ring)
+    files = Files(means, job_left=worker.ring)
     await recover(db)
+    await db.write(files_.sweep_today)
     tasks = [asyncio.create_task(work) for work in (Writer(means).run(), worker.run(), providers.warm())]
     try:
-        yield House(settings, db, providers, live, turns, means)
+        yield House(settings, db, providers, live, turns, files, means)
     finally:
         await turns.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        extractor.close()
         await providers.close()
+        blobs.close()
         db.close()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from platformdirs import user_data_dir
 
 from tertulia.core.errors import CannotStart
+from tertulia.core.files import FileLimits
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -38,6 +39,10 @@ SETTINGS = (
     Setting(
         "instance_name", "TERTULIA_INSTANCE_NAME", "Tertulia", "What the sign-in page calls this server."
     ),
+    Setting(
+        "upload_limit_mib", "TERTULIA_UPLOAD_LIMIT_MIB", "100", "The largest file that is taken, in MiB."
+    ),
+    Setting("quota_mib", "TERTULIA_QUOTA_MIB", "10240", "What the files of one person may take up, in MiB."),
     Setting("log_level", "TERTULIA_LOG_LEVEL", "info", "debug, info, warning or error."),
 )
 
@@ -53,6 +58,7 @@ class Settings:
     trusted_proxies: tuple[str, ...]
     instance_name: str
     log_level: str
+    file_limits: FileLimits = field(default_factory=FileLimits)
 
     @property
     def is_private(self) -> bool:
@@ -78,6 +84,10 @@ def read(environ: Mapping[str, str]) -> Settings:
         trusted_proxies=_list(given["trusted_proxies"]),
         instance_name=given["instance_name"],
         log_level=given["log_level"].lower(),
+        file_limits=FileLimits(
+            upload_bytes=_mebibytes("TERTULIA_UPLOAD_LIMIT_MIB", given["upload_limit_mib"]),
+            quota_bytes=_mebibytes("TERTULIA_QUOTA_MIB", given["quota_mib"]),
+        ),
     )
 
 
@@ -85,6 +95,12 @@ def _port(text: str) -> int:
     if not text.isdecimal() or not 0 <= int(text) <= 65535:
         raise CannotStart(f"TERTULIA_PORT is {text!r}; it must be a number from 0 to 65535.")
     return int(text)
+
+
+def _mebibytes(variable: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or not 0 < int(text) <= 1 << 30:
+        raise CannotStart(f"{variable} is {text!r}; it must be a whole number of MiB, at least 1.")
+    return int(text) << 20
 
 
 def _list(text: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tertulia.app import new_id, now_ms
+from tertulia.core.files import FileLimits
 from tertulia.core.messages import Message, Round
 from tertulia.core.turns import State, Turn
 from tertulia.core.users import Actor, Standing
@@ -24,10 +25,12 @@ from tertulia.engine.requests import NewTurn, WantedVoice
 from tertulia.engine.turns import Turns
 from tertulia.engine.worker import Worker
 from tertulia.engine.writer import Writer
+from tertulia.library.extract.extractor import Extractor
 from tertulia.providers.houses import Providers
 from tertulia.providers.limits import Limits
 from tertulia.providers.tokens import counter
 from tertulia.store import messages, turns, users
+from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database, Tx
 from tests.upstream.scripted import Upstream, scripted
 from tests.world import endpoints
@@ -101,7 +104,21 @@ async def engine_in(home: Path, upstream: Upstream, limits: Limits | None = None
     providers = Providers.from_environment(environ, home, limits=limits, random=random.Random(1).random)
     live = Live()
     db.on_commit(live.publish)
-    means = Means(db, providers, live, now_ms, time.monotonic, new_id, counter, report)
+    limits_ = FileLimits()
+    blobs, extractor = Blobs(db, home / "blobs", new_id), Extractor(limits_)
+    means = Means(
+        db,
+        providers,
+        live,
+        now_ms,
+        time.monotonic,
+        new_id,
+        counter,
+        report,
+        blobs,
+        extractor,
+        limits_,
+    )
     worker = Worker(means, node=new_id())
     turns_ = Turns(means, job_left=worker.ring)
     await recover(db)
@@ -110,7 +127,9 @@ async def engine_in(home: Path, upstream: Upstream, limits: Limits | None = None
         yield engine
     finally:
         await turns_.close()
+        extractor.close()
         await providers.close()
+        blobs.close()
         db.close()
 
 

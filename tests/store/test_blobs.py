@@ -46,9 +46,9 @@ async def keep(
         await fill(arriving, content)
 
         def save(tx: Tx) -> ProjectFile:
-            blobs.save(tx, arriving)
             held = Content(arriving.hash, arriving.size_bytes, "application/octet-stream")
-            return files.put(tx, ada, project_id, path, held)
+            with blobs.saving(tx, arriving):
+                return files.put(tx, ada, project_id, path, held)
 
         return await db.write(save)
 
@@ -135,18 +135,19 @@ async def test_whoever_gives_up_in_the_middle_of_a_write_leaves_nothing(blobs: B
 
 
 async def test_a_row_never_stands_alone_when_the_rest_is_refused(
-    db: Database, blobs: Blobs, ada: Actor, adas_home: str
+    db: Database, blobs: Blobs, ada: Actor, adas_home: str, tmp_path: Path
 ) -> None:
     async with blobs.receive() as arriving:
         await fill(arriving, LARGE)
 
         def save(tx: Tx) -> None:
-            blobs.save(tx, arriving)
-            raise Conflict("Something else came between.")
+            with blobs.saving(tx, arriving):
+                raise Conflict("Something else came between.")
 
         with pytest.raises(Conflict):
             await db.write(save)
     assert rows(db) == []
+    assert on_disk(tmp_path / "blobs") == []
     made = await keep(db, blobs, ada, adas_home, LARGE)
     assert await whole(blobs, made.content_hash) == LARGE
 
@@ -158,7 +159,8 @@ async def test_bytes_that_lost_their_row_in_a_crash_are_swept_away(
         await fill(arriving, LARGE)
 
         def crash(tx: Tx) -> None:
-            blobs.save(tx, arriving)
+            with blobs.saving(tx, arriving):
+                pass
             raise Conflict("killed here")
 
         with pytest.raises(Conflict):

@@ -80,6 +80,7 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
         tx, who, its.conversation, True
     ),
     "drafts.of_conversation": lambda tx, who, its: drafts.of_conversation(tx, who, its.conversation),
+    "files.begin": lambda tx, who, its: files.begin(tx, who, its.project, its.file),
     "files.change": lambda tx, who, its: files.change(tx, who, its.project, its.file, CONTENT),
     "files.get": lambda tx, who, its: files.get(tx, who, its.project, its.file),
     "files.page": lambda tx, who, its: files.page(tx, who, its.project, limit=5),

@@ -24,7 +24,7 @@ def keep(db: Database, hash: str, written: str, extractor: int = 1) -> None:
 
 
 def lines(db: Database, hash: str, start: int, end: int, limit: int = LIMIT) -> Lines | None:
-    return db.read_now(lambda tx: texts.lines(tx, hash, "text/plain", start, end, limit))
+    return db.read_now(lambda tx: texts.lines(tx, hash, "text/plain", 1, start, end, limit))
 
 
 @pytest.mark.parametrize(

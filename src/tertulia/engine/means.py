@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tertulia.core.files import FileLimits
 from tertulia.core.ids import Clock, NewId
 from tertulia.core.models import Model
 from tertulia.engine.live import Live
+from tertulia.library.extract.extractor import Extractor
 from tertulia.providers.houses import Providers
+from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database
 
 
@@ -23,3 +26,6 @@ class Means:
     counter: Callable[[Model], Callable[[str], int]]
     report: Callable[[Exception], str]
     """Logs what should not have happened and returns its incident id."""
+    blobs: Blobs
+    extractor: Extractor
+    limits: FileLimits

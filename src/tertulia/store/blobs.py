@@ -16,7 +16,6 @@ import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
-from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
@@ -52,21 +51,26 @@ class Blobs:
         """For bytes that are about to arrive; use it in an `async with` block."""
         return Incoming(self._shelf.scratch)
 
-    def save(self, tx: Tx, arrived: Incoming) -> None:
-        """Keeps what has arrived, in the transaction that refers to it."""
+    @contextmanager
+    def saving(self, tx: Tx, arrived: Incoming) -> Iterator[None]:
+        """Keeps what has arrived, in the transaction that refers to it from inside this block.
+
+        Its place on the shelf is taken last, so that a refusal in between leaves nothing there.
+        """
         tx.hold(f"blob:{arrived.hash}")
-        if tx.maybe(_TOUCH, hash=arrived.hash, now=tx.now) is not None:
-            return
-        small = arrived.size_bytes < ROW_LIMIT
-        tx.execute(
-            _ADD,
-            hash=arrived.hash,
-            size_bytes=arrived.size_bytes,
-            keeping="row" if small else self._shelf.keeping,
-            content=arrived.content() if small else None,
-            now=tx.now,
-        )
-        if not small:
+        is_new = tx.maybe(_TOUCH, hash=arrived.hash, now=tx.now) is None
+        is_small = arrived.size_bytes < ROW_LIMIT
+        if is_new:
+            tx.execute(
+                _ADD,
+                hash=arrived.hash,
+                size_bytes=arrived.size_bytes,
+                keeping="row" if is_small else self._shelf.keeping,
+                content=arrived.content() if is_small else None,
+                now=tx.now,
+            )
+        yield
+        if is_new and not is_small:
             self._shelf.put(tx, arrived)
 
     # ── out
@@ -162,6 +166,13 @@ async def _spooled(blocks: AsyncIterator[bytes], folder: Path | None = None) -> 
     return file
 
 
+def _written(content: bytes | bytearray) -> BinaryIO:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - it is handed on
+    file.write(content)
+    file.seek(0)
+    return file
+
+
 class Incoming:
     """Bytes on their way in. Nothing of them remains unless they are saved."""
 
@@ -198,13 +209,15 @@ class Incoming:
 
     def content(self) -> bytes:
         """All of it: for a small one."""
+        if self._scratch is None:
+            return bytes(self._waiting)
         with self.file() as file:
             return file.read()
 
     def file(self) -> BinaryIO:
         """To look inside; closing it changes nothing."""
         if self._scratch is None:
-            return BytesIO(self._waiting)
+            return _written(self._waiting)
         file = os.fdopen(os.dup(self._scratch.fd), "rb")
         file.seek(0)
         return file

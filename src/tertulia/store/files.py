@@ -52,6 +52,14 @@ _COLUMNS = """
 # ── bringing in
 
 
+def begin(tx: Tx, actor: Actor, project_id: str, file_id: str | None = None) -> int:
+    """Before anything arrives: whether it may, and what this person's files take up so far."""
+    if file_id is not None:
+        get(tx, actor, project_id, file_id)
+    access.to_project(tx, actor, project_id).must_write()
+    return used_bytes(tx, actor.user_id)
+
+
 def put(tx: Tx, actor: Actor, project_id: str, path: str, content: Content) -> ProjectFile:
     """The file of that path with this content: a new file, its next version, or what it already is."""
     tx.hold(project_place(project_id))
@@ -470,6 +478,11 @@ def _sweep_later(tx: Tx) -> None:
     """Once for all that is removed within the same hour."""
     due = tx.now + SWEEP_AFTER_MS
     jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:{due // 3_600_000}", run_at=due)
+
+
+def sweep_today(tx: Tx) -> None:
+    """Once a day, at the start: a crash may have left bytes that nobody refers to."""
+    jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:day:{tx.now // 86_400_000}")
 
 
 def release_project(tx: Tx, project_id: str) -> None:

@@ -23,6 +23,8 @@ class Lines:
     start_line: int
     end_line: int
     total_lines: int
+    reason: str | None = None
+    """Why there is no text, or not all of it."""
 
 
 def save(tx: Tx, content_hash: str, extractor: int, extracted: Extracted) -> None:
@@ -97,10 +99,16 @@ _FIND = text("""
 
 
 def lines(
-    tx: Tx, content_hash: str, mime_type: str, start_line: int, end_line: int, limit: int
+    tx: Tx,
+    content_hash: str,
+    mime_type: str,
+    extractor: int,
+    start_line: int,
+    end_line: int,
+    limit: int,
 ) -> Lines | None:
     """These lines, as far as there are any and the limit of characters allows; None when it was not read."""
-    row = tx.maybe(_COUNT, content_hash=content_hash, mime_type=mime_type)
+    row = _found(tx, content_hash, mime_type, extractor)
     if row is None:
         return None
     last = min(end_line, row.line_count)
@@ -114,7 +122,7 @@ def lines(
         if number > last or (found and size > limit):
             break
         found.append(line[:limit])
-    return Lines("".join(found), start_line, start_line + len(found) - 1, row.line_count)
+    return Lines("".join(found), start_line, start_line + len(found) - 1, row.line_count, row.reason)
 
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a line ends with \n and with nothing else, as editors count
@@ -125,10 +133,6 @@ def _numbered(parts: list[Row]) -> Iterator[tuple[int, str]]:
         for number, found in enumerate(_LINE.finditer(part.content), start=part.start_line):
             yield number, found[0]
 
-
-_COUNT = text("""
-    SELECT line_count FROM file_texts WHERE content_hash = :content_hash AND mime_type = :mime_type
-""")
 
 # A part holds the first line asked for when it is the last one to begin at it or before it.
 _PARTS = text("""

@@ -11,11 +11,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import IO
+from dataclasses import dataclass
+from typing import IO, Any
 
-from tertulia.core.errors import Invalid, TooLarge
+from tertulia.core.errors import Invalid, NotFound, TooLarge
 from tertulia.core.files import Extracted, FileLimits
 from tertulia.core.plain import to_json
 from tertulia.library.extract.frames import LIMIT, Broken, Frame, receive
@@ -28,6 +29,8 @@ COMPARING_S = 10.0
 PATIENCE_S = 5.0
 """Beyond a child's own limit: when even its parent does not answer, both are ended."""
 
+ABANDONED = "abandoned"
+
 log = logging.getLogger("tertulia.extract")
 
 
@@ -37,6 +40,8 @@ class Died(Exception):
     def __init__(self, ending: Ending | None) -> None:
         super().__init__(str(ending))
         self.ending = ending
+        self.is_wanted = False
+        """It was ended on purpose."""
 
     @property
     def code(self) -> int | None:
@@ -59,6 +64,48 @@ class Died(Exception):
 _TOO_LONG = (-signal.SIGALRM, -signal.SIGXCPU)
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """How much there is in an archive."""
+
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of an archive; its bytes follow."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spoilt:
+    """The last entry cannot be unpacked after all."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """There is no more."""
+
+
+Packed = Contents | Entry | bytes | Spoilt | End
+
+
+def _packed(kind: Frame, said: Any) -> Packed:
+    match kind:
+        case Frame.CONTENTS:
+            return Contents(said["size_bytes"])
+        case Frame.ENTRY:
+            return Entry(said["path"])
+        case Frame.SPOILT:
+            return Spoilt(said["reason"])
+    if said["has_failed"]:
+        raise Invalid(said["reason"])
+    return End()
+
+
 class Extractor:
     """One file at a time; whoever comes meanwhile waits."""
 
@@ -67,26 +114,36 @@ class Extractor:
         self._turn = asyncio.Lock()
         self._process: Process | None = None
         self._idle: asyncio.TimerHandle | None = None
+        self._name = ""
+        """Of the file that is being read."""
         self.last: Ending | None = None
         """How the last one ended, and what it took."""
 
     # ── what it is asked
 
-    async def text(self, file: IO[bytes], mime_type: str) -> Extracted:
+    async def text(self, file: IO[bytes], mime_type: str, name: str = "") -> Extracted:
         """A file that brings its parser down is tried a few times, and then it has failed."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return await self._text(file, mime_type)
+                return await self._text(file, mime_type, name)
             except Died as death:
+                if death.is_wanted:
+                    raise NotFound("This file was removed while it was being read.") from None
                 log.warning("the parser of %s ended: %s", mime_type, death)
                 if attempt == ATTEMPTS or death.is_final:
                     return Extracted("", mime_type, death.reason, has_failed=True)
         raise AssertionError
 
-    async def _text(self, file: IO[bytes], mime_type: str) -> Extracted:
+    def abandon(self, name: str) -> None:
+        """Nobody wants to know any more what is in the file of that name."""
+        if name and self._name == name:
+            self._name = ABANDONED
+            self._end()
+
+    async def _text(self, file: IO[bytes], mime_type: str, name: str) -> Extracted:
         parts, outcome = [], b"{}"
         order = Order("text", mime_type, self._limits, self._limits.parse_s)
-        async with aclosing(self._frames(order, [file])) as frames:
+        async with aclosing(self._frames(order, [file], name)) as frames:
             async for kind, content in frames:
                 if kind is Frame.TEXT:
                     parts.append(content)
@@ -95,20 +152,16 @@ class Extractor:
         said = json.loads(outcome)
         return Extracted(b"".join(parts).decode(), mime_type, said["reason"], said["has_failed"])
 
-    async def unzip(self, file: IO[bytes]) -> AsyncIterator[str | bytes]:
-        """The files of an archive: the path of each, then its bytes, block by block."""
+    async def unzip(self, file: IO[bytes]) -> AsyncGenerator[Packed]:
+        """The files of an archive, each as its path, its bytes and whether they are all there."""
         order = Order("unzip", "", self._limits, UNPACKING_S)
         try:
             async with aclosing(self._frames(order, [file])) as frames:
                 async for kind, content in frames:
                     if kind is Frame.DATA:
                         yield content
-                        continue
-                    said = json.loads(content)
-                    if kind is Frame.ENTRY:
-                        yield said["path"]
-                    elif said["has_failed"]:
-                        raise Invalid(said["reason"])
+                    else:
+                        yield _packed(kind, json.loads(content))
         except Died as death:
             raise Invalid(death.reason) from None
 
@@ -131,20 +184,28 @@ class Extractor:
             self._idle.cancel()
         self._end()
 
-    async def _frames(self, order: Order, files: Sequence[IO[bytes]]) -> AsyncGenerator[tuple[Frame, bytes]]:
+    async def _frames(
+        self, order: Order, files: Sequence[IO[bytes]], name: str = ""
+    ) -> AsyncGenerator[tuple[Frame, bytes]]:
         """Frames up to the outcome, which comes last; whoever stops listening ends the process."""
         async with self._turn:
             if self._idle is not None:
                 self._idle.cancel()
+            self._name = name
             self._process = process = self._process or Process()
             is_over = False
             try:
                 async with aclosing(process.ask(order, files)) as frames:
                     async for frame in frames:
                         yield frame
-                self.last = process.last
                 is_over = True
+            except Died as death:
+                is_over = death.ending is not None
+                death.is_wanted = self._name == ABANDONED
+                raise
             finally:
+                self.last = process.last
+                self._name = ""
                 if not is_over:
                     self._end()
                 self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._end)

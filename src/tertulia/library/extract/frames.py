@@ -1,7 +1,7 @@
 """What the process that reads files says to the server: frames, each with its length and its kind.
 
-text*  ─▶ outcome            extracting, comparing
-(entry ─▶ data* )* ─▶ outcome   unpacking
+text* ─▶ outcome                                   extracting, comparing
+contents ─▶ (entry ─▶ data* ─▶ spoilt?)* ─▶ outcome   unpacking
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ class Frame(IntEnum):
     ENTRY = 2
     DATA = 3
     OUTCOME = 4
+    CONTENTS = 5
+    """How much there is in an archive, before any of it."""
+    SPOILT = 6
+    """The last entry cannot be unpacked after all."""
 
 
 class Broken(Exception):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import lzma
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
@@ -33,33 +35,40 @@ def unzip(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimi
     try:
         zips.must_be_harmless(files[0], limits)
         with zipfile.ZipFile(files[0]) as archive:
-            left = limits.archive_bytes
-            for entry in filter(_is_file, archive.infolist()):
-                send_json(pipe, Frame.ENTRY, {"path": entry.filename})
-                left -= _send_entry(pipe, archive, entry, left)
+            _send_all(pipe, archive)
     except zips.Harmful as harm:
         reason = f"This archive was not unpacked. {harm}"
-    except (zips.NotAZip, zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError):
-        reason = "This archive is damaged, or packed in a way that cannot be read."
-    except RuntimeError:  # zipfile says so of an encrypted entry
-        reason = "This archive is locked with a password."
+    except (zips.NotAZip, zipfile.BadZipFile, zipfile.LargeZipFile):
+        reason = "This is no zip archive, or it is damaged."
     send_json(pipe, Frame.OUTCOME, {"reason": reason, "has_failed": reason is not None})
+
+
+def _send_all(pipe: int, archive: zipfile.ZipFile) -> None:
+    entries = [entry for entry in archive.infolist() if _is_file(entry)]
+    send_json(pipe, Frame.CONTENTS, {"size_bytes": sum(entry.file_size for entry in entries)})
+    for entry in entries:
+        send_json(pipe, Frame.ENTRY, {"path": entry.filename})
+        if reason := _send_entry(pipe, archive, entry):
+            send_json(pipe, Frame.SPOILT, {"reason": reason})
 
 
 def _is_file(entry: zipfile.ZipInfo) -> bool:
     kind = stat.S_IFMT(entry.external_attr >> 16)
-    return not entry.is_dir() and kind in (0, stat.S_IFREG)
+    is_litter = entry.filename.startswith("__MACOSX/") or entry.filename.endswith("/.DS_Store")
+    return not entry.is_dir() and kind in (0, stat.S_IFREG) and not is_litter
 
 
-def _send_entry(pipe: int, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, left: int) -> int:
-    sent = 0
-    with archive.open(entry) as file:
-        while block := file.read(BLOCK):
-            sent += len(block)
-            if sent > left:
-                raise zips.Harmful("It unpacks to more than it said.")
-            send(pipe, Frame.DATA, block)
-    return sent
+def _send_entry(pipe: int, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str | None:
+    """Reads no more of it than the table of contents said; what is wrong with it, if anything."""
+    try:
+        with archive.open(entry) as file:
+            while block := file.read(BLOCK):
+                send(pipe, Frame.DATA, block)
+    except RuntimeError as error:  # zipfile says so of an encrypted one
+        return "It is locked with a password." if "password" in str(error) else "It cannot be unpacked."
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, OSError):
+        return "It is damaged, or packed in a way that cannot be read."
+    return None
 
 
 # ── comparing

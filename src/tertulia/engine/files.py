@@ -1,0 +1,140 @@
+"""What people do with files: bring them in, change them, read them, compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tertulia.core.errors import Invalid
+from tertulia.core.files import Extracted, FileMetadata, FileVersion, ProjectFile, clean_path
+from tertulia.core.users import Actor
+from tertulia.engine.means import Means
+from tertulia.engine.uploads import Chunks, Taken, Uploads
+from tertulia.library.extract import VERSION
+from tertulia.library.mime import is_a_text_kind, text_kind
+from tertulia.store import files, texts
+from tertulia.store.database import Tx
+from tertulia.store.texts import Lines
+
+LINES_LIMIT = 1 << 20
+"""Characters of a text that are shown at once."""
+
+
+async def text_of(means: Means, file: ProjectFile | FileVersion) -> Extracted:
+    """The file's text: as it was read before, or read now and kept."""
+    hash, mime_type = file.content_hash, file.mime_type
+    kept = await means.db.read(lambda tx: texts.find(tx, hash, mime_type, VERSION))
+    if kept is not None:
+        return kept
+    with await means.blobs.open(hash) as opened:
+        extracted = await means.extractor.text(opened, mime_type, hash)
+    await means.db.write(lambda tx: texts.save(tx, hash, VERSION, extracted))
+    return extracted
+
+
+class Files:
+    def __init__(self, means: Means, job_left: Callable[[], None]) -> None:
+        self._means = means
+        self._job_left = job_left
+        self._uploads = Uploads(means, job_left)
+
+    # ── bringing in
+
+    async def add(self, actor: Actor, project_id: str, path: str, chunks: Chunks) -> ProjectFile:
+        """A file of that path with what arrives: a new one, or its next version."""
+        cleaned = clean_path(path)
+        return await self._uploads.take(
+            actor,
+            project_id,
+            cleaned,
+            chunks,
+            lambda tx, content: files.put(tx, actor, project_id, cleaned, content),
+        )
+
+    async def change(
+        self, actor: Actor, project_id: str, file_id: str, chunks: Chunks, if_version: int | None = None
+    ) -> ProjectFile:
+        """The next version, unless the file is no longer at the version that was read."""
+        file = await self._means.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
+        return await self._uploads.take(
+            actor,
+            project_id,
+            file.path,
+            chunks,
+            lambda tx, content: files.change(tx, actor, project_id, file_id, content, if_version),
+        )
+
+    async def unzip(self, actor: Actor, project_id: str, folder: str, chunks: Chunks) -> Taken:
+        """The files of an archive, each at its path below the folder."""
+        cleaned = clean_path(folder) if folder.strip("/") else ""
+        return await self._uploads.unzip(actor, project_id, cleaned, chunks)
+
+    # ── changing
+
+    async def rename(self, actor: Actor, project_id: str, file_id: str, path: str) -> ProjectFile:
+        """Another path; among kinds of text, its ending says anew which it is."""
+        cleaned = clean_path(path)
+        file = await self._means.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
+        kind = file.mime_type
+        if is_a_text_kind(kind):
+            kind = text_kind(cleaned, await self._means.blobs.head(file.content_hash))
+        return await self._changed(lambda tx: files.rename(tx, actor, project_id, file_id, cleaned, kind))
+
+    async def set_metadata(
+        self, actor: Actor, project_id: str, file_id: str, metadata: FileMetadata
+    ) -> ProjectFile:
+        return await self._changed(lambda tx: files.set_metadata(tx, actor, project_id, file_id, metadata))
+
+    async def restore(self, actor: Actor, project_id: str, file_id: str, number: int) -> ProjectFile:
+        return await self._changed(lambda tx: files.restore(tx, actor, project_id, file_id, number))
+
+    async def remove(self, actor: Actor, project_id: str, file_id: str) -> None:
+        """With all versions; whoever is reading it for the index stops at once."""
+        file = await self._means.db.write(lambda tx: files.remove(tx, actor, project_id, file_id))
+        self._means.extractor.abandon(file.content_hash)
+
+    async def _changed(self, change: Callable[[Tx], ProjectFile]) -> ProjectFile:
+        file = await self._means.db.write(change)
+        self._job_left()
+        return file
+
+    # ── reading
+
+    async def lines(
+        self, actor: Actor, project_id: str, file_id: str, start_line: int, end_line: int
+    ) -> tuple[ProjectFile, Lines]:
+        """Some lines of the file's text, or as many as are shown at once."""
+        file = await self._means.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
+
+        def read(tx: Tx) -> Lines | None:
+            return texts.lines(
+                tx, file.content_hash, file.mime_type, VERSION, start_line, end_line, LINES_LIMIT
+            )
+
+        found = await self._means.db.read(read)
+        if found is None:
+            await text_of(self._means, file)
+            found = await self._means.db.read(read)
+        if found is None or (found.reason and not found.total_lines and not is_a_text_kind(file.mime_type)):
+            raise Invalid((found and found.reason) or "This file has no text.")
+        return file, found
+
+    async def diff(self, actor: Actor, project_id: str, file_id: str, number: int, against: int) -> str:
+        """What changed in the text from one version to the other."""
+
+        def read(tx: Tx) -> tuple[ProjectFile, FileVersion, FileVersion]:
+            file = files.get(tx, actor, project_id, file_id)
+            before = files.version(tx, actor, project_id, file_id, against)
+            return file, before, files.version(tx, actor, project_id, file_id, number)
+
+        file, before, after = await self._means.db.read(read)
+        old, new = [await self._comparable(version) for version in (before, after)]
+        changed = await self._means.extractor.diff(old, new)
+        if not changed:
+            return ""
+        return f"--- {file.path} (version {against})\n+++ {file.path} (version {number})\n{changed}"
+
+    async def _comparable(self, version: FileVersion) -> str:
+        extracted = await text_of(self._means, version)
+        if not extracted.text and not is_a_text_kind(version.mime_type):
+            raise Invalid(f"Version {version.number} cannot be compared. {extracted.reason}")
+        return extracted.text
