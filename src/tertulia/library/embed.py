@@ -1,8 +1,8 @@
 """Embedding: texts become unit vectors, in a process of its own or at an endpoint; nearness is likeness.
 
 The process starts with the first text, ends when it has had nothing to do for a while, and dies with the
-server. Texts go to it in small batches, and whoever searches goes before whoever indexes: a question waits for one
-batch at most.
+server. Texts go to it in small batches, and whoever searches goes before whoever indexes: a question waits
+for one batch at most.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ async def _tried(library: Library, question: _Question) -> tuple[dict[Source, Se
         return await _by_meaning(library, question), None
     except TertuliaError as error:
         return {}, error.message
-    except Exception:  # noqa: BLE001
+    except Exception:
         log.exception("searching by meaning failed")
         return {}, "Searching by meaning failed; the server's log says why. Only words were looked for."
 
