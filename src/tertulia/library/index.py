@@ -13,11 +13,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tertulia.core.chunks import Location, Source
+from tertulia.core.errors import NotFound
 from tertulia.core.files import ProjectFile
-from tertulia.core.messages import Message, Status
+from tertulia.core.messages import Message, Role, Round, Status
 from tertulia.library.chunk import CHARACTERS, chunk
 from tertulia.library.query import identifiers
+from tertulia.library.search import Library
+from tertulia.store import chunks, conversations, messages, users
 from tertulia.store.chunks import Due, NewChunk
+from tertulia.store.database import Tx
 
 MESSAGE_CHARACTERS = 1500
 """A message up to this long stays in one piece."""
@@ -50,6 +54,45 @@ def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
 def _ending(path: str) -> str:
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name else ""
+
+
+# ── what was said
+
+
+def index_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> None:
+    """Rounds that are new or changed, and the ones beside them, whose surroundings have changed with them."""
+    project_id = conversations.find_project(tx, conversation_id)
+    if project_id is None:
+        return
+    rounds = messages.history(tx, conversation_id, before_round=last + 3, rounds=last - first + 5)
+    chunked = of_messages([said for round_ in rounds for said in _said(tx, round_)])
+    for round_ in rounds:
+        for message in round_.messages:
+            is_near = first - 1 <= round_.number <= last + 1
+            if (
+                is_near and message.conversation_id == conversation_id
+            ):  # an inherited one is found where it was said
+                new = chunked.get(message.id, ())
+                chunks.replace_message(tx, message.id, conversation_id, project_id, message.created_at, new)
+
+
+def _said(tx: Tx, round_: Round) -> list[Said]:
+    """The question, then the replies as they are now; what they replaced is not found any more."""
+    asked = [message for message in round_.messages if message.role is Role.USER]
+    return [
+        *(Said(message, _user_name(tx, message)) for message in asked),
+        *(
+            Said(message, message.voice.name if message.voice else message.speaker)
+            for message in round_.replies
+        ),
+    ]
+
+
+def _user_name(tx: Tx, message: Message) -> str:
+    try:
+        return users.get(tx, message.created_by).name
+    except NotFound:
+        return "User"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +166,21 @@ def summary(content: str) -> str:
 def tokens(content: str) -> int:
     """About how many a model will count."""
     return max(1, len(content.encode("utf-8", "replace")) // 4)
+
+
+# ── vectors
+
+
+async def embed_due(library: Library, limit: int) -> tuple[Due, ...]:
+    """Gives the newest chunks that wait for a vector theirs; says which. Raises EmbeddingFailed."""
+    embedder = library.embedder
+    config = await library.db.write(lambda tx: chunks.set_config(tx, embedder.model, embedder.dimensions))
+    due = await library.db.read(lambda tx: chunks.due(tx, limit))
+    if due:
+        vectors = await embedder.embed([embedded(one) for one in due])
+        made = [(one.number, vector) for one, vector in zip(due, vectors, strict=True)]
+        await library.db.write(lambda tx: chunks.save_vectors(tx, config, made))
+    return due
 
 
 def embedded(due: Due) -> str:

@@ -67,13 +67,22 @@ def add_to_file(tx: Tx, file_id: str, project_id: str, first: int, new: Sequence
 def replace_message(
     tx: Tx, message_id: str, conversation_id: str, project_id: str, said_at: int, new: Sequence[NewChunk]
 ) -> None:
-    """All chunks of a message at once."""
-    tx.execute(_REMOVE_MESSAGE, message_id=message_id)
+    """All chunks of a message at once. Where only what is around it changed, its vectors stay."""
     source = _Source(
         Source.MESSAGE, project_id, said_at, message_id=message_id, conversation_id=conversation_id
     )
+    old = tx.execute(_OF_MESSAGE, message_id=message_id)
+    if [(row.content, row.heading) for row in old] == [(chunk.content, chunk.heading) for chunk in new]:
+        for row, chunk in zip(old, new, strict=True):
+            _add_words(tx, row.number, source, chunk)
+        return
+    tx.execute(_REMOVE_MESSAGE, message_id=message_id)
     _add(tx, source, 0, new)
 
+
+_OF_MESSAGE = text("""
+    SELECT number, content, heading FROM content_chunks WHERE message_id = :message_id ORDER BY chunk_index
+""")
 
 _REMOVE_MESSAGE = text("DELETE FROM content_chunks WHERE message_id = :message_id")
 
@@ -107,15 +116,7 @@ def _add(tx: Tx, source: _Source, first: int, new: Sequence[NewChunk]) -> None:
             summary=chunk.summary,
             content=chunk.content,
         ).number
-        tx.execute(
-            tx.words.add,
-            number=number,
-            scope=f"{_project(source.project_id)} {_kind(source.type)}",
-            body=plain(chunk.content),
-            heading=plain(chunk.called or chunk.heading),
-            place=plain(chunk.place),
-            around=plain(chunk.around),
-        )
+        _add_words(tx, number, source, chunk)
         tx.execute(_DUE, number=number)
 
 
@@ -130,6 +131,19 @@ _ADD = text("""
     )
     RETURNING number
 """)
+
+
+def _add_words(tx: Tx, number: int, source: _Source, chunk: NewChunk) -> None:
+    tx.execute(
+        tx.words.add,
+        number=number,
+        scope=f"{_project(source.project_id)} {_kind(source.type)}",
+        body=plain(chunk.content),
+        heading=plain(chunk.called or chunk.heading),
+        place=plain(chunk.place),
+        around=plain(chunk.around),
+    )
+
 
 _DUE = text("INSERT INTO vectors_due (number) VALUES (:number)")
 

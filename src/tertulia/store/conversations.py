@@ -190,6 +190,15 @@ _FIND_UNTITLED = text(f"SELECT {_COLUMNS} FROM conversations AS c WHERE c.id = :
 # ── listing
 
 
+def find_project(tx: Tx, conversation_id: str) -> str | None:
+    """Where a conversation belongs, for jobs that nobody asked for; None when it is gone."""
+    row = tx.maybe(_PROJECT, id=conversation_id)
+    return row.project_id if row else None
+
+
+_PROJECT = text("SELECT project_id FROM conversations WHERE id = :id")
+
+
 def page(
     tx: Tx, actor: Actor, project_id: str, *, limit: int, cursor: str | None = None, archived: bool = False
 ) -> ConversationPage:

@@ -61,7 +61,7 @@ class Fts5:
 
     among = "{column} IN (SELECT value FROM json_each(:{name}))"
     add = text("""
-        INSERT INTO retrieval_index (rowid, scope, body, heading, place, around)
+        REPLACE INTO retrieval_index (rowid, scope, body, heading, place, around)
         VALUES (:number, :scope, :body, :heading, :place, :around)
     """)
 
