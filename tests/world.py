@@ -119,6 +119,19 @@ class Person:
     async def delete(self, path: str, expect: int = 204) -> Any:
         return _read(await self.client.delete(path), expect)
 
+    async def upload(
+        self, path: str, content: bytes, project_id: str | None = None, expect: int = 201
+    ) -> Any:
+        """One file as it is; the file that it became."""
+        answer = await self.client.post(
+            f"/api/projects/{project_id or self.home}/files",
+            params={"path": path},
+            content=content,
+            headers={"Content-Type": "application/octet-stream"},
+        )
+        body = _read(answer, expect)
+        return body["items"][0] if expect == 201 else body
+
     async def ask(self, text: str, *models: str, expect: int = 202, **more: Any) -> Any:
         """Opens a turn and returns at once."""
         return await self.post("/api/turn", turn(text, *models, **more), expect)

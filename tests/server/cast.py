@@ -27,6 +27,7 @@ class Things:
     turn_id: str
     session_id: str
     user_id: str
+    file_id: str
 
     @property
     def reply_id(self) -> str:
@@ -109,6 +110,7 @@ async def said_in(person: Person, project_id: str, text: str) -> Things:
     turn, conversation = opened["turn"], opened["conversation"]
     await person.ended(turn["id"])
     [reply] = await person.replies(conversation["id"], turn["round_number"])
+    file = await person.upload(f"{person.me['user']['name']}.md", text.encode(), project_id)
     return Things(
         project_id=project_id,
         conversation_id=conversation["id"],
@@ -116,12 +118,13 @@ async def said_in(person: Person, project_id: str, text: str) -> Things:
         turn_id=turn["id"],
         session_id=person.me["session"]["id"],
         user_id=person.id,
+        file_id=file["id"],
     )
 
 
 async def at_rest(house: House) -> None:
     """Nothing happens by itself any more: titles are made, and jobs are done."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while any("'waiting'" in job or "'running'" in job for job in (await _contents(house))["jobs"]):
             pass
 

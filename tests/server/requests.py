@@ -23,6 +23,15 @@ class Request:
     path: str
     params: dict[str, str]
     body: Any
+    content: bytes | None = None
+    """The bytes of a file, sent as they are."""
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """As the client takes it."""
+        if self.content is None:
+            return {"json": self.body}
+        return {"content": self.content, "headers": {"Content-Type": "application/octet-stream"}}
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,7 @@ class Example:
 
     body: Callable[[Things, str | None], Any] | None = None
     params: Callable[[Things], dict[str, str]] = lambda its: {}
+    content: bytes | None = None
     only_reads: bool = False
     """Sent as a POST because its question is long; a viewer may ask it, and it must change nothing."""
     is_last: bool = False
@@ -59,6 +69,8 @@ def _try(its: Things, probed: str | None) -> dict[str, Any]:
     return {"id": new_id()}
 
 
+FILES = "/api/projects/{project_id}/files"
+
 EXAMPLES: dict[tuple[str, str], Example] = {
     ("GET", "/api/setup"): Example(),
     ("POST", "/api/setup"): Example(
@@ -78,6 +90,19 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("PUT", "/api/conversations/{conversation_id}/pinned"): Example(_always({"pinned": True})),
     ("PUT", "/api/conversations/{conversation_id}/archived"): Example(_always({"archived": True})),
     ("DELETE", "/api/conversations/{conversation_id}"): Example(is_last=True),
+    ("GET", f"{FILES}"): Example(),
+    ("POST", f"{FILES}"): Example(params=lambda its: {"path": "new.md"}, content=b"# New\n"),
+    ("GET", f"{FILES}/{{file_id}}"): Example(),
+    ("PUT", f"{FILES}/{{file_id}}"): Example(content=b"# Changed\n"),
+    ("DELETE", f"{FILES}/{{file_id}}"): Example(is_last=True),
+    ("GET", f"{FILES}/{{file_id}}/info"): Example(),
+    ("GET", f"{FILES}/{{file_id}}/text"): Example(),
+    ("PUT", f"{FILES}/{{file_id}}/path"): Example(_always({"path": "another.md"})),
+    ("PATCH", f"{FILES}/{{file_id}}/metadata"): Example(_always({"tags": ["plan"], "summary": "A plan."})),
+    ("GET", f"{FILES}/{{file_id}}/versions"): Example(),
+    ("GET", f"{FILES}/{{file_id}}/versions/{{number}}"): Example(),
+    ("GET", f"{FILES}/{{file_id}}/versions/{{number}}/diff"): Example(),
+    ("POST", f"{FILES}/{{file_id}}/versions/{{number}}/restore"): Example(),
     ("GET", "/api/health"): Example(),
     ("GET", "/api/ready"): Example(),
     ("GET", "/api/messages/{message_id}/receipt"): Example(),
@@ -112,8 +137,8 @@ EXAMPLES: dict[tuple[str, str], Example] = {
 
 def request_to(entry: EntryPoint, its: Things, probed: str | None = None) -> Request:
     example = EXAMPLES[entry.method, entry.path]
-    path = entry.path
+    path = entry.path.replace("{number}", "1")
     for name in entry.ids:
         path = path.replace(f"{{{name}}}", getattr(its, name))
     body = example.body(its, probed) if example.body else None
-    return Request(entry.method, path, example.params(its), body)
+    return Request(entry.method, path, example.params(its), body, example.content)

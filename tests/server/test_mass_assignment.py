@@ -104,4 +104,4 @@ async def ada_is_the_only_administrator(ada: Person) -> None:
 
 
 async def send(person: Person, request: Request) -> httpx2.Response:
-    return await person.client.request(request.method, request.path, params=request.params, json=request.body)
+    return await person.client.request(request.method, request.path, params=request.params, **request.sent)

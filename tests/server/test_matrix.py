@@ -35,7 +35,7 @@ async def cast(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cast]:
 
 
 async def send(person: Person, request: Request) -> httpx2.Response:
-    return await person.client.request(request.method, request.path, params=request.params, json=request.body)
+    return await person.client.request(request.method, request.path, params=request.params, **request.sent)
 
 
 def name_of(given: object) -> str:
@@ -54,7 +54,7 @@ def about_ids(*, writes_only: bool = False) -> Iterator[tuple[EntryPoint, str]]:
 
 GUARDED = [entry for entry in HTTP if entry.access is not Access.ANYONE]
 FOREIGN = [case for case in about_ids() if (case[0].method, case[0].path, case[1]) not in MAY_BE_ANYONES]
-IN_A_PROJECT = ("project_id", "conversation_id", "message_id", "turn_id")
+IN_A_PROJECT = ("project_id", "conversation_id", "message_id", "turn_id", "file_id")
 
 
 # ── the table

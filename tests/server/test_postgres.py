@@ -46,7 +46,7 @@ async def test_what_is_someone_elses_is_not_there_either(world: World) -> None:
         for entry in (entry for entry in HTTP if entry.access == "signed_in" and entry.ids):
             request = request_to(entry, cast.almas, probed=entry.ids[0])
             answer = await cast.bruno.client.request(
-                request.method, request.path, params=request.params, json=request.body
+                request.method, request.path, params=request.params, **request.sent
             )
             assert answer.status_code == 404, (entry, answer.text)
             assert CANARY not in answer.text

@@ -119,21 +119,23 @@ class Files:
         return file, found
 
     async def diff(self, actor: Actor, project_id: str, file_id: str, number: int, against: int) -> str:
-        """What changed in the text from one version to the other."""
+        """What changed in the text from one version to the other; version 0 is nothing at all."""
 
-        def read(tx: Tx) -> tuple[ProjectFile, FileVersion, FileVersion]:
+        def read(tx: Tx) -> tuple[ProjectFile, list[FileVersion | None]]:
             file = files.get(tx, actor, project_id, file_id)
-            before = files.version(tx, actor, project_id, file_id, against)
-            return file, before, files.version(tx, actor, project_id, file_id, number)
+            numbers = (against, number)
+            return file, [files.version(tx, actor, project_id, file_id, n) if n else None for n in numbers]
 
-        file, before, after = await self._means.db.read(read)
-        old, new = [await self._comparable(version) for version in (before, after)]
+        file, versions = await self._means.db.read(read)
+        old, new = [await self._comparable(version) for version in versions]
         changed = await self._means.extractor.diff(old, new)
         if not changed:
             return ""
         return f"--- {file.path} (version {against})\n+++ {file.path} (version {number})\n{changed}"
 
-    async def _comparable(self, version: FileVersion) -> str:
+    async def _comparable(self, version: FileVersion | None) -> str:
+        if version is None:
+            return ""
         extracted = await text_of(self._means, version)
         if not extracted.text and not is_a_text_kind(version.mime_type):
             raise Invalid(f"Version {version.number} cannot be compared. {extracted.reason}")

@@ -19,6 +19,7 @@ from tertulia.server.inventory import inventory
 from tertulia.server.pages import Pages
 from tertulia.server.passwords import Passwords
 from tertulia.server.routes import ROUTES
+from tertulia.server.routes.files import takes_bytes
 from tertulia.server.throttle import Throttle
 from tertulia.settings import LOOPBACK, Settings
 
@@ -37,7 +38,13 @@ def build(
     app = bare(lifespan)
     pages = Pages(web_folder())
     app.router.routes.append(Route("/{path:path}", pages.get, methods=["GET", "HEAD"], name="pages"))
-    app.add_middleware(Guard, hosts=own_names(settings), policy=pages.policy, public_url=settings.public_url)
+    app.add_middleware(
+        Guard,
+        hosts=own_names(settings),
+        policy=pages.policy,
+        public_url=settings.public_url,
+        takes_bytes=takes_bytes,
+    )
     return app
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST = re.compile(r"^(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9](?:[a-z0-9.\-]{0,252}))(?::(?P<port>\d{1,5}))?$")
 
 Header = tuple[bytes, bytes]
+TakesBytes = Callable[[str, str], bool]
+"""Whether what a method brings to a path is a file."""
 
 API_HEADERS = ((b"cache-control", b"no-store"),)
 PAGE_HEADERS = (
@@ -45,8 +47,16 @@ class Host:
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, hosts: Iterable[str], policy: str, public_url: str = "") -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: Iterable[str],
+        policy: str,
+        public_url: str = "",
+        takes_bytes: TakesBytes = lambda method, path: False,
+    ) -> None:
         self._app = app
+        self._takes_bytes = takes_bytes
         self._hosts = frozenset(hosts)
         self._policy = (b"content-security-policy", policy.encode())
         self._public = public_url.lower()
@@ -57,7 +67,10 @@ class Guard:
             return
         try:
             self._must_come_from_here(scope, self._host(scope))
-            receive = await _bounded(scope, receive)
+            if self._is_upload(scope):
+                _must_be_bytes(scope)
+            else:
+                receive = await _bounded(scope, receive)
         except TertuliaError as error:
             await self._refuse(scope, receive, send, error)
             return
@@ -98,6 +111,9 @@ class Guard:
         """The address asked for, or the public one, which a proxy may have replaced on the way."""
         scheme, _, rest = origin.partition("://")
         return scheme in ("http", "https") and (parse_host(rest) == host or origin.lower() == self._public)
+
+    def _is_upload(self, scope: Scope) -> bool:
+        return scope["type"] == "http" and self._takes_bytes(scope["method"], scope["path"])
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, error: TertuliaError) -> None:
         if scope["type"] == "websocket":
@@ -149,6 +165,16 @@ def _is_api(scope: Scope) -> bool:
     return str(scope["path"]).startswith("/api/")
 
 
+def _must_be_bytes(scope: Scope) -> None:
+    """A file comes as it is or in a form; its route reads it as it arrives and says when it is enough."""
+    if _kind(scope) not in ("application/octet-stream", "multipart/form-data"):
+        raise WrongType("Send a file with Content-Type: application/octet-stream, or several in a form.")
+
+
+def _kind(scope: Scope) -> str:
+    return (_all(scope, b"content-type") or [""])[0].partition(";")[0].strip().lower()
+
+
 async def _bounded(scope: Scope, receive: Receive) -> Receive:
     """Reads the body of a write whole, within its limit, and hands it on."""
     if scope["type"] != "http" or scope["method"] in SAFE:
@@ -175,8 +201,7 @@ def _must_be_json(scope: Scope, whole: bytes) -> None:
     """A form or plain text could be sent by any page without asking first; JSON cannot."""
     if not whole:
         return
-    kind = (_all(scope, b"content-type") or [""])[0].partition(";")[0].strip().lower()
-    if kind != "application/json":
+    if _kind(scope) != "application/json":
         raise WrongType("Send JSON, with Content-Type: application/json.")
     if not _is_utf8(whole):
         raise Malformed("The body is not valid JSON: it must be written in UTF-8.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import lzma
 import stat
 import zipfile
@@ -76,12 +77,15 @@ def _send_entry(pipe: int, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> 
 
 def diff(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimits) -> None:
     """What changed from the first text to the second, in the form that programs read too."""
-    before, after = (file.read().decode().split("\n") for file in files)
-    for lines in _batches(
-        difflib.unified_diff(before, after, "before", "after", lineterm="", n=CONTEXT_LINES)
-    ):
+    before, after = (_lines(file.read().decode()) for file in files)
+    changes = difflib.unified_diff(before, after, lineterm="", n=CONTEXT_LINES)
+    for lines in _batches(itertools.islice(changes, 2, None)):  # whoever asked knows how to call them
         send(pipe, Frame.TEXT, lines.encode())
     send_json(pipe, Frame.OUTCOME, {"reason": None, "has_failed": False})
+
+
+def _lines(written: str) -> list[str]:
+    return written.removesuffix("\n").split("\n") if written else []
 
 
 def _batches(lines: Iterator[str]) -> Iterator[str]:

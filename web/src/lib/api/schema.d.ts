@@ -246,6 +246,206 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects/{project_id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Files */
+        get: operations["list_files_api_projects__project_id__files_get"];
+        put?: never;
+        /**
+         * Add Files
+         * @description One file as it is, at the path of the query, or several in a form; a zip may be unpacked on its way.
+         */
+        post: operations["add_files_api_projects__project_id__files_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{project_id}/files/{file_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get File
+         * @description The file itself, to be saved; of pictures also to be shown.
+         */
+        get: operations["get_file_api_projects__project_id__files__file_id__get"];
+        /**
+         * Change File
+         * @description New content, as the next version; If-Match names the version that was read.
+         */
+        put: operations["change_file_api_projects__project_id__files__file_id__put"];
+        post?: never;
+        /**
+         * Remove File
+         * @description With all its versions.
+         */
+        delete: operations["remove_file_api_projects__project_id__files__file_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{project_id}/files/{file_id}/info": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Info */
+        get: operations["get_info_api_projects__project_id__files__file_id__info_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{project_id}/files/{file_id}/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Text
+         * @description The text that was read from the file, in the lines that hits and citations name.
+         */
+        get: operations["get_text_api_projects__project_id__files__file_id__text_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{project_id}/files/{file_id}/path": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Rename File */
+        put: operations["rename_file_api_projects__project_id__files__file_id__path_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{project_id}/files/{file_id}/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change Metadata
+         * @description What is named is changed; the rest stays.
+         */
+        patch: operations["change_metadata_api_projects__project_id__files__file_id__metadata_patch"];
+        trace?: never;
+    };
+    "/api/projects/{project_id}/files/{file_id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Versions */
+        get: operations["list_versions_api_projects__project_id__files__file_id__versions_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{project_id}/files/{file_id}/versions/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Version
+         * @description What the file held then.
+         */
+        get: operations["get_version_api_projects__project_id__files__file_id__versions__number__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{project_id}/files/{file_id}/versions/{number}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Versions
+         * @description What changed in its text since another version, or the one before; 0 stands for nothing at all.
+         */
+        get: operations["compare_versions_api_projects__project_id__files__file_id__versions__number__diff_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{project_id}/files/{file_id}/versions/{number}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore Version
+         * @description What it held then becomes its next version.
+         */
+        post: operations["restore_version_api_projects__project_id__files__file_id__versions__number__restore_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/health": {
         parameters: {
             query?: never;
@@ -733,6 +933,11 @@ export interface components {
             /** Cursor */
             cursor: number;
         };
+        /** Difference */
+        Difference: {
+            /** Unified */
+            unified: string;
+        };
         /**
          * Draft
          * @description A reply that is still being written; becomes a message with the same id.
@@ -780,6 +985,77 @@ export interface components {
             /** Detail */
             detail?: string | null;
         };
+        /** FileList */
+        FileList: {
+            /** Items */
+            items: components["schemas"]["ProjectFile"][];
+            /** Next */
+            next: string | null;
+            /** Cursor */
+            cursor: number;
+            /** Used Bytes */
+            used_bytes: number;
+            /** Quota Bytes */
+            quota_bytes: number;
+        };
+        /** FileMetadata */
+        FileMetadata: {
+            /**
+             * Always In Context
+             * @default false
+             */
+            always_in_context: boolean;
+            /**
+             * Retrieval Eligible
+             * @default true
+             */
+            retrieval_eligible: boolean;
+            /**
+             * Tool Accessible
+             * @default true
+             */
+            tool_accessible: boolean;
+            /**
+             * Tags
+             * @default []
+             */
+            tags: string[];
+            /**
+             * Summary
+             * @default
+             */
+            summary: string;
+        };
+        /** FileText */
+        FileText: {
+            /** Path */
+            path: string;
+            /** Text */
+            text: string;
+            /** Start Line */
+            start_line: number;
+            /** End Line */
+            end_line: number;
+            /** Total Lines */
+            total_lines: number;
+        };
+        /** FileVersion */
+        FileVersion: {
+            /** File Id */
+            file_id: string;
+            /** Number */
+            number: number;
+            /** Content Hash */
+            content_hash: string;
+            /** Size Bytes */
+            size_bytes: number;
+            /** Mime Type */
+            mime_type: string;
+            /** Created By */
+            created_by: string;
+            /** Created At */
+            created_at: number;
+        };
         /** HTTPValidationError */
         HTTPValidationError: {
             /** Detail */
@@ -792,6 +1068,29 @@ export interface components {
             /** Version */
             version: string;
         };
+        /** IndexState */
+        IndexState: {
+            /** @default queued */
+            state: components["schemas"]["Indexing"];
+            /**
+             * Chunks
+             * @default 0
+             */
+            chunks: number;
+            /**
+             * Percent
+             * @default 0
+             */
+            percent: number;
+            /** Reason */
+            reason?: string | null;
+        };
+        /**
+         * Indexing
+         * @description How far a file can be found: queued ─▶ reading ─▶ indexing ─▶ indexed | not_indexed | failed
+         * @enum {string}
+         */
+        Indexing: "queued" | "reading" | "indexing" | "indexed" | "not_indexed" | "failed";
         /**
          * Layer
          * @enum {string}
@@ -866,6 +1165,19 @@ export interface components {
             critique_of_id?: string | null;
             /** Replaces Id */
             replaces_id?: string | null;
+        };
+        /** MetadataChange */
+        MetadataChange: {
+            /** Always In Context */
+            always_in_context?: boolean | null;
+            /** Retrieval Eligible */
+            retrieval_eligible?: boolean | null;
+            /** Tool Accessible */
+            tool_accessible?: boolean | null;
+            /** Tags */
+            tags?: string[] | null;
+            /** Summary */
+            summary?: string | null;
         };
         /** Model */
         Model: {
@@ -975,6 +1287,11 @@ export interface components {
             current: string;
             /** New */
             new: string;
+        };
+        /** NewPath */
+        NewPath: {
+            /** Path */
+            path: string;
         };
         /** NewProject */
         NewProject: {
@@ -1125,6 +1442,31 @@ export interface components {
             instructions?: string | null;
             settings?: components["schemas"]["ProjectSettings"] | null;
         };
+        /** ProjectFile */
+        ProjectFile: {
+            /** Id */
+            id: string;
+            /** Project Id */
+            project_id: string;
+            /** Path */
+            path: string;
+            /** Mime Type */
+            mime_type: string;
+            /** Size Bytes */
+            size_bytes: number;
+            /** Content Hash */
+            content_hash: string;
+            /** Version */
+            version: number;
+            metadata: components["schemas"]["FileMetadata"];
+            index: components["schemas"]["IndexState"];
+            /** Created By */
+            created_by: string;
+            /** Created At */
+            created_at: number;
+            /** Updated At */
+            updated_at: number;
+        };
         /** ProjectList */
         ProjectList: {
             /** Items */
@@ -1178,6 +1520,13 @@ export interface components {
              * @default []
              */
             left_out: components["schemas"]["LeftOut"][];
+        };
+        /** Refused */
+        Refused: {
+            /** Path */
+            path: string;
+            /** Reason */
+            reason: string;
         };
         /** RetrievalConfig */
         RetrievalConfig: {
@@ -1328,6 +1677,13 @@ export interface components {
             /** Message Id */
             message_id?: string | null;
         };
+        /** Uploaded */
+        Uploaded: {
+            /** Items */
+            items: components["schemas"]["ProjectFile"][];
+            /** Refused */
+            refused: components["schemas"]["Refused"][];
+        };
         /**
          * Usage
          * @description What a reply took: tokens, money (None: price unknown) and time.
@@ -1387,6 +1743,11 @@ export interface components {
             input?: unknown;
             /** Context */
             ctx?: Record<string, never>;
+        };
+        /** VersionList */
+        VersionList: {
+            /** Items */
+            items: components["schemas"]["FileVersion"][];
         };
         /**
          * Visibility
@@ -1918,6 +2279,461 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Conversation"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    list_files_api_projects__project_id__files_get: {
+        parameters: {
+            query?: {
+                prefix?: string;
+                tag?: string | null;
+                limit?: number;
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    add_files_api_projects__project_id__files_post: {
+        parameters: {
+            query?: {
+                path?: string | null;
+                unzip?: boolean;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+                "multipart/form-data": {
+                    /** @description Where the next file goes; with a slash at its end, where all that follow go. */
+                    path?: string;
+                    file: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Uploaded"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_file_api_projects__project_id__files__file_id__get: {
+        parameters: {
+            query?: {
+                inline?: boolean;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    change_file_api_projects__project_id__files__file_id__put: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-match"?: string | null;
+            };
+            path: {
+                project_id: string;
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectFile"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    remove_file_api_projects__project_id__files__file_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_info_api_projects__project_id__files__file_id__info_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectFile"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_text_api_projects__project_id__files__file_id__text_get: {
+        parameters: {
+            query?: {
+                start_line?: number;
+                end_line?: number;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileText"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    rename_file_api_projects__project_id__files__file_id__path_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPath"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectFile"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    change_metadata_api_projects__project_id__files__file_id__metadata_patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MetadataChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectFile"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    list_versions_api_projects__project_id__files__file_id__versions_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VersionList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_version_api_projects__project_id__files__file_id__versions__number__get: {
+        parameters: {
+            query?: {
+                inline?: boolean;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    compare_versions_api_projects__project_id__files__file_id__versions__number__diff_get: {
+        parameters: {
+            query?: {
+                against?: number | null;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Difference"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    restore_version_api_projects__project_id__files__file_id__versions__number__restore_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectFile"];
                 };
             };
             /** @description Validation Error */

@@ -1,0 +1,382 @@
+"""Project files: brought in, listed, read, changed, deleted; their versions compared and restored."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from tertulia.app import House
+from tertulia.core.errors import Invalid, Malformed, TooLarge
+from tertulia.core.events import project_place
+from tertulia.core.files import FileMetadata, FileVersion, ProjectFile
+from tertulia.core.text import storable
+from tertulia.core.users import Actor
+from tertulia.engine.uploads import Refused, Taken
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer, nothing
+from tertulia.server.downloads import download
+from tertulia.server.multipart import Form
+from tertulia.store import events, files
+from tertulia.store.database import Tx
+
+router = APIRouter(tags=["files"])
+
+SILENCE_S = 30.0
+"""An upload that says nothing for so long is over."""
+LAST_LINE = 1 << 31
+
+Limit = Annotated[int, Query(ge=1, le=100)]
+Line = Annotated[int, Query(ge=1, le=LAST_LINE)]
+Number = Annotated[int, Path(ge=1, le=LAST_LINE)]
+
+
+@dataclass(frozen=True, slots=True)
+class FileList:
+    items: tuple[ProjectFile, ...]
+    next: str | None
+    cursor: int
+    """How far the events of the project's place are contained in this answer."""
+    used_bytes: int
+    """What the files of the one who asks take up, in all projects."""
+    quota_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    items: tuple[ProjectFile, ...]
+    refused: tuple[Refused, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    path: str
+    text: str
+    start_line: int
+    end_line: int
+    """The last line shown; it may come before the one asked for when that is far."""
+    total_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewPath:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataChange:
+    always_in_context: bool | None = None
+    retrieval_eligible: bool | None = None
+    tool_accessible: bool | None = None
+    tags: tuple[str, ...] | None = None
+    summary: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionList:
+    items: tuple[FileVersion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    unified: str
+
+
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
+_FORM = {
+    "schema": {
+        "type": "object",
+        "properties": {
+            "path": {
+                "type": "string",
+                "description": "Where the next file goes; with a slash at its end, where all that follow go.",
+            },
+            "file": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        },
+        "required": ["file"],
+    }
+}
+_RAW = {"requestBody": {"required": True, "content": {"application/octet-stream": _BYTES}}}
+_RAW_OR_FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": _BYTES, "multipart/form-data": _FORM},
+    }
+}
+_CONTENT: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": _BYTES}}}
+
+_UPLOADS = (
+    ("POST", re.compile(r"/api/projects/[^/]+/files")),
+    ("PUT", re.compile(r"/api/projects/[^/]+/files/[^/]+")),
+)
+
+
+def takes_bytes(method: str, path: str) -> bool:
+    """For the guard: what comes here is read as it arrives, by the routes below, and is not JSON."""
+    return any(method == one and where.fullmatch(path) for one, where in _UPLOADS)
+
+
+# ── many
+
+
+@router.get("/api/projects/{project_id}/files", response_model=FileList)
+async def list_files(
+    house: TheHouse,
+    actor: Someone,
+    project_id: str,
+    prefix: str = "",
+    tag: str | None = None,
+    limit: Limit = 100,
+    cursor: str | None = None,
+) -> Response:
+    def read(tx: Tx) -> FileList:
+        number = events.last_number(tx, project_place(project_id))
+        page = files.page(tx, actor, project_id, limit=limit, cursor=cursor, prefix=prefix, tag=tag)
+        used = files.used_bytes(tx, actor.user_id)
+        return FileList(page.items, page.next, number, used, house.means.limits.quota_bytes)
+
+    return answer(await house.db.read(read))
+
+
+@router.post(
+    "/api/projects/{project_id}/files",
+    response_model=Uploaded,
+    status_code=201,
+    openapi_extra=_RAW_OR_FORM,
+)
+async def add_files(
+    house: TheHouse,
+    actor: Someone,
+    project_id: str,
+    request: Request,
+    path: str | None = None,
+    unzip: bool = False,
+) -> Response:
+    """One file as it is, at the path of the query, or several in a form; a zip may be unpacked on its way."""
+    content_type = request.headers.get("content-type", "")
+    taken = Taken()
+    if content_type.partition(";")[0].strip().lower() == "multipart/form-data":
+        await _take_form(house, actor, project_id, Form(content_type, _body(request)), path, unzip, taken)
+    else:
+        _must_not_say_more(request, house)
+        if not path and not unzip:
+            raise Invalid("Say where the file goes: send ?path=, like docs/plan.md.")
+        await _take(house, actor, project_id, path or "", _body(request), unzip, taken)
+    if taken.refused and not taken.items:
+        raise Invalid(taken.refused[0].reason)
+    return answer(Uploaded(tuple(taken.items), tuple(taken.refused)), 201)
+
+
+async def _take_form(
+    house: House, actor: Actor, project_id: str, form: Form, path: str | None, unzip: bool, taken: Taken
+) -> None:
+    """A field "path" names the file after it, or with a slash at its end the folder of all that follow."""
+    await house.db.read(lambda tx: files.begin(tx, actor, project_id))
+    has_files = False
+    async for part in form.parts():
+        if part.filename is None:
+            path = await form.text() if part.name == "path" else path
+            continue
+        has_files = True
+        where = _placed(path, part.filename, unzip)
+        try:
+            await _take(house, actor, project_id, where, form.content(), unzip, taken)
+        except Invalid as wrong:
+            taken.refuse(storable(where), wrong.message)
+        path = path if path and path.endswith("/") else None
+    if not has_files:
+        raise Invalid("Send at least one file, in a field called file.")
+
+
+def _placed(path: str | None, filename: str, unzip: bool) -> str:
+    if path is None or path == "":
+        return "" if unzip else filename
+    return path if unzip or not path.endswith("/") else path + filename
+
+
+async def _take(
+    house: House,
+    actor: Actor,
+    project_id: str,
+    path: str,
+    chunks: AsyncIterator[bytes],
+    unzip: bool,
+    taken: Taken,
+) -> None:
+    if not unzip:
+        taken.items.append(await house.files.add(actor, project_id, path, chunks))
+        return
+    unpacked = await house.files.unzip(actor, project_id, path, chunks)
+    taken.items += unpacked.items
+    taken.refused += unpacked.refused
+
+
+def _must_not_say_more(request: Request, house: House) -> None:
+    """A body that says itself that it is too large is not waited for."""
+    declared = request.headers.get("content-length", "0")
+    if not declared.isdecimal() or int(declared) > house.means.limits.upload_bytes:
+        raise TooLarge(f"A file holds at most {house.means.limits.upload_bytes >> 20:,} MiB.")
+
+
+async def _body(request: Request) -> AsyncIterator[bytes]:
+    """The body as it arrives; one that stops arriving is over, and whatever was in it is forgotten."""
+    stream = aiter(request.stream())
+    try:
+        while True:
+            async with asyncio.timeout(SILENCE_S):
+                chunk = await anext(stream, None)
+            if chunk is None:
+                return
+            if chunk:
+                yield chunk
+    except (ClientDisconnect, TimeoutError):
+        raise Malformed("The upload was cut off before its end. Nothing of it was kept.") from None
+
+
+# ── one
+
+
+@router.get("/api/projects/{project_id}/files/{file_id}", responses=_CONTENT, response_class=Response)
+async def get_file(
+    house: TheHouse, actor: Someone, project_id: str, file_id: str, inline: bool = False
+) -> Response:
+    """The file itself, to be saved; of pictures also to be shown."""
+    file = await house.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
+    return await download(
+        house.means.blobs, file.path, file.content_hash, file.size_bytes, file.mime_type, inline=inline
+    )
+
+
+@router.get("/api/projects/{project_id}/files/{file_id}/info", response_model=ProjectFile)
+async def get_info(house: TheHouse, actor: Someone, project_id: str, file_id: str) -> Response:
+    return answer(await house.db.read(lambda tx: files.get(tx, actor, project_id, file_id)))
+
+
+@router.get("/api/projects/{project_id}/files/{file_id}/text", response_model=FileText)
+async def get_text(
+    house: TheHouse,
+    actor: Someone,
+    project_id: str,
+    file_id: str,
+    start_line: Line = 1,
+    end_line: Line = LAST_LINE,
+) -> Response:
+    """The text that was read from the file, in the lines that hits and citations name."""
+    if end_line < start_line:
+        raise Invalid("The last line does not come before the first.")
+    file, lines = await house.files.lines(actor, project_id, file_id, start_line, end_line)
+    return answer(FileText(file.path, lines.text, lines.start_line, lines.end_line, lines.total_lines))
+
+
+@router.put("/api/projects/{project_id}/files/{file_id}", response_model=ProjectFile, openapi_extra=_RAW)
+async def change_file(
+    house: TheHouse,
+    actor: Someone,
+    project_id: str,
+    file_id: str,
+    request: Request,
+    if_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """New content, as the next version; If-Match names the version that was read."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "multipart/form-data":
+        raise Invalid("Send the content as it is, with Content-Type: application/octet-stream.")
+    _must_not_say_more(request, house)
+    version = _version_of(if_match)
+    return answer(await house.files.change(actor, project_id, file_id, _body(request), version))
+
+
+def _version_of(if_match: str | None) -> int | None:
+    if if_match is None or if_match.strip() == "*":
+        return None
+    match = re.fullmatch(r'\s*(?:W/)?"?([0-9]{1,9})"?\s*', if_match)
+    if match is None:
+        raise Invalid('If-Match names the version that was read, like "3".')
+    return int(match[1])
+
+
+@router.put("/api/projects/{project_id}/files/{file_id}/path", response_model=ProjectFile)
+async def rename_file(
+    house: TheHouse, actor: Someone, project_id: str, file_id: str, new: NewPath
+) -> Response:
+    return answer(await house.files.rename(actor, project_id, file_id, new.path))
+
+
+@router.patch("/api/projects/{project_id}/files/{file_id}/metadata", response_model=ProjectFile)
+async def change_metadata(
+    house: TheHouse, actor: Someone, project_id: str, file_id: str, change: MetadataChange
+) -> Response:
+    """What is named is changed; the rest stays."""
+    before = (await house.db.read(lambda tx: files.get(tx, actor, project_id, file_id))).metadata
+    after = FileMetadata(
+        before.always_in_context if change.always_in_context is None else change.always_in_context,
+        before.retrieval_eligible if change.retrieval_eligible is None else change.retrieval_eligible,
+        before.tool_accessible if change.tool_accessible is None else change.tool_accessible,
+        before.tags if change.tags is None else change.tags,
+        before.summary if change.summary is None else change.summary,
+    )
+    return answer(await house.files.set_metadata(actor, project_id, file_id, after))
+
+
+@router.delete("/api/projects/{project_id}/files/{file_id}", status_code=204)
+async def remove_file(house: TheHouse, actor: Someone, project_id: str, file_id: str) -> Response:
+    """With all its versions."""
+    await house.files.remove(actor, project_id, file_id)
+    return nothing()
+
+
+# ── versions
+
+
+@router.get("/api/projects/{project_id}/files/{file_id}/versions", response_model=VersionList)
+async def list_versions(house: TheHouse, actor: Someone, project_id: str, file_id: str) -> Response:
+    return answer(VersionList(await house.db.read(lambda tx: files.versions(tx, actor, project_id, file_id))))
+
+
+@router.get(
+    "/api/projects/{project_id}/files/{file_id}/versions/{number}",
+    responses=_CONTENT,
+    response_class=Response,
+)
+async def get_version(
+    house: TheHouse, actor: Someone, project_id: str, file_id: str, number: Number, inline: bool = False
+) -> Response:
+    """What the file held then."""
+
+    def read(tx: Tx) -> tuple[ProjectFile, FileVersion]:
+        file = files.get(tx, actor, project_id, file_id)
+        return file, files.version(tx, actor, project_id, file_id, number)
+
+    file, then = await house.db.read(read)
+    return await download(
+        house.means.blobs, file.path, then.content_hash, then.size_bytes, then.mime_type, inline=inline
+    )
+
+
+@router.get("/api/projects/{project_id}/files/{file_id}/versions/{number}/diff", response_model=Difference)
+async def compare_versions(
+    house: TheHouse,
+    actor: Someone,
+    project_id: str,
+    file_id: str,
+    number: Number,
+    against: Annotated[int | None, Query(ge=0, le=LAST_LINE)] = None,
+) -> Response:
+    """What changed in its text since another version, or the one before; 0 stands for nothing at all."""
+    before = number - 1 if against is None else against
+    return answer(Difference(await house.files.diff(actor, project_id, file_id, number, before)))
+
+
+@router.post(
+    "/api/projects/{project_id}/files/{file_id}/versions/{number}/restore", response_model=ProjectFile
+)
+async def restore_version(
+    house: TheHouse, actor: Someone, project_id: str, file_id: str, number: Number
+) -> Response:
+    """What it held then becomes its next version."""
+    return answer(await house.files.restore(actor, project_id, file_id, number))
