@@ -236,13 +236,14 @@ async def test_a_suspended_account_is_told_the_same(
 # ── guessing
 
 
+@pytest.mark.parametrize("account", ["ada@example.org", "someone{}@example.org"], ids=["one", "many"])
 async def test_guessing_is_throttled_whatever_the_guesser_says_its_address_is(
-    world: World, ada: Person, clock: Hand, passwords: Watched
+    world: World, ada: Person, clock: Hand, passwords: Watched, account: str
 ) -> None:
     """No proxy is trusted here: X-Forwarded-For is what the client wrote."""
     guesser = world.stranger()
     answers = [
-        await try_sign_in(guesser, "ada@example.org", f"guess {n}", **{"X-Forwarded-For": f"10.0.0.{n}"})
+        await try_sign_in(guesser, account.format(n), f"guess {n}", **{"X-Forwarded-For": f"10.0.0.{n}"})
         for n in range(40)
     ]
     assert [a.status_code for a in answers] == [*[401] * ATTEMPTS, *[429] * (40 - ATTEMPTS)]
