@@ -18,11 +18,14 @@ from tertulia.engine.recovery import recover
 from tertulia.engine.turns import Turns
 from tertulia.engine.worker import Worker
 from tertulia.engine.writer import Writer
+from tertulia.library import embed
 from tertulia.library.extract.extractor import Extractor
+from tertulia.library.search import Library
 from tertulia.providers.houses import Providers
 from tertulia.providers.tokens import counter
 from tertulia.settings import Settings
 from tertulia.store import files as files_
+from tertulia.store import jobs
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database
 
@@ -67,6 +70,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     db.on_commit(live.publish)
     blobs = await asyncio.to_thread(Blobs, db, settings.home / "blobs", new_id)
     extractor = Extractor(settings.file_limits)
+    embedder = embed.from_environment(environ, settings.home)
     means = Means(
         db,
         providers,
@@ -79,12 +83,14 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
         blobs,
         extractor,
         settings.file_limits,
+        Library(db, embedder),
     )
     worker = Worker(means, node=new_id())
     turns = Turns(means, job_left=worker.ring)
     files = Files(means, job_left=worker.ring)
     await recover(db)
     await db.write(files_.sweep_today)
+    await db.write(lambda tx: jobs.add_once(tx, "embed"))
     tasks = [asyncio.create_task(work) for work in (Writer(means).run(), worker.run(), providers.warm())]
     try:
         yield House(settings, db, providers, live, turns, files, means)
@@ -94,6 +100,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         extractor.close()
+        await embedder.close()
         await providers.close()
         blobs.close()
         db.close()

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tertulia.context.assemble import DoesNotFit, assemble, rebuild
 from tertulia.context.budget import PER_MESSAGE, RETRIEVED_SHARE, budget_tokens, tier_for, window_start
-from tertulia.context.material import FileEntry, FileText, Material
+from tertulia.context.material import FileText, Material
 from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.conversations import Visibility
+from tertulia.core.files import FileEntry
 from tertulia.core.messages import Message, Role, Round, Status, speaker_of
 from tertulia.core.models import WORKING_ROUNDS, Model, Tier
 from tertulia.core.projects import ContextStrategy
@@ -180,7 +181,7 @@ def test_files_always_included_are_whole_and_stand_before_the_rounds():
 
 def test_fifty_files_are_listed_and_more_become_folders_with_counts():
     few = tuple(FileEntry(f"docs/{i}.md", 2048, "about tea") for i in range(50))
-    many = (*few, FileEntry("README.md", 10))
+    many = (*few, FileEntry("README.md", 10, ""))
     assert "- docs/7.md (2.0 kB): about tea" in assemble(material(files=few), count).prompt.system
     listed = assemble(material(files=many), count).prompt.system
     assert "The project has 51 files:\n- (top) 1 files\n- docs/ 50 files" in listed

@@ -37,8 +37,8 @@ class Assembled:
 def assemble(material: Material, count: CountTokens) -> Assembled:
     """Everything that must be there, then as many of the last rounds as the window and the budget hold."""
     budget = budget_tokens(material.model, material.max_output_tokens, material.max_context_tokens)
-    system = _system(material, count)
     ending = _ending(material, count)
+    system, without_room = _system(material, budget - _size(ending), count)
     room = budget - _size(system) - _size(ending)
     if room < 0:
         needed = budget - room
@@ -50,7 +50,7 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
     shown = frozenset(segment.round_number for segment in rounds if segment.round_number)
     found = retrieve(material, room - _size(rounds), budget, shown, count)
     segments = _marked(_joined((*system, *rounds, *found.segments, *ending)))
-    left_out = (*_outside(material), *left_out, *found.left_out)
+    left_out = (*without_room, *_outside(material), *left_out, *found.left_out)
     receipt = Receipt(material.model.key, budget, segments, left_out)
     return Assembled(rebuild(receipt), receipt)
 
@@ -72,11 +72,27 @@ def rebuild(receipt: Receipt) -> Prompt:
     return Prompt(system, tuple(messages))
 
 
-def _system(material: Material, count: CountTokens) -> tuple[Segment, ...]:
-    return tuple(
+def _system(
+    material: Material, room: int, count: CountTokens
+) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
+    """Everything that is said every time; a file that is too large for this model is left out."""
+    made = [
         Segment(part.layer, "system", part.text, part.reason, count(part.text), part.source_id)
         for part in parts(material)
-    )
+    ]
+    room -= _size(tuple(segment for segment in made if segment.layer is not Layer.ALWAYS))
+    kept: list[Segment] = []
+    left_out: list[LeftOut] = []
+    for segment in made:
+        size = _size((segment,))
+        if segment.layer is not Layer.ALWAYS:
+            kept.append(segment)
+        elif size <= room:
+            room -= size
+            kept.append(segment)
+        else:
+            left_out.append(LeftOut(Layer.ALWAYS, "over the budget", segment.tokens, segment.source_id))
+    return tuple(kept), tuple(left_out)
 
 
 def _ending(material: Material, count: CountTokens) -> tuple[Segment, ...]:

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tertulia.context.material import FileEntry, Material
+from tertulia.context.material import Material
+from tertulia.core.files import FileEntry
 from tertulia.core.receipts import Layer
 
 _TABLE = (

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Visibility
+from tertulia.core.files import FileEntry
 from tertulia.core.messages import Message, Round
 from tertulia.core.models import Model
 from tertulia.core.projects import ContextStrategy
@@ -22,15 +23,6 @@ class FileText:
     id: str
     path: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class FileEntry:
-    """A line in the list of the project's files."""
-
-    path: str
-    size_bytes: int
-    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +54,7 @@ class Material:
     """What was looked up for the question, best first."""
     recalled: tuple[Round, ...] = ()
     """Rounds from before the window that a hit lies in, whole."""
+    max_results: int = 10
+    """How many pieces of what was looked up the project allows."""
     without: frozenset[str] = frozenset()
     """Ids of files, chunks and messages a person took out before asking again."""

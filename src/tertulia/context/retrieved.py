@@ -29,7 +29,7 @@ def retrieve(
     material: Material, room: int, budget: int, shown: frozenset[int], count: CountTokens
 ) -> Retrieved:
     """The best pieces that fit; nothing that the working rounds show anyway."""
-    limit = RETRIEVED[tier_for(material.model, material.context_strategy)]
+    limit = min(RETRIEVED[tier_for(material.model, material.context_strategy)], material.max_results)
     pieces = [piece for piece in _pieces(material, shown, count) if piece.source_id not in material.without]
     share = min(room, int(budget * RETRIEVED_SHARE)) - count(_OPENING) - PER_MESSAGE
     kept: list[Segment] = []

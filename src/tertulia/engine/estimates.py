@@ -15,6 +15,7 @@ from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.engine.ask import output_limit
 from tertulia.engine.gather import Gathered, gather_for
+from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.requests import WantedVoice, seated
 from tertulia.store import conversations, projects
@@ -60,6 +61,7 @@ async def estimate(means: Means, actor: Actor, request: NewEstimate) -> Estimate
     table = seated(request.voices, means.providers)
     models = {voice.model: model for voice in table if (model := means.providers.find(voice.model))}
     gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, table, models))
+    gathered = await look_up(means, actor, gathered)
     items = tuple(_of(means, gathered, voice, models) for voice in table)
     costs = [item.cost_micros for item in items]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)

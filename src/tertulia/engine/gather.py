@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tertulia.context.budget import widest_window
-from tertulia.context.material import Material
+from tertulia.context.material import FileText, Material
+from tertulia.core.chunks import Hit
+from tertulia.core.files import FileEntry
 from tertulia.core.messages import Message, Role, Round
 from tertulia.core.models import Model
 from tertulia.core.projects import Project
@@ -15,6 +17,16 @@ from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import conversations, messages, projects
 from tertulia.store.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """What the library had for the question."""
+
+    always: tuple[FileText, ...] = ()
+    files: tuple[FileEntry, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    recalled: tuple[Round, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +41,9 @@ class Gathered:
     quoted: Message | None = None
     replaced: Message | None = None
     """The reply that this turn retries or continues."""
+    looked_up: LookedUp = LookedUp()
+    without: frozenset[str] = frozenset()
+    """What a person took out before asking again."""
 
     @property
     def project_id(self) -> str:
@@ -57,6 +72,12 @@ class Gathered:
             max_output_tokens=max_output_tokens,
             quoted=self.quoted,
             partial=self.partial,
+            always=self.looked_up.always,
+            files=self.looked_up.files,
+            hits=self.looked_up.hits,
+            recalled=self.looked_up.recalled,
+            max_results=settings.retrieval_config.max_results,
+            without=self.without,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tertulia.core.messages import Failure, Message, Role, Round, Status, Thinking, speaker_of
 from tertulia.core.turns import Draft, Purpose, State, Turn
 from tertulia.core.voices import Voice
-from tertulia.store import conversations, drafts, messages, turns
+from tertulia.store import conversations, drafts, jobs, messages, turns
 from tertulia.store.database import Database, Tx
 
 _RESTARTED = Failure(
@@ -34,6 +34,7 @@ def interrupt(tx: Tx, turn: Turn) -> Turn:
     drafts.remove_of_turn(tx, turn.id)
     ended = turns.set_state(tx, turn.id, State.INTERRUPTED)
     conversations.changed(tx, turn.conversation_id)
+    jobs.add_once(tx, "index_round", f"{turn.conversation_id}:{turn.round_number}")
     return ended
 
 

@@ -44,6 +44,8 @@ class NewTry:
 
     id: str
     model: str | None = None
+    without: tuple[str, ...] = ()
+    """Sources of the receipt's segments that are not to be shown this time."""
 
 
 def check(request: NewTurn) -> None:

@@ -21,6 +21,7 @@ from tertulia.core.voices import Voice, Wanted
 from tertulia.engine import opening, recovery
 from tertulia.engine.gather import Gathered, gather
 from tertulia.engine.live import LiveTurn
+from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened, Opening
 from tertulia.engine.requests import NewTry, NewTurn, available, check, check_id, fingerprint, seated
@@ -37,6 +38,8 @@ FAREWELL_S = 10.0
 class Waiting:
     turn: Turn
     actor: Actor
+    without: frozenset[str] = frozenset()
+    """What a person took out of the context before asking again."""
 
 
 class Turns:
@@ -142,15 +145,16 @@ class Turns:
             await self._means.db.write(
                 lambda tx: opening.open_again(tx, actor, request.id, message_id, purpose, voice_for, mark)
             ),
+            frozenset(request.without),
         )
 
     def _must_be_open(self) -> None:
         if self._is_closing:
             raise Busy("The server is being restarted. Try again in a moment.", retry_after_s=2)
 
-    def _begin(self, actor: Actor, opened: Opening) -> Opened:
+    def _begin(self, actor: Actor, opened: Opening, without: frozenset[str] = frozenset()) -> Opened:
         if opened.is_new:
-            self._line_up(Waiting(opened.opened.turn, actor))
+            self._line_up(Waiting(opened.opened.turn, actor, without))
         return opened.opened
 
     def _line_up(self, waiting: Waiting) -> None:
@@ -193,6 +197,7 @@ class Turns:
         self._starting[turn.id] = False
         try:
             gathered = await self._gather(waiting, models)
+            gathered = await look_up(self._means, waiting.actor, replace(gathered, without=waiting.without))
         finally:
             is_stopped = self._starting.pop(turn.id)
         live.turn = gathered.turn
@@ -243,10 +248,10 @@ class Turns:
             return replace(turn, state=state), False
         drafts.remove_of_turn(tx, turn.id)
         conversation = conversations.changed(tx, turn.conversation_id)
-        needs_title = state is State.COMPLETE and not conversation.title
-        if needs_title:
+        if state is State.COMPLETE and not conversation.title:
             jobs.add(tx, "title", conversation.id, key=f"title:{conversation.id}")
-        return ended, needs_title
+        jobs.add_once(tx, "index_round", f"{turn.conversation_id}:{turn.round_number}")
+        return ended, True
 
     # ── the end of the server
 

@@ -11,7 +11,9 @@ import asyncio
 import heapq
 import itertools
 import json
+import math
 import os
+import struct
 import subprocess
 import sys
 import threading
@@ -21,9 +23,12 @@ from pathlib import Path
 from typing import Protocol
 
 from tertulia.core.errors import TertuliaError
-from tertulia.providers import assets
+from tertulia.providers import assets, embeddings
+from tertulia.providers.embeddings import EmbeddingClient, EmbeddingEndpoint
+from tertulia.providers.seam import ProviderFault
 
 BATCH = 8
+ENDPOINT_BATCH = 32
 IDLE_S = 300.0
 START_S = 60.0
 ANSWER_S = 60.0
@@ -223,3 +228,38 @@ class _Line:
                 ticket.set_result(None)
                 return  # it is taken still, by the one who was just called
         self._is_taken = False
+
+
+class EndpointEmbedder:
+    """An OpenAI-compatible endpoint an operator has named: texts leave this machine for it."""
+
+    def __init__(self, endpoint: EmbeddingEndpoint, environ: Mapping[str, str]) -> None:
+        self.model = f"{endpoint.model} at {endpoint.base_url}, headers 1"
+        self.dimensions = endpoint.dimensions
+        self._client = EmbeddingClient(endpoint, environ)
+
+    def unavailable_reason(self) -> str | None:
+        return None
+
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+        found: list[bytes] = []
+        for start in range(0, len(texts), ENDPOINT_BATCH):
+            try:
+                vectors = await self._client.embed(texts[start : start + ENDPOINT_BATCH])
+            except ProviderFault as fault:
+                raise EmbeddingFailed(fault.message) from fault
+            found += [_unit(vector) for vector in vectors]
+        return tuple(found)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def _unit(vector: Sequence[float]) -> bytes:
+    length = math.sqrt(sum(value * value for value in vector)) or 1.0
+    return struct.pack(f"<{len(vector)}e", *(value / length for value in vector))
+
+
+def from_environment(environ: Mapping[str, str], home: Path) -> Embedder:
+    endpoint = embeddings.from_environment(environ)
+    return LocalEmbedder(home, environ) if endpoint is None else EndpointEmbedder(endpoint, environ)

@@ -92,7 +92,7 @@ _TEXTS = {
 _MARKUP = (
     (re.compile(rb"<svg[\s>]", re.IGNORECASE), "image/svg+xml"),
     (
-        re.compile(rb"<(!doctype html|html|head|body|script|iframe|style|title|meta|img|form|a)[\s>/]", re.I),
+        re.compile(rb"<(!doctype html|html|head|body|script|iframe|meta|img|form)[\s>/]", re.I),
         "text/html",
     ),
     (re.compile(rb"<\?xml[\s?]"), "application/xml"),

@@ -505,3 +505,21 @@ def _found(row: Row) -> Found:
         created_at=row.created_at,
     )
     return Found(row.number, chunk, row.title)
+
+
+def has_outside(tx: Tx, project_id: str, conversation_id: str, first_round: int) -> bool:
+    """Whether anything could be found that a conversation does not show from a round on."""
+    return (
+        tx.maybe(
+            _HAS_OUTSIDE, project_id=project_id, conversation_id=conversation_id, first_round=first_round
+        )
+        is not None
+    )
+
+
+_HAS_OUTSIDE = text("""
+    SELECT 1 FROM content_chunks AS c LEFT JOIN conversation_messages AS m ON m.id = c.message_id
+    WHERE c.project_id = :project_id
+        AND (m.id IS NULL OR m.conversation_id <> :conversation_id OR m.round_number < :first_round)
+    LIMIT 1
+""")

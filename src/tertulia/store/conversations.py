@@ -316,6 +316,25 @@ _SET_TABLE = text("""
 # ── removing
 
 
+def relatives(tx: Tx, conversation_id: str) -> frozenset[str]:
+    """The ids of all conversations of one tree: from its root down every branch."""
+    return frozenset(row.id for row in tx.execute(_RELATIVES, id=conversation_id))
+
+
+_RELATIVES = text("""
+    WITH RECURSIVE ancestors (id, parent_id) AS (
+        SELECT c.id, c.parent_id FROM conversations AS c WHERE c.id = :id
+        UNION ALL
+        SELECT p.id, p.parent_id FROM conversations AS p JOIN ancestors AS a ON p.id = a.parent_id
+    ), tree (id) AS (
+        SELECT a.id FROM ancestors AS a WHERE a.parent_id IS NULL
+        UNION ALL
+        SELECT c.id FROM conversations AS c JOIN tree AS t ON c.parent_id = t.id
+    )
+    SELECT id FROM tree
+""")
+
+
 def remove(tx: Tx, actor: Actor, conversation_id: str) -> tuple[str, ...]:
     """The conversation and every branch that hangs on it; returns their ids."""
     access.to_conversation(tx, actor, conversation_id).must_write()

@@ -50,6 +50,19 @@ _ADD = text("""
 """)
 
 
+def add_once(tx: Tx, kind: str, payload: str = "") -> None:
+    """Leaves a job unless one just like it waits already; one that runs may have missed what is new."""
+    tx.execute(_ADD_ONCE, id=tx.new_id(), kind=kind, payload=payload, now=tx.now)
+
+
+_ADD_ONCE = text("""
+    INSERT INTO jobs (id, kind, payload, state, run_at, attempts, created_at)
+    SELECT :id, CAST(:kind AS TEXT), CAST(:payload AS TEXT), 'waiting', CAST(:now AS BIGINT), 0,
+        CAST(:now AS BIGINT)
+    WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE state = 'waiting' AND kind = :kind AND payload = :payload)
+""")
+
+
 def claim(tx: Tx, node: str, lease_ms: int) -> Job | None:
     """Takes the job that has been due the longest, also from a node that let its lease run out."""
     while row := tx.maybe(_claim(tx.skip_locked), node=node, now=tx.now, until=tx.now + lease_ms):

@@ -94,6 +94,15 @@ _VISIBLE = text(f"""
 """)
 
 
+def find_settings(tx: Tx, project_id: str) -> ProjectSettings:
+    """For jobs that nobody asked for; as they are in the beginning when the project is gone."""
+    row = tx.maybe(_SETTINGS, id=project_id)
+    return from_json(ProjectSettings, row.settings) if row else ProjectSettings()
+
+
+_SETTINGS = text("SELECT settings FROM projects WHERE id = :id")
+
+
 def save(
     tx: Tx,
     actor: Actor,

@@ -1,18 +1,35 @@
-"""The index job: reads a file's text, so that it can be shown and looked up."""
+"""The index job: reads a file's text, cuts it into chunks and puts them where they are found.
+
+Words come first, so that the file can be found; its vectors follow (embed.py). A large file is written in
+batches, and nobody waits for more than one of them.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 from tertulia.core.errors import NotFound
-from tertulia.core.files import Extracted, Indexing, IndexState
+from tertulia.core.files import Extracted, Indexing, IndexState, ProjectFile
 from tertulia.engine.files import text_of
+from tertulia.engine.jobs.embed import WORDS_PERCENT
 from tertulia.engine.means import Means
-from tertulia.store import files
+from tertulia.library.index import of_file
+from tertulia.store import chunks, files, jobs, projects
+from tertulia.store.chunks import NewChunk
+from tertulia.store.database import Tx
+
+BATCH = 100
+LEFT_OUT = "Its settings keep it out of search."
 
 
 async def index_file(means: Means, file_id: str) -> None:
     """What becomes of it is written beside the file, also when that is nothing."""
     file = await means.db.read(lambda tx: files.find(tx, file_id))
     if file is None:
+        return
+    if not file.metadata.retrieval_eligible:
+        await means.db.write(lambda tx: _nothing(tx, file, IndexState(Indexing.NOT_INDEXED, reason=LEFT_OUT)))
         return
     reading = IndexState(Indexing.READING, file.index.chunks)
     await means.db.write(lambda tx: files.set_index(tx, file_id, reading, version=file.version))
@@ -22,13 +39,43 @@ async def index_file(means: Means, file_id: str) -> None:
         if await means.db.read(lambda tx: files.find(tx, file_id)) is not None:
             raise
         return
-    done = _outcome(extracted)
-    await means.db.write(lambda tx: files.set_index(tx, file_id, done, version=file.version))
+    await _index(means, file, extracted)
 
 
-def _outcome(extracted: Extracted) -> IndexState:
-    if extracted.has_failed:
-        return IndexState(Indexing.FAILED, reason=extracted.reason)
-    if not extracted.text:
-        return IndexState(Indexing.NOT_INDEXED, reason=extracted.reason)
-    return IndexState(Indexing.INDEXED, percent=100, reason=extracted.reason)
+async def _index(means: Means, file: ProjectFile, extracted: Extracted) -> None:
+    if not extracted.text or extracted.has_failed:
+        state = Indexing.FAILED if extracted.has_failed else Indexing.NOT_INDEXED
+        await means.db.write(lambda tx: _nothing(tx, file, IndexState(state, reason=extracted.reason)))
+        return
+    settings = await means.db.read(lambda tx: projects.find_settings(tx, file.project_id))
+    lines = settings.retrieval_config.chunk_size
+    new = await asyncio.to_thread(lambda: tuple(of_file(file, extracted.text, lines)))
+    has_meaning = means.library.embedder.unavailable_reason() is None
+    for start in range(0, max(1, len(new)), BATCH):
+        batch = new[start : start + BATCH]
+        after = _after(start + len(batch), len(new), has_meaning, extracted.reason)
+        if not await means.db.write(lambda tx, s=start, b=batch, a=after: _write(tx, file, s, b, a)):  # type: ignore[misc]
+            return
+
+
+def _after(done: int, count: int, has_meaning: bool, reason: str | None) -> IndexState:
+    if done < count or (has_meaning and count):
+        words = WORDS_PERCENT if has_meaning else 100
+        return IndexState(Indexing.INDEXING, done, words * done // count, reason)
+    return IndexState(Indexing.INDEXED, done, 100, reason)
+
+
+def _write(tx: Tx, file: ProjectFile, first: int, batch: Sequence[NewChunk], after: IndexState) -> bool:
+    """The first batch takes the place of what was there. False: the file is gone, or has changed meanwhile."""
+    if files.set_index(tx, file.id, after, version=file.version) is None:
+        return False
+    if first == 0:
+        chunks.remove_file(tx, file.id)
+    chunks.add_to_file(tx, file.id, file.project_id, first, batch)
+    jobs.add_once(tx, "embed")
+    return True
+
+
+def _nothing(tx: Tx, file: ProjectFile, state: IndexState) -> None:
+    if files.set_index(tx, file.id, state, version=file.version) is not None:
+        chunks.remove_file(tx, file.id)

@@ -165,7 +165,7 @@ class Paragraphs(Listening):
                 row = self._cells.pop() if self._cells else []
                 if self._cells and self._cells[-1]:
                     self._cells[-1][-1] += " " + " ".join(row)
-                elif any(row):
+                elif any(cell.strip() for cell in row):
                     self.taken.append(tables.line(row))
             case "tbl":
                 if not self._cells:

@@ -56,7 +56,7 @@ def encoding_of(raw: bytes) -> str:
         return found
     if _is_utf8(raw):
         return "iso2022_jp" if b"\x1b$" in raw[:SAMPLE] else "utf-8"
-    return _named(raw) or _guessed(raw)
+    return _named(raw) or _mostly_utf8(raw) or _guessed(raw)
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -80,6 +80,14 @@ def _named(raw: bytes) -> str | None:
     except (LookupError, UnicodeError):
         return None
     return name
+
+
+def _mostly_utf8(raw: bytes) -> str | None:
+    """A few bytes were spoilt on the way: not enough to be another alphabet."""
+    written = raw[:SAMPLE].decode("utf-8", "replace")
+    spoilt = written.count("\ufffd")
+    whole = sum(letter > "\x7f" for letter in written) - spoilt
+    return "utf-8" if whole > 10 * spoilt else None
 
 
 def _guessed(raw: bytes) -> str:

@@ -1,0 +1,40 @@
+"""The embed job: gives chunks their vectors, a few at a time, so that other jobs get their turn in between."""
+
+from __future__ import annotations
+
+from tertulia.core.files import Indexing, IndexState
+from tertulia.engine.means import Means
+from tertulia.library.index import embed_due
+from tertulia.store import chunks, files, jobs
+from tertulia.store.database import Tx
+
+SLICE = 32
+WORDS_PERCENT = 50
+"""How far a file is when it can be found by its words."""
+
+
+async def embed(means: Means, payload: str) -> None:
+    """Without weights everything waits; the next start looks again."""
+    if means.library.embedder.unavailable_reason() is not None:
+        return
+    done = await embed_due(means.library, SLICE)
+    if done:
+        file_ids = {one.file_id for one in done if one.file_id is not None}
+        await means.db.write(lambda tx: _go_on(tx, file_ids))
+
+
+def _go_on(tx: Tx, file_ids: set[str]) -> None:
+    for file_id in sorted(file_ids):
+        _show_progress(tx, file_id)
+    jobs.add_once(tx, "embed")
+
+
+def _show_progress(tx: Tx, file_id: str) -> None:
+    """A file that is indexed already stays so: its words are found while its vectors are made anew."""
+    file = files.find(tx, file_id)
+    if file is None or file.index.state is not Indexing.INDEXING:
+        return
+    due, count = chunks.count_due_in_file(tx, file_id)
+    percent = WORDS_PERCENT + (100 - WORDS_PERCENT) * (count - due) // max(1, count)
+    state = Indexing.INDEXING if due else Indexing.INDEXED
+    files.set_index(tx, file_id, IndexState(state, count, percent, file.index.reason))

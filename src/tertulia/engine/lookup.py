@@ -1,0 +1,107 @@
+"""Looking up: what the project's files and everything said before hold for a question.
+
+Nothing here may break a turn: what cannot be looked up is left out, and the turn goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tertulia.context.budget import tier_for, window_start
+from tertulia.context.material import FileText
+from tertulia.core.chunks import Hit, Source
+from tertulia.core.errors import TertuliaError
+from tertulia.core.files import ProjectFile
+from tertulia.core.messages import Round
+from tertulia.core.models import RETRIEVED, WORKING_ROUNDS
+from tertulia.core.users import Actor
+from tertulia.engine.files import text_of
+from tertulia.engine.gather import Gathered, LookedUp
+from tertulia.engine.means import Means
+from tertulia.library.search import find
+from tertulia.store import chunks, conversations, files, messages
+from tertulia.store.database import Tx
+
+SPARE = 3
+"""So many times more hits than are shown: some lie in rounds that are shown anyway."""
+
+
+async def look_up(means: Means, actor: Actor, gathered: Gathered) -> Gathered:
+    """The same, with files and hits."""
+    try:
+        return replace(gathered, looked_up=await _looked_up(means, actor, gathered))
+    except TertuliaError as error:
+        means.report(error)
+        return gathered
+
+
+async def _looked_up(means: Means, actor: Actor, gathered: Gathered) -> LookedUp:
+    project_id = gathered.project_id
+    shelf = await means.db.read(
+        lambda tx: (files.always_included(tx, project_id), files.entries(tx, project_id))
+    )
+    always = [text for file in shelf[0] if (text := await _whole(means, file)) is not None]
+    hits = await _hits(means, actor, gathered, frozenset(file.id for file in shelf[0]))
+    kept, recalled = await means.db.read(lambda tx: _within_lineage(tx, gathered, hits))
+    return LookedUp(tuple(always), shelf[1], kept, recalled)
+
+
+async def _whole(means: Means, file: ProjectFile) -> FileText | None:
+    """None for a file without text; its place in the list says that it is there."""
+    extracted = await text_of(means, file)
+    return FileText(file.id, file.path, extracted.text) if extracted.text else None
+
+
+async def _hits(means: Means, actor: Actor, gathered: Gathered, known: frozenset[str]) -> tuple[Hit, ...]:
+    """Skipped where nothing could be found that is not shown anyway."""
+    config = gathered.project.settings.retrieval_config
+    shown = _shown_to_all(gathered)
+    first = min((round_.number for round_ in shown), default=gathered.turn.round_number)
+    conversation_id, project_id = gathered.turn.conversation_id, gathered.project_id
+    if not config.enabled or not config.max_results:
+        return ()
+    if not await means.db.read(lambda tx: chunks.has_outside(tx, project_id, conversation_id, first)):
+        return ()
+    said = frozenset(message.id for round_ in shown for message in round_.messages)
+    most = max(RETRIEVED[model.tier] for model in gathered.models.values())
+    found = await find(
+        means.library,
+        actor,
+        [project_id],
+        gathered.question.content,
+        limit=min(most, config.max_results) * SPARE,
+        leaving_out=known | said | {gathered.question.id},
+    )
+    return found.hits
+
+
+def _shown_to_all(gathered: Gathered) -> tuple[Round, ...]:
+    """The rounds that even the voice with the smallest window is shown."""
+    history = gathered.turn.round_number - 1
+    strategy = gathered.project.settings.context_strategy
+    working = min(WORKING_ROUNDS[tier_for(model, strategy)] for model in gathered.models.values())
+    shown = history - window_start(history, working)
+    return gathered.rounds[len(gathered.rounds) - shown :] if shown else ()
+
+
+def _within_lineage(
+    tx: Tx, gathered: Gathered, hits: tuple[Hit, ...]
+) -> tuple[tuple[Hit, ...], tuple[Round, ...]]:
+    """Of this conversation and its relatives only what this branch inherited; other talk stays."""
+    conversation_id = gathered.turn.conversation_id
+    relatives = conversations.relatives(tx, conversation_id) if conversation_id else frozenset()
+    kept: list[Hit] = []
+    recalled: dict[int, Round] = {}
+    for hit in hits:
+        where = hit.location
+        if hit.source_type is Source.FILE or where.conversation_id not in relatives:
+            kept.append(hit)
+            continue
+        number = where.round_number or 0
+        if number >= gathered.turn.round_number:
+            continue
+        inherited = messages.history(tx, conversation_id, before_round=number + 1, rounds=1)
+        if any(message.id == hit.source_id for round_ in inherited for message in round_.messages):
+            recalled.update((round_.number, round_) for round_ in inherited)
+            kept.append(hit)
+    return tuple(kept), tuple(recalled[number] for number in sorted(recalled))

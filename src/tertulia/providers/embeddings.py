@@ -1,0 +1,103 @@
+"""Embeddings at an OpenAI-compatible endpoint: texts in, numbers out, under the same limits as any answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tertulia.core.errors import CannotStart, Invalid
+from tertulia.core.models import Model, Prices, Tier
+from tertulia.providers.egress import checked_address, is_rehearsal
+from tertulia.providers.endpoints import Endpoint
+from tertulia.providers.limits import Limits
+from tertulia.providers.wire import Request, Wire
+
+VARIABLE = "TERTULIA_EMBEDDINGS"
+_SHAPE = '{"base_url": "https://…/v1", "key": "…", "model": "…", "dimensions": 1536}'
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingEndpoint:
+    base_url: str
+    model: str
+    dimensions: int
+    key: str | None = field(default=None, repr=False)
+
+
+def from_environment(environ: Mapping[str, str]) -> EmbeddingEndpoint | None:
+    """The endpoint an operator has named; None when texts are embedded on this machine."""
+    written = environ.get(VARIABLE, "").strip()
+    if not written:
+        return None
+    try:
+        given = json.loads(written)
+        endpoint = EmbeddingEndpoint(**given)
+        address = checked_address(endpoint.base_url)
+    except Invalid as error:
+        raise CannotStart(f"{VARIABLE}: {error.message}") from None
+    except (ValueError, TypeError, AttributeError):
+        raise CannotStart(
+            f"{VARIABLE} cannot be read. It looks like {_SHAPE}; the key may be left out."
+        ) from None
+    if not (isinstance(endpoint.model, str) and endpoint.model) or not (
+        isinstance(endpoint.dimensions, int) and 8 <= endpoint.dimensions <= 8192
+    ):
+        raise CannotStart(
+            f"{VARIABLE} names no model, or dimensions beyond 8 to 8192. It looks like {_SHAPE}."
+        )
+    return replace(endpoint, base_url=address)
+
+
+class EmbeddingClient:
+    def __init__(
+        self, endpoint: EmbeddingEndpoint, environ: Mapping[str, str], limits: Limits | None = None
+    ) -> None:
+        limits = limits or Limits(first_byte_s=30, idle_s=30, total_s=60)
+        self._endpoint = endpoint
+        self._wire = Wire(limits, stays_inside=is_rehearsal(environ))
+        asked = Endpoint(
+            "embeddings", "The embedding endpoint", endpoint.base_url, key=endpoint.key, is_own=True
+        )
+        self._faults = asked.faults(_as_model(endpoint), limits)
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """As the endpoint gives them, in the order of the texts; raises ProviderFault."""
+        async with self._wire.ask(self._request(texts), self._faults) as answer:
+            events = await answer.read() or []
+            while more := await answer.read():
+                events += more
+        try:
+            return self._vectors(json.loads(events[0].data), len(texts))
+        except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+            raise self._faults.malformed("It sent something else than one vector for each text.") from None
+
+    def _request(self, texts: Sequence[str]) -> Request:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._endpoint.key:
+            headers["Authorization"] = f"Bearer {self._endpoint.key}"
+        body = json.dumps({"model": self._endpoint.model, "input": list(texts), "encoding_format": "float"})
+        return Request(f"{self._endpoint.base_url}/embeddings", body.encode(), headers)
+
+    def _vectors(self, answer: Any, count: int) -> list[list[float]]:
+        rows = sorted(answer["data"], key=lambda row: int(row["index"]))
+        vectors = [[float(value) for value in row["embedding"]] for row in rows]
+        if len(vectors) != count or any(len(vector) != self._endpoint.dimensions for vector in vectors):
+            raise ValueError("not as many numbers as were asked for")
+        return vectors
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+
+def _as_model(endpoint: EmbeddingEndpoint) -> Model:
+    return Model(
+        provider="embeddings",
+        model_id=endpoint.model,
+        display_name=endpoint.model,
+        context_window=8192,
+        max_output_tokens=1,
+        tier=Tier.CHEAP,
+        prices=Prices(),
+    )
