@@ -224,12 +224,12 @@ def test_every_asset_of_the_manifest_can_be_told_right_from_wrong() -> None:
 
 
 def test_the_list_shows_what_is_here(tmp_path: Path) -> None:
-    shown = CliRunner().invoke(app, ["list"], env={"TERTULIA_HOME": str(tmp_path), "COLUMNS": "140"})
+    shown = CliRunner().invoke(app, ["list"], env={"TERTULIA_HOME": str(tmp_path), "COLUMNS": "200"})
     assert shown.exit_code == 0
     lines = [line.split()[:5] for line in shown.output.splitlines()]
     assert lines[0][:4] == ["model", "here", "size", "licence"]
     assert lines[1] == ["smollm2", "no", "98", "MB", "Apache-2.0"]
-    assert [line[0] for line in lines[2:]] == ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]
+    assert {asset.name for asset in assets.manifest()} <= {line[0] for line in lines if line}
 
 
 def test_a_name_nobody_knows_is_answered_with_those_there_are(tmp_path: Path) -> None:
