@@ -46,7 +46,7 @@ class Pages:
             f"default-src 'none'; script-src 'self'{hashes}; style-src 'self'; img-src 'self' data: blob:; "
             "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; "
             "frame-ancestors 'none'; require-trusted-types-for 'script'; "
-            "trusted-types svelte-trusted-html tertulia dompurify"
+            "trusted-types svelte-trusted-html tertulia"
         )
 
     async def get(self, request: Request) -> Response:
