@@ -25,7 +25,9 @@ from tertulia.engine.requests import NewTurn, WantedVoice
 from tertulia.engine.turns import Turns
 from tertulia.engine.worker import Worker
 from tertulia.engine.writer import Writer
+from tertulia.library.embed import LocalEmbedder
 from tertulia.library.extract.extractor import Extractor
+from tertulia.library.search import Library
 from tertulia.providers.houses import Providers
 from tertulia.providers.limits import Limits
 from tertulia.providers.tokens import counter
@@ -105,6 +107,7 @@ async def engine_in(home: Path, upstream: Upstream, limits: Limits | None = None
     live = Live()
     db.on_commit(live.publish)
     limits_ = FileLimits()
+    embedder = LocalEmbedder(home, {})
     blobs, extractor = Blobs(db, home / "blobs", new_id), Extractor(limits_)
     means = Means(
         db,
@@ -118,6 +121,7 @@ async def engine_in(home: Path, upstream: Upstream, limits: Limits | None = None
         blobs,
         extractor,
         limits_,
+        Library(db, embedder),
     )
     worker = Worker(means, node=new_id())
     turns_ = Turns(means, job_left=worker.ring)
@@ -128,6 +132,7 @@ async def engine_in(home: Path, upstream: Upstream, limits: Limits | None = None
     finally:
         await turns_.close()
         extractor.close()
+        await embedder.close()
         await providers.close()
         blobs.close()
         db.close()

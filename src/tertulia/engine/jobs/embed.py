@@ -1,4 +1,4 @@
-"""The embed job: gives chunks their vectors, a few at a time, so that other jobs get their turn in between."""
+"""The embed job: gives chunks their vectors, a few at a time, so that other jobs get their turn between."""
 
 from __future__ import annotations
 

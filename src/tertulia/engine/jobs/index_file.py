@@ -66,7 +66,7 @@ def _after(done: int, count: int, has_meaning: bool, reason: str | None) -> Inde
 
 
 def _write(tx: Tx, file: ProjectFile, first: int, batch: Sequence[NewChunk], after: IndexState) -> bool:
-    """The first batch takes the place of what was there. False: the file is gone, or has changed meanwhile."""
+    """The first batch takes the place of what was there. False: the file is gone, or has changed since."""
     if files.set_index(tx, file.id, after, version=file.version) is None:
         return False
     if first == 0:
