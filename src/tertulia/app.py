@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -43,6 +43,8 @@ class House:
     turns: Turns
     files: Files
     means: Means
+    job_left: Callable[[], None]
+    """Wakes the worker."""
 
 
 def now_ms() -> int:
@@ -93,7 +95,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     await db.write(lambda tx: jobs.add_once(tx, "embed"))
     tasks = [asyncio.create_task(work) for work in (Writer(means).run(), worker.run(), providers.warm())]
     try:
-        yield House(settings, db, providers, live, turns, files, means)
+        yield House(settings, db, providers, live, turns, files, means, worker.ring)
     finally:
         await turns.close()
         for task in tasks:

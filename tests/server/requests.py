@@ -120,6 +120,11 @@ EXAMPLES: dict[tuple[str, str], Example] = {
         lambda its, probed: {"user_id": its.user_id, "role": "owner"}
     ),
     ("DELETE", "/api/projects/{project_id}/members/{user_id}"): Example(is_last=True),
+    ("POST", "/api/projects/{project_id}/search"): Example(
+        _always({"query": "kanarienvogel"}), only_reads=True
+    ),
+    ("POST", "/api/projects/{project_id}/rebuild"): Example(),
+    ("POST", "/api/search/global"): Example(_always({"query": "kanarienvogel"}), only_reads=True),
     ("GET", "/api/sessions"): Example(),
     ("DELETE", "/api/sessions/{session_id}"): Example(is_last=True),
     ("POST", "/api/turn"): Example(_turn),

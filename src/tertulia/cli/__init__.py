@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.console import Console
 
-from tertulia.cli import doctor, inventory, models, serve, users, version
+from tertulia.cli import doctor, index, inventory, models, serve, users, version
 from tertulia.core.errors import TertuliaError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command("doctor")(doctor.doctor)
 app.command("version")(version.version)
 app.command("inventory")(inventory.list_entry_points)
 app.command("openapi")(inventory.print_openapi)
+app.add_typer(index.app, name="index")
 app.add_typer(models.app, name="models")
 app.add_typer(users.app, name="user")
 

@@ -59,7 +59,7 @@ def _ending(path: str) -> str:
 # ── what was said
 
 
-def index_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> None:
+def index_rounds(tx: Tx, conversation_id: str, first: int, last: int, *, anew: bool = False) -> None:
     """Rounds that are new or changed, and the ones beside them, whose surroundings have changed with them."""
     project_id = conversations.find_project(tx, conversation_id)
     if project_id is None:
@@ -73,6 +73,8 @@ def index_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> None:
                 is_near and message.conversation_id == conversation_id
             ):  # an inherited one is found where it was said
                 new = chunked.get(message.id, ())
+                if anew:
+                    chunks.remove_message(tx, message.id)
                 chunks.replace_message(tx, message.id, conversation_id, project_id, message.created_at, new)
 
 

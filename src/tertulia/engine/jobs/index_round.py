@@ -10,11 +10,11 @@ from tertulia.store.database import Tx
 
 async def index_round(means: Means, payload: str) -> None:
     """Payload: the conversation, and the round or the first and the last, with colons between them."""
-    conversation_id, *rounds = payload.split(":")
+    conversation_id, *rounds = payload.removesuffix(":anew").split(":")
     first, last = int(rounds[0]), int(rounds[-1])
 
     def index(tx: Tx) -> None:
-        index_rounds(tx, conversation_id, first, last)
+        index_rounds(tx, conversation_id, first, last, anew=payload.endswith(":anew"))
         jobs.add_once(tx, "embed")
 
     await means.db.write(index)

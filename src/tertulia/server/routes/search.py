@@ -1,0 +1,102 @@
+"""Search: in one project or in all one may see, over files and everything said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tertulia.app import House
+from tertulia.core.chunks import Filters, Hit
+from tertulia.core.errors import Invalid
+from tertulia.core.users import Actor
+from tertulia.engine.jobs.rebuild import leave_rebuild
+from tertulia.library.search import Mode, find
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer, large_answer
+from tertulia.store import access, projects
+from tertulia.store.database import Tx
+
+router = APIRouter(tags=["search"])
+
+QUERY_LIMIT = 10_000
+HITS_LIMIT = 50
+FILTER_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    query: str
+    filters: Filters = field(default_factory=Filters)
+    limit: int = 10
+    mode: Mode = Mode.HYBRID
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    hits: tuple[Hit, ...]
+    took_ms: int
+    without_meaning: str | None
+    """Why only words were looked for; null when meaning was, or was not wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilding:
+    jobs: int
+
+
+@router.post("/api/projects/{project_id}/search", response_model=SearchAnswer)
+async def search_project(
+    request: Request, house: TheHouse, actor: Someone, project_id: str, search: SearchRequest
+) -> Response:
+    """Words in any order; the best hits first, each with where it is and why it was found."""
+    return large_answer(request, await _found(house, actor, [project_id], search))
+
+
+@router.post("/api/search/global", response_model=SearchAnswer)
+async def search_everywhere(
+    request: Request, house: TheHouse, actor: Someone, search: SearchRequest
+) -> Response:
+    """The same in all projects one is a member of."""
+    visible = await house.db.read(lambda tx: projects.visible_to(tx, actor))
+    return large_answer(request, await _found(house, actor, [project.id for project in visible], search))
+
+
+@router.post("/api/projects/{project_id}/rebuild", response_model=Rebuilding, status_code=202)
+async def rebuild_index(house: TheHouse, actor: Someone, project_id: str) -> Response:
+    """Reads all files and messages of the project anew; what can be found stays so meanwhile."""
+
+    def leave(tx: Tx) -> int:
+        access.to_project(tx, actor, project_id).must_write()
+        return leave_rebuild(tx, project_id)
+
+    left = await house.db.write(leave)
+    house.job_left()
+    return answer(Rebuilding(left), 202)
+
+
+async def _found(
+    house: House, actor: Actor, project_ids: Sequence[str], search: SearchRequest
+) -> SearchAnswer:
+    _must_be_sane(search)
+    began = house.means.monotonic()
+    found = await find(
+        house.means.library, actor, project_ids, search.query, search.filters, search.limit, search.mode
+    )
+    return SearchAnswer(found.hits, int((house.means.monotonic() - began) * 1000), found.without_meaning)
+
+
+def _must_be_sane(search: SearchRequest) -> None:
+    if len(search.query) > QUERY_LIMIT:
+        raise Invalid(f"A search has at most {QUERY_LIMIT:,} characters.")
+    if not 1 <= search.limit <= HITS_LIMIT:
+        raise Invalid(f"limit must be 1 to {HITS_LIMIT}.")
+    given = (search.filters.file_types, search.filters.paths, search.filters.tags)
+    if any(len(one) > FILTER_LIMIT or any(len(text) > 1024 for text in one) for one in given):
+        raise Invalid(f"A filter has at most {FILTER_LIMIT} values of at most 1,024 characters.")
+    times = (search.filters.since, search.filters.until)
+    if any(time is not None and not 0 <= time < 1 << 53 for time in times):
+        raise Invalid("since and until are times in milliseconds.")
