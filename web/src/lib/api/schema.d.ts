@@ -615,6 +615,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects/{project_id}/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search Project
+         * @description Words in any order; the best hits first, each with where it is and why it was found.
+         */
+        post: operations["search_project_api_projects__project_id__search_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/search/global": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search Everywhere
+         * @description The same in all projects one is a member of.
+         */
+        post: operations["search_everywhere_api_search_global_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{project_id}/rebuild": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rebuild Index
+         * @description Reads all files and messages of the project anew; what can be found stays so meanwhile.
+         */
+        post: operations["rebuild_index_api_projects__project_id__rebuild_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions": {
         parameters: {
             query?: never;
@@ -1056,6 +1116,43 @@ export interface components {
             /** Created At */
             created_at: number;
         };
+        /**
+         * Filters
+         * @description What a search leaves out; access is never a matter of these.
+         */
+        Filters: {
+            /**
+             * File Types
+             * @default []
+             */
+            file_types: string[];
+            /**
+             * Paths
+             * @default []
+             */
+            paths: string[];
+            /**
+             * Tags
+             * @default []
+             */
+            tags: string[];
+            /** Speaker */
+            speaker?: string | null;
+            /** Since */
+            since?: number | null;
+            /** Until */
+            until?: number | null;
+            /**
+             * Exclude Conversations
+             * @default false
+             */
+            exclude_conversations: boolean;
+            /**
+             * Exclude Files
+             * @default false
+             */
+            exclude_files: boolean;
+        };
         /** HTTPValidationError */
         HTTPValidationError: {
             /** Detail */
@@ -1067,6 +1164,37 @@ export interface components {
             status: string;
             /** Version */
             version: string;
+        };
+        /** Hit */
+        Hit: {
+            /** Chunk Id */
+            chunk_id: string;
+            source_type: components["schemas"]["Source"];
+            /** Source Id */
+            source_id: string;
+            /** Project Id */
+            project_id: string;
+            /** Title */
+            title: string;
+            location: components["schemas"]["Location"];
+            /** Content */
+            content: string;
+            /** Snippet */
+            snippet: string;
+            /** Highlights */
+            highlights: components["schemas"]["Span"][];
+            /** Score */
+            score: number;
+            /** Found By */
+            found_by: string[];
+            /** Why */
+            why: string;
+            /** Summary */
+            summary: string;
+            /** Token Count */
+            token_count: number;
+            /** Created At */
+            created_at: number;
         };
         /** IndexState */
         IndexState: {
@@ -1107,6 +1235,28 @@ export interface components {
             source_id?: string | null;
             /** Round Number */
             round_number?: number | null;
+        };
+        /**
+         * Location
+         * @description Exactly where: lines and characters of a file, or round and speaker of a conversation.
+         */
+        Location: {
+            /** Path */
+            path?: string | null;
+            /** Start Line */
+            start_line?: number | null;
+            /** End Line */
+            end_line?: number | null;
+            /** Start Char */
+            start_char?: number | null;
+            /** End Char */
+            end_char?: number | null;
+            /** Conversation Id */
+            conversation_id?: string | null;
+            /** Round Number */
+            round_number?: number | null;
+            /** Speaker */
+            speaker?: string | null;
         };
         /** Me */
         Me: {
@@ -1179,6 +1329,11 @@ export interface components {
             /** Summary */
             summary?: string | null;
         };
+        /**
+         * Mode
+         * @enum {string}
+         */
+        Mode: "hybrid" | "keyword" | "meaning";
         /** Model */
         Model: {
             /** Provider */
@@ -1341,6 +1496,11 @@ export interface components {
             id: string;
             /** Model */
             model?: string | null;
+            /**
+             * Without
+             * @default []
+             */
+            without: string[];
         };
         /**
          * NewTurn
@@ -1507,6 +1667,11 @@ export interface components {
          * @enum {string}
          */
         Purpose: "ask" | "retry" | "continue";
+        /** Rebuilding */
+        Rebuilding: {
+            /** Jobs */
+            jobs: number;
+        };
         /** Receipt */
         Receipt: {
             /** Model */
@@ -1557,6 +1722,28 @@ export interface components {
             number: number;
             /** Messages */
             messages: components["schemas"]["Message"][];
+        };
+        /** SearchAnswer */
+        SearchAnswer: {
+            /** Hits */
+            hits: components["schemas"]["Hit"][];
+            /** Took Ms */
+            took_ms: number;
+            /** Without Meaning */
+            without_meaning: string | null;
+        };
+        /** SearchRequest */
+        SearchRequest: {
+            /** Query */
+            query: string;
+            filters?: components["schemas"]["Filters"];
+            /**
+             * Limit
+             * @default 10
+             */
+            limit: number;
+            /** @default hybrid */
+            mode: components["schemas"]["Mode"];
         };
         /**
          * Segment
@@ -1624,6 +1811,21 @@ export interface components {
             token_needed: boolean;
             /** Instance Name */
             instance_name: string;
+        };
+        /**
+         * Source
+         * @enum {string}
+         */
+        Source: "file" | "conversation_message";
+        /**
+         * Span
+         * @description A highlighted part of a snippet, in characters.
+         */
+        Span: {
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
         };
         /**
          * Standing
@@ -3090,6 +3292,105 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    search_project_api_projects__project_id__search_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SearchRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchAnswer"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    search_everywhere_api_search_global_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SearchRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchAnswer"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    rebuild_index_api_projects__project_id__rebuild_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rebuilding"];
+                };
             };
             /** @description Validation Error */
             422: {
