@@ -102,6 +102,7 @@ class FileLimits:
     """What an archive may unpack to."""
     archive_ratio: int = 100
     text_bytes: int = 20 << 20
+    pdf_pages: int = 5_000
     parse_s: float = 60
 
 

@@ -26,7 +26,7 @@ EXTRACTORS: dict[str, Extract] = {
     "application/json": lambda file, limits: data.json_text(file),
     mime.NOTEBOOK: lambda file, limits: data.notebook_text(file),
     "text/html": lambda file, limits: markup.text(file),
-    mime.PDF: lambda file, limits: pdf.text(file),
+    mime.PDF: pdf.text,
     mime.DOCX: office.docx_text,
     mime.XLSX: office.xlsx_text,
     mime.PPTX: office.pptx_text,

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
+from tertulia.core.files import FileLimits
 from tertulia.library.extract.outcome import Enough, NoText, Unreadable
 
 if TYPE_CHECKING:
     from pypdf import PageObject
 
-PAGES_LIMIT = 5000
+SHARE = 0.8
+"""Of the time there is: then it is better to keep what was read than to lose it with the rest."""
 
 
-def text(file: BinaryIO) -> Iterator[str]:
+def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it remarks on every blemish
-    pages = _pages(file)
-    has_text = False
-    for number, page in enumerate(pages, start=1):
-        if number > PAGES_LIMIT:
-            raise Enough(f"Only its first {PAGES_LIMIT:,} pages can be looked up.")
-        written = _text_of(page).strip()
-        has_text = has_text or bool(written)
-        if written:
-            yield f"[Page {number}]\n{written}\n\n"
+    until = time.monotonic() + SHARE * limits.parse_s
+    has_text, spoilt = False, 0
+    for number, page in enumerate(_pages(file), start=1):
+        if number > limits.pdf_pages or time.monotonic() > until:
+            raise Enough(f"Only its first {number - 1:,} pages can be looked up.")
+        written = _text_of(page)
+        spoilt += written is None
+        if written and written.strip():
+            has_text = True
+            yield f"[Page {number}]\n{written.strip()}\n\n"
+    _must_have_text(has_text, spoilt)
+
+
+def _must_have_text(has_text: bool, spoilt: int) -> None:
+    if spoilt and has_text:
+        raise Enough(f"{spoilt:,} of its pages cannot be read; they may be damaged.")
+    if spoilt:
+        raise Unreadable("The pages of this PDF cannot be read; they may be damaged.")
     if not has_text:
         raise NoText("This PDF holds no text, only pictures of pages.")
 
@@ -46,11 +58,11 @@ def _pages(file: BinaryIO) -> Iterator[PageObject]:
         raise Unreadable("This PDF refers to itself without end.") from None
 
 
-def _text_of(page: PageObject) -> str:
-    """A page that cannot be read leaves the others alone."""
+def _text_of(page: PageObject) -> str | None:
+    """None for a page that cannot be read, which leaves the others alone."""
     try:
         return page.extract_text()
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - whatever the parser meets in a broken page
-        return ""
+        return None

@@ -62,7 +62,7 @@ def encoding_of(raw: bytes) -> str:
 def _is_utf8(raw: bytes) -> bool:
     """Cut at a limit, the last character may be half."""
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(raw, final=False)
+        codecs.getincrementaldecoder("utf-8")().decode(raw, final=len(raw) < READ_LIMIT)
     except UnicodeDecodeError:
         return False
     return True

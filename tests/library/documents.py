@@ -1,0 +1,222 @@
+"""Documents for the tests, made on the spot: honest ones, and ones that mean harm."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+S = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+P = (
+    'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" '
+    'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+)
+R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
+TYPES = "<Types/>"
+FORMATS = (
+    '<numFmts><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/></numFmts><cellXfs><xf numFmtId="0"/>'
+    '<xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="2"/></cellXfs>'
+)
+
+
+def zipped(parts: Mapping[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", method) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def docx(body: str, **more: str | bytes) -> bytes:
+    document = f"<w:document {W}><w:body>{body}</w:body></w:document>"
+    return zipped({"[Content_Types].xml": TYPES, "word/document.xml": document} | more)
+
+
+def paragraph(text: str, style: str = "") -> str:
+    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    return f'<w:p>{properties}<w:r><w:t xml:space="preserve">{text}</w:t></w:r></w:p>'
+
+
+def word_table(rows: Sequence[Sequence[str]]) -> str:
+    cells = ("".join(f"<w:tc>{paragraph(cell)}</w:tc>" for cell in row) for row in rows)
+    return "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in cells) + "</w:tbl>"
+
+
+def relations(**targets: str) -> str:
+    inner = "".join(f'<Relationship Id="{id}" Target="{target}"/>' for id, target in targets.items())
+    return f'<Relationships xmlns="{RELS}">{inner}</Relationships>'
+
+
+def xlsx(sheet: str, strings: Iterable[str] = (), **more: str | bytes) -> bytes:
+    shared = "".join(f"<si><t>{one}</t></si>" for one in strings)
+    parts: dict[str, str | bytes] = {
+        "[Content_Types].xml": TYPES,
+        "xl/workbook.xml": f'<workbook {S} {R}><sheets><sheet name="Sums" sheetId="7" r:id="rId1"/></sheets>'
+        "</workbook>",
+        "xl/_rels/workbook.xml.rels": relations(rId1="worksheets/sheet1.xml", rId2="/xl/sharedStrings.xml"),
+        "xl/sharedStrings.xml": f"<sst {S}>{shared}</sst>",
+        "xl/styles.xml": f"<styleSheet {S}>{FORMATS}</styleSheet>",
+        "xl/worksheets/sheet1.xml": f"<worksheet {S}><sheetData>{sheet}</sheetData></worksheet>",
+    }
+    return zipped(parts | more)
+
+
+def pptx(slides: Sequence[str], notes: str = "") -> bytes:
+    ids = "".join(f'<p:sldId id="{256 + n}" r:id="rId{n}"/>' for n in range(len(slides)))
+    parts: dict[str, str | bytes] = {
+        "[Content_Types].xml": TYPES,
+        "ppt/presentation.xml": f"<p:presentation {P} {R}><p:sldIdLst>{ids}</p:sldIdLst></p:presentation>",
+        "ppt/_rels/presentation.xml.rels": relations(
+            **{f"rId{n}": f"slides/slide{n}.xml" for n in range(len(slides))}
+        ),
+    }
+    for n, slide in enumerate(slides):
+        parts[f"ppt/slides/slide{n}.xml"] = f"<p:sld {P}>{slide}</p:sld>"
+    if notes:
+        parts["ppt/slides/_rels/slide0.xml.rels"] = relations(rId1="../notesSlides/notesSlide1.xml")
+        parts["ppt/notesSlides/notesSlide1.xml"] = f"<p:notes {P}>{shape(notes)}</p:notes>"
+    return zipped(parts)
+
+
+def shape(text: str, kind: str = "") -> str:
+    holder = f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>' if kind else ""
+    return f"<p:sp>{holder}<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+
+
+def epub(chapters: Sequence[str]) -> bytes:
+    items = "".join(f'<item id="c{n}" href="text/c{n}.xhtml"/>' for n in range(len(chapters)))
+    spine = "".join(f'<itemref idref="c{n}"/>' for n in range(len(chapters)))
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("mimetype", "application/epub+zip")
+        archive.writestr(
+            "META-INF/container.xml",
+            '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+            '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+        )
+        archive.writestr(
+            "OEBPS/book.opf",
+            f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{items}</manifest>'
+            f"<spine>{spine}</spine></package>",
+        )
+        for n, chapter in enumerate(chapters):
+            html = f'<!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml"><body>{chapter}</body></html>'
+            archive.writestr(f"OEBPS/text/c{n}.xhtml", html)
+    return made.getvalue()
+
+
+# ── PDF
+
+
+def pdf(pages: Sequence[str], more: str = "", compress: bool = False) -> bytes:
+    """One line of text on each page."""
+    streams = [f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode() for text in pages]
+    return pdf_of(streams, more, compress)
+
+
+def pdf_of(streams: Sequence[bytes], more: str = "", compress: bool = False, kids: str = "") -> bytes:
+    first = 4
+    listed = " ".join(f"{first + 2 * n} 0 R" for n in range(len(streams)))
+    objects = [
+        f"<< /Type /Catalog /Pages 2 0 R {more} >>".encode(),
+        f"<< /Type /Pages /Kids [{kids or listed}] /Count {len(streams)} >>".encode(),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for n, stream in enumerate(streams):
+        packed = zlib.compress(stream) if compress else stream
+        how = "/Filter /FlateDecode " if compress else ""
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {first + 2 * n + 1} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>".encode()
+        )
+        objects.append(f"<< {how}/Length {len(packed)} >>\nstream\n".encode() + packed + b"\nendstream")
+    made = bytearray(b"%PDF-1.7\n")
+    places = []
+    for number, content in enumerate(objects, start=1):
+        places.append(len(made))
+        made += f"{number} 0 obj\n".encode() + content + b"\nendobj\n"
+    table = len(made)
+    made += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
+    made += b"".join(f"{place:010} 00000 n \n".encode() for place in places)
+    made += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n".encode()
+    return bytes(made)
+
+
+# ── harm
+
+
+def bomb(size: int, name: str = "zeros") -> bytes:
+    """So many zero bytes, packed a thousand to one."""
+    return zipped({name: bytes(size)})
+
+
+def lying(claimed: int, packed: bytes, name: bytes = b"x") -> bytes:
+    """One entry, deflated, whose table of contents claims another size than it has."""
+    return raw_zip([(name, packed, claimed, None)])
+
+
+def many_entries(count: int) -> bytes:
+    """So many entries of the same name, all of them the same empty file."""
+    local = struct.pack("<4s5H3L2H", b"PK\x03\x04", 20, 0, 0, 0, 0, 0, 0, 0, 1, 0) + b"x"
+    one = struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"x"
+    table = one * count
+    end = struct.pack(
+        "<4s4H2LH", b"PK\x05\x06", 0, 0, count & 0xFFFF, count & 0xFFFF, len(table), len(local), 0
+    )
+    return local + table + end
+
+
+def overlapping(count: int, kernel: bytes) -> bytes:
+    """Entries that all unpack the same bytes."""
+    packed = zlib.compressobj(9, wbits=-15)
+    content = packed.compress(kernel) + packed.flush()
+    return raw_zip(
+        [(b"first", content, len(kernel), None)]
+        + [(b"x%d" % n, content, len(kernel), 0) for n in range(count)]
+    )
+
+
+def raw_zip(entries: Sequence[tuple[bytes, bytes, int, int | None]]) -> bytes:
+    """Entries of name, packed bytes, claimed size and, for one without bytes of its own, whose it uses."""
+    made = bytearray()
+    table = bytearray()
+    for name, packed, size, shared in entries:
+        place = len(made) if shared is None else shared
+        if shared is None:
+            made += struct.pack(
+                "<4s5H3L2H", b"PK\x03\x04", 20, 0, 8, 0, 0, 0, len(packed), size, len(name), 0
+            )
+            made += name + packed
+        table += struct.pack(
+            "<4s6H3L5H2L",
+            *(b"PK\x01\x02", 20, 20, 0, 8, 0, 0, 0, len(packed), size, len(name), 0, 0, 0, 0, 0, place),
+        )
+        table += name
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, len(entries), len(entries), len(table), len(made), 0)
+    return bytes(made + table) + end
+
+
+def nested(levels: int) -> bytes:
+    inner = bytes(1 << 20)
+    for level in range(levels):
+        inner = zipped({f"level{level}.zip": inner})
+    return inner
+
+
+def png(width: int, height: int) -> bytes:
+    """A picture that is mostly a claim."""
+    head = struct.pack(">2L5B", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + _png_part(b"IHDR", head)
+        + _png_part(b"IDAT", zlib.compress(b""))
+        + _png_part(b"IEND", b"")
+    )
+
+
+def _png_part(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">L", len(content)) + kind + content + struct.pack(">L", zlib.crc32(kind + content))

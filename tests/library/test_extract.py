@@ -1,0 +1,327 @@
+"""The text of files, by their kind."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pypdf import PdfReader, PdfWriter
+
+from tertulia.core.files import Extracted, FileLimits
+from tertulia.library import mime
+from tertulia.library.extract import EXTRACTORS, extract
+from tertulia.library.extract.data import pretty
+from tests.library.documents import (
+    W,
+    docx,
+    epub,
+    paragraph,
+    pdf,
+    pdf_of,
+    pptx,
+    shape,
+    word_table,
+    xlsx,
+    zipped,
+)
+
+LIMITS = FileLimits()
+
+
+def read(content: bytes, kind: str = mime.PLAIN, limits: FileLimits = LIMITS) -> Extracted:
+    return extract(io.BytesIO(content), kind, limits)
+
+
+def text(content: bytes, kind: str = mime.PLAIN) -> str:
+    found = read(content, kind)
+    assert (found.reason, found.has_failed) == (None, False)
+    return found.text
+
+
+# ── plain text
+
+LANGUAGES = {
+    "German": ("Die Grüße aus München sind schön.\n", ["latin-1", "cp1252", "utf-16", "utf-32"]),
+    "French": ("L'été, Hélène mange des crêpes — à l'école.\n", ["cp1252", "utf-16-le", "utf-16-be"]),
+    "Polish": ("Zażółć gęślą jaźń.\n", ["cp1250", "iso8859-2", "utf-8-sig"]),
+    "Turkish": ("Bütün insanlar hür doğarlar, eşit bakımından.\n", ["cp1254"]),
+    "Russian": ("Съешь ещё этих мягких булок.\n", ["cp1251", "koi8-r", "cp866"]),
+    "Greek": ("Οι άνθρωποι γεννιούνται ίσοι.\n", ["cp1253"]),
+    "Hebrew": ("כל בני האדם נולדו.\n", ["cp1255"]),
+    "Japanese": ("吾輩は猫である。名前はまだ無い。\n", ["shift_jis", "euc_jp", "iso2022_jp"]),
+    "Chinese": ("我们在北京的会议上讨论了这个问题。\n", ["gb18030"]),
+    "Korean": ("모든 인간은 태어날 때부터 자유로우며.\n", ["euc_kr"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "encoding"),
+    [(words, encoding) for words, encodings in LANGUAGES.values() for encoding in ["utf-8", *encodings]],
+    ids=[f"{name}-{e}" for name, (_, encodings) in LANGUAGES.items() for e in ["utf-8", *encodings]],
+)
+def test_a_text_is_read_in_whatever_it_was_written(written: str, encoding: str) -> None:
+    assert text(written.encode(encoding)) == written
+
+
+@pytest.mark.parametrize(
+    ("raw", "seen"),
+    [
+        (b"one\r\ntwo\rthree\n", "one\ntwo\nthree\n"),
+        (b"# -*- coding: koi8-r -*-\n\xd0\xd2\xc9\xd7\xc5\xd4", "# -*- coding: koi8-r -*-\nпривет"),
+        (b"+ADw-script+AD4- charset=utf-7", "+ADw-script+AD4- charset=utf-7"),
+        (b"coding: rot13, caf\xe9", "coding: rot13, café"),
+        ("été ".encode() * 20 + b"\xff", "été " * 20 + "\ufffd"),
+    ],
+)
+def test_what_is_read_is_what_a_person_meant(raw: bytes, seen: str) -> None:
+    assert text(raw) == seen
+
+
+@given(st.binary(max_size=2000))
+def test_any_bytes_give_text_a_database_can_hold(raw: bytes) -> None:
+    for kind in (mime.PLAIN, "text/csv", "application/json", "text/html", mime.NOTEBOOK):
+        found = read(raw, kind)
+        assert "\0" not in found.text
+        assert "\r" not in found.text
+        found.text.encode()
+
+
+@given(st.binary(max_size=300), st.sampled_from(sorted(EXTRACTORS)))
+def test_no_extractor_raises_for_what_is_in_a_file(raw: bytes, kind: str) -> None:
+    for content in (raw, b"PK\x03\x04" + raw, b"%PDF-1.7\n" + raw):
+        read(content, kind)
+
+
+def test_a_long_text_is_read_up_to_the_limit() -> None:
+    found = read("\u00e9t\u00e9\n".encode() * 1000, limits=replace(LIMITS, text_bytes=1 << 10))
+    assert len(found.text.encode()) in (1023, 1024)
+    assert found.reason == "Only the first 0 MiB of its text can be looked up."
+    assert not found.has_failed
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("image/png", "An image holds no text that can be looked up."),
+        ("application/zip", "An archive holds no text that can be looked up."),
+        ("application/octet-stream", "No text can be read from this kind of file."),
+    ],
+)
+def test_what_holds_no_text_says_so_and_has_not_failed(kind: str, reason: str) -> None:
+    assert read(b"anything", kind) == Extracted("", kind, reason, has_failed=False)
+
+
+def test_an_empty_file_holds_no_text() -> None:
+    assert read(b" \n ").reason == "This file holds no text."
+
+
+# ── data
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_a_table_is_a_row_a_line(mark: str) -> None:
+    raw = f'name{mark}note\nAda{mark}"first{mark} and\nforemost"\nBob{mark}\n'.encode()
+    kept = "" if mark == "\t" else mark
+    assert text(raw, "text/csv") == f"name | note\nAda | first{kept} and foremost\nBob\n"
+
+
+def test_json_with_lines_stays_as_it_is() -> None:
+    raw = b'{\n "a": 1.0,\n "b": []}\n'
+    assert text(raw, "application/json") == raw.decode()
+
+
+def test_json_on_one_line_gets_a_line_for_each_value() -> None:
+    value = {"name": "a, {b}: [c]", "list": [1.50, [], {}, None], "long": "x" * 1000}
+    found = text(json.dumps(value).encode(), "application/json")
+    assert found.startswith(
+        '{\n  "name": "a, {b}: [c]",\n  "list": [\n    1.5,\n    [],\n    {},\n    null\n  ],'
+    )
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=30,
+)
+
+
+@given(VALUES)
+def test_pretty_json_means_the_same(value: object) -> None:
+    assert json.loads("".join(pretty(json.dumps(value)))) == value
+
+
+def test_a_notebook_is_its_cells() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Study\n", "Why?"]},
+        {
+            "cell_type": "code",
+            "source": "print(6 * 7)",
+            "outputs": [
+                {"output_type": "stream", "text": ["42\n"]},
+                {"output_type": "execute_result", "data": {"text/plain": "42", "image/png": "iVBOR"}},
+                {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": ["x"]},
+            ],
+        },
+    ]
+    found = text(json.dumps({"cells": cells}).encode(), mime.NOTEBOOK)
+    assert found == "# Study\nWhy?\n\n```python\nprint(6 * 7)\n```\n\n42\n\n42\n\nValueError: no\n\n"
+
+
+@pytest.mark.parametrize(
+    "raw", [b"{", b"[]", b"null", b'{"cells": 1}', b'{"cells": [1, null, {"source": {}}]}']
+)
+def test_a_broken_notebook_harms_nothing(raw: bytes) -> None:
+    read(raw, mime.NOTEBOOK)
+
+
+# ── HTML
+
+
+def test_a_page_keeps_its_shape_and_loses_its_scripts() -> None:
+    page = b"""<!doctype html><html><head><title>The  page</title><style>p{color:red}</style>
+        <script>alert("no")</script></head><body onload="alert(1)"><h1>Top</h1><p>One <b>bold</b>
+        word&nbsp;&amp; more.<br>Next line.</p><script>alert("no")</script><ul><li>first<li>second</ul>
+        <table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>
+        <pre>  def f():\n    return 1</pre><svg><text>no</text></svg><noscript>no</noscript>
+        <p>last<img alt="a cat" src="https://canary.invalid/x.png"></p></body></html>"""
+    assert text(page, "text/html") == (
+        "# The page\n\n# Top\n\nOne bold word & more.\nNext line.\n\n- first\n- second\n\na | b\n1 | 2\n\n"
+        "  def f():\n    return 1\n\nlast a cat\n\n"
+    )
+
+
+@pytest.mark.parametrize("page", [b"<script>" + b"<p>never closed", b"</div></p></script>words", b"<" * 5000])
+def test_broken_html_is_read_as_far_as_it_goes(page: bytes) -> None:
+    assert not read(page, "text/html").has_failed
+
+
+# ── office files
+
+
+def test_a_word_document_is_its_paragraphs() -> None:
+    body = (
+        paragraph("Plan", "Heading1")
+        + paragraph("Tea &amp; coffee")
+        + "<w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>first</w:t></w:r></w:p>"
+        + "<w:p><w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t></w:r>"
+        + "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>"
+        + word_table([["x", "y"], ["1", ""], ["", ""]])
+        + "<w:p/>"
+    )
+    notes = f"<w:footnotes {W}><w:footnote>{paragraph('See page 3.')}</w:footnote></w:footnotes>"
+    found = text(docx(body, **{"word/footnotes.xml": notes}), mime.DOCX)
+    assert found == "# Plan\n\nTea & coffee\n\n- first\na\tb\nc\n\nx | y\n1\n\nSee page 3.\n\n"
+
+
+def test_a_spreadsheet_is_a_row_a_line() -> None:
+    sheet = (
+        '<row><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row>'
+        '<row><c r="A2" s="2"><v>45000</v></c><c r="B2" s="1"><v>45000.5</v></c>'
+        '<c r="C2" s="3"><v>2.50</v></c></row>'
+        '<row><c r="A3" t="b"><v>1</v></c><c r="B3" t="inlineStr"><is><t>in place</t></is></c>'
+        '<c r="C3" t="str"><f>A1&amp;"x"</f><v>formula</v></c><c r="D3" t="s"><v>99</v></c></row>'
+        '<row><c r="A4"/></row>'
+    )
+    found = text(xlsx(sheet, ["What", "How &lt;much&gt;"]), mime.XLSX)
+    assert found == (
+        "## Sums\n\nWhat |  | How <much>\n2023-03-15 | 2023-03-15 12:00:00 | 2.50\n"
+        "TRUE | in place | formula\n\n"
+    )
+
+
+def test_a_presentation_is_its_slides_in_order() -> None:
+    slides = [shape("Welcome", "ctrTitle") + shape("to all") + shape("1", "sldNum"), shape("Second")]
+    found = text(pptx(slides, notes="Smile."), mime.PPTX)
+    assert found == "## Slide 1\n\n### Welcome\nto all\nNotes: Smile.\n\n## Slide 2\n\nSecond\n\n"
+
+
+def test_a_book_is_its_chapters_in_order() -> None:
+    found = text(epub(["<h1>One</h1><p>Call me.</p>", "<h1>Two</h1><p>The end.</p>"]), mime.EPUB)
+    assert found == "# One\n\nCall me.\n\n\n# Two\n\nThe end.\n\n\n"
+
+
+@pytest.mark.parametrize("kind", [mime.DOCX, mime.XLSX, mime.PPTX, mime.EPUB])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"PK\x05\x06" + b"\0" * 18,
+        zipped({"a": "b"}),
+        b"no zip at all",
+        docx("<w:p><w:r>"),
+        docx("x")[:200],
+    ],
+)
+def test_a_broken_office_file_has_failed_with_a_reason(kind: str, content: bytes) -> None:
+    found = read(content, kind)
+    assert found.text == ""
+    assert found.reason
+    if kind != mime.DOCX or content != docx("x"):
+        assert found.has_failed
+
+
+def test_a_locked_office_file_says_so() -> None:
+    content = bytearray(docx(paragraph("secret")))
+    for mark, at in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        place = -1
+        while (place := content.find(mark, place + 1)) >= 0:
+            content[place + at] |= 1
+    found = read(bytes(content), mime.DOCX)
+    assert found.has_failed
+    assert "locked" in (found.reason or "")
+
+
+# ── PDF
+
+
+def test_a_pdf_is_its_pages() -> None:
+    assert text(pdf(["Hello", "World"]), mime.PDF) == "[Page 1]\nHello\n\n[Page 2]\nWorld\n\n"
+
+
+def test_a_pdf_without_text_says_so() -> None:
+    assert read(pdf_of([b"", b""]), mime.PDF) == Extracted(
+        "", mime.PDF, "This PDF holds no text, only pictures of pages."
+    )
+
+
+def test_a_pdf_that_takes_long_is_read_as_far_as_the_time_allows() -> None:
+    found = read(pdf(["x"] * 200), mime.PDF, replace(LIMITS, parse_s=0.01))
+    assert not found.has_failed
+    assert "pages can be looked up" in (found.reason or "")
+
+
+def test_a_page_that_cannot_be_read_leaves_the_others_alone() -> None:
+    broken = pdf_of([b"BT /F1 12 Tf (one) Tj ET", b"BT /F1 12 Tf (two) Tj ET"])
+    broken = broken.replace(b"/Contents 7 0 R", b"/Contents /NotA")
+    found = read(broken, mime.PDF)
+    assert found.text == "[Page 1]\none\n\n"
+
+
+@pytest.mark.parametrize(("password", "has_failed"), [("", False), ("secret", True)])
+def test_a_pdf_that_is_locked_is_not_forced(password: str, has_failed: bool) -> None:
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf(["Hello"]))))
+    writer.encrypt(user_password=password, owner_password="owner", algorithm="AES-256")
+    made = io.BytesIO()
+    writer.write(made)
+    found = read(made.getvalue(), mime.PDF)
+    assert found.has_failed is has_failed
+    assert found.reason == ("This PDF is locked with a password." if has_failed else None)
+
+
+@pytest.mark.parametrize(
+    "content", [b"%PDF-", b"%PDF-1.7\n%%EOF", pdf(["x"])[:300], b"%PDF-1.4\n" + b"(" * 10_000]
+)
+def test_a_broken_pdf_has_failed_with_a_reason(content: bytes) -> None:
+    found = read(content, mime.PDF)
+    assert (found.text, found.has_failed) == ("", True)
+    assert "PDF" in (found.reason or "")
+
+
+def test_the_documents_of_these_tests_are_what_they_claim() -> None:
+    for content in (docx("x"), xlsx(""), pptx([]), epub([])):
+        assert zipfile.ZipFile(io.BytesIO(content)).testzip() is None

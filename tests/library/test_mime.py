@@ -1,0 +1,103 @@
+"""What kind of thing bytes are: by what they say themselves."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from tertulia.library import mime
+from tertulia.library.mime import DOCX, EPUB, NOTEBOOK, PDF, PPTX, XLSX, megapixels, mime_of
+from tests.library.documents import docx, epub, many_entries, pdf, png, pptx, xlsx, zipped
+
+
+def kind(path: str, content: bytes) -> str:
+    return mime_of(path, content[: 64 << 10], lambda: io.BytesIO(content))
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (png(1, 1), "image/png"),
+        (b"\xff\xd8\xff\xe0\x00\x10JFIF", "image/jpeg"),
+        (b"GIF89a\x01\x00\x01\x00", "image/gif"),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
+        (b"RIFF\x00\x00\x00\x00WAVEfmt ", "audio/wav"),
+        (pdf(["x"]), PDF),
+        (docx(""), DOCX),
+        (xlsx(""), XLSX),
+        (pptx([]), PPTX),
+        (epub([]), EPUB),
+        (zipped({"a.txt": "x"}), "application/zip"),
+        (zipped({}), "application/zip"),
+        (many_entries(100_000), "application/zip"),
+        (b"PK\x03\x04 and nothing else", "application/octet-stream"),
+        (b"\x1f\x8b\x08\x00", "application/gzip"),
+        (b"MZ\x90\x00\x03\x00\x00\x00", "application/octet-stream"),
+        (b"\x7fELF\x02\x01\x01\x00", "application/x-executable"),
+        (b"\x00\x01\x02\x03", "application/octet-stream"),
+        (b"", "text/plain"),
+        (b"Hello", "text/plain"),
+        ("Gr\u00fc\u00dfe".encode("latin-1"), "text/plain"),
+        ("Gr\u00fc\u00dfe".encode("utf-16"), "text/plain"),
+        ("Plain words".encode("utf-16-le"), "text/plain"),
+        ("\u3053\u3093\u306b\u3061\u306f".encode("shift_jis"), "text/plain"),
+        (b"BZh is how this letter begins", "text/plain"),
+        (b"<!doctype html><p>", "text/html"),
+        (b"  <svg xmlns='x'><script/></svg>", "image/svg+xml"),
+        (b"<?xml version='1.0'?><a/>", "application/xml"),
+    ],
+    ids=lambda given: repr(given[:12]) if isinstance(given, bytes) else given,
+)
+@pytest.mark.parametrize("path", ["file", "photo.png", "tool.exe", "a.b/c.pdf"])
+def test_the_content_says_what_it_is_whatever_it_is_called(path: str, content: bytes, found: str) -> None:
+    assert kind(path, content) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("README.md", "text/markdown"),
+        ("data.CSV", "text/csv"),
+        ("a/b.json", "application/json"),
+        ("note.ipynb", NOTEBOOK),
+        ("page.html", "text/html"),
+        ("notes", "text/plain"),
+        ("main.rs", "text/plain"),
+        (".md", "text/markdown"),
+    ],
+)
+def test_among_texts_the_ending_is_heard(path: str, found: str) -> None:
+    assert kind(path, b"some words") == found
+    assert kind(path, png(1, 1)) == "image/png"
+
+
+def test_a_readme_that_begins_with_a_tag_is_still_markdown() -> None:
+    assert kind("README.md", b'<div align="center"><img src="x"></div>') == "text/markdown"
+
+
+def test_a_picture_that_is_also_a_script_is_a_picture() -> None:
+    assert kind("x.js", b"GIF89a/*\x00\x00*/=1;alert(1)//") == "image/gif"
+
+
+@pytest.mark.parametrize(
+    ("content", "size"),
+    [
+        (png(30_000, 30_000), 900.0),
+        (b"GIF89a\x10\x27\x10\x27", 100.0),
+        (b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x11\x08\x03\xe8\x07\xd0\x03\x01\x22\x00", 2.0),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\xe7\x03\x00\xcf\x07\x00", 2.0),
+        (b"\xff\xd8\xff\xe0", None),
+        (b"words", None),
+        (b"", None),
+    ],
+)
+def test_a_picture_says_how_large_it_is(content: bytes, size: float | None) -> None:
+    assert megapixels(content) == size
+
+
+def test_every_kind_of_text_is_one() -> None:
+    assert mime.is_a_text_kind("text/plain")
+    assert mime.is_a_text_kind("text/x-python")
+    assert not mime.is_a_text_kind("image/png")
+    assert not mime.is_a_text_kind(PDF)
