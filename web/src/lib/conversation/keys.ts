@@ -1,6 +1,7 @@
 /** The keys of a conversation, as commands: for reading, for the reply at hand, for writing. */
 import ChevronsDown from '@lucide/svelte/icons/chevrons-down';
 import Columns3 from '@lucide/svelte/icons/columns-3';
+import PanelRight from '@lucide/svelte/icons/panel-right';
 import PenLine from '@lucide/svelte/icons/pen-line';
 import Square from '@lucide/svelte/icons/square';
 import type { Command } from '$lib/commands/commands.svelte';
@@ -18,6 +19,8 @@ export interface Hands {
   copy(): void;
   regenerate(): void;
   fold(): void;
+  receipt(): void;
+  inspector(): void;
 }
 
 export function commandsOf(hands: Hands): Command[] {
@@ -75,6 +78,7 @@ export function commandsOf(hands: Hands): Command[] {
       when: mayChange,
       run: hands.regenerate,
     },
+    { ...reply, id: 'receipt', title: 'Context receipt', keys: 'r', when: onReply, run: hands.receipt },
     { ...reply, id: 'fold', title: 'Fold traces', keys: 'f', when: onReply, run: hands.fold },
     {
       ...reply,
@@ -83,6 +87,14 @@ export function commandsOf(hands: Hands): Command[] {
       keys: 'Escape',
       when: () => onReply() && !isOnCard(),
       run: () => walking.current?.focus(),
+    },
+    {
+      group: 'Anywhere',
+      id: 'inspector',
+      title: 'Inspector',
+      keys: ']',
+      icon: PanelRight,
+      run: hands.inspector,
     },
     {
       group: 'Writing',

@@ -1,0 +1,42 @@
+/** What stands beside the page: the receipt of a reply, or a file at some lines. */
+
+export type Shown =
+  | { kind: 'receipt'; messageId: string }
+  | { kind: 'file'; projectId: string; fileId: string; from: number | null; to: number | null };
+
+class Inspector {
+  shown = $state.raw<Shown | null>(null);
+
+  /** The reply whose receipt is open. */
+  messageId = $derived(this.shown?.kind === 'receipt' ? this.shown.messageId : null);
+
+  #before: Element | null = null;
+
+  showReceipt(messageId: string): void {
+    this.#open({ kind: 'receipt', messageId });
+  }
+
+  showFile(projectId: string, fileId: string, from: number | null = null, to: number | null = from): void {
+    this.#open({ kind: 'file', projectId, fileId, from, to });
+  }
+
+  /** While receipts are read, the one of the reply at hand. */
+  follow(messageId: string): void {
+    if (this.messageId !== null && this.messageId !== messageId) this.shown = { kind: 'receipt', messageId };
+  }
+
+  /** Focus goes back to where it was, unless it went on already. */
+  close(): void {
+    const isInside = document.activeElement?.closest('[data-inspector]') ?? null;
+    this.shown = null;
+    if (isInside && this.#before instanceof HTMLElement) this.#before.focus({ preventScroll: true });
+    this.#before = null;
+  }
+
+  #open(shown: Shown): void {
+    if (this.shown === null) this.#before = document.activeElement;
+    this.shown = shown;
+  }
+}
+
+export const inspector = new Inspector();

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import type { Receipt, Segment, Usage } from '$lib/api/types';
+import { cachedPart, layersOf, leftOutName, openAtFirst, sharesOf, tokensOf } from './receipt';
+
+function segment(layer: Segment['layer'], change: Partial<Segment> = {}): Segment {
+  return {
+    layer,
+    role: 'user',
+    text: 'text',
+    reason: 'recent',
+    tokens: 10,
+    source_id: null,
+    round_number: null,
+    ends_cacheable: false,
+    starts_message: true,
+    ...change,
+  };
+}
+
+function receipt(...segments: Segment[]): Receipt {
+  return { model: 'a:b', budget_tokens: 100, segments, left_out: [] };
+}
+
+const passage = segment('retrieved', {
+  text: 'From docs/auth.md, lines 45 to 67:\nA token',
+  reason: 'hit 0.81: 3 of 4 words',
+  source_id: 'chunk',
+});
+
+describe('a receipt', () => {
+  it('names a passage by its file and lines and says how well it matched', () => {
+    const [layer] = layersOf(receipt(segment('retrieved', { reason: 'what follows' }), passage));
+    expect(layer).toMatchObject({ name: 'Retrieved', count: '1 passage', tokens: 20 });
+    expect(layer!.pieces).toEqual([
+      {
+        name: 'docs/auth.md:45-67',
+        why: 'score 0.81 · 3 of 4 words',
+        tokens: 10,
+        text: passage.text,
+        without: 'chunk',
+      },
+    ]);
+  });
+
+  it('lets replies of earlier rounds be left out, but not the questions', () => {
+    const [layer] = layersOf(
+      receipt(
+        segment('rounds', { round_number: 1, source_id: 'q', text: '[odd]: a question' }),
+        segment('rounds', { round_number: 1, source_id: 'own', role: 'assistant' }),
+        segment('rounds', { round_number: 1, source_id: 'other', text: '[Beta]: no' }),
+      ),
+    );
+    expect(layer!.pieces.map(({ name, without }) => [name, without])).toEqual([
+      ['Round 1, the question', null],
+      ['Round 1, its own reply', 'own'],
+      ['Round 1, Beta', 'other'],
+    ]);
+  });
+
+  it('never offers to leave out the question itself', () => {
+    const [layer] = layersOf(receipt(segment('question', { reason: 'asked now', source_id: 'q' })));
+    expect(layer!.pieces[0]).toMatchObject({ name: 'Your message', without: null });
+  });
+
+  it('draws each layer by its part of the budget, and what stayed free', () => {
+    const shown = receipt(segment('system', { tokens: 20 }), segment('question', { tokens: 30 }));
+    expect(tokensOf(shown)).toBe(50);
+    expect(sharesOf(shown)).toEqual([
+      { layer: 'system', part: 0.2 },
+      { layer: 'question', part: 0.3 },
+      { layer: 'free', part: 0.5 },
+    ]);
+  });
+
+  it('opens what was looked up first, else the question', () => {
+    expect(openAtFirst(layersOf(receipt(segment('system'), passage, segment('question'))))).toBe('retrieved');
+    expect(openAtFirst(layersOf(receipt(segment('system'), segment('question'))))).toBe('question');
+  });
+
+  it('says how much came from the cache, if anything', () => {
+    const usage = { input_tokens: 200, cached_tokens: 150 } as Usage;
+    expect(cachedPart(usage)).toBe('75%');
+    expect(cachedPart({ ...usage, cached_tokens: 0 })).toBe('');
+    expect(cachedPart(null)).toBe('');
+  });
+
+  it('names what was left out', () => {
+    const left = { reason: 'over the budget', tokens: 5, source_id: null, round_number: 3 };
+    expect(leftOutName({ ...left, layer: 'rounds' })).toBe('Round 3');
+    expect(leftOutName({ ...left, layer: 'rounds', round_number: null })).toBe('Earlier rounds');
+    expect(leftOutName({ ...left, layer: 'retrieved', round_number: null })).toBe('A passage');
+  });
+});

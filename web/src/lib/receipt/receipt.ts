@@ -1,0 +1,163 @@
+/** A receipt as people read it: layers in their order, each piece with a name, why it is there, what it takes. */
+import type { Layer, LeftOut, Receipt, Segment, Usage } from '$lib/api/types';
+import { counted, tokens } from '$lib/conversation/numbers';
+
+export interface Piece {
+  name: string;
+  why: string;
+  tokens: number;
+  text: string;
+  /** What to leave out when it is asked again without this; null when it cannot be left out. */
+  without: string | null;
+}
+
+export interface LayerView {
+  layer: Layer;
+  name: string;
+  /** "3 files", "4 passages" */
+  count: string;
+  tokens: number;
+  pieces: Piece[];
+}
+
+export interface Share {
+  layer: Layer | 'free';
+  /** Of the budget, 0 to 1. */
+  part: number;
+}
+
+const NAMES: Record<Layer, string> = {
+  system: 'System',
+  always: 'Always in context',
+  rounds: 'Working rounds',
+  retrieved: 'Retrieved',
+  tools: 'Tools',
+  question: 'The question',
+};
+const ORDER: Layer[] = ['system', 'always', 'rounds', 'retrieved', 'tools', 'question'];
+
+export function layersOf(receipt: Receipt): LayerView[] {
+  return ORDER.map((layer) => viewOf(layer, receipt.segments)).filter(({ pieces }) => pieces.length > 0);
+}
+
+export function tokensOf(receipt: Receipt): number {
+  return sum(receipt.segments);
+}
+
+/** The stacked bar: every layer by its part of the budget, and what stayed free. */
+export function sharesOf(receipt: Receipt): Share[] {
+  const whole = Math.max(receipt.budget_tokens, tokensOf(receipt), 1);
+  const shares: Share[] = layersOf(receipt).map(({ layer, tokens }) => ({ layer, part: tokens / whole }));
+  const free = 1 - tokensOf(receipt) / whole;
+  return free > 0 ? [...shares, { layer: 'free', part: free }] : shares;
+}
+
+/** Opened at first: what was looked up, else what was said before, else the question. */
+export function openAtFirst(layers: LayerView[]): Layer | null {
+  const wanted: Layer[] = ['retrieved', 'always', 'rounds', 'question'];
+  return wanted.find((layer) => layers.some((each) => each.layer === layer)) ?? null;
+}
+
+/** "75%" of what went in, or nothing when none of it was. */
+export function cachedPart(usage: Usage | null): string {
+  if (!usage?.cached_tokens || !usage.input_tokens) return '';
+  return `${Math.max(1, Math.round((100 * usage.cached_tokens) / usage.input_tokens))}%`;
+}
+
+/** "Round 3", "A looked up passage" */
+export function leftOutName(left: LeftOut): string {
+  if (left.round_number !== null) return `Round ${left.round_number}`;
+  if (left.layer === 'rounds') return 'Earlier rounds';
+  return (
+    { always: 'A file that is always in context', retrieved: 'A passage' }[left.layer as string] ??
+    NAMES[left.layer]
+  );
+}
+
+function viewOf(layer: Layer, segments: Segment[]): LayerView {
+  const mine = segments.filter((each) => each.layer === layer);
+  const questions = firstOfEachRound(mine);
+  const pieces = mine
+    .filter((each) => !isOpening(each))
+    .map((each) => pieceOf(each, layer === 'rounds' && questions.has(each)));
+  return { layer, name: NAMES[layer], count: countOf(layer, mine, pieces), tokens: sum(mine), pieces };
+}
+
+/** A line that only announces what follows. */
+function isOpening(segment: Segment): boolean {
+  return segment.layer === 'retrieved' && segment.source_id === null;
+}
+
+function countOf(layer: Layer, segments: Segment[], pieces: Piece[]): string {
+  if (layer === 'always') return counted(pieces.length, 'file');
+  if (layer === 'retrieved') return counted(pieces.length, 'passage');
+  if (layer === 'rounds') return String(new Set(segments.map((each) => each.round_number)).size);
+  return pieces.length > 1 ? String(pieces.length) : '';
+}
+
+function pieceOf(segment: Segment, isQuestion: boolean): Piece {
+  const { text, tokens, source_id } = segment;
+  const canGo =
+    source_id !== null && !isQuestion && ['always', 'rounds', 'retrieved'].includes(segment.layer);
+  return { ...wordsFor(segment, isQuestion), tokens, text, without: canGo ? source_id : null };
+}
+
+function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: string } {
+  const { layer, text, reason, round_number } = segment;
+  switch (layer) {
+    case 'always':
+      return { name: /^The file (.+), whole:/.exec(text)?.[1] ?? 'A file', why: reason };
+    case 'retrieved':
+      return { name: passageName(text, round_number), why: scoreIn(reason) };
+    case 'rounds':
+      return { name: `Round ${round_number}, ${speakerOf(segment, isQuestion)}`, why: reason };
+    case 'question':
+      return { name: questionPart(text, reason), why: reason === 'asked now' ? 'asked now' : '' };
+    default:
+      return { name: reason.charAt(0).toUpperCase() + reason.slice(1), why: '' };
+  }
+}
+
+/** "docs/plan.md:3-9", "Trains, round 2", "Round 4" */
+function passageName(text: string, round: number | null): string {
+  const file = /^From (.+), lines (\d+) to (\d+):/.exec(text);
+  if (file) return `${file[1]}:${file[2] === file[3] ? file[2] : `${file[2]}-${file[3]}`}`;
+  const talk = /^From the conversation "(.*)", round (\d+)/.exec(text);
+  if (talk) return `${talk[1]}, round ${talk[2]}`;
+  return round === null ? 'A passage' : `Round ${round}`;
+}
+
+/** "hit 0.81: 3 of 4 words" → "score 0.81 · 3 of 4 words" */
+function scoreIn(reason: string): string {
+  return reason
+    .replace(/^hit ([\d.]+)(?:: )?/, (_, score: string) => `score ${score} · `)
+    .replace(/ · $/, '');
+}
+
+function speakerOf({ role, text }: Segment, isQuestion: boolean): string {
+  if (isQuestion) return 'the question';
+  if (role === 'assistant') return 'its own reply';
+  return /^\[([^\]]{1,80})\]: /.exec(text)?.[1] ?? 'a reply';
+}
+
+function questionPart(text: string, reason: string): string {
+  if (reason === 'asked now') return 'Your message';
+  if (reason === 'attached') return /^Attached, (.+):/.exec(text)?.[1] ?? 'An attached file';
+  return reason.charAt(0).toUpperCase() + reason.slice(1);
+}
+
+/** In each round the question comes first. */
+function firstOfEachRound(segments: Segment[]): Set<Segment> {
+  const seen = new Map<number | null, Segment>();
+  for (const each of segments) if (!seen.has(each.round_number)) seen.set(each.round_number, each);
+  return new Set(seen.values());
+}
+
+function sum(parts: { tokens: number }[]): number {
+  return parts.reduce((all, each) => all + each.tokens, 0);
+}
+
+/** "budget 32,000 of the model's 200,000" */
+export function budgetWords(budget: number, window: number | undefined): string {
+  return `budget ${tokens(budget)}${window ? ` of the model’s ${tokens(window)}` : ''}`;
+}
