@@ -72,13 +72,14 @@ async def _admin(request: Request) -> Actor:
     return actor
 
 
-def _door(request: Request) -> Door:
+async def _door(request: Request) -> Door:
+    """A coroutine like the others here: FastAPI sends every plain function to a thread and back."""
     door: Door = request.app.state.door
     return door
 
 
-def _house(request: Request) -> House:
-    return _door(request).house
+async def _house(request: Request) -> House:
+    return (await _door(request)).house
 
 
 Anyone = Annotated[None, Depends(_anyone)]
