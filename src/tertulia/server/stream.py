@@ -17,7 +17,7 @@ from tertulia.server.encodings import Encoding, Snapshot, joined, mark, number_o
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
 from tertulia.server.rights import LOOK_AGAIN_S, Rights
-from tertulia.store import messages, turns
+from tertulia.store import messages
 from tertulia.store.database import Tx
 
 ENCODINGS = {encoding.media_type: encoding for encoding in (SSE, NDJSON)}
@@ -30,11 +30,8 @@ def encoding_for(accept: str, otherwise: str | None = None) -> Encoding | None:
     return found or (ENCODINGS[otherwise] if otherwise else None)
 
 
-async def stream_turn(
-    house: House, actor: Actor, turn_id: str, encoding: Encoding, after: str = ""
-) -> Response:
-    """The right to read is checked before the first byte, so a refusal is an ordinary answer."""
-    turn = await house.db.read(lambda tx: turns.get(tx, actor, turn_id))
+def stream_turn(house: House, actor: Actor, turn: Turn, encoding: Encoding, after: str = "") -> Response:
+    """Whoever hands in the turn has read it as this actor: a refusal was an ordinary answer before this."""
     return StreamingResponse(
         _frames(house, actor, turn, number_of(after, turn.id), encoding),
         media_type=encoding.media_type,

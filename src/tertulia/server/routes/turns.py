@@ -33,7 +33,7 @@ async def open_turn(house: TheHouse, actor: Someone, request: Request, new: NewT
     encoding = encoding_for(request.headers.get("accept", ""))
     if encoding is None:
         return answer(opened, 202)
-    return await stream_turn(house, actor, opened.turn.id, encoding)
+    return stream_turn(house, actor, opened.turn, encoding)
 
 
 @router.post("/api/estimate", response_model=Estimate)
@@ -59,7 +59,8 @@ async def follow_turn(
     """The turn's events after a mark of this stream, as SSE or NDJSON; then live to its end."""
     encoding = encoding_for(request.headers.get("accept", ""), otherwise="text/event-stream")
     assert encoding is not None
-    return await stream_turn(house, actor, turn_id, encoding, last_event_id or after)
+    turn = await house.db.read(lambda tx: turns.get(tx, actor, turn_id))
+    return stream_turn(house, actor, turn, encoding, last_event_id or after)
 
 
 @router.post("/api/turns/{turn_id}/stop", response_model=Turn, status_code=202)
