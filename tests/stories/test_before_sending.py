@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.stories.listening import title_of
+
 
 def wanted(*models: str) -> list[dict[str, str]]:
     return [{"model": f"voices:{model}"} for model in models]
@@ -11,6 +13,7 @@ async def test_an_estimate_counts_what_would_be_sent_and_sends_nothing(ada, upst
     replies = await ada.hear("Tea or coffee?", "alpha")
     heard = len(upstream.requests)
     conversation_id = replies[0]["conversation_id"]
+    await title_of(ada, conversation_id)  # the models are told it, so it counts
     question = {"text": "And why?", "voices": wanted("alpha", "beta"), "conversation_id": conversation_id}
     estimate = await ada.post("/api/estimate", question)
     assert [item["voice"]["name"] for item in estimate["items"]] == ["Alpha", "Beta"]

@@ -98,6 +98,8 @@ class LiveTurn:
     log: list[TurnEvent] = field(default_factory=list)
     replies: dict[str, LiveReply] = field(default_factory=dict)
     watchers: set[Callable[[], None]] = field(default_factory=set)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the last word of the last reply is on disk."""
 
     def after(self, number: int) -> Sequence[TurnEvent]:
         """What follows a number, up to a frame's worth of text: who is far behind catches up in steps."""
@@ -175,6 +177,7 @@ class Live:
         if not running:
             self._by_conversation.pop(turn.conversation_id, None)
         self._append(live, Ended(turn))
+        live.over.set()
         self._kept += live.number
         self._forget_oldest()
 

@@ -59,6 +59,7 @@ async def _follow(
     bell = Bell()
     rights = Rights(house, actor, bell.ring)
     live.watchers.add(bell.ring)
+    ending = asyncio.create_task(live.over.wait())
     try:
         while True:
             if rights.are_in_doubt and (reason := await _lost(rights, live)):
@@ -71,10 +72,12 @@ async def _follow(
             if live.is_over and after == live.number:
                 return
             if any(isinstance(event, Delta) for _, event in events):
-                await asyncio.sleep(FRAME_S)  # the first word went out at once; the next ones may gather
+                # The first word went out at once; the next ones may gather, but nothing waits for the last.
+                await asyncio.wait((ending,), timeout=FRAME_S)
             elif not events and not await _rung(bell):
                 yield encoding.heartbeat
     finally:
+        ending.cancel()
         live.watchers.discard(bell.ring)
         rights.close()
 
