@@ -1,0 +1,119 @@
+"""Indexing: jobs turn rounds and files into what can be found, and say how far they are."""
+
+from __future__ import annotations
+
+import json
+
+from tertulia.core.files import Indexing
+from tertulia.core.users import Actor
+from tertulia.engine.files import Files
+from tertulia.engine.worker import Worker
+from tertulia.library.search import Library, Mode, find
+from tertulia.store import chunks, files, jobs, projects
+from tests.library.bags import Bags
+
+
+async def done(engine) -> None:
+    while await engine.worker.work():
+        pass
+
+
+async def bytes_of(text: str):
+    yield text.encode()
+
+
+def home(engine) -> str:
+    return engine.db.read_now(lambda tx: projects.visible_to(tx, engine.actor))[0].id
+
+
+async def titles(library: Library, actor: Actor, project_id: str, text: str) -> list[str]:
+    return [hit.content for hit in (await find(library, actor, [project_id], text, mode=Mode.KEYWORD)).hits]
+
+
+async def test_a_round_can_be_found_when_it_is_over(engine, upstream):
+    opened = await engine.open("Where do walnuts grow?")
+    await engine.over(opened.turn)
+    await done(engine)
+    found = await titles(engine.means.library, engine.actor, opened.conversation.project_id, "walnuts")
+    assert "Where do walnuts grow?" in found
+
+
+async def test_a_file_is_found_by_its_words_first_and_then_by_meaning(engine, upstream):
+    """With an embedder its vectors follow; the file says how far it is."""
+    bags = Bags()
+    engine.means.library.embedder = bags
+    seen: list[tuple[str, int]] = []
+
+    def listen(events):
+        for event in events:
+            if event.noun == "file" and event.value:
+                index = json.loads(event.value)["index"]
+                seen.append((index["state"], index["percent"]))
+
+    engine.db.on_commit(listen)
+    verbs = Files(engine.means, job_left=lambda: None)
+    text = "\n\n".join(f"# Part {index}\n\n{'the kitten sleeps ' * 20}" for index in range(120))
+    file = await verbs.add(engine.actor, home(engine), "long.md", bytes_of(text))
+    await done(engine)
+    kept = await engine.db.read(lambda tx: files.find(tx, file.id))
+    assert kept.index.state is Indexing.INDEXED
+    assert kept.index.percent == 100
+    assert kept.index.chunks == 120
+    percents = [percent for state, percent in seen if state == "indexing"]
+    assert percents == sorted(percents)
+    assert {50} < set(percents)
+    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=Mode.MEANING)
+    assert findings.without_meaning is None
+    assert findings.hits
+
+
+async def test_without_weights_a_file_is_indexed_all_the_same(engine, upstream):
+    verbs = Files(engine.means, job_left=lambda: None)
+    file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
+    await done(engine)
+    kept = await engine.db.read(lambda tx: files.find(tx, file.id))
+    assert (kept.index.state, kept.index.percent, kept.index.chunks) == (Indexing.INDEXED, 100, 1)
+    assert await engine.db.read(jobs.set_aside) == ()
+
+
+async def test_weights_that_come_later_are_used_for_what_is_there(engine, upstream):
+    verbs = Files(engine.means, job_left=lambda: None)
+    await verbs.add(engine.actor, home(engine), "a.md", bytes_of("the kitten sleeps"))
+    await done(engine)
+    engine.means.library.embedder = Bags()
+    await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
+    await done(engine)
+    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=Mode.MEANING)
+    assert [hit.title for hit in findings.hits] == ["a.md"]
+
+
+async def test_an_embedder_that_breaks_leaves_words_and_is_tried_again(engine, upstream):
+    bags = engine.means.library.embedder = Bags()
+    bags.is_broken = True
+    verbs = Files(engine.means, job_left=lambda: None)
+    await verbs.add(engine.actor, home(engine), "a.md", bytes_of("the kitten sleeps"))
+    await done(engine)
+    assert await titles(engine.means.library, engine.actor, home(engine), "kitten") == ["the kitten sleeps"]
+    assert await engine.db.read(chunks.is_due)
+    bags.is_broken = False
+    await engine.db.write(lambda tx: jobs.add(tx, "embed", ""))
+    await done(engine)
+    assert not await engine.db.read(chunks.is_due)
+
+
+async def test_a_job_done_twice_leaves_one_index(engine, upstream):
+    verbs = Files(engine.means, job_left=lambda: None)
+    file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
+    await done(engine)
+    for _ in range(2):
+        await engine.db.write(lambda tx: jobs.add(tx, "index_file", file.id))
+    await done(engine)
+    assert await titles(engine.means.library, engine.actor, home(engine), "walnut") == ["a walnut"]
+
+
+async def test_jobs_of_the_same_kind_wait_once(engine, upstream):
+    for _ in range(5):
+        await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
+    worker = Worker(engine.means, node="another")
+    assert await worker.work() is True
+    assert await worker.work() is False

@@ -1,0 +1,171 @@
+"""The embedder: a process that starts when it is needed, dies with the server, and may die without harm.
+
+The weights are fetched by `tertulia models pull minilm`; without them some of these are skipped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tertulia import settings
+from tertulia.core.errors import CannotStart
+from tertulia.library.embed import EmbeddingFailed, EndpointEmbedder, LocalEmbedder, from_environment
+from tertulia.library.wordpiece import WordPieces
+from tertulia.providers import assets, embeddings
+from tests.upstream.scripted import Upstream
+
+HOME = settings.read(os.environ).home
+needs_weights = pytest.mark.skipif(
+    not assets.is_installed(assets.get("minilm"), HOME), reason="run `tertulia models pull minilm` first"
+)
+
+
+@pytest.fixture
+async def embedder() -> AsyncIterator[LocalEmbedder]:
+    made = LocalEmbedder(HOME, os.environ)
+    yield made
+    await made.close()
+
+
+def likeness(one: bytes, other: bytes) -> float:
+    a, b = (struct.unpack(f"<{len(vector) // 2}e", vector) for vector in (one, other))
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+@needs_weights
+async def test_what_means_the_same_is_near_and_vectors_have_length_one(embedder: LocalEmbedder) -> None:
+    cat, kitten, crash = await embedder.embed(
+        ["A cat sat on the mat.", "A kitten was sitting on a rug.", "The stock market crashed in 1929."]
+    )
+    assert len(cat) == embedder.dimensions * 2
+    assert likeness(cat, cat) == pytest.approx(1, abs=0.01)
+    assert likeness(cat, kitten) > likeness(cat, crash) + 0.3
+
+
+@needs_weights
+async def test_a_text_has_the_same_vector_alone_and_in_company(embedder: LocalEmbedder) -> None:
+    texts = [f"{'word ' * (index % 7)}number {index}" for index in range(20)]
+    together = await embedder.embed(texts)
+    (alone,) = await embedder.embed([texts[13]])
+    assert likeness(alone, together[13]) > 0.98
+    assert embedder.starts == 1
+
+
+@needs_weights
+async def test_a_process_that_is_killed_is_replaced_and_nobody_notices(embedder: LocalEmbedder) -> None:
+    before = await embedder.embed(["a walnut"])
+    assert embedder.pid is not None
+    os.kill(embedder.pid, signal.SIGKILL)
+    assert await embedder.embed(["a walnut"]) == before
+    assert embedder.starts == 2
+
+
+@needs_weights
+async def test_it_ends_when_it_has_nothing_to_do_and_comes_back(embedder: LocalEmbedder) -> None:
+    idle = LocalEmbedder(HOME, os.environ, idle_s=0.0)
+    await idle.embed(["a walnut"])
+    async with asyncio.timeout(5):
+        while idle.pid is not None:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    assert len(await idle.embed(["a walnut"])) == 1
+    await idle.close()
+    with pytest.raises(EmbeddingFailed):
+        await idle.embed(["too late"])
+
+
+@needs_weights
+async def test_a_question_goes_before_a_heap_of_texts(embedder: LocalEmbedder) -> None:
+    order: list[str] = []
+
+    async def embed(name: str, texts: list[str], is_query: bool) -> None:
+        await embedder.embed(texts, is_query=is_query)
+        order.append(name)
+
+    await embedder.embed(["awake"])
+    await asyncio.gather(embed("heap", ["a long text " * 20] * 40, False), embed("question", ["what?"], True))
+    assert order == ["question", "heap"]
+
+
+@needs_weights
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends it")
+def test_it_dies_with_a_server_that_is_killed() -> None:
+    code = (
+        "import asyncio, os, sys\nfrom pathlib import Path\n"
+        "from tertulia.library.embed import LocalEmbedder\n"
+        "async def main():\n e = LocalEmbedder(Path(sys.argv[1]), os.environ)\n await e.embed(['x'])\n"
+        " print(e.pid, flush=True)\n await asyncio.Event().wait()\nasyncio.run(main())\n"
+    )
+    command = [sys.executable, "-c", code, str(HOME)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        child = os.pidfd_open(int(server.stdout.readline()))
+        server.kill()
+    ended, _, _ = select.select([child], [], [], 5)
+    os.close(child)
+    assert ended
+
+
+async def test_without_weights_it_says_what_to_do(tmp_path: Path) -> None:
+    bare = LocalEmbedder(tmp_path, {})
+    assert "tertulia models pull minilm" in (bare.unavailable_reason() or "")
+    with pytest.raises(EmbeddingFailed, match="tertulia models pull minilm"):
+        await bare.embed(["x"])
+    assert bare.starts == 0
+
+
+@needs_weights
+def test_words_are_cut_as_the_model_learned_them() -> None:
+    pieces = WordPieces(assets.folder(HOME) / "minilm-l6-tokenizer.json")
+    assert pieces.encode("Hello, unaffable WORLD!", 64) == [
+        101,
+        7592,
+        1010,
+        14477,
+        20961,
+        3468,
+        2088,
+        999,
+        102,
+    ]
+    assert pieces.encode("Crème brûlée", 64) == pieces.encode("creme brulee", 64)
+    assert len(pieces.encode("word " * 9_000, 256)) == 256
+    assert pieces.encode("x" * 101, 64) == [101, 100, 102]
+    assert pieces.encode("", 64) == [101, 102]
+
+
+def test_an_endpoint_that_cannot_be_read_stops_the_start() -> None:
+    for written in (
+        "not json",
+        "[]",
+        '{"base_url": "ftp://x", "model": "m", "dimensions": 8}',
+        '{"model": 1}',
+    ):
+        with pytest.raises(CannotStart, match=embeddings.VARIABLE):
+            from_environment({embeddings.VARIABLE: written}, Path())
+
+
+def test_an_endpoint_is_used_when_it_is_named() -> None:
+    written = '{"base_url": "http://127.0.0.1:1/v1", "key": "secret", "model": "m", "dimensions": 8}'
+    made = from_environment({embeddings.VARIABLE: written}, Path())
+    assert isinstance(made, EndpointEmbedder)
+    assert made.dimensions == 8
+    assert "secret" not in repr(embeddings.from_environment({embeddings.VARIABLE: written}))
+    assert isinstance(from_environment({}, Path()), LocalEmbedder)
+
+
+async def test_an_endpoint_that_cannot_be_reached_fails_in_words(upstream: Upstream) -> None:
+    endpoint = embeddings.EmbeddingEndpoint("http://127.0.0.1:1/v1", "m", 8)
+    made = EndpointEmbedder(endpoint, {})
+    with pytest.raises(EmbeddingFailed):
+        await made.embed(["x"])
+    await made.close()

@@ -1,0 +1,255 @@
+"""Chunks: found by their words alike on both databases, gone with what they came from."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from tertulia.core.chunks import Filters, Location, Source, Weights
+from tertulia.core.files import FileMetadata
+from tertulia.core.users import Actor
+from tertulia.store import chunks, conversations, files, projects
+from tertulia.store.chunks import NewChunk
+from tertulia.store.database import Database, Tx
+from tests.store.samples import answered, conversation, file, home, person
+
+EVEN = Weights(body=1.0, heading=1.0, place=1.0, around=1.0)
+
+
+def piece(
+    content: str, *, heading: str = "", place: str = "", around: str = "", path: str = "a.md"
+) -> NewChunk:
+    return NewChunk(
+        content, heading, Location(path=path, start_line=1, end_line=1), content, 1, place, around
+    )
+
+
+def put(tx: Tx, who: Actor, path: str, *contents: str) -> str:
+    made = file(tx, who, path, f"{path} {contents}")
+    chunks.remove_file(tx, made.id)
+    chunks.add_to_file(tx, made.id, made.project_id, 0, [piece(one, path=path) for one in contents])
+    return made.id
+
+
+def found(tx: Tx, who: Actor, *words: str, filters: Filters = Filters(), project_id: str = "") -> list[str]:  # noqa: B008
+    ids = [project_id or home(tx, who)]
+    within = chunks.narrowed(tx, ids, Source.FILE, filters)
+    scored = chunks.by_words(tx, ids, Source.FILE, words, EVEN, 200, within)
+    by_number = chunks.get_many(tx, who, [one.number for one in scored])
+    return [by_number[one.number].chunk.content for one in scored if one.number in by_number]
+
+
+CORPUS = (
+    "the quick brown foxes jumped",
+    "Crème brûlée at O'Reilly's café",
+    "C++ templates and C# generics",
+    "東京都の天気は晴れです",
+    "Привет, мир! Как дела?",
+    "مرحبا بالعالم",
+    "שלום עולם",
+    "naïve 🦊 emoji fox",
+    "snake_case and camelCase names",
+    "version 3.11 of 2024",
+    "ภาษาไทย",
+)
+ASKED = {
+    "fox": {0, 7},
+    "jumping": {0},
+    "creme": {1},
+    "BRÛLÉE": {1},
+    "O'Reilly": {1},
+    "C++": {2},
+    "東京": {3},
+    "京都": {3},
+    "天気": {3},
+    "天都": set(),
+    "привет": {4},
+    "дела": {4},
+    "بالعالم": {5},
+    "עולם": {6},
+    "naive": {7},
+    "🦊": set(),
+    "snake_case": {8},
+    "camelcase": {8},
+    "3.11": {9},
+    "2024": {9},
+    "ไทย": {10},
+    "the": {0},
+    "nothing-like-it": set(),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+async def test_every_script_is_found_alike_on_both_databases(db: Database, asked: str) -> None:
+    def look(tx: Tx) -> list[str]:
+        ada = person(tx, "Ada")
+        put(tx, ada, "corpus.md", *CORPUS)
+        return found(tx, ada, *asked.replace("'", " ").replace(".", " ").split())
+
+    assert set(await db.write(look)) == {CORPUS[index] for index in ASKED[asked]}
+
+
+HOSTILE = [
+    'owner:alice"',
+    "{title body}: x",
+    "rowid:1",
+    "rank MATCH 'bm25'",
+    "x OR owner_id",
+    "NEAR(a b, 3)",
+    "a*",
+    "^a",
+    '"',
+    "'",
+    "''; DROP TABLE users; --",
+    "\\",
+    "a:b|c&d!e<->f",
+    "(((",
+    "\x00",
+    "\ud800",
+    "%_",
+    "-",
+    "col : *",
+    "$1",
+    ":x",
+]
+
+
+@pytest.mark.parametrize("asked", HOSTILE)
+async def test_whatever_is_asked_is_only_words(db: Database, asked: str) -> None:
+    def look(tx: Tx) -> list[str]:
+        ada, bruno = person(tx, "Ada"), person(tx, "Bruno")
+        put(tx, ada, "mine.md", "alice owner x title body rank match near a b c d e f drop table users col")
+        put(tx, bruno, "his.md", "alice owner x title body rank match near a b c d e f drop table users col")
+        return found(tx, ada, asked, *asked.split())
+
+    assert len(await db.write(look)) <= 1
+
+
+async def test_another_project_is_never_searched(db: Database) -> None:
+    def look(tx: Tx) -> tuple[list[str], list[str], dict[int, object]]:
+        ada, bruno = person(tx, "Ada"), person(tx, "Bruno")
+        put(tx, ada, "a.md", "walnut of Ada")
+        put(tx, bruno, "b.md", "walnut of Bruno")
+        theirs = chunks.by_words(tx, [home(tx, bruno)], Source.FILE, ["walnut"], EVEN, 9)
+        hidden = chunks.get_many(tx, ada, [one.number for one in theirs])
+        facts = chunks.facts(tx, ada, [one.number for one in theirs])
+        return found(tx, ada, "walnut"), found(tx, bruno, "walnut"), {**hidden, **facts}
+
+    assert await db.write(look) == (["walnut of Ada"], ["walnut of Bruno"], {})
+
+
+async def test_a_rare_word_weighs_more_than_a_common_one(db: Database) -> None:
+    def look(tx: Tx) -> list[str]:
+        ada = person(tx, "Ada")
+        common = [f"common words number {index}" for index in range(30)]
+        put(tx, ada, "a.md", *common, "a rare walnut stands here")
+        return found(tx, ada, "common", "walnut")
+
+    assert (await db.write(look))[0] == "a rare walnut stands here"
+
+
+async def test_new_chunks_of_a_file_leave_none_of_the_old(db: Database) -> None:
+    def look(tx: Tx) -> tuple[list[str], list[str]]:
+        ada = person(tx, "Ada")
+        file_id = put(tx, ada, "a.md", "the first walnut", "another walnut")
+        chunks.remove_file(tx, file_id)
+        chunks.add_to_file(tx, file_id, home(tx, ada), 0, [piece("only hazel now")])
+        return found(tx, ada, "walnut"), found(tx, ada, "hazel")
+
+    assert await db.write(look) == ([], ["only hazel now"])
+
+
+async def test_chunks_words_and_vectors_go_with_a_file_a_conversation_and_a_project(db: Database) -> None:
+    def fill(tx: Tx) -> tuple[Actor, str, str, str]:
+        ada = person(tx, "Ada")
+        file_id = put(tx, ada, "a.md", "walnut in a file")
+        said = conversation(tx, ada)
+        _, replies = answered(tx, ada, said.id)
+        chunks.replace_message(tx, replies[0].id, said.id, said.project_id, tx.now, [piece("walnut said")])
+        other = projects.add(tx, ada, "Other")
+        third = file(tx, ada, "c.md", project_id=other.id)
+        chunks.add_to_file(tx, third.id, other.id, 0, [piece("walnut elsewhere")])
+        config = chunks.set_config(tx, "m", 4)
+        chunks.save_vectors(tx, config, [(one.number, b"12345678") for one in chunks.due(tx, 9)])
+        return ada, file_id, said.id, other.id
+
+    ada, file_id, conversation_id, project_id = await db.write(fill)
+    assert await db.read(_rows) == (3, 3)
+    await db.write(lambda tx: files.remove(tx, ada, home(tx, ada), file_id))
+    assert await db.read(_rows) == (2, 2)
+    await db.write(lambda tx: conversations.remove(tx, ada, conversation_id))
+    assert await db.read(_rows) == (1, 1)
+    await db.write(lambda tx: projects.remove(tx, ada, project_id))
+    assert await db.read(_rows) == (0, 0)
+    if db.version.startswith("SQLite"):
+        left = await db.read(lambda tx: tx.execute(text("SELECT rowid FROM retrieval_index")))
+        assert left == []
+
+
+def _rows(tx: Tx) -> tuple[int, int]:
+    count = "SELECT (SELECT COUNT(*) FROM content_chunks) AS a, (SELECT COUNT(*) FROM chunk_vectors) AS b"
+    row = tx.one(text(count))
+    return row.a, row.b
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        (Filters(), {"docs/plan.md", "docs/deep/notes.txt", "src/main.py"}),
+        (Filters(file_types=(".md",)), {"docs/plan.md"}),
+        (Filters(file_types=("MD", "py")), {"docs/plan.md", "src/main.py"}),
+        (Filters(paths=("docs",)), {"docs/plan.md", "docs/deep/notes.txt"}),
+        (Filters(paths=("docs/plan.md",)), {"docs/plan.md"}),
+        (Filters(paths=("doc",)), set()),
+        (Filters(tags=("chosen",)), {"src/main.py"}),
+        (Filters(since=1), {"docs/plan.md", "docs/deep/notes.txt", "src/main.py"}),
+        (Filters(until=1), set()),
+    ],
+)
+async def test_filters_leave_out_and_lose_nothing_else(
+    db: Database, filters: Filters, names: set[str]
+) -> None:
+    def look(tx: Tx) -> set[str]:
+        ada = person(tx, "Ada")
+        for path in ("docs/plan.md", "docs/deep/notes.txt", "src/main.py"):
+            file_id = put(tx, ada, path, f"walnut {path}")
+        files.set_metadata(tx, ada, home(tx, ada), file_id, FileMetadata(tags=("chosen",)))
+        return {content.removeprefix("walnut ") for content in found(tx, ada, "walnut", filters=filters)}
+
+    assert await db.write(look) == names
+
+
+async def test_another_model_makes_every_chunk_due_again_and_the_same_one_none(db: Database) -> None:
+    def fill(tx: Tx) -> list[int]:
+        ada = person(tx, "Ada")
+        put(tx, ada, "a.md", "one", "two", "three")
+        counts = []
+        for model in ("first", "first", "second"):
+            config = chunks.set_config(tx, model, 4)
+            counts.append(len(chunks.due(tx, 9)))
+            chunks.save_vectors(tx, config, [(one.number, b"12345678") for one in chunks.due(tx, 9)])
+        assert chunks.find_config(tx, "first", 4) is None
+        assert chunks.find_config(tx, "second", 4) == config
+        return counts
+
+    assert await db.write(fill) == [3, 0, 3]
+
+
+async def test_a_message_whose_surroundings_change_keeps_its_vector(db: Database) -> None:
+    def fill(tx: Tx) -> tuple[int, list[str]]:
+        ada = person(tx, "Ada")
+        said = conversation(tx, ada)
+        _, replies = answered(tx, ada, said.id)
+        for around in ("before", "after the walnut"):
+            chunks.replace_message(
+                tx, replies[0].id, said.id, said.project_id, tx.now, [piece("a chestnut", around=around)]
+            )
+            config = chunks.set_config(tx, "m", 4)
+            due = chunks.due(tx, 9)
+            chunks.save_vectors(tx, config, [(one.number, b"12345678") for one in due])
+        hits = chunks.by_words(tx, [said.project_id], Source.MESSAGE, ["walnut"], EVEN, 9)
+        return len(due), [
+            found.chunk.content for found in chunks.get_many(tx, ada, [h.number for h in hits]).values()
+        ]
+
+    assert await db.write(fill) == (0, ["a chestnut"])
