@@ -4,7 +4,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = [HealthCheck.too_slow]
+settings.register_profile("quick", max_examples=30, deadline=None, suppress_health_check=SLOW)
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 

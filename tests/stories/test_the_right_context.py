@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from tertulia.app import new_id
-from tertulia.store import jobs
+from tertulia.engine.jobs.index_round import index_round
 from tests.world import Person
 
 
@@ -34,14 +33,6 @@ async def indexed(person: Person, file_id: str) -> None:
 
 def is_indexed(item: dict[str, Any], file_id: str) -> bool:
     return item["type"] == "event" and item["id"] == file_id and item["value"]["index"]["state"] == "indexed"
-
-
-async def indexed_round(person: Person, conversation_id: str) -> None:
-    """Waits until no job is left to do."""
-    house = person.world.house
-    async with asyncio.timeout(20):
-        while await house.db.read(lambda tx: jobs.next_due(tx)) is not None:
-            await asyncio.sleep(0.05)
 
 
 def shown(request: Any) -> str:
@@ -94,7 +85,7 @@ async def test_a_round_from_long_ago_is_brought_back_whole(ada, upstream):
     upstream.says("Noted.", model="alpha")
     for number in range(2, 20):
         await ada.hear(f"Remark number {number} about the weather.", "alpha", conversation_id=conversation_id)
-    await indexed_round(ada, conversation_id)
+    await index_round(ada.world.house.means, f"{conversation_id}:1")
     (reply,) = await ada.hear("Which password had the lighthouse?", "alpha", conversation_id=conversation_id)
     sent = shown(upstream.last)
     assert "Earlier in this conversation, round 1:" in sent
