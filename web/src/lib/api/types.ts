@@ -41,6 +41,7 @@ export type Draft = Whole<Schemas['Draft']>;
 export type Segment = Whole<Schemas['Segment']>;
 export type LeftOut = Whole<Schemas['LeftOut']>;
 export type Receipt = Whole<Schemas['Receipt']>;
+export type Estimate = Whole<Schemas['Estimate']>;
 export type Prices = Whole<Schemas['Prices']>;
 export type Abilities = Whole<Schemas['Abilities']>;
 /** As the picker shows it: with its provider's name, and whether it can answer. */
@@ -59,4 +60,5 @@ export type Opened = Whole<Schemas['Opened']>;
 export type NewSetup = Sent<Schemas['NewSetup'], 'token'>;
 export type NewProject = Sent<Schemas['NewProject'], 'description' | 'instructions'>;
 export type ProjectChange = Schemas['ProjectChange'];
+export type NewEstimate = Sent<Schemas['NewEstimate'], 'visibility'>;
 export type NewTurn = Sent<Schemas['NewTurn'], 'mode' | 'visibility'>;

@@ -1,5 +1,5 @@
 /** What is being written: the words, who is at the table, how they answer, and what each may read. */
-import type { Message, Model, Visibility, Voice } from '$lib/api/types';
+import type { Message, Model, NewEstimate, Visibility, Voice } from '$lib/api/types';
 import { modeNamed, type Mode } from '$lib/council/modes';
 import { seated, SEATS } from '$lib/council/table';
 import type { Outgoing } from './outbox';
@@ -69,6 +69,18 @@ export class Composing {
       text: this.#text.trim(),
       mode: this.mode.id,
       table: this.voices,
+      visibility: this.visibility,
+      reply_to_id: this.replyTo?.id ?? null,
+    };
+  }
+
+  /** The same, as a question about what it would take. */
+  asked(projectId: string | null): NewEstimate {
+    return {
+      text: this.#text,
+      voices: this.voices.map(({ model }) => ({ model })),
+      conversation_id: this.place === 'new' ? null : this.place,
+      project_id: projectId,
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
     };

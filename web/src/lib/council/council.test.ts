@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Model } from '$lib/api/types';
-import { reply, round, usage, voice } from '$lib/conversation/samples';
-import { expected, sum } from './estimate';
+import { partsOf, sum } from './estimate';
 import { factsOf, groupsOf, typicalCost } from './minds';
 import { firstTable, seated } from './table';
 
@@ -84,25 +83,38 @@ describe('the minds one can invite', () => {
 });
 
 describe('the estimate', () => {
-  const ada = voice(1, 'Ada');
+  const voices = seated(['a:one', 'b:two'], () => undefined);
+  const item = {
+    voice: voices[0]!,
+    input_tokens: 250,
+    budget_tokens: 1_000,
+    output_tokens: 500,
+    cost_micros: 3,
+    problem: null,
+  };
+  const other = { ...item, voice: voices[1]!, cost_micros: 5 };
 
-  it('goes from what the voice was shown last', () => {
-    const last = round(reply('r1', ada, { usage: usage({ input_tokens: 4_000, output_tokens: 1_000 }) }));
-    const { micros, fill } = expected(ada, model('house:Ada'), [last], 'x'.repeat(400));
-    expect(micros).toBe(5_100 + 1_800);
-    expect(fill).toBeCloseTo(0.51);
+  it('says how full each mind will be, and what the round will cost', () => {
+    const parts = partsOf({ items: [item, other], cost_micros: 8 }, voices);
+    expect(parts.map((part) => part.fill)).toEqual([0.25, 0.25]);
+    expect(sum(parts)).toBe(8);
   });
 
-  it('knows no price where there is none, and then none for the round', () => {
-    const prices = { input_micros: null, cached_micros: null, output_micros: null };
-    const unknown = expected(ada, model('house:Ada', { prices }), [], '');
-    expect(unknown.micros).toBeNull();
-    expect(sum([unknown, { micros: 5, fill: 0 }])).toBeNull();
+  it('knows no price for the round where one mind has none', () => {
     expect(
-      sum([
-        { micros: 3, fill: 0 },
-        { micros: 5, fill: 0 },
-      ]),
-    ).toBe(8);
+      sum(partsOf({ items: [item, { ...other, cost_micros: null }], cost_micros: null }, voices)),
+    ).toBeNull();
+  });
+
+  it('shows a mind that cannot hold it as full, with the reason', () => {
+    const over = { ...item, input_tokens: 0, budget_tokens: 0, cost_micros: 0, problem: 'Too long.' };
+    const [part] = partsOf({ items: [over, other], cost_micros: 5 }, voices);
+    expect(part).toEqual({ micros: 0, fill: 1, problem: 'Too long.' });
+  });
+
+  it('says nothing about another table than the one it was asked for', () => {
+    expect(partsOf({ items: [item], cost_micros: 3 }, voices)).toEqual([]);
+    expect(partsOf({ items: [item, other], cost_micros: 8 }, voices.toReversed())).toEqual([]);
+    expect(sum(partsOf(null, voices))).toBeUndefined();
   });
 });
