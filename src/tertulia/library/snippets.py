@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tertulia.core.chunks import Span
-from tertulia.store.words import phrases, plain
+from tertulia.store.words import plain
 
 LENGTH = 280
 READ = 20_000
@@ -25,24 +26,22 @@ class Snippet:
 
 def snippet(content: str, words: Sequence[str]) -> Snippet:
     """The stretch with the most different words in it."""
-    stems = {_stem(piece) for word in words for phrase in phrases(word) for piece in phrase.split()}
+    wanted = frozenset(stem for word in words for stem in _stems(word))
     places = [
-        (m.start(), m.end(), stem) for m in _WORD.finditer(content[:READ]) for stem in _hits(m[0], stems)
+        (match.start(), match.end(), stem)
+        for match in _WORD.finditer(content[:READ])
+        for stem in _stems(match[0])
+        if stem in wanted
     ]
-    start = _best_start(places)
-    start, end = _edges(content, start)
+    start, end = _edges(content, _best_start(places))
     marked = tuple(Span(a - start, b - start) for a, b, _ in places if start <= a and b <= end)
     return Snippet(content[start:end], _merged(marked), len({stem for _, _, stem in places}))
 
 
-def _hits(word: str, stems: set[str]) -> tuple[str, ...]:
-    found = {_stem(piece) for piece in plain(word).split()} & stems
-    return tuple(found)[:1]
-
-
-def _stem(word: str) -> str:
+@lru_cache(maxsize=20_000)
+def _stems(word: str) -> tuple[str, ...]:
     """Near enough to what the index does."""
-    return _SUFFIX.sub("", word) if len(word) > 4 else word
+    return tuple(_SUFFIX.sub("", piece) if len(piece) > 4 else piece for piece in plain(word).split())
 
 
 def _best_start(places: Sequence[tuple[int, int, str]]) -> int:
