@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from tertulia.core.errors import TertuliaError
 from tertulia.engine.jobs import JOBS
@@ -31,10 +32,10 @@ class Worker:
                 await self._rest()
 
     async def _rest(self) -> None:
-        try:
-            await asyncio.wait_for(self._bell.wait(), LOOK_AGAIN_S)
-        except TimeoutError:
-            return
+        # Not wait_for: on Python 3.11 it swallows a cancellation that comes with the bell.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_AGAIN_S):
+                await self._bell.wait()
 
     async def work(self) -> bool:
         """Does one job; False when there was none."""

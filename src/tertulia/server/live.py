@@ -172,7 +172,8 @@ class Connection:
 
     async def _woken(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._bell.rung(), LOOK_AGAIN_S)
+            async with asyncio.timeout(LOOK_AGAIN_S):
+                await self._bell.rung()
 
     async def _look_at_rights(self) -> None:
         if not self._rights.are_in_doubt:

@@ -89,7 +89,8 @@ async def _lost(rights: Rights, live: LiveTurn) -> str | None:
 
 async def _rung(bell: Bell) -> bool:
     try:
-        await asyncio.wait_for(bell.rung(), LOOK_AGAIN_S)
+        async with asyncio.timeout(LOOK_AGAIN_S):
+            await bell.rung()
     except TimeoutError:
         return False
     return True
