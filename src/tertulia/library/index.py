@@ -27,7 +27,7 @@ MESSAGE_CHARACTERS = 1500
 """A message up to this long stays in one piece."""
 AROUND_CHARACTERS = 400
 SUMMARY_CHARACTERS = 160
-_MEANINGFUL = re.compile(r"\w[\w'’-]*\W+\w")
+_MEANINGFUL = re.compile(r"(?<![\w'’-])\w[\w'’-]*+\W+\w")  # from a word's beginning only: one look at each
 _MARKUP = re.compile(r"^[\s#>*\-=/`|]+|[\s#*=`|]+$")
 
 
