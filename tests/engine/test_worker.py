@@ -51,6 +51,19 @@ async def test_a_ring_wakes_the_worker(engine, upstream):
     await asyncio.gather(working, return_exceptions=True)
 
 
+async def test_a_ring_at_the_last_moment_does_not_keep_the_worker(engine):
+    for turns_of_the_loop in range(6):
+        running = asyncio.create_task(engine.worker.run())
+        await engine.db.write(lambda tx: None)  # behind its look for a job: from here on it rests
+        await asyncio.sleep(0)
+        engine.worker.ring()
+        for _ in range(turns_of_the_loop):
+            await asyncio.sleep(0)
+        running.cancel()
+        done, _ = await asyncio.wait([running], timeout=5)
+        assert done
+
+
 async def test_a_round_that_was_stopped_gets_no_title(engine, upstream):
     upstream.plays((Say("So"), Stall()))
     opened = await engine.open("Never mind")
