@@ -4,8 +4,8 @@
     python -m benchmarks.retrieval locomo scifact     some of them
     python -m benchmarks.retrieval --keyword swelite  without vectors
 
-The sets are not part of the project: they are read from ../shared/data, or from TERTULIA_DATA. Vectors are kept
-by the text they were made from in TERTULIA_CACHE, so that a second run takes seconds.
+The sets are not part of the project: they are read from ../shared/data, or from TERTULIA_DATA. Vectors are
+kept by the text they were made from in TERTULIA_CACHE, so that a second run takes seconds.
 """
 
 from __future__ import annotations
@@ -403,9 +403,6 @@ SETS: dict[str, Callable[[Bench], Awaitable[list[Row]]]] = {
 
 
 async def main(names: Sequence[str], has_meaning: bool) -> None:
-    if not DATA.is_dir():
-        print(f"There are no sets in {DATA}: nothing to measure.")
-        return
     for name in names or SETS:
         async with bench(has_meaning) as here:
             rows = await SETS[name](here)
@@ -424,4 +421,6 @@ async def main(names: Sequence[str], has_meaning: bool) -> None:
 
 if __name__ == "__main__":
     given = sys.argv[1:]
+    if not DATA.is_dir():
+        sys.exit(f"There are no sets in {DATA}: nothing to measure.")
     asyncio.run(main([name for name in given if not name.startswith("-")], "--keyword" not in given))

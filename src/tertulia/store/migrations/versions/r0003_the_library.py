@@ -95,14 +95,6 @@ OWN = {
         CREATE TRIGGER content_chunks_forgotten AFTER DELETE ON content_chunks
             FOR EACH ROW EXECUTE FUNCTION content_chunks_forget()
         """,
-        # The extension may be missing, or not ours to add; vectors are compared outside the database then.
-        """
-        DO $$ BEGIN
-            CREATE EXTENSION IF NOT EXISTS vector;
-            ALTER TABLE chunk_vectors ADD COLUMN near vector;
-        EXCEPTION WHEN OTHERS THEN NULL;
-        END $$
-        """,
     ),
 }
 
