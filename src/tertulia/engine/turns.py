@@ -93,7 +93,8 @@ class Turns:
         turn = await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id, ended_id))
         if not self._halt(turn, reply_id) and reply_id is None and not turn.state.is_over:
             turn = await self._end(self._means.live.find(turn.id), turn, State.STOPPED)
-            self._halt(turn, None)  # it may have come into the line while this was written
+            if not self._halt(turn, None):  # it may have come into the line while this was written
+                self._forget(turn)
         return turn
 
     def _halt(self, turn: Turn, reply_id: str | None) -> bool:
@@ -128,8 +129,9 @@ class Turns:
                     self._seatings[live.turn.id].stop(None)
 
     def _forget(self, turn: Turn) -> None:
-        """Gone from the store already; whoever watches it is told."""
-        if live := self._means.live.find(turn.id):
+        """Over in the store already, or gone from it; whoever watches it is told."""
+        live = self._means.live.find(turn.id)
+        if live is not None and not live.is_over:
             self._means.live.ended(live, replace(turn, state=State.STOPPED))
 
     # ── opening
