@@ -28,10 +28,13 @@ from tertulia.store.database import Tx
 FRAME_S = 0.033
 HEARTBEAT_S = 15.0
 PLACES_LIMIT = 64
-OUTBOX_LIMIT = 256
-"""A tab that asks and does not read is heard no further."""
+OUTBOX_CHARS = 4 << 20
+"""A tab that asks for more than this and does not read it is heard no further."""
 MESSAGE_LIMIT = 4096
-LOG_PAGE = 1000
+LOG_PAGE = 100
+MISSED_LIMIT = 1000
+MISSED_CHARS = 2 << 20
+"""Whoever has missed more than this reads the page again, which is shorter."""
 SIGNED_OUT = 4401
 GOING_AWAY = 1001
 
@@ -93,7 +96,7 @@ class Connection:
     async def _hear_all(self) -> None:
         while (message := await self._socket.receive())["type"] == "websocket.receive":
             await self._hear(message.get("text") or "")
-            while len(self._outbox) > OUTBOX_LIMIT:
+            while sum(map(len, self._outbox)) > OUTBOX_CHARS:
                 await self._taken.rung()
 
     async def _hear(self, text: str) -> None:
@@ -244,9 +247,15 @@ def _missed(tx: Tx, actor: Actor, place: str, after: int) -> Missed | None:
     if not events.may_follow(tx, actor, place):
         return None
     last = events.last_number(tx, place)
-    if not 0 <= after <= last or last - after > LOG_PAGE or after < events.first_number(tx, place) - 1:
+    if not 0 <= after <= last or last - after > MISSED_LIMIT or after < events.first_number(tx, place) - 1:
         return Missed((), last, is_reset=True)
-    return Missed(events.after(tx, place, after, LOG_PAGE), last)
+    missed: list[Event] = []
+    while after < last:
+        missed += events.after(tx, place, after, LOG_PAGE)
+        after = missed[-1].number
+        if sum(len(event.value or "") for event in missed) > MISSED_CHARS:
+            return Missed((), last, is_reset=True)
+    return Missed(tuple(missed), last)
 
 
 def _parsed(text: str) -> dict[str, Any]:
