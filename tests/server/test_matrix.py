@@ -195,6 +195,16 @@ async def test_a_reply_to_a_message_of_another_conversation_is_refused(cast: Cas
     assert answer.status_code == 409
 
 
+@pytest.mark.parametrize(
+    "entry", [entry for entry in HTTP if {"project_id", "file_id"} <= set(entry.ids)], ids=name_of
+)
+async def test_a_file_is_not_there_in_another_project_of_ones_own(cast: Cast, entry: EntryPoint) -> None:
+    astray = replace(cast.brunos, project_id=cast.bruno.home)
+    async with cast.untouched():
+        answer = await send(cast.bruno, request_to(entry, astray))
+    assert answer.status_code == 404, answer.text
+
+
 # ── lists
 
 

@@ -105,7 +105,8 @@ def generated(operation: Any, mode: GenerationMode) -> list[Case]:
 
 def about(case: Case, its: Things) -> Case:
     """The same case with ids that exist and voices that can answer, so that it gets further in."""
-    case.path_parameters = {name: getattr(its, name) for name in case.path_parameters or {}}
+    given = case.path_parameters or {}
+    case.path_parameters = {name: getattr(its, name, value) for name, value in given.items()}
     if isinstance(case.body, dict):
         real = {"id": new_id(), "voices": [{"model": "voices:alpha"}], "model": "voices:alpha"}
         case.body |= {name: real[name] for name in real if name in case.body}
