@@ -25,7 +25,10 @@ class Line:
         for pair in tuple(self._pairs):
             pair.cancel()
 
-    def mend(self) -> None:
+    def mend(self, server: str | None = None) -> None:
+        """Takes calls again, perhaps for another server."""
+        if server is not None:
+            self._server = urlsplit(server)
         self._is_cut = False
 
     async def open(self) -> None:
@@ -52,9 +55,7 @@ class Line:
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far, there = await asyncio.open_connection(self._server.hostname, self._server.port)
         try:
-            async with asyncio.TaskGroup() as both:
-                both.create_task(_carry(reader, there))
-                both.create_task(_carry(far, writer))
+            await asyncio.gather(_carry(reader, there), _carry(far, writer))
         finally:
             there.transport.abort()
 

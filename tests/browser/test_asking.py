@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.browser.room import Room, in_parts, stored
 from tests.browser.windows import Windows
 from tests.upstream.dialects import Usage
-from tests.upstream.scripted import Finish, Hold, Say, Think, Upstream
+from tests.upstream.scripted import Finish, Hold, Say, Think, Upstream, refuses
 from tests.world import World, running
 
 
@@ -59,6 +59,36 @@ async def test_thoughts_are_folded_under_the_time_they_took(page: Page, upstream
     await expect(room.reply("Alpha")).not_to_contain_text("Let me see.")
     await trace.click()
     await expect(room.reply("Alpha")).to_contain_text("Let me see.")
+
+
+HEAR = """
+    () => {
+        globalThis.heard = [];
+        const note = (changes) => changes.forEach(({ addedNodes }) =>
+            heard.push(...[...addedNodes].map(({ textContent }) => textContent).filter(Boolean)));
+        for (const region of document.querySelectorAll('[aria-live=polite]'))
+            new MutationObserver(note).observe(region, { childList: true });
+    }
+"""
+
+
+async def test_a_screen_reader_hears_milestones_once_and_no_words(page: Page, upstream: Upstream) -> None:
+    room, ends = Room(page), asyncio.Event()
+    upstream.plays(in_parts("One two ", ends, "three four."), model="alpha")
+    upstream.plays(refuses(401, {"error": {"message": "no"}}), model="beta")
+    await room.seat("Alpha", "Beta")
+    await page.evaluate(HEAR)
+    await room.ask("Count.")
+    await expect(room.words("Alpha")).to_have_text("One two")
+    await expect(room.reply("Beta", "failed")).to_be_visible()
+    ends.set()
+    await expect(room.reply("Alpha", "finished")).to_be_visible()
+    await page.wait_for_function("heard.length >= 3")
+    assert await page.evaluate("heard") == [
+        "Two minds are answering",
+        "Beta failed: the key was refused",
+        "Alpha finished, 4 words",
+    ]
 
 
 @pytest_asyncio.fixture(loop_scope="session")

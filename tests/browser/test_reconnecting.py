@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
@@ -13,7 +15,7 @@ from tests.browser.room import Room, in_parts
 from tests.browser.windows import Windows
 from tests.stories.listening import rounds
 from tests.upstream.scripted import Upstream, says
-from tests.world import Person, World
+from tests.world import Person, World, endpoints, running
 
 NO_NETWORK = r"net::ERR_(INTERNET_DISCONNECTED|CONNECTION_\w+|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED)"
 
@@ -107,3 +109,31 @@ async def test_words_said_while_the_line_was_down_are_there_when_it_is_back(
     await expect(page.get_by_text("Back. 1 reply finished while you were away.")).to_be_visible()
     ends.set()
     await expect(room.reply("Beta", "finished")).to_contain_text("Still here.")
+
+
+async def test_a_server_that_was_renewed_is_found_again_with_all_that_was_said(
+    browser: Browser, upstream: Upstream, tmp_path: Path
+) -> None:
+    environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
+    upstream.plays(in_parts("Half a thought", asyncio.Event()), says(" and its end."), model="alpha")
+    async with AsyncExitStack() as stack:
+        async with running(tmp_path, environ) as first:
+            line = await stack.enter_async_context(line_to(first.url))
+            windows = Windows(browser, line.url)
+            windows.expect(NO_NETWORK, r"WebSocket connection to .* failed")
+            sam = await first.first("Sam")
+            page = await windows.open(sam, "/new")
+            room = Room(page)
+            await room.seat("Alpha")
+            await room.ask("Think.")
+            await expect(room.words("Alpha")).to_have_text("Half a thought")
+            line.cut()
+        second = await stack.enter_async_context(running(tmp_path, environ))
+        line.mend(second.url)
+        broken = room.reply("Alpha", "broken off")
+        await expect(broken).to_contain_text("Half a thought")
+        await expect(broken.get_by_role("alert")).to_contain_text("The server was restarted after 3 words.")
+        await broken.get_by_role("button", name="Continue").click()
+        await expect(room.reply("Alpha", "finished")).to_contain_text("Half a thought and its end.")
+        await windows.close()
+        windows.must_be_untroubled()

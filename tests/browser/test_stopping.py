@@ -146,7 +146,7 @@ async def test_a_provider_that_asks_for_patience_is_waited_for_in_sight(
     await room.seat("Alpha", "Beta")
     await room.ask("Are you there?")
     waiting = room.reply("Beta", "waiting for the provider")
-    await expect(waiting).to_contain_text("voices asked us to wait")
+    await expect(waiting).to_contain_text("voices asked us to slow down. Too many requests this minute.")
     await expect(waiting).to_contain_text(re.compile(r"in \d+ s, second of 3 tries"))
     await expect(room.reply("Alpha", "finished")).to_be_visible()
     await waiting.get_by_role("button", name="Stop").click()
