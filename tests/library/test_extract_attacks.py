@@ -20,7 +20,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from tertulia.core.errors import Invalid, NotFound
+from tertulia.core.errors import Invalid, NotFound, TooLarge
 from tertulia.core.files import Extracted, FileLimits
 from tertulia.library import mime
 from tertulia.library.extract.extractor import Contents, End, Entry, Extractor, Spoilt
@@ -42,7 +42,7 @@ from tests.library.documents import (
     zipped,
 )
 
-LIMITS = replace(FileLimits(), parse_s=20, text_bytes=2 << 20, pdf_pages=50)
+LIMITS = replace(FileLimits(), parse_s=20, text_bytes=1 << 20, pdf_pages=50)
 GIGABYTE = 1 << 30
 ROOT = Path(__file__).parents[2]
 SLOW = pdf_of([b"BT (x) Tj ET " * 1_000_000], compress=True)
@@ -111,9 +111,9 @@ async def test_a_bomb_is_not_set_off(extractor: Extractor, kind: str, make: Call
 async def test_a_sheet_that_never_ends_is_read_up_to_the_limit(extractor: Extractor) -> None:
     """Within the ratio an honest file may have, and far more than anyone may read."""
     row = "".join(f'<c r="A1" t="inlineStr"><is><t>{n * 7919:09}</t></is></c>' for n in range(2000))
-    content = xlsx(f"<row>{row}</row>" * 150)
+    content = xlsx(f"<row>{row}</row>" * 60)
     found = await read(extractor, content, mime.XLSX)
-    assert found.reason == "Only the first 2 MiB of its text can be looked up."
+    assert found.reason == "Only the first 1 MiB of its text can be looked up."
     assert len(found.text) <= LIMITS.text_bytes
 
 
@@ -305,6 +305,16 @@ async def test_whoever_takes_too_long_is_ended_with_a_reason(extractor: Extracto
     assert found == Extracted("", mime.PDF, "Reading this file takes longer than is allowed.", True)
     assert slow.last is not None
     assert slow.last.code == -signal.SIGALRM
+
+
+async def test_versions_that_differ_everywhere_are_compared_for_so_long() -> None:
+    one, other = ("".join(f"{n * step % 9_973}\n" for n in range(60_000)) for step in (7_919, 104_729))
+    hurried = Extractor(replace(LIMITS, compare_s=0.3))
+    try:
+        with pytest.raises(TooLarge):
+            await hurried.diff(one, other)
+    finally:
+        hurried.close()
 
 
 async def test_whoever_takes_too_much_memory_has_failed(extractor: Extractor) -> None:

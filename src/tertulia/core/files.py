@@ -104,6 +104,7 @@ class FileLimits:
     text_bytes: int = 20 << 20
     pdf_pages: int = 5_000
     parse_s: float = 60
+    compare_s: float = 10
 
 
 @dataclass(frozen=True, slots=True)

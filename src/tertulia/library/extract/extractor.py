@@ -25,7 +25,6 @@ from tertulia.library.extract.orders import BROKE, TOO_MUCH_MEMORY, Ending, Orde
 ATTEMPTS = 3
 IDLE_S = 60.0
 UNPACKING_S = 300.0
-COMPARING_S = 10.0
 PATIENCE_S = 5.0
 """Beyond a child's own limit: when even its parent does not answer, both are ended."""
 
@@ -167,7 +166,7 @@ class Extractor:
 
     async def diff(self, before: str, after: str) -> str:
         """What changed between two texts, in the unified form."""
-        order = Order("diff", "", self._limits, COMPARING_S)
+        order = Order("diff", "", self._limits, self._limits.compare_s)
         parts = []
         with _spooled(before) as old, _spooled(after) as new:
             try:

@@ -94,7 +94,7 @@ def _be_bounded(order: Order) -> None:
         with suppress(ValueError, OSError):  # not every system knows each of them
             resource.setrlimit(kind, (limit, limit))
     with suppress(OSError):
-        os.nice(10)
+        os.nice(5)
     signal.setitimer(signal.ITIMER_REAL, order.wall_s)  # its signal ends the process, whatever that is at
 
 

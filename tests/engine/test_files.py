@@ -1,0 +1,213 @@
+"""Files in the engine: safe on the disk before they are told of, read once, and gone when they are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+from sqlalchemy import text
+
+from tertulia.core.errors import Invalid, NotFound
+from tertulia.core.files import FileMetadata, Indexing, ProjectFile
+from tertulia.engine.files import Files, text_of
+from tertulia.engine.jobs import JOBS
+from tertulia.library import mime
+from tertulia.store import files, projects
+from tertulia.store.blobs import GRACE_MS
+from tests.engine.conftest import Engine
+from tests.engine.serving import Sender, served
+from tests.library.documents import pdf, pdf_of, xlsx, zipped
+
+SEED = 20261116
+LARGE = random.Random(SEED).randbytes(1_200_000)
+SLOW = pdf_of([b"BT (x) Tj ET " * 1_000_000], compress=True)
+
+
+async def chunks(content: bytes, size: int = 60_000) -> AsyncIterator[bytes]:
+    for start in range(0, len(content), size):
+        yield content[start : start + size]
+
+
+class Desk:
+    """Ada, her first project, and what she can do with files in it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.files = Files(engine.means, job_left=lambda: None)
+        self.actor = engine.actor
+        self.project = engine.db.read_now(lambda tx: projects.visible_to(tx, engine.actor))[0].id
+
+    async def add(self, path: str, content: bytes) -> ProjectFile:
+        return await self.files.add(self.actor, self.project, path, chunks(content))
+
+    async def get(self, file_id: str) -> ProjectFile:
+        return await self.engine.db.read(lambda tx: files.get(tx, self.actor, self.project, file_id))
+
+    async def index(self, file: ProjectFile) -> ProjectFile:
+        await JOBS["index_file"](self.engine.means, file.id)
+        return await self.get(file.id)
+
+
+@pytest.fixture
+def desk(engine: Engine) -> Desk:
+    return Desk(engine)
+
+
+# ── reading
+
+
+async def test_a_file_is_read_once_however_often_its_text_is_wanted(desk: Desk) -> None:
+    made = await desk.add("a.pdf", pdf(["Hello"]))
+    first = await text_of(desk.engine.means, made)
+    extractor = desk.engine.means.extractor
+    extractor.close()  # whoever reads it again would have to start it again
+    assert first.text == "[Page 1]\nHello\n\n"
+    assert await text_of(desk.engine.means, made) == first
+    copy = await desk.add("copy.pdf", pdf(["Hello"]))
+    assert await text_of(desk.engine.means, copy) == first
+    assert extractor._process is None
+
+
+async def test_the_same_bytes_under_another_kind_are_read_again(desk: Desk) -> None:
+    made = await desk.add("a.txt", b"a,b\n1,2\n")
+    assert (await text_of(desk.engine.means, made)).text == "a,b\n1,2\n"
+    renamed = await desk.files.rename(desk.actor, desk.project, made.id, "a.csv")
+    assert (await text_of(desk.engine.means, renamed)).text == "a | b\n1 | 2\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "state", "reason"),
+    [
+        ("a.md", b"# Plan\n", None, None),
+        ("a.png", b"\x89PNG\r\n\x1a\n", Indexing.NOT_INDEXED, "An image"),
+        ("empty.md", b"", Indexing.NOT_INDEXED, "holds no text"),
+        ("a.pdf", b"%PDF-1.7", Indexing.FAILED, "damaged"),
+        ("a.xlsx", xlsx("<!DOCTYPE x>"), Indexing.FAILED, "XML"),
+    ],
+)
+async def test_what_became_of_a_file_stands_beside_it(
+    desk: Desk, name: str, content: bytes, state: Indexing | None, reason: str | None
+) -> None:
+    file = await desk.index(await desk.add(name, content))
+    assert file.index.state is state if state else file.index.state in (Indexing.INDEXING, Indexing.INDEXED)
+    assert (reason or "") in (file.index.reason or "")
+
+
+async def test_a_harmful_file_is_kept_and_marked(desk: Desk) -> None:
+    """The bytes are the person's own; only reading them is refused."""
+    bomb = zipped({"[Content_Types].xml": "<Types/>", "word/document.xml": bytes(32 << 20)})
+    made = await desk.add("b.docx", bomb)
+    assert made.mime_type == mime.DOCX
+    indexed = await desk.index(made)
+    assert (indexed.index.state, indexed.index.chunks) == (Indexing.FAILED, 0)
+    assert "not opened" in (indexed.index.reason or "")
+    kept = b"".join([block async for block in desk.engine.means.blobs.read(made.content_hash)])
+    assert kept == bomb
+
+
+async def test_a_file_that_is_deleted_is_read_no_further(desk: Desk) -> None:
+    made = await desk.add("slow.pdf", SLOW)
+    indexing = asyncio.create_task(JOBS["index_file"](desk.engine.means, made.id))
+    async with asyncio.timeout(10):
+        while desk.engine.means.extractor._name != made.content_hash:
+            await desk.get(made.id)
+    await desk.files.remove(desk.actor, desk.project, made.id)
+    async with asyncio.timeout(5):
+        await indexing
+    with pytest.raises(NotFound):
+        await desk.get(made.id)
+    leftover = text("SELECT COUNT(*) AS n FROM file_texts")
+    assert (await desk.engine.db.read(lambda tx: tx.one(leftover))).n == 0
+
+
+async def test_a_version_that_came_meanwhile_is_not_marked_with_what_the_old_one_was(desk: Desk) -> None:
+    made = await desk.add("a.md", b"")
+    await desk.index(made)
+    changed = await desk.files.change(desk.actor, desk.project, made.id, chunks(b"Words"), 1)
+    assert (changed.version, changed.index.state) == (2, Indexing.QUEUED)
+    assert (await desk.index(changed)).index.reason is None
+
+
+async def test_what_people_say_of_a_file_is_checked(desk: Desk) -> None:
+    made = await desk.add("a.md", b"x")
+    with pytest.raises(Invalid):
+        await desk.files.set_metadata(desk.actor, desk.project, made.id, FileMetadata(tags=("x" * 51,)))
+
+
+async def test_the_sweep_takes_what_nobody_refers_to(desk: Desk, tmp_path: Path) -> None:
+    made = await desk.add("a.bin", LARGE)
+    kept = await desk.add("b.bin", LARGE[::-1])
+    await desk.files.remove(desk.actor, desk.project, made.id)
+    await JOBS["sweep_blobs"](desk.engine.means, "")
+    assert len(stored(tmp_path)) == 2
+    await desk.engine.means.blobs.sweep(desk.engine.means.clock() + GRACE_MS)
+    assert [path.name for path in stored(tmp_path)] == [kept.content_hash]
+
+
+def stored(home: Path) -> list[Path]:
+    return [path for path in (home / "blobs").rglob("*") if path.is_file()]
+
+
+# ── kills
+
+
+@pytest.mark.slow
+async def test_a_kill_between_bytes_and_row_leaves_neither_a_row_alone_nor_half_a_file(
+    tmp_path: Path,
+) -> None:
+    """Three kills at random moments of uploads that overlap; what was acknowledged is whole."""
+    print(f"seed {SEED}")
+    chance = random.Random(SEED)
+    async with served(tmp_path, {}) as server:
+        ada = Sender(server)
+        await ada.set_up()
+        project = (await ada.get("/api/projects"))["items"][0]["id"]
+        acknowledged: dict[str, str] = {}
+        for number in range(3):
+            uploads = [
+                asyncio.create_task(
+                    upload(ada, project, f"{number}-{n}", chance.randbytes(1_100_000), acknowledged)
+                )
+                for n in range(4)
+            ]
+            await asyncio.sleep(chance.uniform(0.02, 0.3))
+            await server.kill()
+            await asyncio.gather(*uploads)
+            assert server.is_sound()
+            must_be_whole(tmp_path, acknowledged)
+            await server.start()
+            assert not list((tmp_path / "blobs" / "incoming").iterdir())
+        for path, hash in acknowledged.items():
+            listed = await ada.get(f"/api/projects/{project}/files?prefix={path}")
+            assert [item["content_hash"] for item in listed["items"]] == [hash]
+
+
+async def upload(ada: Sender, project: str, path: str, content: bytes, acknowledged: dict[str, str]) -> None:
+    async with ada.client() as client:
+        with suppress(httpx2.TransportError):
+            answer = await client.post(
+                f"/api/projects/{project}/files",
+                params={"path": path},
+                content=chunks(content),
+                headers={"Content-Type": "application/octet-stream"},
+            )
+            assert answer.status_code == 201, answer.text
+            acknowledged[path] = answer.json()["items"][0]["content_hash"]
+
+
+def must_be_whole(home: Path, acknowledged: dict[str, str]) -> None:
+    """Every row that says its bytes are on disk tells the truth, looked at while nobody runs."""
+    with sqlite3.connect(f"file:{home / 'tertulia.db'}?mode=ro", uri=True) as database:
+        rows = database.execute("SELECT hash, size_bytes FROM blobs WHERE keeping = 'disk'").fetchall()
+        paths = dict(database.execute("SELECT path, content_hash FROM project_files").fetchall())
+    for hash, size in rows:
+        content = (home / "blobs" / hash[:2] / hash).read_bytes()
+        assert (hashlib.sha256(content).hexdigest(), len(content)) == (hash, size)
+    assert acknowledged.items() <= paths.items()

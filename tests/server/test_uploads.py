@@ -1,0 +1,398 @@
+"""Uploads while they arrive: limits, cuts, broken forms, and what they cost (UP 9 to 11)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+import pytest
+import pytest_asyncio
+
+from tertulia.core.errors import Malformed, TertuliaError, TooLarge
+from tertulia.server.multipart import AROUND_BYTES, Form
+from tests.library.documents import zipped
+from tests.server import raw
+from tests.server.cast import at_rest
+from tests.store_fixtures import contents
+from tests.world import Person, World, running
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+MIB = 1 << 20
+BYTES = {"Content-Type": "application/octet-stream"}
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    limits = {"TERTULIA_UPLOAD_LIMIT_MIB": "4", "TERTULIA_QUOTA_MIB": "12"}
+    async with running(tmp_path_factory.mktemp("house"), limits) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def ada(world: World) -> Person:
+    return await world.first("Ada")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def where(ada: Person) -> AsyncIterator[str]:
+    """A project of its own, which leaves the room as it was."""
+    project = (await ada.post("/api/projects", {"name": "Files"}, expect=201))["id"]
+    yield f"/api/projects/{project}/files"
+    await ada.delete(f"/api/projects/{project}")
+
+
+@pytest.fixture(autouse=True)
+def no_incident(caplog: pytest.LogCaptureFixture) -> Any:
+    """Nothing here may surprise the server, whatever it answers."""
+    yield
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def on_disk(world: World) -> list[Path]:
+    return [path for path in (world.home / "blobs").rglob("*") if path.is_file()]
+
+
+async def kept(world: World) -> tuple[Any, list[Path]]:
+    rows = await asyncio.to_thread(contents, world.house.db)
+    tables = ("project_files", "file_versions", "blobs", "blob_pieces")
+    return [rows[table] for table in tables], on_disk(world)
+
+
+async def blocks(count: int, block: bytes = b"x" * (256 << 10)) -> AsyncIterator[bytes]:
+    for _ in range(count):
+        yield block
+
+
+# ── limits
+
+
+async def test_a_body_without_an_end_is_refused_at_the_limit(ada: Person, world: World, where: str) -> None:
+    before = await kept(world)
+    most = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal most
+        async for block in blocks(400):
+            most = max(most, sum(path.stat().st_size for path in on_disk(world)))
+            yield block
+
+    answer = await ada.client.post(where, params={"path": "a"}, content=endless(), headers=BYTES)
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    assert most <= 5 * MIB
+    assert await kept(world) == before
+
+
+async def test_a_body_that_says_it_is_too_large_is_not_waited_for(
+    world: World, ada: Person, where: str
+) -> None:
+    head = raw.request(
+        f"{where}?path=a",
+        ("Host", world.host),
+        ("Origin", world.url),
+        ("Cookie", cookie(ada)),
+        ("Content-Type", "application/octet-stream"),
+        ("Content-Length", str(100 * MIB)),
+        method="POST",
+    )
+    answer = await raw.send(world, head)
+    assert answer.status == 413
+
+
+async def test_a_file_of_just_the_limit_is_taken(ada: Person, where: str) -> None:
+    exact = await ada.client.post(where, params={"path": "a"}, content=bytes(4 * MIB), headers=BYTES)
+    assert exact.status_code == 201
+    over = await ada.client.post(where, params={"path": "b"}, content=bytes(4 * MIB + 1), headers=BYTES)
+    assert over.status_code == 413
+    form = await ada.client.post(where, files=[("file", ("c", bytes(4 * MIB + 1)))])
+    assert form.status_code == 413
+    put = await ada.client.put(f"{where}/{exact.json()['items'][0]['id']}", content=blocks(17), headers=BYTES)
+    assert put.status_code == 413
+
+
+async def test_there_is_room_for_so_much_and_no_more(ada: Person, world: World, where: str) -> None:
+    for n in range(2):
+        content = bytes([n]) * (4 * MIB)
+        assert (
+            await ada.client.post(where, params={"path": f"{n}"}, content=content, headers=BYTES)
+        ).is_success
+    await ada.upload("0", b"a new version, the old one is kept", where.split("/")[3])
+    listed = await ada.get(where)
+    assert listed["quota_bytes"] - listed["used_bytes"] < 4 * MIB
+    before = await kept(world)
+    answer = await ada.client.post(where, params={"path": "3"}, content=blocks(16), headers=BYTES)
+    assert (answer.status_code, answer.json()["code"]) == (413, "quota_spent")
+    packed = zipped({f"{n}": bytes([n, n + 1]) * MIB for n in range(3)})
+    answer = await ada.client.post(where, params={"unzip": "true"}, content=packed, headers=BYTES)
+    assert (answer.status_code, answer.json()["code"]) == (413, "quota_spent")
+    assert await kept(world) == before
+    same = await ada.client.post(where, params={"path": "again"}, content=b"\0" * (4 * MIB), headers=BYTES)
+    assert same.status_code == 413 or same.json()["items"]  # what is there already takes no more room
+    await ada.delete(f"{where}/{listed['items'][0]['id']}")
+    assert (await ada.client.post(where, params={"path": "3"}, content=blocks(16), headers=BYTES)).is_success
+
+
+async def test_many_at_once_share_the_room_there_is(ada: Person, where: str) -> None:
+    """Each fits alone; together they would take twice as much as there is."""
+
+    async def upload(n: int) -> int:
+        block = bytes([n]) * (256 << 10)
+        answer = await ada.client.post(
+            where, params={"path": f"{n}"}, content=blocks(12, block), headers=BYTES
+        )
+        return answer.status_code
+
+    answers = await asyncio.gather(*(upload(n) for n in range(8)))
+    assert set(answers) <= {201, 413}
+    assert 1 <= answers.count(201) <= 4
+    assert (await ada.get(where))["used_bytes"] <= 12 * MIB
+
+
+# ── cuts
+
+
+async def cut(world: World, ada: Person, where: str, kind: str = "application/octet-stream") -> None:
+    """Sends half of what it promised, and goes."""
+    host, _, port = world.host.partition(":")
+    head = raw.request(
+        f"{where}?path=cut",
+        ("Host", world.host),
+        ("Origin", world.url),
+        ("Cookie", cookie(ada)),
+        ("Content-Type", kind),
+        ("Content-Length", str(2 * MIB)),
+        method="POST",
+    )
+    _, writer = await asyncio.open_connection(host, int(port))
+    body = (
+        b'--b\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n' if "form" in kind else b""
+    )
+    writer.write(head + body + b"x" * MIB)
+    with suppress(ConnectionError):
+        await writer.drain()
+    writer.close()
+
+
+@pytest.mark.parametrize("kind", ["application/octet-stream", "multipart/form-data; boundary=b"])
+async def test_whoever_goes_in_the_middle_leaves_nothing(
+    ada: Person, world: World, where: str, kind: str
+) -> None:
+    before, used = await kept(world), (await ada.get(where))["used_bytes"]
+    for _ in range(20):
+        await cut(world, ada, where, kind)
+    await asyncio.gather(*(cut(world, ada, where, kind) for _ in range(80)))
+    async with asyncio.timeout(30):
+        while await kept(world) != before:
+            await ada.get(where)
+    assert (await ada.get(where))["used_bytes"] == used
+    assert world.house.files._uploads._arriving == {}
+
+
+async def test_a_body_longer_than_it_says_ends_where_it_said(world: World, ada: Person, where: str) -> None:
+    """What follows the promised length is no part of the file, and no request either."""
+    head = raw.request(
+        f"{where}?path=short",
+        ("Host", world.host),
+        ("Origin", world.url),
+        ("Cookie", cookie(ada)),
+        ("Content-Type", "application/octet-stream"),
+        method="POST",
+        body=b"12345",
+    )
+    assert (await raw.send(world, head + b"67890")).status in (201, 400)
+    assert {item["size_bytes"] for item in (await ada.get(where))["items"]} <= {5}
+
+
+async def test_a_form_that_ends_in_the_middle_leaves_its_last_file_out(
+    ada: Person, world: World, where: str
+) -> None:
+    body = part("a.md", b"whole") + part("b.md", b"half")
+    answer = await send_form(ada, where, body)
+    assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
+    assert [item["path"] for item in (await ada.get(where))["items"]] == ["a.md"]
+
+
+# ── broken forms
+
+
+def part(name: str, content: bytes) -> bytes:
+    head = f'--b\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    return head.encode() + content + b"\r\n"
+
+
+async def send_form(
+    person: Person, where: str, body: bytes, kind: str = "multipart/form-data; boundary=b"
+) -> httpx2.Response:
+    return await person.client.post(where, content=body, headers={"Content-Type": kind})
+
+
+GOOD = part("a.md", b"x") + b"--b--\r\n"
+BROKEN = {
+    "no boundary": (GOOD, "multipart/form-data"),
+    "an empty boundary": (GOOD, "multipart/form-data; boundary="),
+    "a long boundary": (GOOD, "multipart/form-data; boundary=" + "b" * 300),
+    "another boundary": (GOOD, "multipart/form-data; boundary=c"),
+    "nothing": (b"", "multipart/form-data; boundary=b"),
+    "only an end": (b"--b--\r\n", "multipart/form-data; boundary=b"),
+    "a large header": (
+        b"--b\r\nX-Large: " + b"x" * MIB + b"\r\n\r\nx\r\n--b--\r\n",
+        "multipart/form-data; boundary=b",
+    ),
+    "many headers": (
+        b"--b\r\n" + b"X-A: b\r\n" * 100 + b"\r\nx\r\n--b--\r\n",
+        "multipart/form-data; boundary=b",
+    ),
+    "many parts": (
+        b'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\ny\r\n' * 10_000 + b"--b--\r\n",
+        "multipart/form-data; boundary=b",
+    ),
+    "much before": (b"\r\n" * (2 * MIB) + GOOD, "multipart/form-data; boundary=b"),
+    "much after": (GOOD + b"x" * (4 * MIB), "multipart/form-data; boundary=b"),
+    "a header without an end": (b"--b\r\nContent-Disposition: form-data", "multipart/form-data; boundary=b"),
+    "a long field": (
+        b'--b\r\nContent-Disposition: form-data; name="path"\r\n\r\n' + b"x" * 100_000 + b"\r\n--b--\r\n",
+        "multipart/form-data; boundary=b",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "kind"), BROKEN.values(), ids=BROKEN.keys())
+async def test_a_broken_form_is_refused_and_leaves_nothing(
+    ada: Person, world: World, where: str, body: bytes, kind: str
+) -> None:
+    await at_rest(world.house)
+    before = await kept(world)
+    answer = await send_form(ada, where, body, kind)
+    assert answer.status_code in (400, 413, 422), answer.text
+    assert await kept(world) == before
+
+
+async def chunked(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), 65_536):
+        yield body[start : start + 65_536]
+
+
+HOSTILE = {
+    "parts": b'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\ny\r\n' * 10_000,
+    "a header": b"--b\r\nX: " + b"x" * MIB,
+    "before": b"\r\n" * (50 * MIB),
+    "before, dashes": b"\r\n--" * (2 * MIB),
+    "after": GOOD + b"x" * (100 * MIB),
+    "after, boundaries": GOOD + b"\r\n--b" * (4 * MIB),
+    "near boundaries": part("a", b"\r\n--" * 10_000),
+    "semicolons": b"--b\r\nContent-Disposition: form-data" + b";" * 60_000 + b"\r\n\r\nx",
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
+async def test_a_hostile_form_costs_next_to_nothing(body: bytes) -> None:
+    """Of the one thread that serves everyone, measured in CPU time."""
+    began = time.thread_time()
+    form = Form("multipart/form-data; boundary=b", chunked(body))
+    with suppress(TertuliaError):
+        async for _ in form.parts():
+            async for _ in form.content():
+                pass
+    assert time.thread_time() - began < 0.1
+
+
+async def test_what_stands_around_the_parts_is_bounded() -> None:
+    taken = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal taken
+        while True:
+            taken += 65_536
+            yield b"\r\n" * 32_768
+
+    with pytest.raises(TooLarge):
+        async for _ in Form("multipart/form-data; boundary=b", endless()).parts():
+            pass
+    assert taken <= AROUND_BYTES + 131_072
+
+
+async def test_a_form_cut_anywhere_reads_the_same() -> None:
+    body = part("a.md", b"one\r\n--not the boundary") + part("b.md", b"\r\n") + part("c", b"") + b"--b--\r\n"
+
+    async def read(size: int) -> list[tuple[str | None, bytes]]:
+        async def pieces() -> AsyncIterator[bytes]:
+            for start in range(0, len(body), size):
+                yield body[start : start + size]
+
+        form = Form("multipart/form-data; boundary=b", pieces())
+        return [(one.filename, b"".join([d async for d in form.content()])) async for one in form.parts()]
+
+    whole = await read(len(body))
+    assert whole == [("a.md", b"one\r\n--not the boundary"), ("b.md", b"\r\n"), ("c", b"")]
+    for size in range(1, 40):
+        assert await read(size) == whole
+
+
+async def test_the_form_says_itself_what_is_between_its_parts() -> None:
+    with pytest.raises(Malformed):
+        Form("multipart/form-data", chunked(b""))
+    with pytest.raises(Malformed):
+        Form("multipart/mixed; boundary=b", chunked(b""))
+
+
+# ── what it costs
+
+
+async def test_a_large_upload_never_stands_in_memory(tmp_path: Path) -> None:
+    """200 MB in and out again, and the server's memory hardly knows of it."""
+    limits = {"TERTULIA_UPLOAD_LIMIT_MIB": "300", "TERTULIA_QUOTA_MIB": "1000"}
+    async with running(tmp_path, limits) as world:
+        ada = await world.first("Ada")
+        url = f"/api/projects/{ada.home}/files"
+        block = bytes(range(256)) * 1024
+        await ada.upload("warm.bin", block * 8)
+        watched = asyncio.create_task(most_memory())
+        answer = await ada.client.post(
+            url, params={"path": "large.bin"}, content=blocks(800, block), headers=BYTES, timeout=60
+        )
+        [made] = answer.json()["items"]
+        size = 0
+        async with ada.client.stream("GET", f"{url}/{made['id']}", timeout=60) as response:
+            async for chunk in response.aiter_bytes():
+                size += len(chunk)
+        watched.cancel()
+        grown = await watched
+    assert made["size_bytes"] == size == 800 * len(block)
+    assert grown < 64 * MIB
+
+
+async def most_memory() -> int:
+    """How far the memory of this process grew, until cancelled."""
+    process = psutil.Process()
+    began = most = process.memory_info().rss
+    try:
+        while True:
+            most = max(most, process.memory_info().rss)
+            await asyncio.sleep(0.02)
+    except asyncio.CancelledError:
+        return int(most - began)
+
+
+async def test_others_are_served_while_a_large_upload_runs(ada: Person, world: World, where: str) -> None:
+    other = await world.sign_in("ada@example.org")
+    upload = asyncio.create_task(
+        ada.client.post(where, params={"path": "a"}, content=blocks(16), headers=BYTES)
+    )
+    waits = []
+    while not upload.done():
+        began = time.monotonic()
+        await other.get("/api/health")
+        waits.append(time.monotonic() - began)
+    assert (await upload).is_success
+    assert sorted(waits)[len(waits) * 99 // 100] < 0.5
+
+
+def cookie(person: Person) -> str:
+    return "; ".join(f"{name}={value}" for name, value in person.client.cookies.items())
