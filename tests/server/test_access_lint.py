@@ -95,6 +95,11 @@ def test_a_route_that_does_not_say_who_may_come_in_stops_the_start() -> None:
         inventory(app)
 
 
+def test_no_request_names_an_address_to_connect_to() -> None:
+    """Whoever adds one adds the tests of outbound requests with it (SF)."""
+    assert [entry.path for entry in inventory(bare()) if entry.addresses] == []
+
+
 def test_the_inventory_is_the_whole_of_the_api() -> None:
     paths = bare().openapi()["paths"]
     declared = {(method.upper(), path) for path, operations in paths.items() for method in operations}
