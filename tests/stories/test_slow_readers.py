@@ -113,7 +113,7 @@ async def heard_whole(person: Person, opened) -> str:
 
 
 async def deaf(world: World, person: Person, opened, is_socket: bool) -> socket.socket:
-    """A connection that asks for everything and reads nothing, with as small a buffer as can be had."""
+    """A connection that asks for everything and reads none of it, with as small a buffer as can be had."""
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     made.setblocking(False)
@@ -130,6 +130,7 @@ async def deaf(world: World, person: Person, opened, is_socket: bool) -> socket.
         head = [f"GET /api/turns/{opened['turn']['id']}/events HTTP/1.1", *head]
     await loop.sock_sendall(made, "\r\n".join([*head, "", ""]).encode())
     if is_socket:
+        assert b" 101 " in await asyncio.wait_for(loop.sock_recv(made, 4096), 5)
         place = f"conversation:{opened['conversation']['id']}"
         follow = {"type": "follow", "place": place, "after": 0}
         await loop.sock_sendall(made, frame(json.dumps(follow).encode()))
