@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from tertulia.app import new_id
-from tertulia.core.errors import Busy, NotFound, StorageFull
+from tertulia.core.errors import Busy, NotFound, StorageFailed, StorageFull
 from tertulia.core.messages import Status
 from tertulia.core.turns import State
 from tertulia.engine.requests import NewTurn, WantedVoice
@@ -177,6 +177,44 @@ async def test_a_full_disk_costs_no_word_once_there_is_room_again(engine, upstre
         f"Begun. {long_answer}",
         "Long enough.",
     ]
+
+
+async def test_a_reply_that_cannot_be_stored_takes_no_word_from_another(engine, upstream):
+    """The turn goes on to the last word of the last voice, whatever became of the first."""
+    held = [asyncio.Event(), asyncio.Event()]
+    upstream.plays((Say("Lost"), Hold(held[0]), Finish()), model="alpha")
+    upstream.plays((Say("Kept"), Hold(held[1]), Say(" to the end."), Finish()), model="beta")
+    failing = Failing(engine.db)
+    engine.turns._means = replace(engine.means, db=failing)
+    opened = await engine.open("Talk", "alpha", "beta")
+    await engine.said(opened.turn, "Lost")
+    await engine.said(opened.turn, "Kept")
+    failing.fails_next = True
+    held[0].set()
+    async with asyncio.timeout(5):
+        await failing.has_failed.wait()
+    held[1].set()
+    await engine.over(opened.turn)
+    [reply] = await engine.replies(opened.turn)
+    assert (reply.content, reply.status) == ("Kept to the end.", Status.COMPLETE)
+    assert [type(error) for error in engine.incidents] == [StorageFailed]
+
+
+class Failing(Database):
+    """The same database; the disk fails once, when told to."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self.read = db.read
+        self.fails_next = False
+        self.has_failed = asyncio.Event()
+
+    async def write(self, work):
+        if self.fails_next:
+            self.fails_next = False
+            self.has_failed.set()
+            raise StorageFailed("The disk cannot be written to.")
+        return await self._db.write(work)
 
 
 class Watched(Database):
