@@ -48,6 +48,13 @@ describe('a conversation read again', () => {
     expect(putConversation(before, page([1])).tables.message['X']).toBe(other);
   });
 
+  it('does not undo what the stream of its project said meanwhile', () => {
+    const named = conversation('C', { title: 'named' });
+    const state = putConversations(EMPTY, 'P', { items: [named], next: null, cursor: 1 });
+    expect(putConversation(state, page([1])).tables.conversation['C']).toBe(named);
+    expect(putConversation(EMPTY, page([1])).tables.conversation['C']!.title).toBe('C');
+  });
+
   it('is followed from its cursor, and no longer when it is left', () => {
     const state = putConversation(EMPTY, page([1], 12));
     expect(state.cursors).toEqual({ 'conversation:C': 12 });

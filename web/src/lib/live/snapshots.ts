@@ -45,18 +45,23 @@ export function addConversations(state: State, page: Pick<ConversationList, 'ite
   };
 }
 
-/** The last rounds of a conversation. Older ones loaded before stay if they still join on. */
+/**
+ * The last rounds of a conversation. Older ones loaded before stay if they still join on. Its name and state are
+ * left to the project's stream where that is followed: the answer may have been overtaken on its way.
+ */
 export function putConversation(state: State, snapshot: ConversationPage): State {
   const { conversation, rounds, cursor } = snapshot;
   const joined = joinsOn(state, snapshot);
   const first = rounds[0]?.number ?? 0;
   const isMine = (each: { conversation_id: string }) => each.conversation_id === conversation.id;
   const older = keep(state.tables.message, (each) => !isMine(each) || (joined && each.round_number < first));
+  const isFollowed = projectPlace(conversation.project_id) in state.cursors;
+  const told = isFollowed ? state.tables.conversation[conversation.id] : undefined;
   return {
     cursors: { ...state.cursors, [conversationPlace(conversation.id)]: cursor },
     tables: {
       ...state.tables,
-      conversation: { ...state.tables.conversation, [conversation.id]: conversation },
+      conversation: { ...state.tables.conversation, [conversation.id]: told ?? conversation },
       message: { ...older, ...byId(rounds.flatMap((round) => round.messages)) },
       turn: { ...keep(state.tables.turn, (each) => !isMine(each)), ...byId(snapshot.turns) },
     },
