@@ -5,6 +5,7 @@ One pure ASGI layer (a BaseHTTPMiddleware costs three times as much per streamed
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +23,8 @@ JSON_LIMIT = 4 << 20
 JSON_DEPTH = 64
 JSON_PARTS = 10_000
 """Brackets, commas and strings: what we are sent has few; a body of nothing else would hold everyone up."""
+SILENCE_S = 30.0
+"""A request that says nothing for so long is over."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST = re.compile(r"^(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9](?:[a-z0-9.\-]{0,252}))(?::(?P<port>\d{1,5}))?$")
 
@@ -54,9 +57,11 @@ class Guard:
         policy: str,
         public_url: str = "",
         takes_bytes: TakesBytes = lambda method, path: False,
+        silence_s: float = SILENCE_S,
     ) -> None:
         self._app = app
         self._takes_bytes = takes_bytes
+        self._silence_s = silence_s
         self._hosts = frozenset(hosts)
         self._policy = (b"content-security-policy", policy.encode())
         self._public = public_url.lower()
@@ -70,7 +75,7 @@ class Guard:
             if self._is_upload(scope):
                 _must_be_bytes(scope)
             else:
-                receive = await _bounded(scope, receive)
+                receive = await _bounded(scope, receive, self._silence_s)
         except TertuliaError as error:
             await self._refuse(scope, receive, send, error)
             return
@@ -175,8 +180,8 @@ def _kind(scope: Scope) -> str:
     return (_all(scope, b"content-type") or [""])[0].partition(";")[0].strip().lower()
 
 
-async def _bounded(scope: Scope, receive: Receive) -> Receive:
-    """Reads the body of a write whole, within its limit, and hands it on."""
+async def _bounded(scope: Scope, receive: Receive, silence_s: float) -> Receive:
+    """Reads the body of a write whole, within its limit, and hands it on; one that stops arriving is over."""
     if scope["type"] != "http" or scope["method"] in SAFE:
         return receive
     declared = _all(scope, b"content-length")
@@ -184,7 +189,7 @@ async def _bounded(scope: Scope, receive: Receive) -> Receive:
         raise TooLarge("A request holds at most 4 MiB.")
     chunks, size, more = [], 0, True
     while more:
-        message = await receive()
+        message = await _within(silence_s, receive)
         if message["type"] != "http.request":
             return _replay(message, receive)
         chunks.append(message.get("body", b""))
@@ -195,6 +200,14 @@ async def _bounded(scope: Scope, receive: Receive) -> Receive:
     whole = b"".join(chunks)
     _must_be_json(scope, whole)
     return _replay({"type": "http.request", "body": _mended(whole), "more_body": False}, receive)
+
+
+async def _within(silence_s: float, receive: Receive) -> Message:
+    try:
+        async with asyncio.timeout(silence_s):
+            return await receive()
+    except TimeoutError:
+        raise Malformed("The request was cut off before its end.") from None
 
 
 def _must_be_json(scope: Scope, whole: bytes) -> None:

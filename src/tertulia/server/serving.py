@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from tertulia.core.errors import CannotStart
 from tertulia.server.asgi import build
 from tertulia.server.door import Door
+from tertulia.server.guard import SILENCE_S
 from tertulia.settings import Settings
 
 PATIENCE_MS = 60_000
@@ -90,14 +92,42 @@ def config(app: FastAPI, **more: Any) -> uvicorn.Config:
 
 
 class Protocol(HttpToolsProtocol):
-    """A target may name a host too, `GET http://here/ HTTP/1.1`: where the two differ the guard sees both."""
+    """As uvicorn's, but it does not wait forever for the head of a request, and hears all hosts it names."""
+
+    head_s = SILENCE_S
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._wait_for_head()
 
     def on_headers_complete(self) -> None:
+        self._stop_waiting()
+        self._hear_target()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait_for_head(self) -> None:
+        self._stop_waiting()
+        self._deadline = self.loop.call_later(self.head_s, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _hear_target(self) -> None:
+        """`GET http://here/ HTTP/1.1` names a host too: where the two differ the guard sees both."""
         if not self.url.startswith(b"/"):
             named = self.url.partition(b"://")[2].partition(b"/")[0]
             if (b"host", named) not in self.headers:
                 self.headers.append((b"host", named))
-        super().on_headers_complete()
 
 
 def listen(host: str, port: int, patience_ms: int = PATIENCE_MS) -> socket.socket:

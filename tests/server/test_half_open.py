@@ -1,0 +1,97 @@
+"""Connections that begin and do not go on are closed, and nobody else waits for them (LO 7)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+
+from tertulia.server.guard import Guard
+from tertulia.server.serving import Protocol, config, listen
+
+
+class Hasty(Protocol):
+    head_s = 0.2
+
+
+async def hello(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "http":
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"hi"})
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    app: Any = Guard(hello, {"localhost"}, "", silence_s=0.2)
+    server = uvicorn.Server(config(app, loop="asyncio", http=Hasty, lifespan="off"))
+    with listen("127.0.0.1", 0) as socket_:
+        serving = asyncio.create_task(server.serve(sockets=[socket_]))
+        yield int(socket_.getsockname()[1])
+        server.should_exit = True
+        await serving
+
+
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nContent-Length: 10\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"GET", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", GET + b"GET / HTTP/1.1\r\nHost:"],
+    ids=["nothing", "a word", "half a head", "a request and half a head"],
+)
+async def test_a_head_that_does_not_end_is_not_waited_for(port: int, said: bytes) -> None:
+    async with opened(port) as (reader, writer):
+        writer.write(said)
+        assert (await rest(reader)).count(b"200 OK") == said.count(GET)
+
+
+async def test_a_body_that_does_not_end_is_not_waited_for(port: int) -> None:
+    async with opened(port) as (reader, writer):
+        writer.write(POST + b"12345")
+        assert b" 400 " in await reader.readline()
+
+
+async def test_a_head_in_pieces_is_read(port: int) -> None:
+    async with opened(port) as (reader, writer):
+        for piece in (GET[:9], GET[9:30], GET[30:]):
+            writer.write(piece)
+            await writer.drain()
+        assert b" 200 " in await reader.readline()
+
+
+async def test_two_hundred_who_wait_keep_nobody_else_waiting(port: int) -> None:
+    async with AsyncExitStack() as lazy:
+        waiting = [await lazy.enter_async_context(opened(port)) for _ in range(200)]
+        for _, writer in waiting:
+            writer.write(GET[:20])
+        async with opened(port) as (reader, writer):
+            writer.write(GET)
+            assert b" 200 " in await reader.readline()
+        await asyncio.gather(*(rest(reader) for reader, _ in waiting))
+
+
+@asynccontextmanager
+async def opened(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
+
+
+async def rest(reader: asyncio.StreamReader) -> bytes:
+    """All that comes until the server closes."""
+    said = b""
+    try:
+        while data := await reader.read(4096):
+            said += data
+    except ConnectionError:
+        pass
+    return said
