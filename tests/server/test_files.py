@@ -347,6 +347,8 @@ async def test_a_range_gets_the_whole_file(ada: Person, project: str, ranges: st
     answer = await ada.client.get(url(project, made["id"]), headers={"Range": ranges})
     assert (answer.status_code, answer.content) == (200, b"0123456789")
     assert answer.headers["accept-ranges"] == "none"
+    page = await ada.client.get("/", headers={"Range": ranges})
+    assert page.status_code in (200, 503)  # 503: no interface was built
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.library.documents import zipped
 from tests.server.cast import CANARY, at_rest, gather_cast
 from tests.server.requests import HTTP, request_to
 from tests.upstream.scripted import Upstream
@@ -37,6 +38,27 @@ async def test_one_message_is_answered_and_another_device_hears_it(
     ]
     page = await phone.get(f"/api/conversations/{told[-1]['id']}")
     assert {message["content"] for message in page["rounds"][0]["messages"]} >= {"Tea, of course.", "Coffee."}
+    await at_rest(world.house)
+
+
+async def test_large_files_live_in_the_database_where_every_node_reaches_them(
+    world: World, ada: Person
+) -> None:
+    content = bytes(range(256)) * 12_000
+    made = await ada.upload("large.bin", content)
+    where = f"/api/projects/{ada.home}/files"
+    assert (await ada.client.get(f"{where}/{made['id']}")).content == content
+    packed = zipped({"a.md": "# A", "b.md": "# B", "../c": "no"})
+    answer = await ada.client.post(where, params={"unzip": "true"}, files=[("file", ("x.zip", packed))])
+    assert [item["path"] for item in answer.json()["items"]] == ["a.md", "b.md"]
+    changed = await ada.client.put(
+        f"{where}/{made['id']}", content=content[:5], headers={"Content-Type": "application/octet-stream"}
+    )
+    assert changed.json()["version"] == 2
+    assert (await ada.client.get(f"{where}/{made['id']}/versions/1")).content == content
+    assert [path for path in (world.home / "blobs").rglob("*") if path.is_file()] == []
+    await ada.delete(f"{where}/{made['id']}")
+    assert len((await ada.get(where))["items"]) == 2
     await at_rest(world.house)
 
 
