@@ -25,7 +25,9 @@ def main(names: list[str]) -> None:
 def _run(name: str) -> str:
     """The last line a benchmark said; what it says goes to the terminal as it comes."""
     last = f"{name}: it said nothing"
-    with subprocess.Popen([sys.executable, "-m", f"benchmarks.{name}"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", f"benchmarks.{name}"], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)

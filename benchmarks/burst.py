@@ -16,8 +16,7 @@ import uvloop
 from benchmarks.client import Caller
 from benchmarks.figures import Figure, tell
 from benchmarks.processes import Server
-from benchmarks.stage import FIRST_PIECE, FIRST_WORDS, stage
-from benchmarks.upstream import said
+from benchmarks.stage import FIRST_PIECE, FIRST_WORDS, replies, stage
 from tertulia.app import new_id
 from tertulia.core.turns import RUNNING_PER_USER
 
@@ -59,6 +58,7 @@ async def main() -> None:
         ("failed", "wall s", "× direct", "first ms p50", "first ms p99"),
         rows,
         [Figure("wall against direct", median(ratios), "×", 1.2), Figure("failed streams", failed, "", 0)],
+        here.pulse,
     )
 
 
@@ -111,7 +111,7 @@ def _is_whole(data: bytes) -> bool:
 
 
 def _is_complete(data: bytes) -> bool:
-    return said(PIECES).encode() in data and b'"state":"complete"' in data
+    return [len(reply.split()) for reply in replies(data)] == [PIECES]
 
 
 if __name__ == "__main__":

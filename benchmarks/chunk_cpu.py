@@ -15,8 +15,7 @@ import uvloop
 from benchmarks.client import Caller, Endings, Tab
 from benchmarks.figures import Figure, tell
 from benchmarks.processes import Server
-from benchmarks.stage import Stage, stage
-from benchmarks.upstream import said
+from benchmarks.stage import Stage, replies, stage
 from tertulia.app import new_id
 from tertulia.core.turns import RUNNING_PER_USER
 
@@ -40,10 +39,10 @@ async def main() -> None:
     ]
     what = f"CPU per streamed piece, {STREAMS} × {PER_SECOND}/s,"
     figures = [
-        Figure(f"{what} SSE", sse, "µs", 150, 100),
-        Figure(f"{what} live sockets", live, "µs", 150, 100),
+        Figure(f"{what} SSE", sse, "µs", 150, 100, is_cpu=True),
+        Figure(f"{what} live sockets", live, "µs", 150, 100, is_cpu=True),
     ]
-    tell("chunk_cpu", ("µs CPU", "× relay"), rows, figures)
+    tell("chunk_cpu", ("µs CPU", "× relay"), rows, figures, here.pulse)
 
 
 async def _relayed(here: Stage) -> float:
@@ -58,7 +57,7 @@ async def _by_sse(here: Stage) -> float:
     async def read(number: int) -> None:
         person = here.people[number // RUNNING_PER_USER]
         answer = await _ask(here.tertulia, here.turn(person, new_id(), MODEL).request)
-        assert said(PIECES).encode() in answer, answer
+        assert [len(reply.split()) for reply in replies(answer)] == [PIECES], answer
 
     return await _measured(here, here.tertulia, read)
 

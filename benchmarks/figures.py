@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import median
+from dataclasses import dataclass, replace
 
-QUIET_MS = 18.5
-"""What the fixed loop takes on the machine class of README.md when nothing else runs."""
+from benchmarks.pulse import Pulse
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +16,8 @@ class Figure:
     unit: str
     bar: float
     aim: float | None = None
+    is_cpu: bool = False
+    """CPU time, which a busy machine stretches: judged at the speed of a quiet one."""
 
     @property
     def share(self) -> float:
@@ -27,6 +26,9 @@ class Figure:
             return float("inf") if self.value > 0 else 0.0
         return self.value / self.bar
 
+    def at_quiet_speed(self, pulse: Pulse) -> Figure:
+        return replace(self, value=self.value / pulse.slowed) if self.is_cpu else self
+
     def __str__(self) -> str:
         wanted = f"bar {self.bar:g}" + ("" if self.aim is None else f", aim {self.aim:g}")
         word = "MISSED" if self.share > 1 else "kept"
@@ -34,34 +36,26 @@ class Figure:
 
 
 def tell(
-    name: str, heads: Sequence[str], rows: Sequence[Sequence[object]], figures: Sequence[Figure]
+    name: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    figures: Sequence[Figure],
+    pulse: Pulse | None = None,
 ) -> None:
-    """The table, the machine, and the figures; last the one nearest to its bar, or the furthest beyond."""
+    """The table as measured, the machine, and the figures; last the one nearest its bar, or beyond it."""
+    pulse = pulse or Pulse.of_this_moment()
     print(_table((name, *heads), [[_cell(value) for value in row] for row in rows]))
-    print(f"machine: {machine()}")
-    *others, last = sorted(figures, key=lambda figure: figure.share)
+    print(f"machine: {_machine(pulse)}")
+    judged = (figure.at_quiet_speed(pulse) for figure in figures)
+    *others, last = sorted(judged, key=lambda figure: figure.share)
     for figure in others:
         print(f"  {figure}")
     print(f"{name}: {last}", flush=True)
 
 
-def machine() -> str:
-    """Times taken while the loop is slower than usual are too high by about as much."""
-    slowed = calibration_ms() / QUIET_MS
+def _machine(pulse: Pulse) -> str:
     load = os.getloadavg()[0]
-    return f"{os.cpu_count()} cores, load {load:.1f}, a fixed loop takes {slowed:.2f} × its quiet time"
-
-
-def calibration_ms() -> float:
-    return median(_loop_ms() for _ in range(7))
-
-
-def _loop_ms() -> float:
-    began = time.process_time()
-    value = 1
-    for _ in range(200_000):
-        value = (value * 1_103_515_245 + 12_345) & 0x7FFFFFFF
-    return (time.process_time() - began) * 1000
+    return f"{os.cpu_count()} cores, load {load:.1f}, CPU time {pulse.slowed:.2f} × that of quiet hours"
 
 
 def shown(value: float) -> str:

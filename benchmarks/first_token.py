@@ -37,7 +37,7 @@ async def main() -> None:
         for name, value in (("direct", direct), ("bare relay", relay), ("SSE", sse), ("live socket", live))
     ]
     figure = Figure("first word by SSE over a direct call", sse - direct, "ms", bar=8, aim=5)
-    tell("first_token", ("ms", "over direct"), rows, [figure])
+    tell("first_token", ("ms", "over direct"), rows, [figure], here.pulse)
 
 
 class Asking:

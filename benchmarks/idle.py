@@ -14,6 +14,7 @@ import uvloop
 from benchmarks.client import Caller
 from benchmarks.figures import Figure, tell
 from benchmarks.processes import ROOT, free_port, running
+from benchmarks.pulse import Pulse
 from benchmarks.stage import serving, stage
 from tertulia.app import new_id
 
@@ -25,7 +26,8 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 
 
 async def main() -> None:
-    starts = [await _start() for _ in range(RUNS)]
+    with Pulse() as pulse:
+        starts = [await _start() for _ in range(RUNS)]
     cpu, memory = (median(values) for values in zip(*starts, strict=True))
     used = await _after_some_messages()
     size = installed_mb()
@@ -36,11 +38,11 @@ async def main() -> None:
         ("installed, MB", size),
     ]
     figures = [
-        Figure("CPU to healthy", cpu, "s", 2),
+        Figure("CPU to healthy", cpu, "s", 2, is_cpu=True),
         Figure("idle memory", memory, "MB", 150),
         Figure("installed size", size, "MB", 450),
     ]
-    tell("idle", ("",), rows, figures)
+    tell("idle", ("",), rows, figures, pulse)
 
 
 async def _start() -> tuple[float, float]:
@@ -67,7 +69,7 @@ async def _after_some_messages() -> float:
 
 def installed_mb() -> float:
     """Every package of requirements/run.txt with its bytecode, and Tertulia with its web interface."""
-    names = _PIN.findall((ROOT / "requirements" / "run.txt").read_text())
+    names = set(_PIN.findall((ROOT / "requirements" / "run.txt").read_text()))
     packages = sum(_package_bytes(name) for name in names)
     own = sum(_folder_bytes(ROOT / part) for part in ("src/tertulia", "web/build"))
     return (packages + own) / 1_000_000

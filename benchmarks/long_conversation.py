@@ -12,7 +12,7 @@ from benchmarks import client
 from benchmarks.client import Caller
 from benchmarks.figures import Figure, tell
 from benchmarks.stage import Person, Stage, stage
-from benchmarks.upstream import said
+from benchmarks.words import sentence
 from tertulia.app import new_id
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
@@ -25,9 +25,6 @@ VOICES = 3
 RUNS = 5
 PAGES = 100
 ROUNDS_AT_ONCE = 250
-QUESTION = (
-    "And what would change your mind about that? Say it in a few sentences, and be honest about the doubts."
-)
 
 
 async def main() -> None:
@@ -52,11 +49,11 @@ async def main() -> None:
     ]
     figures = [
         Figure("first page, wall", max(page.wall_ms for page in pages), "ms", 15),
-        Figure("first page, CPU", max(page.cpu_ms for page in pages), "ms", 15),
+        Figure("first page, CPU", max(page.cpu_ms for page in pages), "ms", 15, is_cpu=True),
         Figure("first page, size", max(page.kb for page in pages), "kB", 80),
         Figure("ten times as long", pages[1].cpu_ms / pages[0].cpu_ms, "× the CPU", 1.2),
     ]
-    tell("long_conversation", ("ms wall", "ms CPU", "kB"), rows, figures)
+    tell("long_conversation", ("ms wall", "ms CPU", "kB"), rows, figures, here.pulse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +96,13 @@ def _fill(db: Database, person: Person, conversation_id: str, size: int) -> None
 def _say(tx: Tx, person: Person, conversation_id: str, table: Sequence[Voice], rounds: int) -> None:
     for _ in range(rounds):
         number = turns.next_round(tx, conversation_id)
-        messages.add(tx, _message(tx, person, conversation_id, number, None))
-        for voice in table:
+        for voice in (None, *table):
             messages.add(tx, _message(tx, person, conversation_id, number, voice))
 
 
 def _message(tx: Tx, person: Person, conversation_id: str, number: int, voice: Voice | None) -> Message:
     """A question of a sentence or two; a reply of 250 words."""
+    seed = number * (VOICES + 1) + (voice.seat if voice else 0)
     return Message(
         id=tx.new_id(),
         conversation_id=conversation_id,
@@ -113,7 +110,7 @@ def _message(tx: Tx, person: Person, conversation_id: str, number: int, voice: V
         turn_id=tx.new_id(),
         speaker="user" if voice is None else speaker_of(voice.model),
         role=Role.USER if voice is None else Role.ADVISOR,
-        content=QUESTION if voice is None else said(250),
+        content=sentence(20 if voice is None else 250, seed),
         status=Status.COMPLETE,
         created_by=person.actor.user_id,
         created_at=tx.now,

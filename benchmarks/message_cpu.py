@@ -41,8 +41,8 @@ async def main() -> None:
         runs = [[await _cpu_ms(server, ask, MESSAGES) for server, ask in ways.values()] for _ in range(RUNS)]
     middle = [median(values) for values in zip(*runs, strict=True)]
     rows = [(name, cost, cost / middle[0]) for name, cost in zip(ways, middle, strict=True)]
-    figure = Figure("server CPU per short message", max(middle[1:]), "ms", bar=10, aim=6)
-    tell("message_cpu", ("ms CPU", "× relay"), rows, [figure])
+    figure = Figure("server CPU per short message", max(middle[1:]), "ms", bar=10, aim=6, is_cpu=True)
+    tell("message_cpu", ("ms CPU", "× relay"), rows, [figure], here.pulse)
 
 
 async def _cpu_ms(server: Server, ask: Callable[[], Awaitable[None]], messages: int) -> float:

@@ -65,7 +65,11 @@ def _started(module: Sequence[str], environ: Mapping[str, str]) -> subprocess.Po
 
 def _environment(given: Mapping[str, str]) -> dict[str, str]:
     """Nothing of the person's own: a key in the environment would bring in a provider, and its cost."""
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "PYTHONPATH", "HOME", "LANG", "TMPDIR")
+        if name in os.environ
+    }
     return kept | {"NO_PROXY": "*"} | dict(given)
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from benchmarks import client
 from benchmarks.client import Caller
 from benchmarks.processes import Server, free_port, running
+from benchmarks.pulse import Pulse
+from benchmarks.upstream import ANSWERS
+from benchmarks.words import sentence
 from tertulia.app import new_id, now_ms
 from tertulia.core.sessions import ClientInfo
 from tertulia.core.users import Actor, Standing
@@ -20,7 +25,6 @@ from tertulia.server.access import token_hash
 from tertulia.store import projects, sessions, users
 from tertulia.store.database import Database, Tx
 
-QUESTION = "Which of the two would you take, and why?"
 SSE = "text/event-stream"
 FIRST_WORDS = b"event: delta"
 """What a reader of Tertulia's SSE waits for."""
@@ -41,10 +45,14 @@ class Stage:
     relay: Server
     tertulia: Server
     people: tuple[Person, ...]
+    pulse: Pulse
+    numbers: Iterator[int]
+    """Makes every question another."""
 
     def direct(self, model: str, server: Server | None = None) -> bytes:
         """One question to the provider; with `server`, the same through the relay."""
-        body = {"model": model, "stream": True, "messages": [{"role": "user", "content": QUESTION}]}
+        asked = {"role": "user", "content": self._question()}
+        body = {"model": model, "stream": True, "messages": [asked]}
         return client.post((server or self.upstream).port, "/v1/chat/completions", body)
 
     def turn(self, person: Person, conversation_id: str, *models: str, accept: str = SSE) -> Asked:
@@ -52,7 +60,7 @@ class Stage:
         turn_id = new_id()
         body = {
             "id": turn_id,
-            "text": QUESTION,
+            "text": self._question(),
             "voices": [{"model": f"bench:{model}"} for model in models],
             "mode": "quick" if len(models) == 1 else "parallel",
             "conversation_id": conversation_id,
@@ -60,6 +68,9 @@ class Stage:
         }
         port = self.tertulia.port
         return Asked(turn_id, client.post(port, "/api/turn", body, person.cookie, accept))
+
+    def _question(self) -> str:
+        return sentence(12, ANSWERS + next(self.numbers))
 
     async def pieces_sent(self) -> int:
         caller = await Caller.connect(self.upstream.port)
@@ -73,6 +84,15 @@ class Stage:
 class Asked:
     turn_id: str
     request: bytes
+
+
+def replies(stream: bytes) -> list[str]:
+    """What the voices of a turn said, from its SSE stream; empty unless the turn is complete."""
+    said = stream.partition(b"\r\n\r\n")[2]
+    if b'"state":"complete"' not in said:
+        return []
+    finished = re.findall(rb"event: finished\ndata: (.*)\n", said)
+    return [json.loads(message)["content"] for message in finished]
 
 
 @asynccontextmanager
@@ -89,7 +109,8 @@ async def stage(
         async with running(["benchmarks.upstream", str(port)], port) as upstream:
             relaying = ["benchmarks.relay", str(relay_port), upstream.url]
             async with running(relaying, relay_port) as relay, serving(home, upstream, models) as tertulia:
-                yield Stage(upstream, relay, tertulia, there)
+                with Pulse() as pulse:
+                    yield Stage(upstream, relay, tertulia, there, pulse, count())
 
 
 @asynccontextmanager

@@ -18,7 +18,10 @@ from typing import cast
 
 import uvloop
 
-WORDS = ("Both ", "are ", "right, ", "and ", "each ", "for ", "a ", "reason ", "of ", "its ", "own. ")
+from benchmarks.words import some
+
+ANSWERS = 499
+"""Different answers, given in turn."""
 HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n"
     b"Transfer-Encoding: chunked\r\n\r\n"
@@ -54,14 +57,10 @@ def manner(request: bytes) -> Manner:
     return Manner(numbers[1], numbers[0])
 
 
-def said(pieces: int) -> str:
-    """The text of an answer of so many pieces."""
-    return "".join(WORDS[number % len(WORDS)] for number in range(pieces))
-
-
 @cache
-def piece(number: int) -> bytes:
-    return _event(_chunk({"content": WORDS[number % len(WORDS)]}))
+def answer(number: int, pieces: int) -> tuple[bytes, ...]:
+    """The events of one answer, a word each."""
+    return tuple(_event(_chunk({"content": f"{word} "})) for word in some(pieces, number))
 
 
 @cache
@@ -69,11 +68,6 @@ def ending(pieces: int) -> bytes:
     usage = {"prompt_tokens": 40, "completion_tokens": pieces, "total_tokens": 40 + pieces}
     last = _event(_chunk({}, "stop")) + _event(_chunk(None) | {"usage": usage})
     return last + _framed(b"data: [DONE]\n\n") + b"0\r\n\r\n"
-
-
-@cache
-def whole(pieces: int) -> bytes:
-    return b"".join(piece(number) for number in range(pieces)) + ending(pieces)
 
 
 def _chunk(delta: dict[str, str] | None, finish: str | None = None) -> dict[str, object]:
@@ -131,27 +125,28 @@ class Line(asyncio.Protocol):
             return
         self._stats.requests += 1
         how = manner(body)
+        words = answer(self._stats.requests % ANSWERS, how.pieces)
         if how.per_second is None:
             self._stats.pieces += how.pieces
-            self._transport.write(HEAD + whole(how.pieces))
+            self._transport.write(b"".join((HEAD, *words, ending(how.pieces))))
         else:
             self._stats.streams += 1
-            self._transport.write(HEAD + piece(0))
             self._stats.pieces += 1
-            self._wait(1, how, self._loop.time(), 1 / how.per_second)
+            self._transport.write(HEAD + words[0])
+            self._wait(1, words, self._loop.time(), 1 / how.per_second)
 
-    def _wait(self, number: int, how: Manner, began: float, pause: float) -> None:
-        self._next = self._loop.call_at(began + number * pause, self._send, number, how, began, pause)
+    def _wait(self, number: int, words: tuple[bytes, ...], began: float, pause: float) -> None:
+        self._next = self._loop.call_at(began + number * pause, self._send, number, words, began, pause)
 
-    def _send(self, number: int, how: Manner, began: float, pause: float) -> None:
-        if number < how.pieces:
+    def _send(self, number: int, words: tuple[bytes, ...], began: float, pause: float) -> None:
+        if number < len(words):
             self._stats.pieces += 1
-            self._transport.write(piece(number))
-            self._wait(number + 1, how, began, pause)
+            self._transport.write(words[number])
+            self._wait(number + 1, words, began, pause)
         else:
             self._next = None
             self._stats.streams -= 1
-            self._transport.write(ending(how.pieces))
+            self._transport.write(ending(len(words)))
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._next is not None:
