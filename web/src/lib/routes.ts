@@ -6,6 +6,7 @@ export const routes = {
   home: '/',
   newConversation: '/new',
   conversation: (id: string) => `/c/${id}`,
+  project: (id: string) => `/p/${id}`,
   signIn: '/sign-in',
   setup: '/set-up',
   settings: (panel: Panel) => `/settings/${panel}`,

@@ -24,27 +24,48 @@ export function onSignedOut(run: () => void): void {
   whenSignedOut = run;
 }
 
+export interface Options {
+  signal?: AbortSignal;
+  /** The version that was read: another one is not overwritten. */
+  ifMatch?: number;
+}
+
+/** A Blob goes as it is, everything else as JSON. */
 export async function request<T = void>(
   method: Method,
   path: string,
   body?: unknown,
-  options: { signal?: AbortSignal } = {},
+  options: Options = {},
 ): Promise<T> {
-  const response = await send(method, path, body, options.signal);
-  if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
+  const response = await send(method, path, body, options);
+  if (response.ok) return (await contentOf(response)) as T;
   const error = await failureOf(response);
   if (error.status === 401 && path !== '/api/login') whenSignedOut();
   throw error;
 }
 
-async function send(method: Method, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+/** A file that is sent for saving comes as its text. */
+async function contentOf(response: Response): Promise<unknown> {
+  if (response.status === 204) return undefined;
+  const isFile = response.headers.get('content-type')?.startsWith('application/octet-stream');
+  return isFile ? response.text() : response.json();
+}
+
+async function send(
+  method: Method,
+  path: string,
+  body: unknown,
+  { signal, ifMatch }: Options,
+): Promise<Response> {
   const headers: Record<string, string> = { accept: 'application/json' };
-  if (method !== 'GET') headers['content-type'] = 'application/json';
+  const isRaw = body instanceof Blob;
+  if (method !== 'GET') headers['content-type'] = isRaw ? 'application/octet-stream' : 'application/json';
+  if (ifMatch !== undefined) headers['if-match'] = `"${ifMatch}"`;
   try {
     return await fetch(path, {
       method,
       headers,
-      body: body === undefined ? null : JSON.stringify(body),
+      body: body === undefined ? null : isRaw ? body : JSON.stringify(body),
       credentials: 'same-origin',
       signal: signal ?? null,
     });

@@ -33,7 +33,7 @@ export type Wish = { follow: Place } | { refetch: Place };
 
 export const EMPTY: State = {
   cursors: {},
-  tables: { user: {}, session: {}, project: {}, conversation: {}, message: {}, turn: {} },
+  tables: { user: {}, session: {}, project: {}, conversation: {}, message: {}, turn: {}, file: {} },
   drafts: {},
 };
 
@@ -122,7 +122,11 @@ function forget(state: State, place: Place): State {
   if (kind === 'conversation') return forgetConversations({ ...state, cursors }, (each) => each === id);
   if (kind !== 'project') return { ...state, cursors };
   const inside = state.tables.conversation;
-  const left = { ...state.tables, project: without(state.tables.project, id) };
+  const left = {
+    ...state.tables,
+    project: without(state.tables.project, id),
+    file: keep(state.tables.file, (each) => each.project_id !== id),
+  };
   return forgetConversations({ ...state, cursors, tables: left }, (each) => inside[each]?.project_id === id);
 }
 

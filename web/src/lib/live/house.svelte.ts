@@ -10,10 +10,12 @@ import type {
   ConversationList,
   ConversationPage,
   Draft,
+  FileList,
   ModelList,
   Me,
   Model,
   Project,
+  ProjectFile,
   Round,
   OlderRounds,
   Session,
@@ -43,6 +45,8 @@ export class House {
   #next = $state.raw<Record<string, string | null>>({});
   #earlier = $state.raw<Record<string, number | null>>({});
   #gone = $state.raw<Record<Place, string>>({});
+  /** Projects whose files are here. */
+  #listed = $state.raw<Record<string, boolean>>({});
 
   standing = $state.raw<Standing>('starting');
   setup = $state.raw<Setup | null>(null);
@@ -57,6 +61,7 @@ export class House {
   conversations = $derived(this.#tables.conversation);
   messages = $derived(this.#tables.message);
   turns = $derived(this.#tables.turn);
+  files = $derived(this.#tables.file);
   drafts = $derived(this.#state.drafts);
 
   me = $derived<User | null>((this.#userId && this.users[this.#userId]) || null);
@@ -166,6 +171,33 @@ export class House {
   async loadArchived(projectId: string): Promise<void> {
     const page = await request<ConversationList>('GET', listAddress(projectId, { archived: 'true' }));
     this.#state = snapshots.addConversations(this.#state, page);
+  }
+
+  // --- a project's files -----------------------------------------------------------------------------------
+
+  /** By path; all of them once `loadFiles` has come back. */
+  filesOf(projectId: string): ProjectFile[] {
+    return Object.values(this.files)
+      .filter((each) => each.project_id === projectId)
+      .sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  hasFiles(projectId: string): boolean {
+    return this.#listed[projectId] ?? false;
+  }
+
+  /** Reads the list of all files; from then on the stream keeps it. Throws ApiError. */
+  async loadFiles(projectId: string): Promise<void> {
+    const before = this.#state;
+    const items: ProjectFile[] = [];
+    let [next, cursor]: [string | null, number | null] = [null, null];
+    do {
+      const page: FileList = await request('GET', filesAddress(projectId, next));
+      items.push(...page.items);
+      [next, cursor] = [page.next, cursor ?? page.cursor];
+    } while (next !== null);
+    this.#state = snapshots.putFiles(this.#state, before, projectId, { items, cursor });
+    this.#listed = { ...this.#listed, [projectId]: true };
   }
 
   // --- one conversation ------------------------------------------------------------------------------------
@@ -318,6 +350,7 @@ export class House {
     const page = await request<ConversationList>('GET', listAddress(id));
     this.#state = snapshots.putConversations(this.#state, id, page);
     this.#next = { ...this.#next, [id]: page.next };
+    if (this.hasFiles(id)) await this.loadFiles(id);
   }
 
   async #readConversation(id: string): Promise<void> {
@@ -346,6 +379,7 @@ export class House {
     this.#next = {};
     this.#earlier = {};
     this.#gone = {};
+    this.#listed = {};
     this.#rounds.clear();
     this.models = [];
     this.standing = 'out';
@@ -360,6 +394,10 @@ function isPassing(reason: unknown): boolean {
 
 function listAddress(projectId: string, more: Record<string, string> = {}): string {
   return `/api/conversations?${new URLSearchParams({ project_id: projectId, limit: '50', ...more })}`;
+}
+
+function filesAddress(projectId: string, cursor: string | null): string {
+  return `/api/projects/${projectId}/files?${new URLSearchParams({ limit: '100', ...(cursor && { cursor }) })}`;
 }
 
 function distinct(wishes: Wish[]): Wish[] {

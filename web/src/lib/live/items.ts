@@ -1,5 +1,15 @@
 /** What the live stream carries; see the server's events page for the promises behind each. */
-import type { Conversation, Draft, Message, Project, Session, Turn, User, Waiting } from '../api/types';
+import type {
+  Conversation,
+  Draft,
+  Message,
+  Project,
+  ProjectFile,
+  Session,
+  Turn,
+  User,
+  Waiting,
+} from '../api/types';
 
 /** "user:<id>", "project:<id>" or "conversation:<id>" */
 export type Place = string;
@@ -11,6 +21,7 @@ export interface Tables {
   conversation: Record<string, Conversation>;
   message: Record<string, Message>;
   turn: Record<string, Turn>;
+  file: Record<string, ProjectFile>;
 }
 
 export type Noun = keyof Tables;

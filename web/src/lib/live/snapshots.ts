@@ -3,6 +3,7 @@ import type {
   Conversation,
   ConversationList,
   ConversationPage,
+  FileList,
   Me,
   Message,
   OlderRounds,
@@ -43,6 +44,24 @@ export function addConversations(state: State, page: Pick<ConversationList, 'ite
     ...state,
     tables: { ...state.tables, conversation: { ...byId(page.items), ...state.tables.conversation } },
   };
+}
+
+/**
+ * All files of a project, read while `before` was known. What the stream told since then and the answer does not
+ * contain yet is newer and stays.
+ */
+export function putFiles(
+  state: State,
+  before: State,
+  projectId: string,
+  list: Pick<FileList, 'items' | 'cursor'>,
+): State {
+  const isBehind = (state.cursors[projectPlace(projectId)] ?? 0) > list.cursor;
+  const [now, then] = [state.tables.file, before.tables.file];
+  const isNewer = (id: string) => isBehind && now[id] !== then[id];
+  const told = keep(now, (each) => each.project_id !== projectId || isNewer(each.id));
+  const read = byId(list.items.filter((each) => !isNewer(each.id)));
+  return { ...state, tables: { ...state.tables, file: { ...read, ...told } } };
 }
 
 /**

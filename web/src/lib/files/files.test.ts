@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest';
+import type { ProjectFile } from '$lib/api/types';
+import { diffLines, foldersOf, foundBy, matches, nameIn, size, tagsIn } from './files';
+
+function file(path: string, change: Partial<ProjectFile> = {}): ProjectFile {
+  return {
+    id: path,
+    project_id: 'p',
+    path,
+    mime_type: 'text/plain',
+    size_bytes: 1,
+    content_hash: '',
+    version: 1,
+    metadata: {
+      always_in_context: false,
+      retrieval_eligible: true,
+      tool_accessible: true,
+      tags: ['design'],
+      summary: '',
+    },
+    index: { state: 'indexed', chunks: 1, percent: 100, reason: null },
+    created_by: 'u',
+    created_at: 0,
+    updated_at: 0,
+    ...change,
+  };
+}
+
+it('lists files under their first folder, those in none first', () => {
+  const folders = foldersOf([file('docs/a/b.md'), file('docs/c.md'), file('z.md')]);
+  expect(folders.map(({ name, files }) => [name, files.length])).toEqual([
+    ['', 1],
+    ['docs', 2],
+  ]);
+  expect(nameIn(folders[1]!, folders[1]!.files[0]!)).toBe('a/b.md');
+  expect(nameIn(folders[0]!, folders[0]!.files[0]!)).toBe('z.md');
+});
+
+it('finds a file by words of its path and tags', () => {
+  expect(matches(file('docs/Plan.md'), 'plan des')).toBe(true);
+  expect(matches(file('docs/Plan.md'), 'plan x')).toBe(false);
+  expect(matches(file('docs/Plan.md'), '')).toBe(true);
+});
+
+it.each([
+  [812, '812 B'],
+  [15_200, '15 KB'],
+  [2_100_000, '2.1 MB'],
+  [212_000_000, '212 MB'],
+  [1_500_000_000, '1.5 GB'],
+])('%i bytes read %s', (bytes, shown) => expect(size(bytes)).toBe(shown));
+
+it('says how far a file can be found, and why it cannot', () => {
+  const index = { state: 'indexing', chunks: 0, percent: 62, reason: null } as const;
+  expect(foundBy(file('a', { index }))).toMatchObject({ words: 'indexing 62%', tone: 'busy' });
+  expect(foundBy(file('a'))).toMatchObject({ words: '1 passage', tone: 'plain' });
+  const broken = { ...index, state: 'failed', reason: 'It is encrypted.' } as const;
+  expect(foundBy(file('a', { index: broken }))).toMatchObject({ tone: 'danger', reason: 'It is encrypted.' });
+});
+
+it('reads tags between commas, each once', () => {
+  expect(tagsIn(' design, auth,, design ')).toEqual(['design', 'auth']);
+});
+
+it('shows what changed, without the names of the files', () => {
+  expect(diffLines('--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n')).toEqual([
+    { text: '@@ -1 +1 @@', kind: 'place' },
+    { text: 'old', kind: 'removed' },
+    { text: 'new', kind: 'added' },
+    { text: 'same', kind: 'same' },
+  ]);
+});

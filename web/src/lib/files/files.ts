@@ -1,0 +1,110 @@
+/** Files as people read them: folders, sizes, how far each can be found, what changed between versions. */
+import type { FileMetadata, ProjectFile } from '$lib/api/types';
+import { counted } from '$lib/conversation/numbers';
+
+export interface Folder {
+  /** Empty for files that lie in none. */
+  name: string;
+  files: ProjectFile[];
+}
+
+/** By their first folder; files in none come first. */
+export function foldersOf(files: ProjectFile[]): Folder[] {
+  const folders = new Map<string, ProjectFile[]>();
+  for (const file of files) {
+    const name = file.path.includes('/') ? file.path.slice(0, file.path.indexOf('/')) : '';
+    folders.set(name, [...(folders.get(name) ?? []), file]);
+  }
+  return [...folders]
+    .map(([name, inside]) => ({ name, files: inside }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Its path below the folder it is listed under. */
+export function nameIn(folder: Folder, file: ProjectFile): string {
+  return folder.name ? file.path.slice(folder.name.length + 1) : file.path;
+}
+
+/** Every word typed is in its path or its tags. */
+export function matches(file: ProjectFile, typed: string): boolean {
+  const where = `${file.path} ${file.metadata.tags.join(' ')}`.toLowerCase();
+  return typed
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => where.includes(word));
+}
+
+/** 812 B, 15 KB, 2.1 MB */
+export function size(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} B`;
+  if (bytes < 999_500) return `${Math.round(bytes / 1_000)} KB`;
+  const mega = bytes / 1_000_000;
+  return mega < 999.5 ? `${mega.toFixed(mega < 10 ? 1 : 0)} MB` : `${(mega / 1_000).toFixed(1)} GB`;
+}
+
+export interface Found {
+  words: string;
+  tone: 'plain' | 'busy' | 'danger';
+  /** Why, when there is more to say. */
+  reason: string | null;
+}
+
+export function foundBy({ index, metadata }: ProjectFile): Found {
+  const reason = index.reason;
+  switch (index.state) {
+    case 'queued':
+      return { words: 'in line', tone: 'busy', reason };
+    case 'reading':
+      return { words: 'reading', tone: 'busy', reason };
+    case 'indexing':
+      return { words: `indexing ${index.percent}%`, tone: 'busy', reason };
+    case 'indexed':
+      return {
+        words: metadata.retrieval_eligible ? counted(index.chunks, 'passage') : 'not looked up',
+        tone: 'plain',
+        reason,
+      };
+    case 'not_indexed':
+      return { words: 'not indexed', tone: 'plain', reason };
+    case 'failed':
+      return { words: 'could not be read', tone: 'danger', reason };
+  }
+}
+
+export const FLAGS = [
+  { field: 'always_in_context', label: 'Always', about: 'Always in context' },
+  { field: 'retrieval_eligible', label: 'Retrieval', about: 'Looked up when it fits' },
+  { field: 'tool_accessible', label: 'Tools', about: 'Open to tools' },
+] as const satisfies { field: keyof FileMetadata; label: string; about: string }[];
+
+export type Flag = (typeof FLAGS)[number]['field'];
+
+/** "design, auth" → ["design", "auth"] */
+export function tagsIn(typed: string): string[] {
+  return [
+    ...new Set(
+      typed
+        .split(',')
+        .map((each) => each.trim())
+        .filter(Boolean),
+    ),
+  ];
+}
+
+export interface DiffLine {
+  text: string;
+  kind: 'added' | 'removed' | 'place' | 'same';
+}
+
+/** A unified difference without its two lines of names. */
+export function diffLines(unified: string): DiffLine[] {
+  return unified
+    .split('\n')
+    .filter((line, n, all) => !/^(---|\+\+\+) /.test(line) && !(line === '' && n === all.length - 1))
+    .map((line) => ({ text: line.slice(line.startsWith('@@') ? 0 : 1), kind: kindOf(line) }));
+}
+
+function kindOf(line: string): DiffLine['kind'] {
+  if (line.startsWith('@@')) return 'place';
+  return line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : 'same';
+}
