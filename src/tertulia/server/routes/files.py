@@ -22,14 +22,13 @@ from tertulia.engine.uploads import Refused, Taken
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
 from tertulia.server.downloads import download
+from tertulia.server.guard import SILENCE_S
 from tertulia.server.multipart import Form
 from tertulia.store import events, files
 from tertulia.store.database import Tx
 
 router = APIRouter(tags=["files"])
 
-SILENCE_S = 30.0
-"""An upload that says nothing for so long is over."""
 LAST_LINE = 1 << 31
 
 Limit = Annotated[int, Query(ge=1, le=100)]
