@@ -58,8 +58,8 @@ class Room:
         return self.feed.get_by_text(text, exact=True)
 
     def row(self, title: str) -> Locator:
-        """A conversation in the sidebar."""
-        return self.sidebar.get_by_role("link", name=title, exact=True)
+        """A conversation in the sidebar, whether or not a reply is being written."""
+        return self.sidebar.get_by_role("link", name=re.compile(f"^{re.escape(title)}( ,.*)?$"))
 
     async def choose(self, title: str, action: str) -> None:
         """Something from the menu of a conversation in the sidebar."""
