@@ -10,7 +10,32 @@ from functools import cache
 from itertools import accumulate, product
 
 WORDS = 20_000
-SMALL = "the of and to in a is that for it as was with be by on not this are or from at which but".split(" ")
+SMALL = [
+    "the",
+    "of",
+    "and",
+    "to",
+    "in",
+    "a",
+    "is",
+    "that",
+    "for",
+    "it",
+    "as",
+    "was",
+    "with",
+    "be",
+    "by",
+    "on",
+    "not",
+    "this",
+    "are",
+    "or",
+    "from",
+    "at",
+    "which",
+    "but",
+]
 
 
 @cache
