@@ -171,6 +171,7 @@ async def test_over_thirty_rounds_each_tier_keeps_its_window_and_the_prefix_hold
     upstream.says("Noted.")
     async with running(tmp_path, {"TERTULIA_ENDPOINTS": json.dumps([row])}) as world:
         ada = await world.first()
+        await ada.put(f"/api/projects/{ada.home}", {"settings": {"retrieval_config": {"enabled": False}}})
         opened = await ada.ask("Question 1", *WORKING)
         await ada.ended(opened["turn"]["id"])
         for number in range(2, ROUNDS + 1):
