@@ -91,7 +91,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     turns = Turns(means, job_left=worker.ring)
     files = Files(means, job_left=worker.ring)
     await recover(db)
-    await db.write(files_.sweep_today)
+    await db.write(files_.recover)
     await db.write(lambda tx: jobs.add_once(tx, "embed"))
     tasks = [asyncio.create_task(work) for work in (Writer(means).run(), worker.run(), providers.warm())]
     try:

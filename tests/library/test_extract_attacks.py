@@ -384,17 +384,29 @@ async def test_a_file_nobody_wants_any_more_is_read_no_further(extractor: Extrac
     assert not children()
 
 
+async def test_nobody_waits_for_a_file_that_takes_long(extractor: Extractor) -> None:
+    with kept(SLOW) as file:
+        reading = asyncio.create_task(extractor.text(file, mime.PDF, "slow"))
+        await until(children)
+        assert (await read(extractor, b"Hello", mime.PLAIN)).text == "Hello"
+        assert extractor.reading == ("slow",)
+        assert not reading.done()
+        extractor.abandon("slow")
+        with pytest.raises(NotFound):
+            await reading
+
+
 async def test_it_ends_with_the_server(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text(
-        "import asyncio, os, signal, tempfile\n"
+        "import asyncio, os, psutil, signal, tempfile\n"
         "from tertulia.core.files import FileLimits\n"
         "from tertulia.library.extract.extractor import Extractor\n"
         "async def main():\n"
         "    extractor = Extractor(FileLimits())\n"
         "    with tempfile.TemporaryFile() as file:\n"
         "        await extractor.text(file, 'text/plain')\n"
-        "    print(extractor._process._process.pid, flush=True)\n"
+        "    print(psutil.Process().children()[0].pid, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "asyncio.run(main())\n"
     )

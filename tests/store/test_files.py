@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from sqlalchemy import text
 
 from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from tertulia.core.events import Kind, project_place
@@ -13,6 +14,7 @@ from tertulia.core.projects import Membership
 from tertulia.core.users import Actor
 from tertulia.store import events, files, jobs, projects
 from tertulia.store.database import Database, Tx
+from tertulia.store.transactions import Row
 from tests.store.samples import content, file
 from tests.store_fixtures import Clock, Watch
 
@@ -204,6 +206,27 @@ async def test_a_removed_file_leaves_nothing_to_find(db: Database, ada: Actor, w
     assert {(event.kind, event.value) for event in log if event.noun == "file"} == {(Kind.REMOVED, None)}
     assert await db.write(lambda tx: jobs.claim(tx, "node", 1000)) is None
     assert await db.read(lambda tx: files.used_bytes(tx, ada.user_id)) == 0
+
+
+async def test_a_file_whose_job_was_given_up_gets_another_at_the_next_start(db: Database, ada: Actor) -> None:
+    made = await db.write(lambda tx: file(tx, ada))
+    await db.write(files.recover)
+    kinds = [job.kind for job in await all_jobs(db)]
+    assert sorted(kinds) == ["index_file", "sweep_blobs"]
+    await db.write(lambda tx: tx.execute(text("UPDATE jobs SET state = 'aside' WHERE kind = 'index_file'")))
+    for _ in range(2):
+        await db.write(files.recover)
+    waiting = [job for job in await all_jobs(db) if job.kind == "index_file"]
+    assert [job.payload for job in waiting] == [made.id]
+    await db.write(lambda tx: files.set_index(tx, made.id, IndexState(Indexing.FAILED, reason="broken")))
+    await db.write(lambda tx: jobs.withdraw(tx, "index_file", made.id))
+    await db.write(files.recover)
+    assert [job.kind for job in await all_jobs(db)] == ["sweep_blobs"]
+
+
+async def all_jobs(db: Database) -> list[Row]:
+    waiting = text("SELECT kind, payload FROM jobs WHERE state = 'waiting'")
+    return await db.read(lambda tx: tx.execute(waiting))
 
 
 async def test_a_removed_project_takes_its_files_along(db: Database, ada: Actor, watch: Watch) -> None:

@@ -480,9 +480,19 @@ def _sweep_later(tx: Tx) -> None:
     jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:{due // 3_600_000}", run_at=due)
 
 
-def sweep_today(tx: Tx) -> None:
-    """Once a day, at the start: a crash may have left bytes that nobody refers to."""
+def recover(tx: Tx) -> None:
+    """At the start: what has lost its job gets another; bytes that a crash left are swept, once a day."""
+    for row in tx.execute(_STUCK):
+        _queue(tx, row.id)
     jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:day:{tx.now // 86_400_000}")
+
+
+_STUCK = text("""
+    SELECT f.id FROM project_files AS f WHERE f.index_state IN ('queued', 'reading') AND NOT EXISTS (
+        SELECT 1 FROM jobs AS j
+        WHERE j.kind = 'index_file' AND j.payload = f.id AND j.state IN ('waiting', 'running')
+    )
+""")
 
 
 def release_project(tx: Tx, project_id: str) -> None:
