@@ -25,7 +25,7 @@ from tests.world import Person, World, endpoints, running
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-PER_KIND = 15
+PER_KIND = 12
 OPERATIONS = {
     operation.label: operation
     for operation in (
