@@ -92,6 +92,9 @@ async def test_a_conversation_that_is_over(windows: Windows, sam: Person, upstre
     await expect(room.words("Alpha").locator(".hljs-keyword").first).to_be_attached()
     await room.reply("Beta").hover()
     await must_have_no_barriers(page)
+    await room.reply("Beta").get_by_role("button", name="Context receipt").click()
+    await expect(page.get_by_role("table", name="What the model was shown")).to_be_visible()
+    await must_have_no_barriers(page)
 
 
 async def test_replies_on_their_way(page: Page, upstream: Upstream) -> None:
@@ -134,6 +137,14 @@ async def test_what_opens_over_the_page(page: Page, sam: Person) -> None:
     await page.keyboard.press("Escape")
     await room.sidebar.get_by_role("button", name="your account").click()
     await expect(page.get_by_role("menu")).to_be_visible()
+    await must_have_no_barriers(page)
+
+
+@pytest.mark.parametrize("tab", ["Files", "Instructions and context"])
+async def test_a_project(windows: Windows, sam: Person, tab: str) -> None:
+    page = await windows.open(sam, f"/p/{sam.home}")
+    await page.get_by_role("tab", name=tab).click()
+    await page.wait_for_load_state("networkidle")
     await must_have_no_barriers(page)
 
 

@@ -95,6 +95,15 @@ async def test_enter_replies_and_escape_leads_back_out(page: Page) -> None:
     await expect(room.field).to_have_value("nvt[?")
 
 
+async def test_r_shows_what_the_mind_was_shown(page: Page) -> None:
+    await page.keyboard.press("2")
+    await page.keyboard.press("r")
+    receipt = page.get_by_role("complementary", name="Context receipt")
+    await expect(receipt.get_by_role("table", name="What the model was shown")).to_be_visible()
+    await page.keyboard.press("]")
+    await expect(receipt).to_be_hidden()
+
+
 async def test_letters_open_what_they_stand_for(page: Page) -> None:
     room = Room(page)
     await page.keyboard.press("[")
@@ -151,7 +160,7 @@ RING = """
 async def test_tab_goes_from_the_skip_link_to_the_composer_and_each_stop_wears_a_ring(page: Page) -> None:
     room = Room(page)
     stops: list[tuple[str, bool]] = []
-    for _ in range(40):
+    for _ in range(80):
         await page.keyboard.press("Tab")
         stops.append(tuple(await page.evaluate(RING)))
         if await room.field.evaluate("element => element === document.activeElement"):
