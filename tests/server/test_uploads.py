@@ -126,6 +126,7 @@ async def test_there_is_room_for_so_much_and_no_more(ada: Person, world: World, 
     await ada.upload("0", b"a new version, the old one is kept", where.split("/")[3])
     listed = await ada.get(where)
     assert listed["quota_bytes"] - listed["used_bytes"] < 4 * MIB
+    await at_rest(world.house)
     before = await kept(world)
     answer = await ada.client.post(where, params={"path": "3"}, content=blocks(16), headers=BYTES)
     assert (answer.status_code, answer.json()["code"]) == (413, "quota_spent")
