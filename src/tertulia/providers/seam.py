@@ -9,8 +9,8 @@ in another way closes it with `contextlib.aclosing`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from tertulia.core.errors import TertuliaError
@@ -26,6 +26,8 @@ class Call:
     prompt: Prompt
     max_output_tokens: int
     temperature: float | None = None
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    """The bytes of the prompt's pictures by their content's hash."""
 
 
 @dataclass(frozen=True, slots=True)
