@@ -30,6 +30,7 @@ from tertulia.store.database import Database, Tx
 
 TABLES = (
     "api_keys",
+    "attachments",
     "blob_pieces",
     "blobs",
     "chunk_vectors",
@@ -47,17 +48,22 @@ TABLES = (
     "jobs",
     "library_states",
     "model_metadata",
+    "persona_versions",
+    "personas",
     "places",
     "project_files",
     "project_members",
     "projects",
     "receipts",
+    "replays",
+    "saved_tables",
     "segments",
     "sessions",
     "turns",
     "usage",
     "users",
     "vectors_due",
+    "votes",
 )
 
 

@@ -40,6 +40,7 @@ class Conversation:
     parent_id: str | None = None
     branch_round: int | None = None
     branch_message_id: str | None = None
+    chair: Voice | None = None
 
 
 def clean_title(text: str) -> str:

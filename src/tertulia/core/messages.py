@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tertulia.core.attachments import Attachment
+from tertulia.core.findings import Findings
 from tertulia.core.voices import Voice
 
+QUOTES_LIMIT = 10
 TEXT_LIMIT_BYTES = 1 << 20
 
 
@@ -56,6 +59,14 @@ class Thinking:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """Words of an earlier message that a question is about."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     id: str
     conversation_id: str
@@ -76,6 +87,14 @@ class Message:
     critique_of_id: str | None = None
     replaces_id: str | None = None
     """The earlier version of this reply, when it was retried or continued."""
+    step: str = "answer"
+    """Where it stands in its round: see core/briefs.py."""
+    findings: Findings | None = None
+    quotes: tuple[Quote, ...] = ()
+    brings_id: str | None = None
+    """The branch that this round brings back."""
+    attachments: tuple[Attachment, ...] = ()
+    """Files the person brought along with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +108,16 @@ class Round:
 
     @property
     def replies(self) -> tuple[Message, ...]:
-        """The latest version of each reply, in the order of their seats."""
+        """The latest version of each reply: answers in the order of their seats, then what followed them."""
         replaced = {m.replaces_id for m in self.messages if m.replaces_id}
         latest = [m for m in self.messages if m.role is not Role.USER and m.id not in replaced]
-        return tuple(sorted(latest, key=lambda m: (m.voice.seat if m.voice else 0, m.id)))
+        return tuple(sorted(latest, key=_place))
+
+
+def _place(reply: Message) -> tuple[bool, bool, int, str]:
+    """A synthesis stands last, and before it what followed the answers."""
+    seat = reply.voice.seat if reply.voice else 0
+    return (reply.role is Role.SYNTHESIS, reply.step != "answer", seat, reply.id)
 
 
 def speaker_of(model_key: str) -> str:

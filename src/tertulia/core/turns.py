@@ -36,6 +36,18 @@ class Purpose(StrEnum):
     ASK = "ask"
     RETRY = "retry"
     CONTINUE = "continue"
+    SYNTHESIS = "synthesis"
+    """A synthesis of a round that was answered before."""
+    SUMMARY = "summary"
+    """A branch is brought back as one message."""
+
+
+class Style(StrEnum):
+    """How a reply that is asked for again should differ."""
+
+    AGAIN = "again"
+    CONCISE = "concise"
+    DETAILED = "detailed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,13 @@ class Turn:
     finished_at: int | None = None
     message_id: str | None = None
     """The reply that is retried or continued."""
+    chair: Voice | None = None
+    """Who writes the synthesis; None where the mode has none, or the first voice does."""
+    brief: str = ""
+    """The person's own words on what the synthesis should do."""
+    is_blind: bool = False
+    """Names are hidden until someone has voted."""
+    style: Style = Style.AGAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +102,4 @@ class Draft:
     started_at: int
     replaces_id: str | None = None
     waiting: Waiting | None = None
+    step: str = "answer"

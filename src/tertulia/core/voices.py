@@ -12,30 +12,53 @@ SEATS = 8
 @dataclass(frozen=True, slots=True)
 class Voice:
     id: str
-    """The lane: the same from round to round, "openai:gpt-4o:0" or "persona:<id>"."""
+    """The lane: the same from round to round, "openai:gpt-4o:0" or "persona:<id>:0"."""
     seat: int
     """1 to 8: hue and shape."""
     name: str
     model: str
     """The model's key, "openai:gpt-4o"."""
     persona_id: str | None = None
+    persona_version: int | None = None
+    """The persona as it was when it spoke."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A model someone wants at the table, and what it is called."""
+    """Whom someone wants at the table: a model or a persona, and what it is called."""
 
     model: str
     name: str
+    persona_id: str | None = None
+    persona_version: int | None = None
+    hue: int | None = None
+    """The seat a persona keeps where it is free."""
+
+    @property
+    def lane(self) -> str:
+        return f"persona:{self.persona_id}" if self.persona_id else self.model
 
 
-def seat(wanted: Iterable[Wanted]) -> tuple[Voice, ...]:
-    """Gives each model its place; the same model twice becomes two voices with names of their own."""
-    seen: Counter[str] = Counter()
+def seat(wanted: Iterable[Wanted], taken: Iterable[Voice] = ()) -> tuple[Voice, ...]:
+    """Gives each its place; the same one twice becomes two voices with names of their own."""
+    guests = tuple(wanted)
+    others = tuple(taken)
+    seen = Counter(voice.id.rpartition(":")[0] for voice in others)
+    places = _places(guests, {voice.seat for voice in others})
     voices = []
-    for place, one in enumerate(wanted, start=1):
-        nth = seen[one.model]
-        seen[one.model] += 1
+    for one, place in zip(guests, places, strict=True):
+        nth = seen[one.lane]
+        seen[one.lane] += 1
         name = one.name if nth == 0 else f"{one.name} {nth + 1}"
-        voices.append(Voice(id=f"{one.model}:{nth}", seat=place, name=name, model=one.model))
+        voices.append(Voice(f"{one.lane}:{nth}", place, name, one.model, one.persona_id, one.persona_version))
     return tuple(voices)
+
+
+def _places(guests: tuple[Wanted, ...], taken: set[int]) -> list[int]:
+    """Personas sit in the colour they are known by where it is free; everyone else in the first free seat."""
+    kept: dict[int, int] = {}
+    for nth, one in enumerate(guests):
+        if one.hue and one.hue not in taken and one.hue not in kept.values():
+            kept[nth] = one.hue
+    free = (place for place in range(1, SEATS + 1) if place not in taken and place not in kept.values())
+    return [kept.get(nth) or next(free, SEATS) for nth in range(len(guests))]

@@ -18,7 +18,7 @@ from tertulia.core.messages import Round
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
-from tertulia.store import access, events, messages, sessions
+from tertulia.store import access, attachments, events, messages, sessions
 from tertulia.store.transactions import GONE, Row, Tx, as_json
 
 PAGE_LIMIT = 100
@@ -34,7 +34,7 @@ class ConversationPage:
 _COLUMNS = """
     c.id, c.project_id, c.owner_id, c.title, c.summary, c.round_count, c.mode, c.voices, c.visibility,
     c.pinned, c.archived, c.created_at, c.updated_at, c.parent_id, c.branch_round, c.branch_message_id,
-    EXISTS (
+    c.chair, EXISTS (
         SELECT 1 FROM turns AS t WHERE t.conversation_id = c.id AND t.state IN ('queued', 'running')
     ) AS is_answering
 """
@@ -117,11 +117,11 @@ def _must_be_said_in(here: Round, message_id: str) -> None:
 _BRANCH = text("""
     INSERT INTO conversations (
         id, project_id, owner_id, title, summary, round_count, mode, voices, visibility, pinned, archived,
-        parent_id, branch_round, branch_message_id, created_at, updated_at
+        parent_id, branch_round, branch_message_id, chair, created_at, updated_at
     )
     SELECT :id, project_id, :owner_id, '', '', CAST(:branch_round AS BIGINT), mode, voices, visibility,
-        FALSE, FALSE, id, CAST(:branch_round AS BIGINT), :branch_message_id, CAST(:now AS BIGINT),
-        CAST(:now AS BIGINT)
+        FALSE, FALSE, id, CAST(:branch_round AS BIGINT), :branch_message_id, chair,
+        CAST(:now AS BIGINT), CAST(:now AS BIGINT)
     FROM conversations WHERE id = :parent_id
     ON CONFLICT (id) DO NOTHING RETURNING id
 """)
@@ -160,6 +160,7 @@ def _conversation(row: Row) -> Conversation:
         parent_id=row.parent_id,
         branch_round=row.branch_round,
         branch_message_id=row.branch_message_id,
+        chair=messages.voice(row.chair) if row.chair else None,
     )
 
 
@@ -294,7 +295,12 @@ _SET_ARCHIVED = text("UPDATE conversations SET archived = :archived WHERE id = :
 
 
 def set_table(
-    tx: Tx, conversation_id: str, mode: str, table: Sequence[Voice], visibility: Visibility
+    tx: Tx,
+    conversation_id: str,
+    mode: str,
+    table: Sequence[Voice],
+    visibility: Visibility,
+    chair: Voice | None = None,
 ) -> None:
     """What the next round goes on with; says something only when that is new."""
     if tx.maybe(
@@ -303,13 +309,18 @@ def set_table(
         mode=mode,
         voices=as_json(tuple(table)),
         visibility=visibility.value,
+        chair=None if chair is None else as_json(chair),
     ):
         changed(tx, conversation_id)
 
 
 _SET_TABLE = text("""
-    UPDATE conversations SET mode = :mode, voices = :voices, visibility = :visibility
-    WHERE id = :id AND (mode <> :mode OR voices <> :voices OR visibility <> :visibility) RETURNING id
+    UPDATE conversations SET mode = :mode, voices = :voices, visibility = :visibility,
+        chair = CAST(:chair AS TEXT)
+    WHERE id = :id AND (
+        mode <> :mode OR voices <> :voices OR visibility <> :visibility
+        OR COALESCE(chair, '') <> COALESCE(CAST(:chair AS TEXT), '')
+    ) RETURNING id
 """)
 
 
@@ -369,6 +380,7 @@ def _remove_all(tx: Tx, ids: Sequence[str]) -> tuple[str, ...]:
     """Leaves first: SQLite follows cascades no deeper than a thousand levels, and branches may go deeper."""
     for id in ids:
         sessions.leave_conversation(tx, id)
+        attachments.release_conversation(tx, id)
         project_id = tx.one(_REMOVE, id=id).project_id
         events.forget(tx, conversation_place(id))
         events.redact(tx, project_place(project_id), "conversation", id)

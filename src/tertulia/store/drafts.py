@@ -14,7 +14,7 @@ from tertulia.store.transactions import Row, Tx, as_json
 
 _COLUMNS = """
     d.id, d.turn_id, d.conversation_id, d.round_number, d.voice, d.role, d.content, d.thinking, d.number,
-    d.replaces_id, d.started_at
+    d.replaces_id, d.started_at, d.step
 """
 
 
@@ -25,11 +25,11 @@ def begin(tx: Tx, drafts: Sequence[Draft]) -> None:
 _BEGIN = text("""
     INSERT INTO drafts (
         id, turn_id, conversation_id, round_number, voice, role, content, thinking, number,
-        replaces_id, started_at
+        replaces_id, started_at, step
     )
     VALUES (
         :id, :turn_id, :conversation_id, :round_number, :voice, :role, :content, :thinking, :number,
-        :replaces_id, :started_at
+        :replaces_id, :started_at, :step
     )
 """)
 
@@ -47,6 +47,7 @@ def _row(draft: Draft) -> dict[str, object]:
         "number": draft.number,
         "replaces_id": draft.replaces_id,
         "started_at": draft.started_at,
+        "step": draft.step,
     }
 
 
@@ -86,6 +87,7 @@ def _draft(row: Row) -> Draft:
         number=row.number,
         started_at=row.started_at,
         replaces_id=row.replaces_id,
+        step=row.step,
     )
 
 

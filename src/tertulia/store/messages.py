@@ -12,9 +12,11 @@ from itertools import groupby
 
 from sqlalchemy import text
 
+from tertulia.core.attachments import Attachment
 from tertulia.core.errors import NotFound
 from tertulia.core.events import Kind, conversation_place
-from tertulia.core.messages import Failure, Message, Role, Round, Status, Thinking, Usage
+from tertulia.core.findings import Findings
+from tertulia.core.messages import Failure, Message, Quote, Role, Round, Status, Thinking, Usage
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
@@ -37,6 +39,9 @@ class _Parts:
     """What a message is made of besides its text."""
 
     thinking: Thinking | None = None
+    attachments: tuple[Attachment, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    findings: Findings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,8 @@ class _Metadata:
 
     usage: Usage | None = None
     failure: Failure | None = None
+    step: str = "answer"
+    brings_id: str | None = None
 
 
 _COLUMNS = """
@@ -64,7 +71,7 @@ def add(tx: Tx, message: Message) -> None:
         speaker=message.speaker,
         role=message.role.value,
         content=message.content,
-        parts=None if message.thinking is None else as_json(_Parts(message.thinking)),
+        parts=_parts(message),
         voice=None if voice is None else as_json(voice),
         persona_id=None if voice is None else voice.persona_id,
         model_id=None if voice is None else voice.model,
@@ -92,10 +99,14 @@ _ADD = text("""
 """)
 
 
+def _parts(message: Message) -> str | None:
+    parts = _Parts(message.thinking, message.attachments, message.quotes, message.findings)
+    return None if parts == _NO_PARTS else as_json(parts)
+
+
 def _metadata(message: Message) -> str | None:
-    if message.usage is None and message.failure is None:
-        return None
-    return as_json(_Metadata(message.usage, message.failure))
+    metadata = _Metadata(message.usage, message.failure, message.step, message.brings_id)
+    return None if metadata == _NO_METADATA else as_json(metadata)
 
 
 def get(tx: Tx, actor: Actor, message_id: str) -> Message:
@@ -130,6 +141,11 @@ def _message(row: Row) -> Message:
         reply_to_id=row.reply_to_id,
         critique_of_id=row.critique_of_id,
         replaces_id=row.replaces_id,
+        attachments=parts.attachments,
+        step=metadata.step,
+        findings=parts.findings,
+        quotes=parts.quotes,
+        brings_id=metadata.brings_id,
     )
 
 

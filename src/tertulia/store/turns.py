@@ -7,15 +7,16 @@ from sqlalchemy import text
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import TurnReused
 from tertulia.core.events import Kind, conversation_place
-from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.turns import Purpose, State, Style, Turn
 from tertulia.core.users import Actor
 from tertulia.store import access
 from tertulia.store.conversations import voices
+from tertulia.store.messages import voice
 from tertulia.store.transactions import Row, Tx, as_json
 
 _COLUMNS = """
     t.id, t.conversation_id, t.round_number, t.purpose, t.mode, t.voices, t.visibility, t.state, t.message_id,
-    t.created_by, t.created_at, t.finished_at
+    t.created_by, t.created_at, t.finished_at, t.chair, t.brief, t.is_blind, t.style
 """
 
 
@@ -38,6 +39,10 @@ def open(tx: Tx, turn: Turn, fingerprint: str, node: str | None = None) -> None:
         created_by=turn.created_by,
         created_at=turn.created_at,
         finished_at=turn.finished_at,
+        chair=None if turn.chair is None else as_json(turn.chair),
+        brief=turn.brief,
+        is_blind=turn.is_blind,
+        style=turn.style.value,
     )
     if added is None:
         raise TurnReused("This turn id was already used. Make a new id and send again.")
@@ -47,11 +52,12 @@ def open(tx: Tx, turn: Turn, fingerprint: str, node: str | None = None) -> None:
 _OPEN = text("""
     INSERT INTO turns (
         id, conversation_id, round_number, purpose, mode, voices, visibility, state, message_id, fingerprint,
-        node, heartbeat_at, created_by, created_at, finished_at
+        node, heartbeat_at, created_by, created_at, finished_at, chair, brief, is_blind, style
     )
     VALUES (
         :id, :conversation_id, :round_number, :purpose, :mode, :voices, :visibility, :state, :message_id,
-        :fingerprint, :node, :heartbeat_at, :created_by, :created_at, :finished_at
+        :fingerprint, :node, :heartbeat_at, :created_by, :created_at, :finished_at, :chair, :brief,
+        :is_blind, :style
     )
     ON CONFLICT (id) DO NOTHING RETURNING id
 """)
@@ -90,6 +96,10 @@ def _turn(row: Row) -> Turn:
         created_at=row.created_at,
         finished_at=row.finished_at,
         message_id=row.message_id,
+        chair=voice(row.chair) if row.chair else None,
+        brief=row.brief,
+        is_blind=bool(row.is_blind),
+        style=Style(row.style),
     )
 
 

@@ -1,0 +1,40 @@
+"""Briefs: what one voice is asked for in one step of a mode, beyond answering the question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tertulia.core.messages import Message, Role
+
+
+class Step(StrEnum):
+    """Where a reply stands in its round."""
+
+    ANSWER = "answer"
+    REBUTTAL = "rebuttal"
+    CRITIQUE = "critique"
+    REVIEW = "review"
+    SYNTHESIS = "synthesis"
+    OUTLINE = "outline"
+    """The synthesis once more, in a form that can be drawn."""
+    SUMMARY = "summary"
+    """What a branch came to, told in the line it left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A reply of the same round that a mode lets a voice read, under the name it is shown by."""
+
+    name: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    step: Step = Step.ANSWER
+    role: Role = Role.ADVISOR
+    shown: tuple[Shown, ...] = ()
+    task: str = ""
+    """What to do, said after the question and all that is shown."""
+    critique_of_id: str | None = None
