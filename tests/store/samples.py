@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import text
 
+from tertulia.core.attachments import Attachment
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.files import Content, ProjectFile
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
@@ -16,7 +17,7 @@ from tertulia.core.sessions import ClientInfo
 from tertulia.core.turns import Draft, Purpose, State, Turn
 from tertulia.core.users import Actor, Standing
 from tertulia.core.voices import Voice
-from tertulia.store import conversations, files, messages, projects, sessions, turns, users
+from tertulia.store import attachments, conversations, files, messages, projects, sessions, turns, users
 from tertulia.store.transactions import Tx
 
 CLIENT = ClientInfo("Firefox 140", "Linux", "127.0.0.1")
@@ -177,3 +178,20 @@ def file(
     tx: Tx, actor: Actor, path: str = "docs/plan.md", written: str = "# Plan\n", project_id: str | None = None
 ) -> ProjectFile:
     return files.put(tx, actor, project_id or home(tx, actor), path, content(tx, written))
+
+
+def attachment(
+    tx: Tx, actor: Actor, name: str = "notes.md", written: str = "# Notes\n", project_id: str | None = None
+) -> Attachment:
+    return attachments.add(tx, actor, project_id or home(tx, actor), name, content(tx, written))
+
+
+def said_with(tx: Tx, actor: Actor, conversation_id: str, brought: Attachment) -> Message:
+    """A question that an attachment went with."""
+    made = turn(tx, actor, conversation_id)
+    turns.open(tx, made, made.id)
+    said = replace(question(tx, made, "What is in it?"), attachments=(brought,))
+    messages.add(tx, said)
+    attachments.send(tx, [brought], said.id)
+    conversations.changed(tx, conversation_id)
+    return said

@@ -17,6 +17,7 @@ from tertulia.core.projects import Membership
 from tertulia.core.users import Actor
 from tertulia.store import (
     access,
+    attachments,
     conversations,
     drafts,
     events,
@@ -30,11 +31,12 @@ from tertulia.store import (
     users,
 )
 from tertulia.store.database import Database, Tx
-from tests.store.samples import CONTENT, RECEIPT, VOICES, conversation, file, opened, reply
+from tests.store.samples import CONTENT, RECEIPT, VOICES, attachment, conversation, file, opened, reply
 from tests.store_fixtures import Ids, Watch
 
 NOUNS = (
     access,
+    attachments,
     conversations,
     drafts,
     events,
@@ -60,11 +62,16 @@ class Things:
     turn: str
     message: str
     file: str
+    attachment: str
 
 
 ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "access.to_conversation": lambda tx, who, its: access.to_conversation(tx, who, its.conversation),
     "access.to_project": lambda tx, who, its: access.to_project(tx, who, its.project),
+    "attachments.add": lambda tx, who, its: attachments.add(tx, who, its.project, "mine.md", CONTENT),
+    "attachments.get": lambda tx, who, its: attachments.get(tx, who, its.attachment),
+    "attachments.remove": lambda tx, who, its: attachments.remove(tx, who, its.attachment),
+    "attachments.unsent": lambda tx, who, its: attachments.unsent(tx, who, its.project, [its.attachment]),
     "conversations.add": lambda tx, who, its: conversations.add(
         tx, who, its.project, mode="quick", table=VOICES, visibility=Visibility.OPEN
     ),
@@ -142,8 +149,10 @@ def adas(db: Database, ada: Actor, adas_home: str) -> Things:
         message = reply(tx, turn)
         messages.add(tx, message)
         receipts.save(tx, message.id, made.id, RECEIPT, 0)
-        held = file(tx, ada)
-        return Things(ada.user_id, ada.session_id or "", adas_home, made.id, turn.id, message.id, held.id)
+        held, brought = file(tx, ada), attachment(tx, ada)
+        return Things(
+            ada.user_id, ada.session_id or "", adas_home, made.id, turn.id, message.id, held.id, brought.id
+        )
 
     return db.write_now(make)
 
@@ -151,7 +160,7 @@ def adas(db: Database, ada: Actor, adas_home: str) -> Things:
 async def test_a_stranger_cannot_tell_what_is_hidden_from_what_never_was(
     db: Database, bob: Actor, adas: Things, ids: Ids, watch: Watch
 ) -> None:
-    nothing = Things(*(ids() for _ in range(7)))
+    nothing = Things(*(ids() for _ in range(8)))
     async with watch.untouched():
         for name, ask in ASKED.items():
             answers = []

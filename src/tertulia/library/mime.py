@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import BinaryIO
 
+from tertulia.core.attachments import PICTURE_KINDS
 from tertulia.library import zips
 
 BINARY = "application/octet-stream"
@@ -20,7 +21,7 @@ PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentatio
 EPUB = "application/epub+zip"
 PDF = "application/pdf"
 NOTEBOOK = "application/x-ipynb+json"
-IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+IMAGES = PICTURE_KINDS
 """What may be shown in a page."""
 
 _MAGIC: tuple[tuple[int, bytes, str], ...] = (

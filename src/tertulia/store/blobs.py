@@ -146,11 +146,14 @@ _ON_SHELF = text("SELECT hash FROM blobs WHERE keeping <> 'row'")
 
 _IS_KEPT = text("SELECT 1 FROM blobs WHERE hash = :hash")
 
-_IN_USE = "EXISTS (SELECT 1 FROM file_versions AS v WHERE v.content_hash = blobs.hash)"
+_NOT_IN_USE = """
+    NOT EXISTS (SELECT 1 FROM file_versions AS v WHERE v.content_hash = blobs.hash)
+    AND NOT EXISTS (SELECT 1 FROM attachments AS a WHERE a.content_hash = blobs.hash)
+"""
 
-_UNUSED = text(f"SELECT hash FROM blobs WHERE used_at < :before AND NOT {_IN_USE}")
+_UNUSED = text(f"SELECT hash FROM blobs WHERE used_at < :before AND {_NOT_IN_USE}")
 
-_REMOVE = text(f"DELETE FROM blobs WHERE hash = :hash AND used_at < :before AND NOT {_IN_USE} RETURNING hash")
+_REMOVE = text(f"DELETE FROM blobs WHERE hash = :hash AND used_at < :before AND {_NOT_IN_USE} RETURNING hash")
 
 
 def _remove(tx: Tx, hash: str, before_ms: int) -> int:

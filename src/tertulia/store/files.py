@@ -270,14 +270,17 @@ _ENTRIES = text("""
 
 
 def used_bytes(tx: Tx, user_id: str) -> int:
-    """What a person's files take up: all versions they brought, each content counted once."""
+    """What a person's files take up: all versions and attachments they brought, each content counted once."""
     used: int = tx.one(_USED, user_id=user_id).used
     return int(used)
 
 
 _USED = text("""
     SELECT COALESCE(SUM(size_bytes), 0) AS used
-    FROM (SELECT DISTINCT content_hash, size_bytes FROM file_versions WHERE created_by = :user_id) AS once
+    FROM (
+        SELECT content_hash, size_bytes FROM file_versions WHERE created_by = :user_id
+        UNION SELECT content_hash, size_bytes FROM attachments WHERE created_by = :user_id
+    ) AS once
 """)
 
 
@@ -460,7 +463,7 @@ def remove(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
     tx.execute(_RELEASE_FILE, file_id=file_id, now=tx.now)
     tx.execute(_REMOVE, id=file_id)
     jobs.withdraw(tx, INDEX_JOB, file_id)
-    _sweep_later(tx)
+    sweep_later(tx)
     events.redact(tx, project_place(project_id), "file", file_id)
     tx.emit(project_place(project_id), Kind.REMOVED, "file", file_id)
     return file
@@ -474,8 +477,8 @@ _RELEASE_FILE = text("""
 _REMOVE = text("DELETE FROM project_files WHERE id = :id")
 
 
-def _sweep_later(tx: Tx) -> None:
-    """Once for all that is removed within the same hour."""
+def sweep_later(tx: Tx) -> None:
+    """For bytes that have just been let go; once for all of the same hour."""
     due = tx.now + SWEEP_AFTER_MS
     jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:{due // 3_600_000}", run_at=due)
 
@@ -503,7 +506,7 @@ def release_project(tx: Tx, project_id: str) -> None:
     tx.execute(_RELEASE_PROJECT, project_id=project_id, now=tx.now)
     for id in ids:
         jobs.withdraw(tx, INDEX_JOB, id)
-    _sweep_later(tx)
+    sweep_later(tx)
 
 
 _IDS = text("SELECT id FROM project_files WHERE project_id = :project_id")

@@ -9,7 +9,7 @@ from tertulia.core.events import Kind, project_place, user_place
 from tertulia.core.plain import from_json
 from tertulia.core.projects import TEXT_LIMIT, Member, Membership, Project, ProjectSettings, clean_name
 from tertulia.core.users import Actor
-from tertulia.store import access, conversations, events, files, sessions
+from tertulia.store import access, attachments, conversations, events, files, sessions
 from tertulia.store.transactions import GONE, Row, Tx, as_json
 
 _COLUMNS = "p.id, p.name, p.description, p.instructions, p.settings, p.created_at, p.updated_at"
@@ -144,6 +144,7 @@ def remove(tx: Tx, actor: Actor, project_id: str) -> tuple[str, ...]:
         _removed_for(tx, project_id, row.user_id)
     gone = conversations.remove_of_project(tx, project_id)
     files.release_project(tx, project_id)
+    attachments.release_project(tx, project_id)
     tx.execute(_REMOVE, id=project_id)
     events.forget(tx, project_place(project_id))
     return gone
