@@ -132,6 +132,19 @@ def postgres_database(postgres_server: str) -> str:
     return url
 
 
+@pytest.fixture(scope="session")
+def plain_postgres_database(postgres_server: str) -> str:
+    """One whose account may not create extensions, as with many a host."""
+    name = f"tertulia_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}_plain"
+    url = new_postgres_database(postgres_server, name)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {name} LOGIN")
+        connection.execute(f"GRANT CREATE ON SCHEMA public TO {name}")
+    url = url.replace("://postgres:", f"://{name}:")
+    Database.open(url, clock=Clock(), new_id=Ids(Clock())).close()
+    return url
+
+
 def new_postgres_database(server: str, name: str) -> str:
     with psycopg.connect(server.format("postgres"), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
@@ -154,7 +167,16 @@ def sqlite_url(sqlite_database: Path, tmp_path: Path) -> str:
 
 @pytest.fixture
 def postgres_url(postgres_database: str) -> str:
-    with psycopg.connect(postgres_database, autocommit=True) as connection:
+    return _emptied(postgres_database)
+
+
+@pytest.fixture
+def plain_postgres_url(plain_postgres_database: str) -> str:
+    return _emptied(plain_postgres_database)
+
+
+def _emptied(url: str) -> str:
+    with psycopg.connect(url, autocommit=True) as connection:
         # For a few rows this takes a tenth of the time of TRUNCATE; the rest hangs on these.
         for root in (
             "users",
@@ -169,7 +191,7 @@ def postgres_url(postgres_database: str) -> str:
             "embedding_config",
         ):
             connection.execute(f"DELETE FROM {root}")
-    return postgres_database
+    return url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -24,6 +24,13 @@ from tests.store.samples import conversation, file, home, opened, person, reply
 from tests.store_fixtures import Clock
 
 
+@pytest.fixture(params=["sqlite", "postgres", "plain_postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Once more on PostgreSQL without the extension that compares vectors."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
 @pytest.fixture
 def bags() -> Bags:
     return Bags()

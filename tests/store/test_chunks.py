@@ -16,6 +16,13 @@ from tests.store.samples import answered, conversation, file, home, person
 EVEN = Weights(body=1.0, heading=1.0, place=1.0, around=1.0)
 
 
+@pytest.fixture(params=["sqlite", "postgres", "plain_postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Once more on PostgreSQL without the extension that compares vectors."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
 def piece(
     content: str, *, heading: str = "", place: str = "", around: str = "", path: str = "a.md"
 ) -> NewChunk:

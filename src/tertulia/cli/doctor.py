@@ -42,7 +42,7 @@ def doctor() -> None:
 def examine(settings: Settings) -> Iterator[Finding]:
     yield Finding("program", True, f"Tertulia {__version__} on Python {platform.python_version()}")
     yield _home(settings)
-    yield _database(settings)
+    yield from _database(settings)
     yield _interface()
     yield _models(settings)
 
@@ -58,13 +58,15 @@ def _home(settings: Settings) -> Finding:
     return Finding("data", is_good, f"{settings.home}" + ("" if is_good else " cannot be written to."))
 
 
-def _database(settings: Settings) -> Finding:
+def _database(settings: Settings) -> Iterator[Finding]:
     try:
         db = Database.open(settings.database_url, clock=now_ms, new_id=new_id)
     except TertuliaError as error:
-        return Finding("database", False, error.message)
+        yield Finding("database", False, error.message)
+        return
     try:
-        return Finding("database", True, db.version)
+        yield Finding("database", True, db.version)
+        yield Finding("vectors", True, db.vectors)
     finally:
         db.close()
 

@@ -169,9 +169,30 @@ async def _by_meaning(library: Library, question: _Question) -> dict[Source, Seq
         raise EmbeddingFailed(RE_EMBEDDING)
     asked = [_asked(question.text, source) for source in question.sources]
     vectors = dict(zip(question.sources, await embedder.embed(asked, is_query=True), strict=True))
+    found = await library.db.read(lambda tx: _in_database(tx, question, config, vectors))
+    return await _in_memory(library, question, config, vectors) if found is None else found
+
+
+def _in_database(
+    tx: Tx, question: _Question, config: int, vectors: Mapping[Source, bytes]
+) -> dict[Source, Sequence[Scored]] | None:
+    """None where it compares no vectors, or not all of them yet."""
+    found: dict[Source, Sequence[Scored]] = {}
+    for source, vector in vectors.items():
+        within = chunks.narrowed(tx, question.project_ids, source, question.filters)
+        scored = chunks.by_meaning(tx, config, question.project_ids, source, vector, fuse.LEG_LIMIT, within)
+        if scored is None:
+            return None
+        found[source] = scored
+    return found
+
+
+async def _in_memory(
+    library: Library, question: _Question, config: int, vectors: Mapping[Source, bytes]
+) -> dict[Source, Sequence[Scored]]:
     found: dict[Source, Sequence[Scored]] = {source: () for source in question.sources}
     for project_id in question.project_ids:
-        block = await library.blocks.block(library.db, project_id, config, embedder.dimensions)
+        block = await library.blocks.block(library.db, project_id, config, library.embedder.dimensions)
         for source in question.sources:
             limits = await library.db.read(
                 partial(_within, question=question, project_id=project_id, source=source)

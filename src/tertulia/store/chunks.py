@@ -12,6 +12,7 @@ from tertulia.core.chunks import Chunk, Filters, Location, Source, Weights
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.store import access
+from tertulia.store.nearness import EXACT
 from tertulia.store.transactions import Row, Tx, as_json
 from tertulia.store.words import phrases, plain
 
@@ -202,11 +203,13 @@ def set_config(tx: Tx, model: str, dimensions: int) -> int:
     """The number of this way of embedding. When it is not the last one used, every chunk is due again."""
     row = tx.maybe(_LAST_CONFIG)
     if row is not None and (row.model, row.dimensions) == (model, dimensions):
+        _index_config(tx, row.id, dimensions)
         id: int = row.id
         return id
     id = row.id + 1 if row else 1
     tx.execute(_ADD_CONFIG, id=id, model=model, dimensions=dimensions, now=tx.now)
     tx.execute(_ALL_DUE)
+    _index_config(tx, id, dimensions)
     return id
 
 
@@ -219,6 +222,19 @@ _ADD_CONFIG = text("""
 _ALL_DUE = text("""
     INSERT INTO vectors_due (number) SELECT number FROM content_chunks WHERE TRUE ON CONFLICT DO NOTHING
 """)
+
+
+def _index_config(tx: Tx, config: int, dimensions: int) -> None:
+    """The index of this way of embedding takes the place of the last one's."""
+    if not tx.nearness.is_in_database:
+        return
+    wanted = tx.nearness.index(config, dimensions)
+    there = [row.name for row in tx.execute(tx.nearness.indexes)]
+    for name in there:
+        if wanted is None or name != wanted[0]:
+            tx.execute(text(f"DROP INDEX {name}"))
+    if wanted is not None and wanted[0] not in there:
+        tx.execute(wanted[1])
 
 
 def find_config(tx: Tx, model: str, dimensions: int) -> int | None:
@@ -272,13 +288,14 @@ def save_vectors(tx: Tx, config: int, vectors: Iterable[tuple[int, bytes]]) -> N
         if row.project_id not in generations:
             generations[row.project_id] = tx.one(_NEXT_GENERATION, project_id=row.project_id).generation
         tx.execute(
-            _SAVE_VECTOR,
+            tx.nearness.save,
             number=number,
             project_id=row.project_id,
             source_type=row.source_type,
             config=config,
             generation=generations[row.project_id],
             vector=vector,
+            near=tx.nearness.near(vector),
         )
         tx.execute(_NOT_DUE, number=number)
 
@@ -290,14 +307,18 @@ _NEXT_GENERATION = text("""
     ON CONFLICT (project_id) DO UPDATE SET generation = library_states.generation + 1 RETURNING generation
 """)
 
-_SAVE_VECTOR = text("""
-    INSERT INTO chunk_vectors (number, project_id, source_type, config, generation, vector)
-    VALUES (:number, :project_id, :source_type, :config, :generation, :vector)
-    ON CONFLICT (number) DO UPDATE
-        SET config = excluded.config, generation = excluded.generation, vector = excluded.vector
-""")
-
 _NOT_DUE = text("DELETE FROM vectors_due WHERE number = :number")
+
+
+def place_vectors(tx: Tx, limit: int) -> int:
+    """Hands on to the database those it cannot compare yet, from before it could; says how many."""
+    last = tx.maybe(_LAST_CONFIG)
+    if last is None or not tx.nearness.is_in_database:
+        return 0
+    rows = tx.execute(tx.nearness.unplaced, config=last.id, limit=limit)
+    for row in rows:
+        tx.execute(tx.nearness.place, number=row.number, near=tx.nearness.near(bytes(row.vector)))
+    return len(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,6 +436,43 @@ def by_words(
         **limits,
     )
     return tuple(Scored(row.number, float(row.score)) for row in rows)
+
+
+def by_meaning(
+    tx: Tx,
+    config: int,
+    project_ids: Sequence[str],
+    source: Source,
+    vector: bytes,
+    limit: int,
+    within: Narrowed = _OPEN,
+    exact: int = EXACT,
+) -> tuple[Scored, ...] | None:
+    """The nearest, best first; None where the database does not compare vectors, or not all of them yet."""
+    near = tx.nearness
+    if not near.is_in_database or tx.maybe(near.unplaced, config=config, limit=1):
+        return None
+    if not project_ids or within.file_ids == ():
+        return ()
+    limits = _limits(tx, within)
+    is_walk = within.is_open and _count_near(tx, config, project_ids, exact + 1) > exact
+    if is_walk:
+        tx.execute(near.walk)
+    rows = tx.execute(
+        near.find(config, len(vector) // 2, _conditions(tx.words.among, tuple(limits)), is_walk),
+        asked=near.near(vector),
+        project_ids=tx.words.many(project_ids),
+        source_type=source.value,
+        limit=limit,
+        **limits,
+    )
+    return tuple(Scored(row.number, float(row.score)) for row in rows)
+
+
+def _count_near(tx: Tx, config: int, project_ids: Sequence[str], limit: int) -> int:
+    projects = tx.words.many(project_ids)
+    number: int = tx.one(tx.nearness.count, config=config, project_ids=projects, limit=limit).number
+    return number
 
 
 def _limits(tx: Tx, within: Narrowed) -> dict[str, object]:

@@ -25,6 +25,7 @@ class Backend(Protocol):
     """SQLite or PostgreSQL: takes work, does it in its own threads, hands it back when it is over."""
 
     version: str
+    vectors: str
     is_shared: bool
 
     def start(self, hand_back: Callable[[Sequence[Work]], None], tell: Listener) -> None: ...
@@ -58,6 +59,11 @@ class Database:
     def version(self) -> str:
         """Which database this is, as it says itself: "SQLite 3.40.1"."""
         return self._backend.version
+
+    @property
+    def vectors(self) -> str:
+        """Where vectors are compared, and why not in the database where that could be."""
+        return self._backend.vectors
 
     @property
     def is_shared(self) -> bool:

@@ -27,7 +27,8 @@ from tertulia.core.errors import (
 )
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
-from tertulia.store import events, migrate
+from tertulia.store import events, migrate, nearness
+from tertulia.store.nearness import InMemory, Nearness, Pgvector
 from tertulia.store.transactions import GONE, Tx, Work, refuse
 from tertulia.store.words import Tsvector, Words
 
@@ -53,6 +54,8 @@ class Postgres:
     error: type[Exception] = psycopg.Error
     skip_locked = "FOR UPDATE SKIP LOCKED"
     words: Words = Tsvector()
+    nearness: Nearness
+    vectors: str
     is_shared = True
 
     def __init__(
@@ -76,6 +79,7 @@ class Postgres:
         try:
             with self._connect() as connection:
                 _migrate(connection, history)
+                self.nearness, self.vectors = _nearness(connection)
                 return f"PostgreSQL {connection.info.parameter_status('server_version')}"
         except psycopg.Error as error:
             raise CannotStart(f"PostgreSQL cannot be used: {str(error).strip()}") from error
@@ -321,6 +325,47 @@ def _upgrade(connection: Wire, wrapped: Connection, history: migrate.History) ->
 def _revision(connection: Wire) -> str | None:
     exists = connection.execute("SELECT to_regclass('alembic_version') IS NOT NULL").fetchone()
     return migrate.revision_of(connection) if exists == (True,) else None
+
+
+def _nearness(connection: Wire) -> tuple[Nearness, str]:
+    """In the database where its extension can be had, else in memory; with words for a person."""
+    try:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
+            version = _extension(connection)
+            if version is None:
+                return InMemory(), nearness.NOT_INSTALLED
+            if tuple(map(int, version.split(".")[:2])) < nearness.OLDEST:
+                return InMemory(), nearness.TOO_OLD.format(version=version)
+            if not _has_column(connection):
+                for statement in nearness.CREATE:
+                    connection.execute(statement)
+    except psycopg.errors.InsufficientPrivilege:
+        return InMemory(), nearness.NOT_ALLOWED
+    except (psycopg.Error, ValueError) as error:
+        return InMemory(), nearness.NOT_USABLE.format(reason=str(error).strip())
+    return Pgvector(), f"compared in the database by pgvector {version}"
+
+
+def _extension(connection: Wire) -> str | None:
+    """Its version; it is created where that is allowed."""
+    row = connection.execute(nearness.EXTENSION).fetchone()
+    if row is None:
+        return None
+    available, installed = row
+    if installed is None:
+        connection.execute("CREATE EXTENSION vector")
+    return str(installed or available)
+
+
+def _has_column(connection: Wire) -> bool:
+    row = connection.execute("""
+        SELECT EXISTS (
+            SELECT 1 FROM pg_attribute
+            WHERE attrelid = CAST('chunk_vectors' AS REGCLASS) AND attname = 'near' AND NOT attisdropped
+        )
+    """).fetchone()
+    return row == (True,)
 
 
 def _engine(connection: Wire) -> Engine:

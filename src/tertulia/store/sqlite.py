@@ -31,6 +31,7 @@ from tertulia.core.errors import (
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import migrate
+from tertulia.store.nearness import InMemory, Nearness
 from tertulia.store.transactions import GONE, Tx, Work, meaning, refuse
 from tertulia.store.words import Fts5, Words
 
@@ -46,6 +47,8 @@ class Sqlite:
     error: type[Exception] = sqlite3.Error
     skip_locked = ""
     words: Words = Fts5()
+    nearness: Nearness = InMemory()
+    vectors = "compared in the server's memory"
     is_shared = False
 
     def __init__(

@@ -17,6 +17,7 @@ from tertulia.core.events import Event, Kind
 from tertulia.core.ids import Clock, NewId
 from tertulia.core.plain import to_json
 from tertulia.core.text import storable
+from tertulia.store.nearness import Nearness
 from tertulia.store.words import Words
 
 GONE = "This does not exist, or you may not see it."
@@ -51,6 +52,9 @@ class Dialect(Protocol):
 
     words: Words
     """Its index of words."""
+
+    nearness: Nearness
+    """How it keeps vectors, and whether it compares them."""
 
     def render(self, statement: TextClause) -> str:
         """The statement in the driver's own style of parameters."""
@@ -106,6 +110,10 @@ class Tx:
     @property
     def words(self) -> Words:
         return self._dialect.words
+
+    @property
+    def nearness(self) -> Nearness:
+        return self._dialect.nearness
 
     def hold(self, name: str) -> None:
         """Keeps others out from here to the commit, where what is written depends on what was read."""

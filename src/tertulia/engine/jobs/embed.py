@@ -9,6 +9,8 @@ from tertulia.store import chunks, files, jobs
 from tertulia.store.database import Tx
 
 SLICE = 32
+PLACED = 500
+"""How many vectors from before the database could compare them are handed on to it at once."""
 WORDS_PERCENT = 50
 """How far a file is when it can be found by its words."""
 
@@ -18,7 +20,8 @@ async def embed(means: Means, payload: str) -> None:
     if means.library.embedder.unavailable_reason() is not None:
         return
     done = await embed_due(means.library, SLICE)
-    if done:
+    placed = await means.db.write(lambda tx: chunks.place_vectors(tx, PLACED))
+    if done or placed:
         file_ids = {one.file_id for one in done if one.file_id is not None}
         await means.db.write(lambda tx: _go_on(tx, file_ids))
 
