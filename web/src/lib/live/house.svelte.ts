@@ -28,7 +28,7 @@ import { apply, EMPTY, wishOf, type State, type Wish } from './apply';
 import { browserWorld, Connection, type ConnectionState, type World } from './connection';
 import { Frames } from './frames';
 import { conversationPlace, partsOf, projectPlace, type Item, type Place } from './items';
-import { roundsOf } from './rounds';
+import { missingOf, roundsOf } from './rounds';
 import * as snapshots from './snapshots';
 
 export type Standing = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
@@ -36,6 +36,8 @@ export type Standing = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
 const CHOSEN = 'tertulia.project';
 const AT_HAND = 8;
 const GAP_MS = 3000;
+/** As many as the server gives in one answer. */
+const ROUNDS_AT_ONCE = 100;
 
 export class House {
   #state = $state.raw<State>(EMPTY);
@@ -43,7 +45,6 @@ export class House {
   #sessionId = $state.raw<string | null>(null);
   #projectId = $state.raw<string | null>(null);
   #next = $state.raw<Record<string, string | null>>({});
-  #earlier = $state.raw<Record<string, number | null>>({});
   #gone = $state.raw<Record<Place, string>>({});
   /** Projects whose files are here. */
   #listed = $state.raw<Record<string, boolean>>({});
@@ -267,21 +268,16 @@ export class House {
       .sort((a, b) => a.voice.seat - b.voice.seat);
   }
 
-  /** The round before which older ones can be read; null when all are here. */
-  earlier(id: string): number | null {
-    return this.#earlier[id] ?? null;
-  }
-
-  async loadEarlier(id: string): Promise<void> {
-    const before = this.earlier(id);
-    if (before === null) return;
-    const page = await request<OlderRounds>(
-      'GET',
-      `/api/conversations/${id}/messages?before=${before}&limit=5`,
-    );
-    if (this.earlier(id) !== before) return; // someone else was quicker
+  /** Reads those rounds from one to another that are not here, wherever they stand. Throws ApiError. */
+  async loadRounds(id: string, first: number, last: number): Promise<void> {
+    const missing = missingOf(this.rounds(id), Math.max(1, first), last);
+    if (missing === null) return;
+    const limit = Math.min(ROUNDS_AT_ONCE, missing.last - missing.first + 1);
+    const query = new URLSearchParams({ before: String(missing.last + 1), limit: String(limit) });
+    const page = await request<OlderRounds>('GET', `/api/conversations/${id}/messages?${query}`);
     this.#state = snapshots.addRounds(this.#state, page);
-    this.#earlier = { ...this.#earlier, [id]: page.next_before };
+    if (page.rounds.length && missing.last - limit >= missing.first)
+      await this.loadRounds(id, missing.first, missing.last - limit);
   }
 
   model(key: string): Model | undefined {
@@ -356,8 +352,6 @@ export class House {
   async #readConversation(id: string): Promise<void> {
     const snapshot = await request<ConversationPage>('GET', `/api/conversations/${id}`);
     if (!this.#opened.has(id)) return; // closed meanwhile
-    if (!snapshots.joinsOn(this.#state, snapshot) || !(id in this.#earlier))
-      this.#earlier = { ...this.#earlier, [id]: snapshot.next_before };
     this.#state = snapshots.putConversation(this.#state, snapshot);
   }
 
@@ -377,7 +371,6 @@ export class House {
     this.#userId = null;
     this.#sessionId = null;
     this.#next = {};
-    this.#earlier = {};
     this.#gone = {};
     this.#listed = {};
     this.#rounds.clear();

@@ -25,3 +25,20 @@ function sameOrNew(before: Round | undefined, number: number, messages: Message[
 function byAge(a: Message, b: Message): number {
   return a.id < b.id ? -1 : 1;
 }
+
+/** A round is whole when its question is here: of one that was never read, a late reply may be. */
+export function isWhole(round: Round): boolean {
+  return round.messages.some((message) => message.role === 'user');
+}
+
+/** The first and the last of those between two that are not here; null when all are. */
+export function missingOf(
+  rounds: Round[],
+  first: number,
+  last: number,
+): { first: number; last: number } | null {
+  const known = new Set(rounds.filter(isWhole).map((round) => round.number));
+  while (first <= last && known.has(first)) first++;
+  while (last >= first && known.has(last)) last--;
+  return first <= last ? { first, last } : null;
+}
