@@ -25,7 +25,7 @@ from tertulia.providers.houses import Providers
 from tertulia.providers.tokens import counter
 from tertulia.settings import Settings
 from tertulia.store import files as files_
-from tertulia.store import jobs
+from tertulia.store import jobs, personas
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database
 
@@ -92,6 +92,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     files = Files(means, job_left=worker.ring)
     await recover(db)
     await db.write(files_.recover)
+    await db.write(personas.seed)
     await db.write(lambda tx: jobs.add_once(tx, "embed"))
     tasks = [asyncio.create_task(work) for work in (Writer(means).run(), worker.run(), providers.warm())]
     try:

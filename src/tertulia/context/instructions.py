@@ -21,6 +21,7 @@ _TABLE = (
 )
 _PROJECT = 'The conversation belongs to the project "{project}".'
 _INSTRUCTIONS = "The people of this project ask of everyone at the table:\n{instructions}"
+_CHARACTER = "Your character at this table:\n{instructions}"
 _PROVIDERS = {
     "openai": "Take the time to reason before you answer when a question needs several steps.",
     "anthropic": "Use extended thinking where it is hard: large material, a stubborn fault, a long plan.",
@@ -53,6 +54,10 @@ def parts(material: Material) -> Iterator[Part]:
             yield Part(f"The file {file.path}, whole:\n{file.text}", "always included", Layer.ALWAYS, file.id)
     if material.files:
         yield Part(_listing(material.files), "the project's files")
+    if material.persona_instructions:
+        yield Part(
+            _CHARACTER.format(instructions=material.persona_instructions), "the persona's instructions"
+        )
 
 
 def _listing(files: tuple[FileEntry, ...]) -> str:

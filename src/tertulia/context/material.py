@@ -58,3 +58,5 @@ class Material:
     """How many pieces of what was looked up the project allows."""
     without: frozenset[str] = frozenset()
     """Ids of files, chunks and messages a person took out before asking again."""
+    persona_instructions: str = ""
+    """The voice's own, when it is a persona."""

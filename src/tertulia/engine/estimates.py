@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tertulia.context.assemble import DoesNotFit, assemble
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Invalid, NotFound
 from tertulia.core.messages import Message, Role, Status
-from tertulia.core.models import Model, TokenCount, cost_micros
+from tertulia.core.models import TokenCount, cost_micros
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
@@ -17,7 +16,9 @@ from tertulia.engine.ask import output_limit
 from tertulia.engine.gather import Gathered, gather_for
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
-from tertulia.engine.requests import WantedVoice, seated
+from tertulia.engine.requests import WantedVoice
+from tertulia.engine.seats import project_of, seated
+from tertulia.providers.houses import Providers
 from tertulia.store import conversations, projects
 from tertulia.store.database import Tx
 
@@ -58,23 +59,21 @@ class Estimate:
 async def estimate(means: Means, actor: Actor, request: NewEstimate) -> Estimate:
     if not 1 <= len(request.voices) <= VOICES_LIMIT:
         raise Invalid(f"An estimate takes 1 to {VOICES_LIMIT} voices.")
-    table = seated(request.voices, means.providers)
-    models = {voice.model: model for voice in table if (model := means.providers.find(voice.model))}
-    gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, table, models))
+    gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, means.providers))
     gathered = await look_up(means, actor, gathered)
-    items = tuple(_of(means, gathered, voice, models) for voice in table)
+    items = tuple(_of(means, gathered, voice) for voice in gathered.turn.table)
     costs = [item.cost_micros for item in items]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
     return Estimate(items, total)
 
 
-def _gathered(
-    tx: Tx, actor: Actor, request: NewEstimate, table: tuple[Voice, ...], models: Mapping[str, Model]
-) -> Gathered:
+def _gathered(tx: Tx, actor: Actor, request: NewEstimate, providers: Providers) -> Gathered:
     """As if it had just been sent."""
     conversation = _conversation(tx, actor, request)
-    project_id = conversation.project_id if conversation else request.project_id
-    project = projects.get(tx, actor, project_id or projects.visible_to(tx, actor)[0].id)
+    project_id = project_of(tx, actor, request.conversation_id, request.project_id)
+    project = projects.get(tx, actor, project_id)
+    table = seated(tx, actor, project_id, request.voices, providers)
+    models = {voice.model: model for voice in table if (model := providers.find(voice.model))}
     number = conversation.round_count + 1 if conversation else 1
     turn = Turn(
         id="",
@@ -116,8 +115,8 @@ def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | 
         return None
 
 
-def _of(means: Means, gathered: Gathered, voice: Voice, models: Mapping[str, Model]) -> VoiceEstimate:
-    model = models[voice.model]
+def _of(means: Means, gathered: Gathered, voice: Voice) -> VoiceEstimate:
+    model = gathered.model(voice)
     output = min(USUAL_OUTPUT_TOKENS, output_limit(model))
     try:
         receipt = assemble(gathered.material(voice, output_limit(model)), means.counter(model)).receipt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tertulia.context.budget import widest_window
 from tertulia.context.material import FileText, Material
@@ -11,11 +11,12 @@ from tertulia.core.chunks import Hit
 from tertulia.core.files import FileEntry
 from tertulia.core.messages import Message, Role, Round
 from tertulia.core.models import Model
+from tertulia.core.personas import Character
 from tertulia.core.projects import Project
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
-from tertulia.store import conversations, messages, projects
+from tertulia.store import conversations, messages, personas, projects
 from tertulia.store.database import Tx
 
 
@@ -44,6 +45,8 @@ class Gathered:
     looked_up: LookedUp = LookedUp()
     without: frozenset[str] = frozenset()
     """What a person took out before asking again."""
+    characters: Mapping[str, Character] = field(default_factory=dict)
+    """By the id of the voice, what each persona at the table is."""
 
     @property
     def project_id(self) -> str:
@@ -55,6 +58,10 @@ class Gathered:
 
     def model(self, voice: Voice) -> Model:
         return self.models[voice.model]
+
+    def persona_instructions(self, voice: Voice) -> str:
+        character = self.characters.get(voice.id)
+        return character.instructions if character else ""
 
     def material(self, voice: Voice, max_output_tokens: int) -> Material:
         settings = self.project.settings
@@ -78,6 +85,7 @@ class Gathered:
             recalled=self.looked_up.recalled,
             max_results=settings.retrieval_config.max_results,
             without=self.without,
+            persona_instructions=self.persona_instructions(voice),
         )
 
 
@@ -110,4 +118,5 @@ def gather_for(
         turn=turn,
         models=models,
         quoted=messages.get(tx, actor, question.reply_to_id) if question.reply_to_id else None,
+        characters=personas.characters(tx, (*turn.table, *filter(None, (turn.chair,)))),
     )

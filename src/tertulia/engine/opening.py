@@ -214,8 +214,13 @@ def _question(tx: Tx, actor: Actor, request: NewTurn, turn: Turn) -> Message:
 
 
 def with_model(voice: Voice, model: Wanted, here: Round) -> Voice:
-    """The same seat, another model; where that model sits already, a voice of its own beside it."""
+    """The same seat, another model; where that model sits already, a voice of its own beside it.
+
+    A persona stays who it is and speaks through the other model.
+    """
+    if voice.persona_id is not None:
+        return replace(voice, model=model.model)
     taken = {reply.voice.id for reply in here.replies if reply.voice and reply.voice.seat != voice.seat}
     nth = next(n for n in count() if f"{model.model}:{n}" not in taken)
     name = model.name if nth == 0 else f"{model.name} {nth + 1}"
-    return replace(voice, id=f"{model.model}:{nth}", model=model.model, name=name, persona_id=None)
+    return replace(voice, id=f"{model.model}:{nth}", model=model.model, name=name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tertulia import council
@@ -13,14 +12,16 @@ from tertulia.core.ids import is_ulid
 from tertulia.core.messages import TEXT_LIMIT_BYTES
 from tertulia.core.models import Model
 from tertulia.core.plain import to_json
-from tertulia.core.voices import Voice, Wanted, seat
 from tertulia.providers.houses import Providers
 
 
 @dataclass(frozen=True, slots=True)
 class WantedVoice:
-    model: str
+    """A model, a persona, or a persona that is to speak through a certain model."""
+
+    model: str | None = None
     """The key of a model, "openai:gpt-4o"."""
+    persona_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,6 @@ def check(request: NewTurn) -> None:
 def check_id(turn_id: str) -> None:
     if not is_ulid(turn_id):
         raise Invalid("A turn's id is a ULID made by the client.")
-
-
-def seated(wanted: Sequence[WantedVoice], providers: Providers) -> tuple[Voice, ...]:
-    models = [available(voice.model, providers) for voice in wanted]
-    return seat(Wanted(model.key, model.display_name) for model in models)
 
 
 def available(key: str, providers: Providers) -> Model:

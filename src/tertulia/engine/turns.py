@@ -24,8 +24,9 @@ from tertulia.engine.live import LiveTurn
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened, Opening
-from tertulia.engine.requests import NewTry, NewTurn, available, check, check_id, fingerprint, seated
+from tertulia.engine.requests import NewTry, NewTurn, available, check, check_id, fingerprint
 from tertulia.engine.seating import Seating
+from tertulia.engine.seats import project_of, seated
 from tertulia.store import conversations, drafts, jobs, messages, turns
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
@@ -58,11 +59,14 @@ class Turns:
     async def open(self, actor: Actor, request: NewTurn) -> Opened:
         self._must_be_open()
         check(request)
-        table = seated(request.voices, self._means.providers)
         mark = fingerprint(request)
-        return self._begin(
-            actor, await self._means.db.write(lambda tx: opening.open_round(tx, actor, request, table, mark))
-        )
+
+        def begin(tx: Tx) -> Opening:
+            project_id = project_of(tx, actor, request.conversation_id, request.project_id)
+            table = seated(tx, actor, project_id, request.voices, self._means.providers)
+            return opening.open_round(tx, actor, request, table, mark)
+
+        return self._begin(actor, await self._means.db.write(begin))
 
     async def retry(self, actor: Actor, message_id: str, request: NewTry) -> Opened:
         """The same voice once more, or the same seat with another model."""

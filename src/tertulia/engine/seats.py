@@ -1,0 +1,84 @@
+"""Seats: who is wanted at the table, found and seated. A persona speaks through a model that can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tertulia.core.errors import Invalid, NotFound, UnknownModel
+from tertulia.core.models import Model, Tier
+from tertulia.core.personas import Persona
+from tertulia.core.users import Actor
+from tertulia.core.voices import Voice, Wanted, seat
+from tertulia.engine.requests import WantedVoice, available
+from tertulia.providers.houses import Providers
+from tertulia.store import conversations, personas, projects
+from tertulia.store.database import Tx
+
+_STRENGTH = tuple(Tier)
+
+
+def seated(
+    tx: Tx,
+    actor: Actor,
+    project_id: str,
+    wanted: Sequence[WantedVoice],
+    providers: Providers,
+    taken: Iterable[Voice] = (),
+) -> tuple[Voice, ...]:
+    """Each in a seat of its own; a voice named by model and persona is that persona through that model."""
+    at_hand = _at_hand(tx, actor, project_id, wanted)
+    return seat([_wanted(one, at_hand, providers) for one in wanted], taken)
+
+
+def project_of(tx: Tx, actor: Actor, conversation_id: str | None, project_id: str | None) -> str:
+    """Where something would be said: in its conversation's project, in the one named, or in the first."""
+    if conversation_id is not None:
+        try:
+            return conversations.get(tx, actor, conversation_id).project_id
+        except NotFound:
+            if project_id is None:
+                raise
+    if project_id is not None:
+        return project_id
+    seen = projects.visible_to(tx, actor)
+    if not seen:
+        raise Invalid("You have no project to talk in. Make one first.")
+    return seen[0].id
+
+
+def _at_hand(tx: Tx, actor: Actor, project_id: str, wanted: Sequence[WantedVoice]) -> dict[str, Persona]:
+    """A project's personas speak in that project alone: what they were told belongs to its members."""
+    if all(one.persona_id is None for one in wanted):
+        return {}
+    return {persona.id: persona for persona in personas.visible_to(tx, actor, project_id)}
+
+
+def _wanted(one: WantedVoice, at_hand: dict[str, Persona], providers: Providers) -> Wanted:
+    if one.persona_id is None:
+        if one.model is None:
+            raise Invalid("A voice is a model or a persona: name one of them.")
+        model = available(one.model, providers)
+        return Wanted(model.key, model.display_name)
+    persona = at_hand.get(one.persona_id)
+    if persona is None:
+        raise NotFound("One of the personas asked for does not exist here, or you may not see it.")
+    key = available(one.model, providers).key if one.model else speaking_for(persona, providers).key
+    return Wanted(key, persona.character.name, persona.id, persona.version, persona.character.hue)
+
+
+def speaking_for(persona: Persona, providers: Providers) -> Model:
+    """The persona's own model; where it cannot answer, one as strong, else the strongest at hand."""
+    own = providers.find(persona.character.model)
+    if own is not None and providers.is_available(own):
+        return own
+    at_hand = providers.available()
+    if not at_hand:
+        raise UnknownModel(
+            f"No model can speak for {persona.character.name} yet. GET /api/models says what each needs."
+        )
+
+    def distance(model: Model) -> tuple[bool, bool, int]:
+        is_other = own is None or model.tier is not own.tier
+        return model.is_demo, is_other, _STRENGTH.index(model.tier)
+
+    return min(at_hand, key=distance)

@@ -1,0 +1,256 @@
+"""Personas: one person's, a project's or everyone's; each change is a version that is kept.
+
+A persona that is removed is no longer at hand, but what it was stays: its replies still say who spoke, and
+one that was seeded does not come back with the next start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sqlalchemy import text
+
+from tertulia.core.errors import Conflict, Invalid
+from tertulia.core.events import Kind, project_place, user_place
+from tertulia.core.personas import NAME_LIMIT, SEEDED, Character, Persona, Scope, cleaned
+from tertulia.core.users import Actor
+from tertulia.core.voices import Voice
+from tertulia.store import access, events
+from tertulia.store.transactions import Row, Tx
+
+LIMIT = 100
+"""How many a person, a project or the house can have."""
+
+_COLUMNS = """
+    p.id, p.scope, p.owner_id, p.project_id, p.version, p.created_at, p.updated_at,
+    v.name, v.glyph, v.hue, v.instructions, v.model, v.tools
+"""
+_AS_IT_IS = "personas AS p JOIN persona_versions AS v ON v.persona_id = p.id AND v.version = p.version"
+_SEEN = """
+    (p.scope = 'all' OR p.owner_id = :actor_id OR p.project_id IN (
+        SELECT seen.project_id FROM project_members AS seen WHERE seen.user_id = :actor_id
+    ))
+"""
+
+
+def seed(tx: Tx) -> None:
+    """Those who are at hand from the first day; whoever was ever here is left as people made them."""
+    for persona_id, character in SEEDED.items():
+        if tx.maybe(_ADD, id=persona_id, scope="all", owner_id=None, project_id=None, now=tx.now):
+            _add_version(tx, persona_id, 1, character)
+            _changed(tx, persona_id)
+
+
+def add(
+    tx: Tx, actor: Actor, scope: Scope, project_id: str | None, character: Character, id: str | None = None
+) -> Persona:
+    character = cleaned(character)
+    owner_id, project_id = _whose(scope, actor, project_id)
+    _must_be_allowed(tx, actor, scope, project_id)
+    _must_have_room(tx, scope, owner_id, project_id)
+    persona_id = id or tx.new_id()
+    added = tx.maybe(
+        _ADD, id=persona_id, scope=scope.value, owner_id=owner_id, project_id=project_id, now=tx.now
+    )
+    if added is None:
+        raise Conflict("There is already a persona with this id. Make a new id and try again.")
+    _add_version(tx, persona_id, 1, character)
+    return _changed(tx, persona_id)
+
+
+_ADD = text("""
+    INSERT INTO personas (id, scope, owner_id, project_id, version, removed_at, created_at, updated_at)
+    VALUES (:id, :scope, :owner_id, :project_id, 1, NULL, :now, :now)
+    ON CONFLICT (id) DO NOTHING RETURNING id
+""")
+
+
+def _whose(scope: Scope, actor: Actor, project_id: str | None) -> tuple[str | None, str | None]:
+    """Its owner and its project: at most one of them."""
+    if scope is Scope.PROJECT and project_id is None:
+        raise Invalid("Say which project the persona is for.")
+    return actor.user_id if scope is Scope.USER else None, project_id if scope is Scope.PROJECT else None
+
+
+def _must_be_allowed(tx: Tx, actor: Actor, scope: Scope, project_id: str | None) -> None:
+    """Everyone's are the administrators' to change, a project's its editors', one's own one's own."""
+    if scope is Scope.ALL:
+        actor.must_be_admin()
+    if project_id is not None:
+        access.to_project(tx, actor, project_id).must_write()
+
+
+def _must_have_room(tx: Tx, scope: Scope, owner_id: str | None, project_id: str | None) -> None:
+    if (
+        tx.one(_COUNT, scope=scope.value, owner_id=owner_id or "", project_id=project_id or "").number
+        >= LIMIT
+    ):
+        raise Invalid(f"There are {LIMIT} personas here already. Remove one first.")
+
+
+_COUNT = text("""
+    SELECT COUNT(*) AS number FROM personas
+    WHERE scope = :scope AND COALESCE(owner_id, '') = :owner_id AND COALESCE(project_id, '') = :project_id
+        AND removed_at IS NULL
+""")
+
+
+def _add_version(tx: Tx, persona_id: str, version: int, character: Character) -> None:
+    tx.execute(
+        _ADD_VERSION,
+        persona_id=persona_id,
+        version=version,
+        name=character.name,
+        glyph=character.glyph,
+        hue=character.hue,
+        instructions=character.instructions,
+        model=character.model,
+        tools=character.tools,
+        now=tx.now,
+    )
+
+
+_ADD_VERSION = text("""
+    INSERT INTO persona_versions (
+        persona_id, version, name, glyph, hue, instructions, model, tools, created_at
+    )
+    VALUES (:persona_id, :version, :name, :glyph, :hue, :instructions, :model, :tools, :now)
+""")
+
+
+def _changed(tx: Tx, persona_id: str) -> Persona:
+    persona = _persona(tx.one(_READ, id=persona_id))
+    for place in _places(tx, persona):
+        tx.emit(place, Kind.CHANGED, "persona", persona.id, persona)
+    return persona
+
+
+_READ = text(f"SELECT {_COLUMNS} FROM {_AS_IT_IS} WHERE p.id = :id")
+
+
+def _places(tx: Tx, persona: Persona) -> Iterable[str]:
+    """Where it is told: in a project's place, or to each person who has it at hand."""
+    if persona.project_id is not None:
+        return [project_place(persona.project_id)]
+    if persona.owner_id is not None:
+        return [user_place(persona.owner_id)]
+    return [user_place(row.id) for row in tx.execute(_EVERYONE)]
+
+
+_EVERYONE = text("SELECT id FROM users")
+
+
+def _persona(row: Row) -> Persona:
+    return Persona(
+        id=row.id,
+        scope=Scope(row.scope),
+        owner_id=row.owner_id,
+        project_id=row.project_id,
+        character=_character(row),
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _character(row: Row) -> Character:
+    return Character(row.name, row.glyph, row.hue, row.instructions, row.model, bool(row.tools))
+
+
+# ── reading
+
+
+def get(tx: Tx, actor: Actor, persona_id: str) -> Persona:
+    return _persona(tx.one(_GET, actor_id=actor.user_id, id=persona_id))
+
+
+_GET = text(f"SELECT {_COLUMNS} FROM {_AS_IT_IS} WHERE p.id = :id AND p.removed_at IS NULL AND {_SEEN}")
+
+
+def visible_to(tx: Tx, actor: Actor, project_id: str | None = None) -> tuple[Persona, ...]:
+    """Everyone's, then the project's, then one's own: who can be invited to a table there."""
+    if project_id is not None:
+        access.to_project(tx, actor, project_id)
+    rows = tx.execute(_VISIBLE, actor_id=actor.user_id, project_id=project_id or "")
+    return tuple(map(_persona, rows))
+
+
+_VISIBLE = text(f"""
+    SELECT {_COLUMNS} FROM {_AS_IT_IS}
+    WHERE p.removed_at IS NULL
+        AND (p.scope = 'all' OR p.owner_id = :actor_id OR p.project_id = :project_id)
+    ORDER BY CASE p.scope WHEN 'all' THEN 0 WHEN 'project' THEN 1 ELSE 2 END, p.created_at, p.id
+""")
+
+
+def version(tx: Tx, actor: Actor, persona_id: str, number: int) -> Character:
+    """What a persona was, for who could see it; also when it has been removed since."""
+    return _character(tx.one(_VERSION, actor_id=actor.user_id, id=persona_id, number=number))
+
+
+_VERSION = text(f"""
+    SELECT v.name, v.glyph, v.hue, v.instructions, v.model, v.tools
+    FROM personas AS p JOIN persona_versions AS v ON v.persona_id = p.id AND v.version = :number
+    WHERE p.id = :id AND {_SEEN}
+""")
+
+
+def characters(tx: Tx, table: Iterable[Voice]) -> dict[str, Character]:
+    """By the id of the voice, what each persona at a table was when it was seated.
+
+    Asked for no actor: whoever seated it could see it, and the others at the table hear it.
+    """
+    found: dict[str, Character] = {}
+    for voice in table:
+        if voice.persona_id is not None:
+            row = tx.maybe(_CHARACTER, id=voice.persona_id, number=voice.persona_version)
+            if row is not None:
+                found[voice.id] = _character(row)
+    return found
+
+
+_CHARACTER = text("""
+    SELECT v.name, v.glyph, v.hue, v.instructions, v.model, v.tools
+    FROM persona_versions AS v WHERE v.persona_id = :id AND v.version = :number
+""")
+
+
+# ── changing
+
+
+def change(tx: Tx, actor: Actor, persona_id: str, character: Character) -> Persona:
+    """A new version; replies that were given stay with the one that gave them."""
+    character = cleaned(character)
+    persona = get(tx, actor, persona_id)
+    _must_be_allowed(tx, actor, persona.scope, persona.project_id)
+    number = tx.one(_NEXT_VERSION, id=persona_id, now=tx.now).version
+    _add_version(tx, persona_id, number, character)
+    return _changed(tx, persona_id)
+
+
+_NEXT_VERSION = text("""
+    UPDATE personas SET version = version + 1, updated_at = :now WHERE id = :id AND removed_at IS NULL
+    RETURNING version
+""")
+
+
+def duplicate(tx: Tx, actor: Actor, persona_id: str, scope: Scope, project_id: str | None) -> Persona:
+    character = get(tx, actor, persona_id).character
+    name = f"{character.name[: NAME_LIMIT - len(_COPY)]}{_COPY}"
+    return add(tx, actor, scope, project_id, replace(character, name=name))
+
+
+_COPY = " copy"
+
+
+def remove(tx: Tx, actor: Actor, persona_id: str) -> None:
+    persona = get(tx, actor, persona_id)
+    _must_be_allowed(tx, actor, persona.scope, persona.project_id)
+    tx.one(_REMOVE, id=persona_id, now=tx.now)
+    for place in _places(tx, persona):
+        events.redact(tx, place, "persona", persona_id)
+        tx.emit(place, Kind.REMOVED, "persona", persona_id)
+
+
+_REMOVE = text("UPDATE personas SET removed_at = :now WHERE id = :id AND removed_at IS NULL RETURNING id")
