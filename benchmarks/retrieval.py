@@ -40,7 +40,7 @@ from tertulia.core.messages import Message, Role, Status
 from tertulia.core.users import Actor, Standing
 from tertulia.library.chunk import LINES
 from tertulia.library.embed import Embedder, LocalEmbedder
-from tertulia.library.index import embed_due, index_rounds, of_file
+from tertulia.library.index import embed_due, of_file, of_messages, read_rounds, write_rounds
 from tertulia.library.search import Library, Mode, find
 from tertulia.store import chunks, conversations, files, messages, projects, users
 from tertulia.store.database import Database, Tx
@@ -237,7 +237,9 @@ def _talk(tx: Tx, actor: Actor, collection: dict[str, Any], project_id: str) -> 
             ),
         )
     for conversation_id in sessions.values():
-        index_rounds(tx, conversation_id, 1, 1_000)
+        spoken = read_rounds(tx, conversation_id, 1, 1_000)
+        assert spoken is not None
+        write_rounds(tx, spoken, of_messages(spoken.said))
     return ids
 
 

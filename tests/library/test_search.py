@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,11 +14,13 @@ from tertulia.core.errors import NotFound
 from tertulia.core.users import Actor
 from tertulia.library import fuse
 from tertulia.library.chunk import LINES
-from tertulia.library.index import embed_due, index_rounds, of_file
+from tertulia.library.index import embed_due, of_file, of_messages, read_rounds, write_rounds
 from tertulia.library.query import terms
 from tertulia.library.search import Library, Mode, find
 from tertulia.library.snippets import snippet
+from tertulia.library.vectors import Block
 from tertulia.store import chunks, files, messages
+from tertulia.store.chunks import LibraryState
 from tertulia.store.database import Database, Tx
 from tests.library.bags import Bags
 from tests.store.samples import conversation, file, home, opened, person, reply
@@ -64,7 +67,9 @@ def say(db: Database, who: Actor, *rounds: tuple[str, str]) -> str:
         for question, answer in rounds:
             turn = opened(tx, who, said.id, question)
             messages.add(tx, reply(tx, turn, text=answer))
-            index_rounds(tx, said.id, turn.round_number, turn.round_number)
+            spoken = read_rounds(tx, said.id, turn.round_number, turn.round_number)
+            assert spoken is not None
+            assert write_rounds(tx, spoken, of_messages(spoken.said))
         return said.id
 
     return db.write_now(write)
@@ -106,6 +111,50 @@ async def test_an_answer_is_found_by_the_words_of_its_question(library: Library,
     say(library.db, ada, ("What is the capital of Peru?", "Lima."), ("And of Spain?", "Madrid."))
     hits = await look(library, ada, "capital Peru", mode=Mode.KEYWORD)
     assert "Lima." in [hit.content for hit in hits]
+
+
+async def test_rounds_that_changed_after_they_were_read_are_not_written(library: Library, ada: Actor) -> None:
+    """They are cut outside the transaction, so somebody may speak meanwhile."""
+    conversation_id = say(library.db, ada, ("Do walnuts float?", "They do."))
+    spoken = library.db.read_now(lambda tx: read_rounds(tx, conversation_id, 1, 1))
+    assert spoken is not None
+    chunked = of_messages(spoken.said)
+    library.db.write_now(lambda tx: opened(tx, ada, conversation_id, "And hazelnuts?"))
+    assert not library.db.write_now(lambda tx: write_rounds(tx, spoken, chunked, anew=True))
+    assert len(await look(library, ada, "walnuts float", mode=Mode.KEYWORD)) == 2
+    again = library.db.read_now(lambda tx: read_rounds(tx, conversation_id, 1, 1))
+    assert again is not None
+    assert library.db.write_now(lambda tx: write_rounds(tx, again, of_messages(again.said)))
+    assert len(await look(library, ada, "hazelnuts", mode=Mode.KEYWORD)) == 2
+
+
+async def test_equals_come_in_the_order_they_were_written(library: Library, ada: Actor) -> None:
+    for number in range(fuse.LEG_LIMIT + 10):
+        put(library.db, ada, f"{number:03}.md", "a walnut")
+    hits = await look(library, ada, "walnut", mode=Mode.KEYWORD)
+    assert [hit.title for hit in hits] == [f"{number:03}.md" for number in range(10)]
+
+
+def test_of_equal_vectors_the_lowest_numbers_are_nearest() -> None:
+    numbers = np.arange(50, 0, -1)
+    same = np.ones((50, 4), dtype=np.float32)
+    block = Block(1, LibraryState(), numbers, np.ones(50, dtype=bool), same, None)
+    found = block.nearest(np.ones(4, dtype=np.float16).tobytes(), Source.FILE, 3)
+    assert [one.number for one in found] == [1, 2, 3]
+
+
+async def test_tests_come_after_what_they_test_unless_they_are_asked_for(
+    library: Library, ada: Actor
+) -> None:
+    for path in ("tests/test_walnut.py", "src/walnut.py"):
+        put(library.db, ada, path, "def crack_walnut():\n    return shell_of(walnut)")
+    for number in range(9):
+        put(library.db, ada, f"{number}.md", "what failed" if number == 0 else "something else")
+    asked = "Walnut cannot be cracked\n\npytest says: crack_walnut() failed in my test"
+    hits = await look(library, ada, asked, mode=Mode.KEYWORD)
+    assert [hit.title for hit in hits][:2] == ["src/walnut.py", "tests/test_walnut.py"]
+    hits = await look(library, ada, "the test of walnut", mode=Mode.KEYWORD)
+    assert hits[0].title == "tests/test_walnut.py"
 
 
 async def test_meaning_finds_what_no_word_says(library: Library, ada: Actor) -> None:

@@ -84,12 +84,14 @@ class LocalEmbedder:
     async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
         if (reason := self.unavailable_reason()) is not None:
             raise EmbeddingFailed(reason)
-        found: list[bytes] = []
-        for start in range(0, len(texts), BATCH):
-            batch = list(texts[start : start + BATCH])
+        found: dict[int, bytes] = {}
+        # Those of like length together: within a batch all are as long as the longest.
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+        for start in range(0, len(order), BATCH):
+            batch = order[start : start + BATCH]
             async with self._line.turn(is_first=is_query):
-                found += await self._ask(batch)
-        return tuple(found)
+                found |= zip(batch, await self._ask([texts[index] for index in batch]), strict=True)
+        return tuple(found[index] for index in range(len(texts)))
 
     async def close(self) -> None:
         self._is_closed = True

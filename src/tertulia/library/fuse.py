@@ -32,6 +32,7 @@ _DAY_MS = 86_400_000
 _TEST = re.compile(
     r"(^|/)(tests?|testing|__tests__|spec)/|(^|/)(test_[^/]*|conftest\.py|[^/]*[_.](test|spec)\.\w+)$"
 )
+_TESTS_ASKED = re.compile(r"\btests?\b", re.IGNORECASE)
 _MONTHS = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
@@ -102,13 +103,13 @@ def _with_talk(scores: Mapping[int, float], facts: Mapping[int, Facts], text: st
 
 
 def _with_files(scores: Mapping[int, float], facts: Mapping[int, Facts], text: str) -> dict[int, float]:
-    """A file stands by its three best chunks."""
+    """A file stands by its three best chunks. Tests count less unless the first line asks for them."""
     standing = {
         group: sum(value / 2**place for place, value in enumerate(sorted(values, reverse=True)[:3]))
         for group, values in _groups(scores, facts).items()
     }
     best = max(standing.values(), default=1.0) or 1.0
-    asks_for_tests = "test" in text.lower()
+    asks_for_tests = _TESTS_ASKED.search(text.strip().partition("\n")[0][:1000]) is not None
     return {
         number: (score + FILE * standing[facts[number].group] / best)
         * (1.0 if asks_for_tests or not _TEST.search(facts[number].path) else TESTS)

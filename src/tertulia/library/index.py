@@ -8,7 +8,7 @@ message    the text    who said it        date, in words   what was said before 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -59,23 +59,61 @@ def _ending(path: str) -> str:
 # ── what was said
 
 
-def index_rounds(tx: Tx, conversation_id: str, first: int, last: int, *, anew: bool = False) -> None:
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message, and who is known to have said it."""
+
+    message: Message
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """Some rounds of a conversation as they were read: all that is needed to cut them."""
+
+    project_id: str
+    conversation_id: str
+    first: int
+    last: int
+    rounds: tuple[Round, ...]
+    said: tuple[Said, ...]
+
+    @property
+    def near(self) -> tuple[Message, ...]:
+        """What is indexed: an inherited message is found where it was said."""
+        return tuple(
+            message
+            for round_ in self.rounds
+            if self.first - 1 <= round_.number <= self.last + 1
+            for message in round_.messages
+            if message.conversation_id == self.conversation_id
+        )
+
+
+def read_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> Spoken | None:
     """Rounds that are new or changed, and the ones beside them, whose surroundings have changed with them."""
     project_id = conversations.find_project(tx, conversation_id)
     if project_id is None:
-        return
+        return None
     rounds = messages.history(tx, conversation_id, before_round=last + 3, rounds=last - first + 5)
-    chunked = of_messages([said for round_ in rounds for said in _said(tx, round_)])
-    for round_ in rounds:
-        for message in round_.messages:
-            is_near = first - 1 <= round_.number <= last + 1
-            if (
-                is_near and message.conversation_id == conversation_id
-            ):  # an inherited one is found where it was said
-                new = chunked.get(message.id, ())
-                if anew:
-                    chunks.remove_message(tx, message.id)
-                chunks.replace_message(tx, message.id, conversation_id, project_id, message.created_at, new)
+    said = tuple(said for round_ in rounds for said in _said(tx, round_))
+    return Spoken(project_id, conversation_id, first, last, rounds, said)
+
+
+def write_rounds(
+    tx: Tx, spoken: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], *, anew: bool = False
+) -> bool:
+    """False: something was said or changed since it was read, so that it must be read again."""
+    if read_rounds(tx, spoken.conversation_id, spoken.first, spoken.last) != spoken:
+        return False
+    for message in spoken.near:
+        if anew:
+            chunks.remove_message(tx, message.id)
+        new = chunked.get(message.id, ())
+        chunks.replace_message(
+            tx, message.id, spoken.conversation_id, spoken.project_id, message.created_at, new
+        )
+    return True
 
 
 def _said(tx: Tx, round_: Round) -> list[Said]:
@@ -95,14 +133,6 @@ def _user_name(tx: Tx, message: Message) -> str:
         return users.get(tx, message.created_by).name
     except NotFound:
         return "User"
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A message, and who is known to have said it."""
-
-    message: Message
-    name: str
 
 
 def of_messages(said: Sequence[Said]) -> dict[str, tuple[NewChunk, ...]]:

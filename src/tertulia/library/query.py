@@ -31,21 +31,26 @@ STOP_WORDS = frozenset(
 
 def terms(text: str) -> tuple[str, ...]:
     """The content words, once each, in their order; all words when there are no others."""
-    words = dict.fromkeys(word.lower() for word in _WORD.findall(text[:LENGTH_LIMIT]))
-    content = [word for word in words if word not in STOP_WORDS]
-    return tuple((content or list(words))[:TERMS_LIMIT])
+    return _all_terms(text)[:TERMS_LIMIT]
 
 
 def shaped(text: str) -> tuple[str, ...]:
-    """What to look for: of a long text the first line and the names of things count twice."""
-    words = terms(text)
+    """What to look for: of a long text the first line and the names of things come first and count twice."""
+    words = _all_terms(text)
     head = text.strip()[:LENGTH_LIMIT].partition("\n")[0]
     if len(words) <= SHORT_TERMS or len(head) == len(text.strip()):
-        return words
-    twice = {*terms(head), *(word.lower() for word in _NAME.findall(text[:LENGTH_LIMIT]))}
-    first = [word for word in words if word in twice]
-    rest = [word for word in words if word not in twice]
+        return words[:TERMS_LIMIT]
+    twice = {*_all_terms(head), *(word.lower() for word in _NAME.findall(text[:LENGTH_LIMIT]))}
+    said = [word for word in words if len(word) > 1]  # a long text is full of x and i
+    first = [word for word in said if word in twice]
+    rest = [word for word in said if word not in twice]
     return tuple([*first, *first, *rest][:TERMS_LIMIT])
+
+
+def _all_terms(text: str) -> tuple[str, ...]:
+    words = dict.fromkeys(word.lower() for word in _WORD.findall(text[:LENGTH_LIMIT]))
+    content = tuple(word for word in words if word not in STOP_WORDS)
+    return content or tuple(words)
 
 
 def parts(word: str) -> tuple[str, ...]:

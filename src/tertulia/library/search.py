@@ -200,7 +200,7 @@ async def _in_memory(
             nearest = partial(block.nearest, vectors[source], source, fuse.LEG_LIMIT, limits)
             found[source] = (*found[source], *await asyncio.to_thread(nearest))
     return {
-        source: sorted(scored, key=lambda one: -one.score)[: fuse.LEG_LIMIT]
+        source: sorted(scored, key=lambda one: (-one.score, one.number))[: fuse.LEG_LIMIT]
         for source, scored in found.items()
     }
 

@@ -59,24 +59,26 @@ class Block:
             scores = self.vectors @ asked
         else:
             scores = self.vectors[rows].astype(np.float32, copy=False) @ asked
-        best = _top(scores, limit)
+        numbers = self.numbers[rows]
         return tuple(
-            Scored(int(number), float(score))
-            for number, score in zip(self.numbers[rows[best]], scores[best], strict=True)
+            Scored(int(numbers[place]), float(scores[place])) for place in _top(scores, numbers, limit)
         )
 
     def _likely(self, asked: Array, rows: Array) -> Array:
         assert self.signs is not None
         signs = self.signs if len(rows) == len(self.signs) else self.signs[rows]
         apart = np.bitwise_count(signs ^ _signs(asked[None, :])).sum(axis=1, dtype=np.int16)
-        return rows[np.argpartition(apart, RESCORED)[:RESCORED]]
+        return rows[apart <= np.partition(apart, RESCORED - 1)[RESCORED - 1]]  # and all that are as near
 
 
-def _top(scores: Array, limit: int) -> Array:
+def _top(scores: Array, numbers: Array, limit: int) -> Array:
+    """The places of the best, best first; of equals those with the lowest numbers."""
     if len(scores) > limit:
-        best = np.argpartition(-scores, limit)[:limit]
-        return best[np.argsort(-scores[best], kind="stable")]
-    return np.argsort(-scores, kind="stable")
+        least = -np.partition(-scores, limit - 1)[limit - 1]
+        likely = np.flatnonzero(scores >= least)
+    else:
+        likely = np.arange(len(scores))
+    return likely[np.lexsort((numbers[likely], -scores[likely]))][:limit]
 
 
 def _signs(vectors: Array) -> Array:
