@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ProjectFile } from '$lib/api/types';
-import { diffLines, foldersOf, foundBy, matches, nameIn, size, tagsIn } from './files';
+import { common, diffLines, foldersOf, foundBy, matches, nameIn, size, tagsIn, tagsOf } from './files';
 
 function file(path: string, change: Partial<ProjectFile> = {}): ProjectFile {
   return {
@@ -69,4 +69,17 @@ it('shows what changed, without the names of the files', () => {
     { text: 'new', kind: 'added' },
     { text: 'same', kind: 'same' },
   ]);
+});
+
+it('says what the files of a folder have in common', () => {
+  const [on, off] = [true, false].map((always_in_context) =>
+    file('a', { metadata: { ...file('a').metadata, always_in_context } }),
+  );
+  expect(common([on!, on!], 'always_in_context')).toBe(true);
+  expect(common([off!], 'always_in_context')).toBe(false);
+  expect(common([on!, off!], 'always_in_context')).toBe('mixed');
+});
+
+it('knows every tag once', () => {
+  expect(tagsOf([file('a'), file('b')])).toEqual(['design']);
 });

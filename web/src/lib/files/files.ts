@@ -79,6 +79,17 @@ export const FLAGS = [
 
 export type Flag = (typeof FLAGS)[number]['field'];
 
+/** What all these files have in common: on, off, or some of each. */
+export function common(files: ProjectFile[], flag: Flag): boolean | 'mixed' {
+  const on = files.filter((file) => file.metadata[flag]).length;
+  return on === 0 ? false : on === files.length ? true : 'mixed';
+}
+
+/** Every tag that some file has, in the order of the alphabet. */
+export function tagsOf(files: ProjectFile[]): string[] {
+  return [...new Set(files.flatMap((file) => file.metadata.tags))].sort((a, b) => a.localeCompare(b));
+}
+
 /** "design, auth" → ["design", "auth"] */
 export function tagsIn(typed: string): string[] {
   return [

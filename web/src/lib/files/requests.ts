@@ -2,12 +2,12 @@
 import { request } from '$lib/api/client';
 import type { FileText, FileMetadata, ProjectFile, Uploaded, VersionList } from '$lib/api/types';
 
-const address = (projectId: string, fileId: string, rest = '') =>
+export const fileAddress = (projectId: string, fileId: string, rest = '') =>
   `/api/projects/${projectId}/files/${fileId}${rest}`;
-const of = (file: ProjectFile, rest = '') => address(file.project_id, file.id, rest);
+const of = (file: ProjectFile, rest = '') => fileAddress(file.project_id, file.id, rest);
 
 export const readText = (projectId: string, fileId: string, from: number) =>
-  request<FileText>('GET', address(projectId, fileId, `/text?start_line=${from}`));
+  request<FileText>('GET', fileAddress(projectId, fileId, `/text?start_line=${from}`));
 
 /** As it was brought in, not as it was read for searching. */
 export const readContent = (file: ProjectFile) => request<string>('GET', of(file));

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { uploadAddress } from './requests';
 import { Uploads } from './uploads.svelte';
 
-const file = (name: string) => new File(['words'], name);
+const file = (path: string) => ({ path, file: new File(['words'], path) });
 
 it('brings files in one after the other, under their names', async () => {
   const addresses: string[] = [];

@@ -1,6 +1,7 @@
 /** Files on their way in, one after the other, each with how much of it has gone. */
 import { SvelteMap } from 'svelte/reactivity';
 import type { Uploaded } from '$lib/api/types';
+import type { Brought } from './dropped';
 import { uploadAddress } from './requests';
 
 export interface Upload {
@@ -28,9 +29,8 @@ export class Uploads {
 
   constructor(private readonly send: Send = sendByRequest) {}
 
-  add(projectId: string, files: File[], unpack: boolean): Promise<void> {
-    for (const file of files) {
-      const name = file.webkitRelativePath || file.name;
+  add(projectId: string, files: Brought[], unpack: boolean): Promise<void> {
+    for (const { path: name, file } of files) {
       const upload: Upload = { id: this.#next++, name, sent: 0, size: file.size, problem: null };
       this.items = [...this.items, upload];
       this.#calls.set(upload.id, new AbortController());

@@ -1,0 +1,301 @@
+"""A project's page: files are brought in, found, read, changed, and every refusal is a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, FilePayload, Locator, Page, Route, expect
+
+from tests.browser.test_barriers import axe, must_have_no_barriers
+from tests.browser.windows import PHONE, Windows
+from tests.library.documents import png, zipped
+from tests.upstream.scripted import Upstream
+from tests.world import Person, endpoints, running
+
+NOTES = b"# Refresh\n\nA refresh token is used once.\nThe old token is marked revoked.\n"
+
+DROP = """
+    ([files, target]) => {
+        const carried = new DataTransfer();
+        for (const [name, text] of files) carried.items.add(new File([text], name));
+        const where = document.querySelector(target);
+        const manner = { dataTransfer: carried, bubbles: true, cancelable: true };
+        for (const kind of ['dragover', 'drop']) where.dispatchEvent(new DragEvent(kind, manner));
+    }
+"""
+
+SMALL_FINDINGS = """
+    async () => (await axe.run(document)).violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`)
+"""
+
+
+class Shelf:
+    """The page of a project, as one finds one's way in it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.files = page.get_by_role("group", name="Files")
+        self.uploads = page.get_by_role("list", name="Uploads")
+
+    def row(self, path: str) -> Locator:
+        more = self.page.get_by_role("button", name=f"More for {path}", exact=True)
+        return self.files.get_by_role("row").filter(has=more)
+
+    def flag(self, about: str, path: str) -> Locator:
+        return self.files.get_by_role("checkbox", name=f"{about}, {path}", exact=True)
+
+    async def drop(self, *files: tuple[str, str], on: str = ".page") -> None:
+        await self.page.evaluate(DROP, [files, on])
+
+    async def choose(self, path: str, action: str) -> None:
+        await self.page.get_by_role("button", name=f"More for {path}", exact=True).click()
+        await self.page.get_by_role("menuitem", name=action).click()
+
+    async def upload(self, name: str, content: bytes) -> None:
+        async with self.page.expect_file_chooser() as choosing:
+            await self.page.get_by_role("button", name="Upload", exact=True).click()
+        chosen: FilePayload = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+        await (await choosing.value).set_files(chosen)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def shelf(windows: Windows, sam: Person, upstream: Upstream) -> AsyncIterator[Shelf]:
+    page = await windows.open(sam, f"/p/{sam.home}")
+    await expect(page.get_by_role("heading", name="Bring something to read.")).to_be_visible()
+    yield Shelf(page)
+
+
+async def test_files_dropped_anywhere_on_the_page_come_in_one_after_the_other(shelf: Shelf) -> None:
+    gate = asyncio.Event()
+
+    async def held(route: Route) -> None:
+        await gate.wait()
+        await route.continue_()
+
+    await shelf.page.route(re.compile(r"/files\?path="), held)
+    await shelf.drop(("one.md", "# One\n"), ("two.py", "print(2)\n"), ("three.csv", "a,b\n"))
+    items = shelf.uploads.get_by_role("listitem")
+    await expect(items).to_have_count(3)
+    await expect(items.first).to_contain_text("uploading, 0 B of 6 B")
+    await expect(shelf.page.get_by_role("progressbar", name="Uploading one.md")).to_be_visible()
+    await shelf.page.get_by_role("button", name="Cancel two.py").click()
+    gate.set()
+    await expect(shelf.row("three.csv")).to_contain_text("passage")
+    await expect(shelf.row("one.md")).to_contain_text("passage")
+    await expect(shelf.row("two.py")).to_have_count(0)
+    await expect(shelf.uploads).to_have_count(0)
+    await expect(shelf.page.get_by_role("tab", name="Files")).to_have_text(re.compile("2$"))
+
+
+async def test_a_zip_is_unpacked_into_its_folders_unless_it_should_stay_whole(shelf: Shelf) -> None:
+    packed = zipped({"docs/a.md": "# A\n", "docs/deep/b.md": "# B\n", "top.txt": "top\n"})
+    await shelf.upload("notes.zip", packed)
+    await expect(shelf.row("docs/deep/b.md")).to_be_visible()
+    folder = shelf.page.get_by_role("button", name="docs 2")
+    await folder.click()
+    await expect(folder).to_have_attribute("aria-expanded", "false")
+    await expect(shelf.row("docs/a.md")).to_have_count(0)
+    await expect(shelf.row("top.txt")).to_be_visible()
+    await shelf.page.get_by_role("switch", name="Unpack zip files").click()
+    await shelf.upload("whole.zip", packed)
+    await expect(shelf.row("whole.zip")).to_be_visible()
+
+
+async def test_a_text_is_written_changed_renamed_and_deleted(shelf: Shelf) -> None:
+    page = shelf.page
+    await page.get_by_role("button", name="New text").click()
+    dialog = page.get_by_role("dialog", name="New text file")
+    await dialog.get_by_label("Path").fill("plan.md")
+    await dialog.get_by_label("Text", exact=True).fill("# Plan\n\nWalk.\n")
+    await dialog.get_by_role("button", name="Create file").click()
+    await expect(dialog).to_be_hidden()
+
+    await shelf.choose("plan.md", "Edit text")
+    editor = page.get_by_role("dialog", name="Edit plan.md")
+    await expect(editor.get_by_label("Text", exact=True)).to_have_value("# Plan\n\nWalk.\n")
+    await editor.get_by_label("Text", exact=True).fill("# Plan\n\nRun.\n")
+    await editor.get_by_role("button", name="Save as next version").click()
+    await expect(editor).to_be_hidden()
+
+    await shelf.choose("plan.md", "Rename and describe")
+    details = page.get_by_role("dialog", name="Rename and describe")
+    await details.get_by_label("Path").fill("docs/the plan.md")
+    await details.get_by_label("Tags").fill("design, summer")
+    await details.get_by_role("button", name="Save").click()
+    await expect(shelf.row("docs/the plan.md")).to_contain_text("designsummer")
+
+    await shelf.row("docs/the plan.md").get_by_role("button", name="the plan.md", exact=True).click()
+    await expect(page.get_by_role("complementary", name="File")).to_contain_text("Run.")
+    await page.get_by_role("button", name="Close").click()
+
+    await shelf.choose("docs/the plan.md", "Delete")
+    asked = page.get_by_role("alertdialog", name="Delete “docs/the plan.md”?")
+    await expect(asked).to_contain_text("2 versions will go.")
+    await expect(asked.get_by_role("button", name="Cancel")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(asked).to_be_hidden()
+    await expect(shelf.row("docs/the plan.md")).to_be_visible()
+    await shelf.choose("docs/the plan.md", "Delete")
+    await asked.get_by_role("button", name="Delete file").click()
+    await expect(page.get_by_role("heading", name="Bring something to read.")).to_be_visible()
+
+
+async def test_a_change_someone_else_made_meanwhile_is_not_overwritten(
+    windows: Windows, shelf: Shelf, sam: Person
+) -> None:
+    windows.expect("status of 412")
+    made = await sam.upload("plan.md", b"Walk.\n")
+    await shelf.choose("plan.md", "Edit text")
+    editor = shelf.page.get_by_role("dialog", name="Edit plan.md")
+    await editor.get_by_label("Text", exact=True).fill("Run.\n")
+    await sam.client.put(
+        f"/api/projects/{sam.home}/files/{made['id']}",
+        content=b"Swim.\n",
+        headers={"Content-Type": "application/octet-stream", "If-Match": '"1"'},
+    )
+    await editor.get_by_role("button", name="Save as next version").click()
+    await expect(editor.get_by_role("alert")).to_contain_text(re.compile("changed|version"))
+    await expect(editor.get_by_label("Text", exact=True)).to_have_value("Run.\n")
+
+
+async def test_versions_say_what_changed_and_one_is_brought_back(shelf: Shelf, sam: Person) -> None:
+    page = shelf.page
+    await sam.upload("plan.md", b"Walk.\nRest.\n")
+    await sam.upload("plan.md", b"Run.\nRest.\n")
+    await shelf.choose("plan.md", "Versions")
+    dialog = page.get_by_role("dialog", name="Versions of plan.md")
+    newest = dialog.get_by_role("listitem").filter(has_text="Version 2")
+    await newest.get_by_role("button", name="What changed").click()
+    changes = dialog.get_by_role("group", name="Changes in version 2")
+    await expect(changes.locator(".removed")).to_have_text("−Walk.")
+    await expect(changes.locator(".added")).to_have_text("+Run.")
+    await expect(newest.get_by_role("button", name="Restore")).to_have_count(0)
+    await dialog.get_by_role("button", name="Restore").click()
+    await expect(dialog.get_by_text("Version 3")).to_be_visible()
+    await must_have_no_barriers(page)
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="plan.md", exact=True).click()
+    await expect(page.get_by_role("complementary", name="File")).to_contain_text("Walk.")
+
+
+async def test_flags_are_set_for_one_file_or_for_a_whole_folder(shelf: Shelf, sam: Person) -> None:
+    for path in ("docs/a.md", "docs/b.md"):
+        await sam.upload(path, b"# Words\n")
+    always, whole = "Always in context", shelf.flag("Always in context", "all of docs")
+    await expect(whole).to_have_attribute("aria-checked", "false")
+    await shelf.flag(always, "docs/a.md").click()
+    await expect(shelf.flag(always, "docs/a.md")).to_be_checked()
+    await expect(whole).to_have_attribute("aria-checked", "mixed")
+    await expect(shelf.page.get_by_text("Every message carries docs/a.md")).to_be_visible()
+    await whole.click()
+    await expect(shelf.flag(always, "docs/b.md")).to_be_checked()
+    await expect(shelf.page.get_by_text("Every message carries these 2 files")).to_be_visible()
+    await shelf.flag("Looked up when it fits", "docs/a.md").click()
+    await expect(shelf.row("docs/a.md")).to_contain_text("not indexed")
+
+
+async def test_a_list_is_filtered_by_words_and_tags(shelf: Shelf, sam: Person) -> None:
+    for path, tags in (("a.md", ["design"]), ("b.md", ["design", "summer"]), ("c.md", [])):
+        made = await sam.upload(path, b"# Words\n")
+        where = f"/api/projects/{sam.home}/files/{made['id']}/metadata"
+        await sam.client.patch(where, json={"tags": tags})
+    await expect(shelf.row("b.md")).to_contain_text("summer")
+    await shelf.page.get_by_role("button", name="Tags").click()
+    await (
+        shelf.page.get_by_role("menuitemradio", name="summer")
+        .or_(shelf.page.get_by_role("menuitemcheckbox", name="summer"))
+        .click()
+    )
+    await expect(shelf.row("a.md")).to_have_count(0)
+    await expect(shelf.row("b.md")).to_be_visible()
+    await shelf.page.get_by_role("searchbox", name="Filter files").fill("zzz")
+    await expect(shelf.page.get_by_text("No file like this.")).to_be_visible()
+
+
+async def test_how_far_a_file_can_be_found_is_said_as_it_happens(shelf: Shelf, sam: Person) -> None:
+    await sam.upload("good.md", NOTES)
+    await sam.upload("bad.pdf", b"%PDF-1.4 and then nothing")
+    await sam.upload("sea.png", png(8, 6))
+    await expect(shelf.row("good.md")).to_contain_text(re.compile(r"\d passages?"))
+    await expect(shelf.row("bad.pdf")).to_contain_text("could not be read")
+    await expect(shelf.row("sea.png")).to_contain_text("not indexed")
+    await shelf.row("bad.pdf").get_by_text("could not be read").hover()
+    await expect(shelf.page.locator(".tip")).to_contain_text("PDF")
+    await shelf.page.get_by_role("button", name="sea.png", exact=True).click()
+    picture = shelf.page.get_by_role("complementary", name="File").get_by_role("img", name="sea.png")
+    await expect(picture).to_have_js_property("naturalWidth", 8)
+
+
+async def test_retrieval_is_tried_and_a_passage_opens_where_it_stands(shelf: Shelf, sam: Person) -> None:
+    page = shelf.page
+    await sam.upload("auth.md", NOTES)
+    await expect(shelf.row("auth.md")).to_contain_text("passage")
+    box = page.get_by_role("searchbox", name="Try retrieval")
+    await box.fill("how is a refresh token revoked?")
+    await box.press("Enter")
+    await expect(page.get_by_text(re.compile(r"1 passage in \d+ ms"))).to_be_visible()
+    await page.get_by_role("button", name=re.compile("^auth.md lines")).click()
+    viewer = page.get_by_role("complementary", name="File")
+    await expect(viewer.locator(".meant").first).to_contain_text("Refresh")
+    await box.fill("zebra crossing")
+    await box.press("Enter")
+    await expect(page.get_by_text(re.compile(r"Nothing in \d+ ms"))).to_be_visible()
+
+
+async def test_what_is_too_large_or_more_than_ones_share_is_refused_with_a_sentence(
+    browser: Browser, upstream: Upstream, tmp_path: Path
+) -> None:
+    limits = {"TERTULIA_UPLOAD_LIMIT_MIB": "1", "TERTULIA_QUOTA_MIB": "1"}
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)} | limits) as small:
+        sam = await small.first("Sam")
+        windows = Windows(browser, small.url)
+        windows.expect("status of 413", "status of 507", "status of 409")
+        page = await windows.open(sam, f"/p/{sam.home}")
+        shelf = Shelf(page)
+        await shelf.upload("large.txt", b"x" * (2 << 20))
+        await expect(shelf.uploads.get_by_role("alert")).to_contain_text("A file holds at most 1 MiB.")
+        await page.get_by_role("button", name="Dismiss large.txt").click()
+        await expect(shelf.uploads).to_have_count(0)
+        await shelf.upload("first.txt", b"a" * (700 << 10))
+        await expect(shelf.row("first.txt")).to_be_visible()
+        await shelf.upload("second.txt", b"b" * (700 << 10))
+        await expect(shelf.uploads.get_by_role("alert")).to_contain_text("more than the 1 MiB you have")
+        await expect(shelf.row("second.txt")).to_have_count(0)
+        await windows.close()
+        windows.must_be_untroubled()
+
+
+async def test_a_phone_shows_each_file_as_a_card(windows: Windows, sam: Person, tmp_path: Path) -> None:
+    await sam.upload("docs/a rather long name for a file of notes.md", NOTES)
+    page = await windows.open(sam, f"/p/{sam.home}", PHONE, is_mobile=True, has_touch=True)
+    shelf = Shelf(page)
+    row = shelf.row("docs/a rather long name for a file of notes.md")
+    await expect(row).to_contain_text("passage")
+    box = await row.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= PHONE["width"]
+    assert box["height"] < 170
+    await row.get_by_role("checkbox", name=re.compile("^Always")).tap()
+    await expect(row.get_by_role("checkbox", name=re.compile("^Always"))).to_be_checked()
+    await page.screenshot(path=tmp_path / "phone.png")
+    await must_have_no_barriers(page)
+    await row.get_by_role("button", name=re.compile("^a rather long")).tap()
+    await expect(page.get_by_role("dialog", name="File")).to_contain_text("used once")
+
+
+@pytest.mark.parametrize("tab", ["Files", "Instructions and context"])
+async def test_not_even_a_small_barrier_is_found(windows: Windows, sam: Person, tab: str) -> None:
+    await sam.upload("docs/a.md", NOTES)
+    await sam.upload("bad.pdf", b"%PDF-1.4 and then nothing")
+    page = await windows.open(sam, f"/p/{sam.home}")
+    await expect(Shelf(page).row("bad.pdf")).to_contain_text("could not be read")
+    await page.get_by_role("tab", name=tab).click()
+    await page.emulate_media(reduced_motion="reduce")
+    await page.evaluate(axe())
+    assert await page.evaluate(SMALL_FINDINGS) == []
+    await must_have_no_barriers(page)
