@@ -204,4 +204,45 @@ describe('the house', () => {
     expect(house.messages).toEqual({});
     expect(asked.at(-1)).toBe('/api/setup');
   });
+
+  it('reads all files of a project page by page, and takes over what the stream tells from there', async () => {
+    const file = (id: string, path: string) => ({ id, project_id: 'P', path });
+    answers['/api/projects/P/files?limit=100'] = { items: [file('F2', 'b.md')], next: 'x', cursor: 9 };
+    answers['/api/projects/P/files?limit=100&cursor=x'] = {
+      items: [file('F1', 'a.md')],
+      next: null,
+      cursor: 9,
+    };
+    expect(house.hasFiles('P')).toBe(false);
+    await house.loadFiles('P');
+    expect(house.hasFiles('P')).toBe(true);
+    expect(house.filesOf('P').map(({ path }) => path)).toEqual(['a.md', 'b.md']);
+    const place = 'project:P';
+    const value = file('F3', 'aa.md') as never;
+    await hear({ type: 'event', place, number: 10, kind: 'changed', noun: 'file', id: 'F3', value }, {
+      type: 'event',
+      place,
+      number: 11,
+      kind: 'removed',
+      noun: 'file',
+      id: 'F2',
+      value: null,
+    } as never);
+    expect(house.filesOf('P').map(({ path }) => path)).toEqual(['a.md', 'aa.md']);
+  });
+
+  it('does not say that it has the files when they could not be read', async () => {
+    await expect(house.loadFiles('P')).rejects.toMatchObject({ status: 404 });
+    expect(house.hasFiles('P')).toBe(false);
+  });
+
+  it('reads the files again with the project when the server cannot go back so far', async () => {
+    answers['/api/projects/P/files?limit=100'] = { items: [], next: null, cursor: 9 };
+    await house.loadFiles('P');
+    const items = [{ id: 'F1', project_id: 'P', path: 'a.md' }];
+    answers['/api/projects/P/files?limit=100'] = { items, next: null, cursor: 30 };
+    answers['/api/conversations?project_id=P&limit=50'] = { items: [], next: null, cursor: 30 };
+    await hear({ type: 'reset', place: 'project:P' });
+    expect(house.filesOf('P')).toEqual(items);
+  });
 });

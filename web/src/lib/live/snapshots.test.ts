@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Conversation, ConversationPage, Message } from '../api/types';
+import type { Conversation, ConversationPage, Message, ProjectFile } from '../api/types';
 import { EMPTY, type State } from './apply';
 import { roundsOf } from './rounds';
 import {
@@ -9,6 +9,7 @@ import {
   leaveConversation,
   putConversation,
   putConversations,
+  putFiles,
 } from './snapshots';
 
 const conversation = (id: string, more: Partial<Conversation> = {}) =>
@@ -87,6 +88,43 @@ describe('the list of a project', () => {
     });
     expect(more.tables.conversation['A']).toBe(fresh);
     expect(more.tables.conversation['B']).toBeDefined();
+  });
+});
+
+describe('the files of a project', () => {
+  const file = (id: string, version = 1, project_id = 'P') => ({ id, project_id, version }) as ProjectFile;
+  const told = (number: number, ...files: ProjectFile[]): State => ({
+    ...EMPTY,
+    cursors: { 'project:P': number },
+    tables: { ...EMPTY.tables, file: Object.fromEntries(files.map((each) => [each.id, each])) },
+  });
+  const versionsIn = (state: State) =>
+    Object.fromEntries(Object.values(state.tables.file).map(({ id, version }) => [id, version]));
+
+  it('are those of the list, and of other projects what was known', () => {
+    const before = told(3, file('gone'), file('other', 1, 'Q'));
+    const after = putFiles(before, before, 'P', { items: [file('a'), file('b')], cursor: 3 });
+    expect(versionsIn(after)).toEqual({ a: 1, b: 1, other: 1 });
+  });
+
+  it('keep what the stream told while the list was on its way', () => {
+    const before = told(3, file('a'));
+    const meanwhile = told(5, file('a', 2), file('new'));
+    const after = putFiles(meanwhile, before, 'P', { items: [file('a')], cursor: 3 });
+    expect(versionsIn(after)).toEqual({ a: 2, new: 1 });
+  });
+
+  it('do not come back when they were deleted while the list was on its way', () => {
+    const before = told(3, file('a'));
+    const after = putFiles(told(4), before, 'P', { items: [file('a')], cursor: 3 });
+    expect(versionsIn(after)).toEqual({});
+  });
+
+  it('follow a list that is newer than what the stream has told', () => {
+    const before = told(3, file('a'));
+    const meanwhile = told(4, file('a', 2));
+    const after = putFiles(meanwhile, before, 'P', { items: [file('a', 3)], cursor: 6 });
+    expect(versionsIn(after)).toEqual({ a: 3 });
   });
 });
 
