@@ -6,7 +6,15 @@ from contextlib import aclosing
 import pytest
 
 from tertulia.providers.limits import Limits
-from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, Listener, NewListener
+from tests.providers.conftest import (
+    ANTHROPIC,
+    CHAT,
+    EVERY_DIALECT,
+    GOOGLE,
+    RESPONSES,
+    Listener,
+    NewListener,
+)
 from tests.upstream.scripted import (
     Bare,
     Cut,
@@ -81,11 +89,12 @@ async def test_an_event_that_cannot_be_read_ends_the_answer(
 
 
 @pytest.mark.parametrize("nonsense", [b"[]", b'"text"', b"17", b"null", b"[" * 100_000])
+@every_dialect
 async def test_events_of_another_shape_are_not_believed(
-    upstream: Upstream, listener: Listener, nonsense: bytes
+    upstream: Upstream, listener: Listener, key: str, nonsense: bytes
 ) -> None:
     upstream.plays((*TEN, Raw(b"data: " + nonsense + b"\n\n"), Finish()))
-    heard = await listener.ask()
+    heard = await listener.ask(key)
     assert (heard.text, heard.code) == (TOLD, "malformed")
 
 
@@ -173,12 +182,20 @@ async def test_an_answer_without_end_is_stopped(
     assert upstream.last.closed.is_set()
 
 
+LAST_WORDS = {
+    CHAT: b'{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}',
+    RESPONSES: b'{"type":"response.completed","response":{}}',
+    ANTHROPIC: b'{"type":"message_delta","delta":{"stop_reason":"end_turn"}}',
+    GOOGLE: b'{"candidates":[{"finishReason":"STOP"}]}',
+}
+
+
+@every_dialect
 async def test_a_last_word_ends_the_answer_even_when_the_line_stays_open(
-    upstream: Upstream, new_listener: NewListener
+    upstream: Upstream, new_listener: NewListener, key: str
 ) -> None:
-    last = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
-    upstream.plays((*TEN, Raw(last), Stall()))
-    heard = await new_listener(SHORT).ask()
+    upstream.plays((*TEN, Raw(b"data: " + LAST_WORDS[key] + b"\n\n"), Stall()))
+    heard = await new_listener(SHORT).ask(key)
     assert heard.end is not None
     assert (heard.text, heard.code, heard.end.finish) == (TOLD, None, "stop")
     assert heard.end.count.is_estimated

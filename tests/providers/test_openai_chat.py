@@ -5,16 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tertulia.core.models import TokenCount
-from tertulia.providers import catalogue
-from tertulia.providers.faults import Faults
-from tertulia.providers.limits import Limits
-from tertulia.providers.openai_chat import Reading, counted
-from tertulia.providers.seam import Text, Thought
-from tertulia.providers.sse import Event
+from tertulia.providers.openai_chat import counted
 from tests.providers.conftest import Listener
 from tests.upstream.scripted import Bare, Cut, Head, Pause, Raw, Step, Upstream
 
@@ -89,27 +82,6 @@ async def test_events_outside_the_protocol_are_not_heard(upstream: Upstream, lis
     upstream.plays((Raw(STRANGE + good), Bare()))
     heard = await listener.ask()
     assert (heard.text, heard.thinking, heard.code) == (expected("openai")["text"], "", None)
-
-
-NAMES_OF_FIELDS = st.sampled_from(
-    ["choices", "delta", "content", "index", "finish_reason", "usage", "message", "type", "text", "thinking"]
-)
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES_OF_FIELDS, inner, max_size=4),
-    max_leaves=12,
-)
-FAULTS = Faults("OpenAI", catalogue.unknown("openai", "gpt-9"), Limits())
-
-
-@given(st.lists(st.dictionaries(NAMES_OF_FIELDS, json_values, max_size=5), max_size=5))
-def test_whatever_a_provider_sends_only_words_and_thoughts_come_out(chunks: list[dict[str, Any]]) -> None:
-    reading = Reading(FAULTS)
-    pieces = reading.take([Event("", json.dumps(chunk)) for chunk in chunks])
-    assert all(isinstance(piece, Text | Thought) and piece.text for piece in pieces)
-    for piece in pieces:
-        piece.text.encode("utf-8")
 
 
 # --- usage (PF 11) -----------------------------------------------------------------------------------------

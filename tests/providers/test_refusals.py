@@ -6,7 +6,7 @@ from email.utils import format_datetime
 import pytest
 
 from tertulia.providers.seam import Wait
-from tests.providers.conftest import CHAT, EVERY_DIALECT, Listener
+from tests.providers.conftest import EVERY_DIALECT, Listener
 from tests.upstream.scripted import Bare, Fail, Head, Raw, Say, Script, Upstream, refuses, says
 
 every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
@@ -170,10 +170,13 @@ async def test_an_endless_error_page_is_read_no_further_than_needed(
     assert len(heard.fault.detail) == 500
 
 
-async def test_nothing_is_tried_again_once_a_word_was_said(upstream: Upstream, listener: Listener) -> None:
+@every_dialect
+async def test_nothing_is_tried_again_once_a_word_was_said(
+    upstream: Upstream, listener: Listener, key: str
+) -> None:
     upstream.plays((Say("Half a"), Fail()), says("A whole other answer."))
-    heard = await listener.ask(CHAT)
+    heard = await listener.ask(key)
     assert (heard.text, heard.code, heard.waits) == ("Half a", "unavailable", [])
     assert heard.fault is not None
-    assert heard.fault.message == "OpenAI ran into trouble in the middle of the reply."
+    assert heard.fault.message.endswith(" ran into trouble in the middle of the reply.")
     assert len(upstream.requests) == 1

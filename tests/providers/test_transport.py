@@ -100,25 +100,26 @@ async def test_a_flood_of_events_neither_blocks_the_others_nor_fills_the_memory(
     """A million events in a second: what the limit lets through is read in turns."""
     event = b'data: {"type":"ping","choices":[],"candidates":[]}\n\n'
     upstream.plays((Flood(event * 1000, 1000), Finish()))
-    listener = new_listener(Limits(answer_events=250_000 if key == CHAT else 5_000))
+    listener = new_listener(Limits(answer_events=50_000))
     await listener.providers.warm()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    ticking = asyncio.create_task(worst_lag_s())
+    ticking = asyncio.create_task(longest_turn_s())
     heard = await listener.ask(key)
     ticking.cancel()
     assert heard.code == "too_large"
-    assert await ticking < 0.25  # Shared with the flood's own sender; alone it stays below 0.05.
+    assert await ticking < 0.05
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
 
 
-async def worst_lag_s() -> float:
-    worst, last = 0.0, time.monotonic()
+async def longest_turn_s() -> float:
+    """The most CPU time others took between two of our turns on the loop; a busy machine does not count."""
+    longest, last = 0.0, time.thread_time()
     try:
         while True:
-            await asyncio.sleep(0.005)
-            worst, last = max(worst, time.monotonic() - last - 0.005), time.monotonic()
+            await asyncio.sleep(0)
+            longest, last = max(longest, time.thread_time() - last), time.thread_time()
     except asyncio.CancelledError:
-        return worst
+        return longest
 
 
 # --- no connection (PF 3) ----------------------------------------------------------------------------------

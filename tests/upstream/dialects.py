@@ -210,7 +210,7 @@ class Anthropic(Dialect):
         if self._has_begun:
             return b""
         self._has_begun = True
-        message = {
+        message: dict[str, Any] = {
             "id": "msg_scripted",
             "type": "message",
             "role": "assistant",
@@ -264,6 +264,7 @@ class Anthropic(Dialect):
             "cache_read_input_tokens": usage.cached,
             "cache_creation_input_tokens": 0,
             "output_tokens": usage.said,
+            "output_tokens_details": {"thinking_tokens": usage.thought},
         }
         delta = {"stop_reason": why, "stop_sequence": None}
         return before + self._event("message_delta", delta=delta, usage=counts) + self._event("message_stop")
@@ -285,7 +286,7 @@ class Gemini(Dialect):
 
     def finishes(self, reason: str, usage: Usage | None) -> bytes:
         why = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}.get(reason, reason)
-        last = {
+        last: dict[str, Any] = {
             "candidates": [
                 {"content": {"parts": [{"text": ""}], "role": "model"}, "finishReason": why, "index": 0}
             ],

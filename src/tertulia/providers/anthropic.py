@@ -1,37 +1,126 @@
-"""The Anthropic dialect."""
+"""The Anthropic dialect: the messages protocol."""
 
 from __future__ import annotations
 
-import httpx2
-from anthropic import AsyncAnthropic
-from pydantic_ai.models import Model as Client
-from pydantic_ai.models.anthropic import AnthropicModel
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.settings import ModelSettings
+from typing import Any
 
-from tertulia.providers import direct
-from tertulia.providers.bridge import Signs
-from tertulia.providers.direct import Direct
+from tertulia.core.models import TokenCount
+from tertulia.core.prompts import PromptMessage
+from tertulia.providers.counting import number
+from tertulia.providers.encoding import HEADERS, as_body, bearer, said
 from tertulia.providers.endpoints import Endpoint
+from tertulia.providers.faults import Faults
 from tertulia.providers.limits import Limits
-from tertulia.providers.wire import Wire
+from tertulia.providers.reading import PLAIN_EVENTS, Reading, Words, inside
+from tertulia.providers.seam import Call, Finish
+from tertulia.providers.speaking import Speaking
+from tertulia.providers.wire import Request
 
-SIGNS = Signs(
-    is_last_word=lambda event: event.get("type") == "message_stop",
-    is_error=lambda event: event.get("type") == "error" or "error" in event,
-    is_text=lambda event: event.get("type") == "content_block_delta",
-    keep_alive="ping",
-)
+VERSION = "2026-10-21"
+"""Of the protocol. It knows no temperature any more."""
+MARKS = 4
+"""More cache marks than this are refused."""
+FINISHES: dict[str, Finish] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "filtered",
+}
+SENT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+"""Three figures beside each other: what was new, what was put into the cache, what was found there."""
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Direct:
-    return Direct(endpoint, limits, Wire(limits, stays_inside=stays_inside), SIGNS, client, ModelSettings())
+def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
+    return Speaking(endpoint, limits, request, MessagesReading, stays_inside=stays_inside)
 
 
-def rehearse(endpoint: Endpoint) -> None:
-    direct.rehearse(client, endpoint, "claude", "anthropic.sse")
+def request(call: Call, endpoint: Endpoint) -> Request:
+    headers = HEADERS | {"anthropic-version": VERSION} | bearer(endpoint.key)
+    return Request(f"{endpoint.base_url}/v1/messages", as_body(encode(call)), headers)
 
 
-def client(endpoint: Endpoint, model_id: str, http: httpx2.AsyncClient) -> Client:
-    own = AsyncAnthropic(api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http)
-    return AnthropicModel(model_id, provider=AnthropicProvider(anthropic_client=own))
+def encode(call: Call) -> dict[str, object]:
+    body: dict[str, object] = {
+        "model": call.model.model_id,
+        "max_tokens": call.max_output_tokens,
+        "messages": _messages(said(call.prompt)),
+        "stream": True,
+    }
+    if call.prompt.system.strip():
+        body["system"] = call.prompt.system
+    return body
+
+
+def _messages(messages: list[PromptMessage]) -> list[dict[str, object]]:
+    marked = [place for place, message in enumerate(messages) if message.ends_cacheable][-MARKS:]
+    return [
+        {"role": message.role, "content": _blocks(message, is_marked=place in marked)}
+        for place, message in enumerate(messages)
+    ]
+
+
+def _blocks(message: PromptMessage, *, is_marked: bool) -> list[dict[str, object]]:
+    blocks: list[dict[str, object]] = [{"type": "text", "text": message.content}]
+    if is_marked:
+        blocks[-1]["cache_control"] = {"type": "ephemeral"}
+    return blocks
+
+
+class MessagesReading(Reading):
+    names = PLAIN_EVENTS | {
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "message_delta",
+        "message_stop",
+    }
+    keep_alive = "ping"
+
+    def __init__(self, faults: Faults) -> None:
+        super().__init__(faults)
+        self._figures: dict[str, int] = {}
+
+    def _decode(self, event: dict[str, Any]) -> Words:
+        match event:
+            case {"type": "content_block_delta", "delta": dict(delta)} if self.finish is None:
+                return self._words(delta)
+            case {"type": "content_block_start", "content_block": dict(block)} if self.finish is None:
+                return self._words(block)
+            case {"type": "message_start", "message": dict(message)}:
+                self._note(message.get("usage"), SENT)
+            case {"type": "message_delta"}:
+                self._note(event.get("usage"), (*SENT, "output_tokens"))
+                if reason := inside(event, "delta", "stop_reason"):
+                    return self._finishes(FINISHES.get(str(reason), "stop"))
+            case {"type": "message_stop"}:
+                return self._stop()
+            case {"type": "error"} | {"error": dict() | str()}:
+                raise self._error(event)
+        return []
+
+    def _words(self, part: dict[str, Any]) -> Words:
+        match part:
+            case {"type": "text_delta" | "text", "text": str(text)} if text:
+                return [self._says(text)]
+            case {"type": "thinking_delta" | "thinking", "thinking": str(text)} if text:
+                return [self._thinks(text)]
+        return []
+
+    def _stop(self) -> Words:
+        self.is_over = True
+        return [] if self.finish is not None else self._finishes("stop")
+
+    def _note(self, usage: object, names: tuple[str, ...]) -> None:
+        """Each figure is the sum so far, and may be told in the beginning, at the end or both."""
+        for name in names:
+            if (figure := number(inside(usage, name))) is not None:
+                self._figures[name] = max(figure, self._figures.get(name, 0))
+        thought = number(inside(usage, "output_tokens_details", "thinking_tokens")) or 0
+        self._counts(counted(self._figures, thought))
+
+
+def counted(figures: dict[str, int], thought: int) -> TokenCount | None:
+    """The provider's figures, once it has told what was sent and what was said."""
+    sent, said = sum(figures.get(name, 0) for name in SENT), figures.get("output_tokens")
+    if not sent or said is None:
+        return None
+    return TokenCount(sent, figures.get("cache_read_input_tokens", 0), said, min(thought, said))

@@ -12,4 +12,4 @@ MODULES: dict[Dialect, str] = {
     "anthropic": "tertulia.providers.anthropic",
     "google": "tertulia.providers.google",
 }
-"""Each has a function `speaker`. Imported by name: what they stand on is heavy, and most go unused."""
+"""Each has a function `speaker`. Imported by name: what opens connections is heavy, and many go unused."""

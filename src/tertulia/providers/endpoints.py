@@ -37,6 +37,9 @@ class Endpoint:
     def has_key(self) -> bool:
         return bool(self.key) or not self.key_names
 
+    def takes_temperature(self, model: Model) -> bool:
+        return not (self.fixes_temperature and model.abilities.thinking)
+
     def faults(self, model: Model, limits: Limits) -> Faults:
         return Faults(self.name, model, limits, self.key, self.is_own)
 

@@ -20,7 +20,9 @@ TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 FILTERED = re.compile(
-    r"content_filter|content_policy|content management policy|moderation|safety system", re.IGNORECASE
+    r"content_filter|content_policy|content management policy|moderation|safety system|bio_policy"
+    r"|misalignment_policy|violating our usage policy",
+    re.IGNORECASE,
 )
 OUT_OF_CREDIT = re.compile(
     r"insufficient_quota|insufficient[ _]balance|billing|credit balance|out of credit|your current quota",

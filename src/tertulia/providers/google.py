@@ -3,50 +3,95 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
-import httpx2
-from google.genai import Client as Genai
-from google.genai.types import HttpOptions
-from pydantic_ai.models import Model as Client
-from pydantic_ai.models.google import GoogleModel
-from pydantic_ai.providers.google import GoogleProvider
-from pydantic_ai.settings import ModelSettings
-
-from tertulia.providers import direct
-from tertulia.providers.bridge import Signs
-from tertulia.providers.direct import Direct
+from tertulia.core.models import TokenCount
+from tertulia.core.prompts import Prompt
+from tertulia.providers.counting import number
+from tertulia.providers.encoding import HEADERS, as_body, said
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
-from tertulia.providers.wire import Wire
+from tertulia.providers.reading import Reading, Words, inside
+from tertulia.providers.seam import Call, Finish
+from tertulia.providers.speaking import Speaking
+from tertulia.providers.wire import Request
 
 VERSION = "v1beta"
+ROLES = {"user": "user", "assistant": "model"}
+FILTERS = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR")
+FINISHES: dict[str, Finish] = {
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
+    **dict.fromkeys(FILTERS, "filtered"),
+}
+UNFINISHED = (None, "", "FINISH_REASON_UNSPECIFIED")
 
 
-def _has_finished(event: dict[str, Any]) -> bool:
-    """A finish reason, or a question that was refused before it was answered."""
-    candidates = event.get("candidates")
-    if not isinstance(candidates, list) or not candidates:
-        feedback = event.get("promptFeedback")
-        return isinstance(feedback, dict) and bool(feedback.get("blockReason"))
-    return isinstance(candidates[0], dict) and bool(candidates[0].get("finishReason"))
+def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
+    return Speaking(endpoint, limits, request, GeminiReading, stays_inside=stays_inside)
 
 
-SIGNS = Signs(
-    is_last_word=_has_finished,
-    is_error=lambda event: "error" in event,
-    is_text=lambda event: "candidates" in event,
-)
+def request(call: Call, endpoint: Endpoint) -> Request:
+    headers = HEADERS | ({"x-goog-api-key": endpoint.key} if endpoint.key else {})
+    model = quote(call.model.model_id, safe="")
+    url = f"{endpoint.base_url}/{VERSION}/models/{model}:streamGenerateContent?alt=sse"
+    return Request(url, as_body(encode(call)), headers)
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Direct:
-    return Direct(endpoint, limits, Wire(limits, stays_inside=stays_inside), SIGNS, client, ModelSettings())
+def encode(call: Call) -> dict[str, object]:
+    settings: dict[str, object] = {"maxOutputTokens": call.max_output_tokens}
+    if call.temperature is not None:
+        settings["temperature"] = call.temperature
+    body: dict[str, object] = {"contents": _contents(call.prompt), "generationConfig": settings}
+    if call.prompt.system.strip():
+        body["systemInstruction"] = {"parts": [{"text": call.prompt.system}]}
+    return body
 
 
-def rehearse(endpoint: Endpoint) -> None:
-    direct.rehearse(client, endpoint, "gemini", "google.sse")
+def _contents(prompt: Prompt) -> list[dict[str, object]]:
+    return [{"role": ROLES[message.role], "parts": [{"text": message.content}]} for message in said(prompt)]
 
 
-def client(endpoint: Endpoint, model_id: str, http: httpx2.AsyncClient) -> Client:
-    options = HttpOptions(base_url=endpoint.base_url, api_version=VERSION, httpx_async_client=http)
-    own = Genai(vertexai=False, api_key=endpoint.key, http_options=options)
-    return GoogleModel(model_id, provider=GoogleProvider(client=own))
+class GeminiReading(Reading):
+    """Knows no end marker: after a finish reason the stream just ends."""
+
+    def _decode(self, event: dict[str, Any]) -> Words:
+        if event.get("error"):
+            raise self._error(event)
+        if usage := event.get("usageMetadata"):
+            self._counts(counted(usage))
+        if self.finish is not None:
+            return []  # After the last word nothing counts.
+        match event.get("candidates"):
+            # We ask for one answer: a second in the stream is not ours.
+            case [{"index": int(index)}, *_] if index != 0:
+                return []
+            case [dict(candidate), *_]:
+                return self._candidate(candidate)
+        # A question that was refused before it was answered.
+        return self._finishes("filtered") if inside(event, "promptFeedback", "blockReason") else []
+
+    def _candidate(self, candidate: dict[str, Any]) -> Words:
+        pieces: Words = []
+        parts = inside(candidate, "content", "parts")
+        for part in parts if isinstance(parts, list) else ():
+            match part:
+                case {"thought": True, "text": str(text)}:
+                    pieces.append(self._thinks(text))
+                case {"text": str(text)}:
+                    pieces.append(self._says(text))
+        reason = candidate.get("finishReason")
+        if reason not in UNFINISHED:
+            pieces += self._finishes(FINISHES.get(str(reason), "stop"))
+        return pieces
+
+
+def counted(usage: object) -> TokenCount | None:
+    """The provider's figures, when they can be figures of this call; thoughts stand beside the answer."""
+    sent = number(inside(usage, "promptTokenCount"))
+    answered, thought = inside(usage, "candidatesTokenCount"), inside(usage, "thoughtsTokenCount")
+    said = [number(figure) for figure in (answered, thought) if figure is not None]
+    if not sent or None in said:
+        return None
+    cached = number(inside(usage, "cachedContentTokenCount")) or 0
+    return TokenCount(sent, min(cached, sent), sum(figure or 0 for figure in said), number(thought) or 0)

@@ -111,8 +111,8 @@ class Providers:
         ready = {listing.endpoint for listing in self._listings.values() if listing.endpoint.has_key}
         if any(self._builtin.is_available(model) for model in self._builtin.models()):
             ready.add(self._builtin.endpoint)
-        for endpoint in sorted(ready, key=lambda endpoint: endpoint.dialect == "openai_chat", reverse=True):
-            await self._speakers.load(endpoint, endpoint.dialect)
+        for dialect in sorted({endpoint.dialect for endpoint in ready}):
+            await self._speakers.load(dialect)
         for model in self.available()[:1]:
             await asyncio.to_thread(counter, model)
 

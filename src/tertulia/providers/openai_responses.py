@@ -2,36 +2,108 @@
 
 from __future__ import annotations
 
-import httpx2
-from openai import AsyncOpenAI
-from pydantic_ai.models import Model as Client
-from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
-from pydantic_ai.providers.openai import OpenAIProvider
+from typing import Any
 
-from tertulia.providers import direct
-from tertulia.providers.bridge import Signs
-from tertulia.providers.direct import Direct
+from tertulia.core.models import TokenCount
+from tertulia.core.prompts import Prompt
+from tertulia.providers.counting import number
+from tertulia.providers.encoding import HEADERS, as_body, bearer, said
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
-from tertulia.providers.wire import Wire
+from tertulia.providers.reading import PLAIN_EVENTS, Reading, Words, inside
+from tertulia.providers.seam import Call, Finish
+from tertulia.providers.speaking import Speaking
+from tertulia.providers.wire import Request
 
-SIGNS = Signs(
-    is_last_word=lambda event: event.get("type") in ("response.completed", "response.incomplete"),
-    is_error=lambda event: event.get("type") in ("error", "response.failed") or "error" in event,
-    is_text=lambda event: str(event.get("type")).endswith(".delta"),
-)
-
-
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Direct:
-    # Otherwise OpenAI keeps what was said for a month.
-    settings = OpenAIResponsesModelSettings(openai_store=False)
-    return Direct(endpoint, limits, Wire(limits, stays_inside=stays_inside), SIGNS, client, settings)
+FINISHES: dict[object, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
+PASSES_BY_ITSELF = frozenset({"server_error", "rate_limit_exceeded", "vector_store_timeout"})
+"""Why a response may fail without the request being at fault."""
 
 
-def rehearse(endpoint: Endpoint) -> None:
-    direct.rehearse(client, endpoint, "gpt", "openai_responses.sse")
+def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
+    return Speaking(endpoint, limits, request, ResponsesReading, stays_inside=stays_inside)
 
 
-def client(endpoint: Endpoint, model_id: str, http: httpx2.AsyncClient) -> Client:
-    own = AsyncOpenAI(api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http)
-    return OpenAIResponsesModel(model_id, provider=OpenAIProvider(openai_client=own))
+def request(call: Call, endpoint: Endpoint) -> Request:
+    headers = HEADERS | bearer(endpoint.key)
+    return Request(f"{endpoint.base_url}/responses", as_body(encode(call, endpoint)), headers)
+
+
+def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
+    body: dict[str, object] = {
+        "model": call.model.model_id,
+        "input": _input(call.prompt),
+        "stream": True,
+        "max_output_tokens": call.max_output_tokens,
+        "store": False,  # Otherwise OpenAI keeps what was said for a month.
+    }
+    if call.prompt.system.strip():
+        body["instructions"] = call.prompt.system
+    if call.temperature is not None and endpoint.takes_temperature(call.model):
+        body["temperature"] = call.temperature
+    return body
+
+
+def _input(prompt: Prompt) -> list[dict[str, object]]:
+    return [{"role": message.role, "content": message.content} for message in said(prompt)]
+
+
+class ResponsesReading(Reading):
+    names = PLAIN_EVENTS | {
+        "response.created",
+        "response.output_text.delta",
+        "response.refusal.delta",
+        "response.reasoning_summary_part.added",
+        "response.reasoning_summary_text.delta",
+        "response.reasoning_text.delta",
+        "response.completed",
+        "response.incomplete",
+        "response.failed",
+    }
+
+    _is_refusal = False
+
+    def _decode(self, event: dict[str, Any]) -> Words:
+        match event:
+            case {"type": "response.output_text.delta", "delta": str(text)}:
+                return [self._says(text)]
+            case {"type": "response.refusal.delta", "delta": str(text)}:
+                self._is_refusal = True
+                return [self._says(text)]
+            case {
+                "type": "response.reasoning_summary_text.delta" | "response.reasoning_text.delta",
+                "delta": str(text),
+            }:
+                return [self._thinks(text)]
+            case {"type": "response.reasoning_summary_part.added", "summary_index": int(index)} if index > 0:
+                return [self._thinks("\n\n")]
+            case {"type": "response.completed" | "response.incomplete", "response": dict(response)}:
+                return self._ends(response)
+            case {"type": "response.failed"}:
+                raise self._error(_judged(inside(event, "response", "error")))
+            case {"type": "error"} | {"error": dict() | str()}:
+                raise self._error(event)
+        return []
+
+    def _ends(self, response: dict[str, Any]) -> Words:
+        self.is_over = True
+        self._counts(counted(response.get("usage")))
+        reason = inside(response, "incomplete_details", "reason")
+        return self._finishes("filtered" if self._is_refusal else FINISHES.get(reason, "stop"))
+
+
+def _judged(error: object) -> object:
+    """A failed response has a code and no status; most codes say that the request was at fault."""
+    if not isinstance(error, dict) or error.get("code") in PASSES_BY_ITSELF:
+        return error
+    return error | {"status": 400}
+
+
+def counted(usage: object) -> TokenCount | None:
+    """The provider's figures, when they can be figures of this call."""
+    sent, said = number(inside(usage, "input_tokens")), number(inside(usage, "output_tokens"))
+    if not sent or said is None:
+        return None
+    cached = number(inside(usage, "input_tokens_details", "cached_tokens")) or 0
+    thought = number(inside(usage, "output_tokens_details", "reasoning_tokens")) or 0
+    return TokenCount(sent, min(cached, sent), said, min(thought, said))

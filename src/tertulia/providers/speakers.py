@@ -19,9 +19,6 @@ class Speaker(Provider, Protocol):
 class DialectModule(Protocol):
     def speaker(self, endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaker: ...
 
-    def rehearse(self, endpoint: Endpoint) -> None:
-        """Does once, off the loop, what a first call would do on it."""
-
 
 class Speakers:
     def __init__(self, limits: Limits, *, stays_inside: bool) -> None:
@@ -32,13 +29,13 @@ class Speakers:
 
     async def speaker(self, endpoint: Endpoint, dialect: Dialect) -> Speaker:
         known = self._speakers.get((endpoint, dialect))
-        return known or self._new(endpoint, dialect, await self.load(endpoint, dialect))
+        return known or self._new(endpoint, dialect, await self.load(dialect))
 
-    async def load(self, endpoint: Endpoint, dialect: Dialect) -> DialectModule:
-        """Imports in a thread: the loop has other things to do for a second or two."""
+    async def load(self, dialect: Dialect) -> DialectModule:
+        """Imports in a thread: what opens connections takes a fifth of a second to load."""
         loading = self._modules.get(dialect)
         if loading is None or (loading.done() and loading.exception() is not None):
-            loading = asyncio.create_task(asyncio.to_thread(_loaded, endpoint, dialect))
+            loading = asyncio.create_task(asyncio.to_thread(_loaded, dialect))
             self._modules[dialect] = loading
         return await asyncio.shield(loading)
 
@@ -58,7 +55,5 @@ class Speakers:
         return self._speakers.setdefault((endpoint, dialect), speaker)
 
 
-def _loaded(endpoint: Endpoint, dialect: Dialect) -> DialectModule:
-    module = cast(DialectModule, import_module(MODULES[dialect]))
-    module.rehearse(endpoint)
-    return module
+def _loaded(dialect: Dialect) -> DialectModule:
+    return cast(DialectModule, import_module(MODULES[dialect]))

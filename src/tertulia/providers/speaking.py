@@ -1,0 +1,61 @@
+"""Speaking: one call to an endpoint in one dialect, from the request to the last word."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+
+from tertulia.providers.endpoints import Endpoint
+from tertulia.providers.faults import Faults
+from tertulia.providers.limits import Limits
+from tertulia.providers.reading import Reading
+from tertulia.providers.seam import Call, End, Piece, ProviderFault
+from tertulia.providers.wire import Request, Wire
+
+
+class Speaking:
+    """A dialect is two plain things: how a call is asked, and how the answer is read."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        limits: Limits,
+        request: Callable[[Call, Endpoint], Request],
+        reading: Callable[[Faults], Reading],
+        *,
+        stays_inside: bool,
+    ) -> None:
+        self._endpoint = endpoint
+        self._limits = limits
+        self._request = request
+        self._reading = reading
+        self._wire = Wire(limits, stays_inside=stays_inside)
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.name
+
+    async def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
+        faults = self._endpoint.faults(call.model, self._limits)
+        reading = self._reading(faults)
+        keep_alive = reading.is_keep_alive if reading.keep_alive else None
+        async with self._wire.ask(self._request(call, self._endpoint), faults, keep_alive) as answer:
+            while not reading.is_over:
+                try:
+                    events = await answer.read()
+                except ProviderFault:
+                    if reading.finish is None:
+                        raise
+                    break  # It had said its last word; only its count is missing.
+                if events is None:
+                    reading.close()
+                    break
+                for piece in reading.take(events):
+                    yield piece
+                if reading.fault is not None:
+                    raise reading.fault
+                if reading.finish is not None:
+                    answer.expect_the_end()
+        yield End(reading.finish or "stop", reading.count(call.prompt))
+
+    async def close(self) -> None:
+        await self._wire.close()
