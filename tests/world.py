@@ -132,6 +132,18 @@ class Person:
         body = _read(answer, expect)
         return body["items"][0] if expect == 201 else body
 
+    async def attach(
+        self, name: str, content: bytes, project_id: str | None = None, expect: int = 201
+    ) -> Any:
+        """Brings a file along for the next message."""
+        answer = await self.client.post(
+            f"/api/projects/{project_id or self.home}/attachments",
+            params={"name": name},
+            content=content,
+            headers={"Content-Type": "application/octet-stream"},
+        )
+        return _read(answer, expect)
+
     async def ask(self, text: str, *models: str, expect: int = 202, **more: Any) -> Any:
         """Opens a turn and returns at once."""
         return await self.post("/api/turn", turn(text, *models, **more), expect)

@@ -11,11 +11,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from tertulia.core.ids import ulid
+from tertulia.engine.attachments import Attachments
 from tertulia.engine.files import Files
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover
 from tertulia.engine.turns import Turns
+from tertulia.engine.uploads import Uploads
 from tertulia.engine.worker import Worker
 from tertulia.engine.writer import Writer
 from tertulia.library import embed
@@ -42,6 +44,7 @@ class House:
     live: Live
     turns: Turns
     files: Files
+    attachments: Attachments
     means: Means
     job_left: Callable[[], None]
     """Wakes the worker."""
@@ -89,14 +92,16 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     )
     worker = Worker(means, node=new_id())
     turns = Turns(means, job_left=worker.ring)
-    files = Files(means, job_left=worker.ring)
+    uploads = Uploads(means, job_left=worker.ring)
+    files = Files(means, worker.ring, uploads)
+    attachments = Attachments(means, uploads)
     await recover(db)
     await db.write(files_.recover)
     await db.write(personas.seed)
     await db.write(lambda tx: jobs.add_once(tx, "embed"))
     tasks = [asyncio.create_task(work) for work in (Writer(means).run(), worker.run(), providers.warm())]
     try:
-        yield House(settings, db, providers, live, turns, files, means, worker.ring)
+        yield House(settings, db, providers, live, turns, files, attachments, means, worker.ring)
     finally:
         await turns.close()
         for task in tasks:

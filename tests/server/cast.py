@@ -30,6 +30,7 @@ class Things:
     session_id: str
     user_id: str
     file_id: str
+    attachment_id: str
 
     @property
     def reply_id(self) -> str:
@@ -113,6 +114,7 @@ async def said_in(person: Person, project_id: str, text: str) -> Things:
     await person.ended(turn["id"])
     [reply] = await person.replies(conversation["id"], turn["round_number"])
     file = await person.upload(f"{person.me['user']['name']}.md", text.encode(), project_id)
+    attachment = await person.attach("notes.md", f"Notes on {text}".encode(), project_id)
     return Things(
         project_id=project_id,
         conversation_id=conversation["id"],
@@ -121,6 +123,7 @@ async def said_in(person: Person, project_id: str, text: str) -> Things:
         session_id=person.me["session"]["id"],
         user_id=person.id,
         file_id=file["id"],
+        attachment_id=attachment["id"],
     )
 
 

@@ -80,6 +80,12 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("POST", "/api/logout"): Example(is_last=True),
     ("GET", "/api/me"): Example(),
     ("PUT", "/api/me/password"): Example(_always({"current": PASSWORD, "new": PASSWORD})),
+    ("POST", "/api/projects/{project_id}/attachments"): Example(
+        params=lambda its: {"name": "new.md"}, content=b"# New\n"
+    ),
+    ("GET", "/api/attachments/{attachment_id}"): Example(),
+    ("GET", "/api/attachments/{attachment_id}/text"): Example(),
+    ("DELETE", "/api/attachments/{attachment_id}"): Example(is_last=True),
     ("GET", "/api/config"): Example(),
     ("POST", "/api/config"): Example(_always({"key": "instance_name", "value": "Ours"})),
     ("POST", "/api/config/bulk"): Example(_always({"instance_name": "Ours"})),

@@ -16,10 +16,10 @@ from tertulia.engine.ask import output_limit
 from tertulia.engine.gather import Gathered, gather_for
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
-from tertulia.engine.requests import WantedVoice
+from tertulia.engine.requests import WantedVoice, check_attachments
 from tertulia.engine.seats import project_of, seated
 from tertulia.providers.houses import Providers
-from tertulia.store import conversations, projects
+from tertulia.store import attachments, conversations, projects
 from tertulia.store.database import Tx
 
 USUAL_OUTPUT_TOKENS = 500
@@ -35,6 +35,7 @@ class NewEstimate:
     project_id: str | None = None
     visibility: Visibility = Visibility.OPEN
     reply_to_id: str | None = None
+    attachments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Estimate:
 async def estimate(means: Means, actor: Actor, request: NewEstimate) -> Estimate:
     if not 1 <= len(request.voices) <= VOICES_LIMIT:
         raise Invalid(f"An estimate takes 1 to {VOICES_LIMIT} voices.")
+    check_attachments(request.attachments)
     gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, means.providers))
     gathered = await look_up(means, actor, gathered)
     items = tuple(_of(means, gathered, voice) for voice in gathered.turn.table)
@@ -99,6 +101,7 @@ def _gathered(tx: Tx, actor: Actor, request: NewEstimate, providers: Providers) 
         created_by=actor.user_id,
         created_at=tx.now,
         reply_to_id=request.reply_to_id,
+        attachments=attachments.unsent(tx, actor, project.id, request.attachments),
     )
     return gather_for(tx, actor, project, conversation.title if conversation else "", turn, question, models)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from tertulia.core.errors import Invalid
 from tertulia.core.files import Extracted, FileMetadata, FileVersion, ProjectFile, clean_path
@@ -19,7 +20,16 @@ LINES_LIMIT = 1 << 20
 """Characters of a text that are shown at once."""
 
 
-async def text_of(means: Means, file: ProjectFile | FileVersion) -> Extracted:
+class Holding(Protocol):
+    """Whatever refers to bytes and knows what they are."""
+
+    @property
+    def content_hash(self) -> str: ...
+    @property
+    def mime_type(self) -> str: ...
+
+
+async def text_of(means: Means, file: Holding) -> Extracted:
     """The file's text: as it was read before, or read now and kept."""
     hash, mime_type = file.content_hash, file.mime_type
     kept = await means.db.read(lambda tx: texts.find(tx, hash, mime_type, VERSION))
@@ -31,11 +41,26 @@ async def text_of(means: Means, file: ProjectFile | FileVersion) -> Extracted:
     return extracted
 
 
+async def lines_of(means: Means, file: Holding, start_line: int, end_line: int) -> Lines:
+    """Some lines of the text, or as many as are shown at once."""
+
+    def read(tx: Tx) -> Lines | None:
+        return texts.lines(tx, file.content_hash, file.mime_type, VERSION, start_line, end_line, LINES_LIMIT)
+
+    found = await means.db.read(read)
+    if found is None:
+        await text_of(means, file)
+        found = await means.db.read(read)
+    if found is None or (found.reason and not found.total_lines and not is_a_text_kind(file.mime_type)):
+        raise Invalid((found and found.reason) or "This file has no text.")
+    return found
+
+
 class Files:
-    def __init__(self, means: Means, job_left: Callable[[], None]) -> None:
+    def __init__(self, means: Means, job_left: Callable[[], None], uploads: Uploads | None = None) -> None:
         self._means = means
         self._job_left = job_left
-        self._uploads = Uploads(means, job_left)
+        self._uploads = uploads or Uploads(means, job_left)
 
     # ── bringing in
 
@@ -102,21 +127,8 @@ class Files:
     async def lines(
         self, actor: Actor, project_id: str, file_id: str, start_line: int, end_line: int
     ) -> tuple[ProjectFile, Lines]:
-        """Some lines of the file's text, or as many as are shown at once."""
         file = await self._means.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
-
-        def read(tx: Tx) -> Lines | None:
-            return texts.lines(
-                tx, file.content_hash, file.mime_type, VERSION, start_line, end_line, LINES_LIMIT
-            )
-
-        found = await self._means.db.read(read)
-        if found is None:
-            await text_of(self._means, file)
-            found = await self._means.db.read(read)
-        if found is None or (found.reason and not found.total_lines and not is_a_text_kind(file.mime_type)):
-            raise Invalid((found and found.reason) or "This file has no text.")
-        return file, found
+        return file, await lines_of(self._means, file, start_line, end_line)
 
     async def diff(self, actor: Actor, project_id: str, file_id: str, number: int, against: int) -> str:
         """What changed in the text from one version to the other; version 0 is nothing at all."""

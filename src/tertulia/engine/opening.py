@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
+from tertulia.core.attachments import Attachment
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Invalid, NotFound, NothingToContinue, TooManyTurns, TurnReused
 from tertulia.core.events import conversation_place
@@ -14,7 +15,7 @@ from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted
 from tertulia.engine.requests import NewTurn
-from tertulia.store import conversations, messages, projects, sessions, turns
+from tertulia.store import attachments, conversations, messages, projects, sessions, turns
 from tertulia.store.database import Tx
 
 VoiceFor = Callable[[Message, Round], Voice]
@@ -43,10 +44,12 @@ def open_round(tx: Tx, actor: Actor, request: NewTurn, table: tuple[Voice, ...],
     _must_have_room(tx, actor)
     conversation = _conversation(tx, actor, request, table)
     _must_be_visible(tx, actor, request.reply_to_id, conversation)
+    brought = _brought(tx, actor, request, conversation)
     turn = _turn(tx, actor, request, conversation, table)
-    message = _question(tx, actor, request, turn)
+    message = _question(tx, actor, request, turn, brought)
     turns.open(tx, turn, fingerprint)
     messages.add(tx, message)
+    attachments.send(tx, brought, message.id)
     conversations.set_table(tx, conversation.id, request.mode, table, request.visibility)
     if actor.session_id:
         sessions.stand(tx, actor.session_id, conversation.project_id, conversation.id)
@@ -175,6 +178,12 @@ def _must_be_visible(tx: Tx, actor: Actor, message_id: str | None, conversation:
         raise Conflict("The message you reply to is not in this conversation.")
 
 
+def _brought(tx: Tx, actor: Actor, request: NewTurn, conversation: Conversation) -> tuple[Attachment, ...]:
+    if not request.attachments:
+        return ()
+    return attachments.unsent(tx, actor, conversation.project_id, request.attachments)
+
+
 def _turn(
     tx: Tx, actor: Actor, request: NewTurn, conversation: Conversation, table: tuple[Voice, ...]
 ) -> Turn:
@@ -197,7 +206,7 @@ def _first_state(tx: Tx, conversation: Conversation) -> State:
     return State.QUEUED if turns.waiting_or_running(tx, conversation.id) else State.RUNNING
 
 
-def _question(tx: Tx, actor: Actor, request: NewTurn, turn: Turn) -> Message:
+def _question(tx: Tx, actor: Actor, request: NewTurn, turn: Turn, brought: tuple[Attachment, ...]) -> Message:
     return Message(
         id=tx.new_id(),
         conversation_id=turn.conversation_id,
@@ -210,6 +219,7 @@ def _question(tx: Tx, actor: Actor, request: NewTurn, turn: Turn) -> Message:
         created_by=actor.user_id,
         created_at=tx.now,
         reply_to_id=request.reply_to_id,
+        attachments=brought,
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tertulia import council
+from tertulia.core.attachments import ATTACHMENTS_LIMIT
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import Invalid, TooLarge, UnknownModel
 from tertulia.core.ids import is_ulid
@@ -37,6 +39,8 @@ class NewTurn:
     project_id: str | None = None
     visibility: Visibility = Visibility.OPEN
     reply_to_id: str | None = None
+    attachments: tuple[str, ...] = ()
+    """Ids of own attachments that no message has taken yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,15 @@ def check(request: NewTurn) -> None:
         raise Invalid("Write something first.")
     if len(request.text.encode("utf-8", "surrogatepass")) > TEXT_LIMIT_BYTES:
         raise TooLarge("A message holds at most 1 MiB of text. Attach it as a file instead.")
+    check_attachments(request.attachments)
     council.get(request.mode).must_seat(len(request.voices))
+
+
+def check_attachments(ids: Sequence[str]) -> None:
+    if len(ids) > ATTACHMENTS_LIMIT:
+        raise Invalid(
+            f"A message brings at most {ATTACHMENTS_LIMIT} files along. Put the others in the project."
+        )
 
 
 def check_id(turn_id: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, Generic, TypeVar
 
 from tertulia.core.errors import Invalid, QuotaSpent, TooLarge
 from tertulia.core.files import Content, FileLimits, ProjectFile, clean_path
@@ -24,7 +24,9 @@ BATCH_BYTES = 8 << 20
 REFUSED_LIMIT = 1000
 
 Chunks = AsyncIterator[bytes]
-Refer = Callable[[Tx, Content], ProjectFile]
+T = TypeVar("T")
+Refer = Callable[[Tx, Content], T]
+"""Makes what will hold the bytes, in the transaction that keeps them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,12 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class Arrived(Generic[T]):
     """Bytes that are all there, what they are, and who will refer to them."""
 
     incoming: Incoming
     content: Content
-    refer: Refer
+    refer: Refer[T]
 
 
 class Uploads:
@@ -65,9 +67,7 @@ class Uploads:
     def limits(self) -> FileLimits:
         return self._means.limits
 
-    async def take(
-        self, actor: Actor, project_id: str, path: str, chunks: Chunks, refer: Refer
-    ) -> ProjectFile:
+    async def take(self, actor: Actor, project_id: str, path: str, chunks: Chunks, refer: Refer[T]) -> T:
         """One file: what arrives is kept and referred to, or nothing of it remains."""
         async with self.received(actor, project_id, chunks) as incoming:
             [file] = await self.save(actor, [await arrived(path, incoming, refer)])
@@ -100,13 +100,13 @@ class Uploads:
         if left > 0:
             self._arriving[actor.user_id] = left
 
-    async def save(self, actor: Actor, batch: Sequence[Arrived]) -> list[ProjectFile]:
+    async def save(self, actor: Actor, batch: Sequence[Arrived[T]]) -> list[T]:
         """Bytes and the files that hold them, in one transaction; room is counted in it once more."""
         saved = await self._means.db.write(lambda tx: self._save(tx, actor, batch))
         self._job_left()
         return saved
 
-    def _save(self, tx: Tx, actor: Actor, batch: Sequence[Arrived]) -> list[ProjectFile]:
+    def _save(self, tx: Tx, actor: Actor, batch: Sequence[Arrived[T]]) -> list[T]:
         tx.hold(f"quota:{actor.user_id}")
         saved = []
         with ExitStack() as saving:
@@ -124,7 +124,7 @@ class Uploads:
                 return await Unpacking(self._means, self, actor, project_id, folder).run(file)
 
 
-async def arrived(path: str, incoming: Incoming, refer: Refer) -> Arrived:
+async def arrived(path: str, incoming: Incoming, refer: Refer[T]) -> Arrived[T]:
     kind = await asyncio.to_thread(mime_of, path, incoming.head, incoming.file)
     return Arrived(incoming, Content(incoming.hash, incoming.size_bytes, kind), refer)
 
@@ -150,7 +150,7 @@ class Unpacking:
         self._project_id = project_id
         self._folder = folder
         self._taken = Taken()
-        self._batch: list[Arrived] = []
+        self._batch: list[Arrived[ProjectFile]] = []
         self._open = AsyncExitStack()
         self._path = ""
         self._incoming: Incoming | None = None

@@ -177,7 +177,12 @@ def is_a_text_kind(kind: str) -> bool:
 
 
 def megapixels(head: bytes) -> float | None:
-    """How large a picture says it is; None when the first bytes do not tell."""
+    size = pixels(head)
+    return None if size is None else size[0] * size[1] / 1e6
+
+
+def pixels(head: bytes) -> tuple[int, int] | None:
+    """How wide and how high a picture says it is; None when the first bytes do not tell."""
     size = None
     if head.startswith(b"\x89PNG") and len(head) >= 24:
         size = _numbers(head[16:24], 4, "big")
@@ -187,7 +192,7 @@ def megapixels(head: bytes) -> float | None:
         size = _jpeg(head)
     elif head[8:12] == b"WEBP" and len(head) >= 30:
         size = _webp(head)
-    return None if size is None else size[0] * size[1] / 1e6
+    return size
 
 
 def _numbers(raw: bytes, width: int, order: str) -> tuple[int, int]:

@@ -19,8 +19,8 @@ from tertulia.server.inventory import inventory
 from tertulia.server.pages import Pages
 from tertulia.server.passwords import Passwords
 from tertulia.server.routes import ROUTES
-from tertulia.server.routes.files import takes_bytes
 from tertulia.server.throttle import Throttle
+from tertulia.server.uploads import takes_bytes
 from tertulia.settings import LOOPBACK, Settings
 
 

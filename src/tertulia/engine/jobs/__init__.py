@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from tertulia.engine.jobs.embed import embed
 from tertulia.engine.jobs.index_file import index_file
 from tertulia.engine.jobs.index_round import index_round
+from tertulia.engine.jobs.sweep_attachments import sweep_attachments
 from tertulia.engine.jobs.sweep_blobs import sweep_blobs
 from tertulia.engine.jobs.title import title
 from tertulia.engine.means import Means
@@ -15,6 +16,7 @@ JOBS: dict[str, Callable[[Means, str], Awaitable[None]]] = {
     "embed": embed,
     "index_file": index_file,
     "index_round": index_round,
+    "sweep_attachments": sweep_attachments,
     "sweep_blobs": sweep_blobs,
     "title": title,
 }

@@ -2,6 +2,7 @@
 
 from tertulia.server.routes import (
     accounts,
+    attachments,
     config,
     conversations,
     files,
@@ -18,6 +19,7 @@ from tertulia.server.routes import (
 
 ROUTES = (
     accounts.router,
+    attachments.router,
     config.router,
     conversations.router,
     files.router,

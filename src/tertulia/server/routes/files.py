@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from tertulia.app import House
-from tertulia.core.errors import Invalid, Malformed, TooLarge
+from tertulia.core.errors import Invalid
 from tertulia.core.events import project_place
 from tertulia.core.files import FileMetadata, FileVersion, ProjectFile
 from tertulia.core.text import storable
@@ -22,8 +20,8 @@ from tertulia.engine.uploads import Refused, Taken
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
 from tertulia.server.downloads import download
-from tertulia.server.guard import SILENCE_S
 from tertulia.server.multipart import Form
+from tertulia.server.uploads import BYTES, RAW, body, is_form, must_be_raw
 from tertulia.store import events, files
 from tertulia.store.database import Tx
 
@@ -87,7 +85,6 @@ class Difference:
     unified: str
 
 
-_BYTES = {"schema": {"type": "string", "format": "binary"}}
 _FORM = {
     "schema": {
         "type": "object",
@@ -101,24 +98,13 @@ _FORM = {
         "required": ["file"],
     }
 }
-_RAW = {"requestBody": {"required": True, "content": {"application/octet-stream": _BYTES}}}
 _RAW_OR_FORM = {
     "requestBody": {
         "required": True,
-        "content": {"application/octet-stream": _BYTES, "multipart/form-data": _FORM},
+        "content": {"application/octet-stream": BYTES, "multipart/form-data": _FORM},
     }
 }
-_CONTENT: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": _BYTES}}}
-
-_UPLOADS = (
-    ("POST", re.compile(r"/api/projects/[^/]+/files")),
-    ("PUT", re.compile(r"/api/projects/[^/]+/files/[^/]+")),
-)
-
-
-def takes_bytes(method: str, path: str) -> bool:
-    """For the guard: what comes here is read as it arrives, by the routes below, and is not JSON."""
-    return any(method == one and where.fullmatch(path) for one, where in _UPLOADS)
+_CONTENT: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": BYTES}}}
 
 
 # ── many
@@ -158,15 +144,15 @@ async def add_files(
     unzip: bool = False,
 ) -> Response:
     """One file as it is, at the path of the query, or several in a form; a zip may be unpacked on its way."""
-    content_type = request.headers.get("content-type", "")
     taken = Taken()
-    if content_type.partition(";")[0].strip().lower() == "multipart/form-data":
-        await _take_form(house, actor, project_id, Form(content_type, _body(request)), path, unzip, taken)
+    if is_form(request):
+        form = Form(request.headers.get("content-type", ""), body(request))
+        await _take_form(house, actor, project_id, form, path, unzip, taken)
     else:
-        _must_not_say_more(request, house)
+        must_be_raw(request, house.means.limits)
         if not path and not unzip:
             raise Invalid("Say where the file goes: send ?path=, like docs/plan.md.")
-        await _take(house, actor, project_id, path or "", _body(request), unzip, taken)
+        await _take(house, actor, project_id, path or "", body(request), unzip, taken)
     if taken.refused and not taken.items:
         raise Invalid(taken.refused[0].reason)
     return answer(Uploaded(tuple(taken.items), tuple(taken.refused)), 201)
@@ -216,28 +202,6 @@ async def _take(
     taken.refused += unpacked.refused
 
 
-def _must_not_say_more(request: Request, house: House) -> None:
-    """A body that says itself that it is too large is not waited for."""
-    declared = request.headers.get("content-length", "0")
-    if not declared.isdecimal() or int(declared) > house.means.limits.upload_bytes:
-        raise TooLarge(f"A file holds at most {house.means.limits.upload_bytes >> 20:,} MiB.")
-
-
-async def _body(request: Request) -> AsyncIterator[bytes]:
-    """The body as it arrives; one that stops arriving is over, and whatever was in it is forgotten."""
-    stream = aiter(request.stream())
-    try:
-        while True:
-            async with asyncio.timeout(SILENCE_S):
-                chunk = await anext(stream, None)
-            if chunk is None:
-                return
-            if chunk:
-                yield chunk
-    except (ClientDisconnect, TimeoutError):
-        raise Malformed("The upload was cut off before its end. Nothing of it was kept.") from None
-
-
 # ── one
 
 
@@ -273,7 +237,7 @@ async def get_text(
     return answer(FileText(file.path, lines.text, lines.start_line, lines.end_line, lines.total_lines))
 
 
-@router.put("/api/projects/{project_id}/files/{file_id}", response_model=ProjectFile, openapi_extra=_RAW)
+@router.put("/api/projects/{project_id}/files/{file_id}", response_model=ProjectFile, openapi_extra=RAW)
 async def change_file(
     house: TheHouse,
     actor: Someone,
@@ -283,11 +247,9 @@ async def change_file(
     if_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """New content, as the next version; If-Match names the version that was read."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "multipart/form-data":
-        raise Invalid("Send the content as it is, with Content-Type: application/octet-stream.")
-    _must_not_say_more(request, house)
+    must_be_raw(request, house.means.limits)
     version = _version_of(if_match)
-    return answer(await house.files.change(actor, project_id, file_id, _body(request), version))
+    return answer(await house.files.change(actor, project_id, file_id, body(request), version))
 
 
 def _version_of(if_match: str | None) -> int | None:

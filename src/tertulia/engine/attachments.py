@@ -1,0 +1,37 @@
+"""What people bring along with a message: taken in, read, and made ready to be shown."""
+
+from __future__ import annotations
+
+from tertulia.core.attachments import Attachment, clean_file_name
+from tertulia.core.users import Actor
+from tertulia.engine.files import lines_of
+from tertulia.engine.means import Means
+from tertulia.engine.uploads import Chunks, Uploads, arrived
+from tertulia.library.mime import pixels
+from tertulia.store import attachments
+from tertulia.store.texts import Lines
+
+
+class Attachments:
+    def __init__(self, means: Means, uploads: Uploads) -> None:
+        self._means = means
+        self._uploads = uploads
+
+    async def add(self, actor: Actor, project_id: str, name: str, chunks: Chunks) -> Attachment:
+        """What arrives waits for its message, within the same limits as files."""
+        cleaned = clean_file_name(name)
+        async with self._uploads.received(actor, project_id, chunks) as incoming:
+            size = pixels(incoming.head)
+            one = await arrived(
+                cleaned,
+                incoming,
+                lambda tx, content: attachments.add(tx, actor, project_id, cleaned, content, size),
+            )
+            [made] = await self._uploads.save(actor, [one])
+            return made
+
+    async def lines(
+        self, actor: Actor, attachment_id: str, start_line: int, end_line: int
+    ) -> tuple[Attachment, Lines]:
+        attachment = await self._means.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
+        return attachment, await lines_of(self._means, attachment, start_line, end_line)

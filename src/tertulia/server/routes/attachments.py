@@ -1,0 +1,69 @@
+"""Attachments: brought along before a message is sent, read by whoever may see the message."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from tertulia.core.attachments import Attachment
+from tertulia.core.errors import Invalid
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer, nothing
+from tertulia.server.downloads import download
+from tertulia.server.routes.files import LAST_LINE, FileText, Line
+from tertulia.server.uploads import BYTES, RAW, body, must_be_raw
+from tertulia.store import attachments
+
+router = APIRouter(tags=["attachments"])
+
+_CONTENT: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": BYTES}}}
+
+
+@router.post(
+    "/api/projects/{project_id}/attachments", response_model=Attachment, status_code=201, openapi_extra=RAW
+)
+async def add_attachment(
+    house: TheHouse,
+    actor: Someone,
+    project_id: str,
+    request: Request,
+    name: Annotated[str, Query(max_length=1024)],
+) -> Response:
+    """One file as it is; it waits a day for the message that takes it along."""
+    must_be_raw(request, house.means.limits)
+    return answer(await house.attachments.add(actor, project_id, name, body(request)), 201)
+
+
+@router.get("/api/attachments/{attachment_id}", responses=_CONTENT, response_class=Response)
+async def get_attachment(
+    house: TheHouse, actor: Someone, attachment_id: str, inline: bool = False
+) -> Response:
+    """The file itself, to be saved; of pictures also to be shown."""
+    found = await house.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
+    return await download(
+        house.means.blobs, found.name, found.content_hash, found.size_bytes, found.mime_type, inline=inline
+    )
+
+
+@router.get("/api/attachments/{attachment_id}/text", response_model=FileText)
+async def get_attachment_text(
+    house: TheHouse,
+    actor: Someone,
+    attachment_id: str,
+    start_line: Line = 1,
+    end_line: Line = LAST_LINE,
+) -> Response:
+    """The text that was read from it, as a model is shown it."""
+    if end_line < start_line:
+        raise Invalid("The last line does not come before the first.")
+    found, lines = await house.attachments.lines(actor, attachment_id, start_line, end_line)
+    return answer(FileText(found.name, lines.text, lines.start_line, lines.end_line, lines.total_lines))
+
+
+@router.delete("/api/attachments/{attachment_id}", status_code=204)
+async def remove_attachment(house: TheHouse, actor: Someone, attachment_id: str) -> Response:
+    """While no message has taken it."""
+    await house.db.write(lambda tx: attachments.remove(tx, actor, attachment_id))
+    return nothing()
