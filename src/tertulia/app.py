@@ -29,7 +29,7 @@ from tertulia.settings import Settings
 from tertulia.store import files as files_
 from tertulia.store import jobs, personas
 from tertulia.store.blobs import Blobs
-from tertulia.store.database import Database
+from tertulia.store.database import Database, Tx
 
 log = logging.getLogger("tertulia")
 
@@ -65,6 +65,12 @@ def report(error: Exception) -> str:
     return incident
 
 
+def _look_for_vectors(tx: Tx) -> None:
+    """Weights may have come, or another embedding model."""
+    jobs.add_once(tx, "embed")
+    jobs.hurry(tx, "embed")
+
+
 @asynccontextmanager
 async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[House]:
     """Everything open and at work; closed in the opposite order."""
@@ -75,7 +81,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     db.on_commit(live.publish)
     blobs = await asyncio.to_thread(Blobs, db, settings.home / "blobs", new_id)
     extractor = Extractor(settings.file_limits)
-    embedder = embed.from_environment(environ, settings.home)
+    embedder = embed.embedder_for(settings.embeddings, environ, settings.home)
     means = Means(
         db,
         providers,
@@ -98,7 +104,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     await recover(db)
     await db.write(files_.recover)
     await db.write(personas.seed)
-    await db.write(lambda tx: jobs.add_once(tx, "embed"))
+    await db.write(_look_for_vectors)
     tasks = [asyncio.create_task(work) for work in (Writer(means).run(), worker.run(), providers.warm())]
     try:
         yield House(settings, db, providers, live, turns, files, attachments, means, worker.ring)

@@ -10,6 +10,8 @@ from platformdirs import user_data_dir
 
 from tertulia.core.errors import CannotStart
 from tertulia.core.files import FileLimits
+from tertulia.providers import embeddings
+from tertulia.providers.embeddings import EmbeddingEndpoint
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -43,6 +45,13 @@ SETTINGS = (
         "upload_limit_mib", "TERTULIA_UPLOAD_LIMIT_MIB", "100", "The largest file that is taken, in MiB."
     ),
     Setting("quota_mib", "TERTULIA_QUOTA_MIB", "10240", "What the files of one person may take up, in MiB."),
+    Setting(
+        "embeddings",
+        embeddings.VARIABLE,
+        "",
+        "An OpenAI-compatible endpoint that texts are sent to for their vectors, as JSON. "
+        "Empty: they are made on this machine.",
+    ),
     Setting("log_level", "TERTULIA_LOG_LEVEL", "info", "debug, info, warning or error."),
 )
 
@@ -59,6 +68,7 @@ class Settings:
     instance_name: str
     log_level: str
     file_limits: FileLimits = field(default_factory=FileLimits)
+    embeddings: EmbeddingEndpoint | None = None
 
     @property
     def is_private(self) -> bool:
@@ -88,6 +98,7 @@ def read(environ: Mapping[str, str]) -> Settings:
             upload_bytes=_mebibytes("TERTULIA_UPLOAD_LIMIT_MIB", given["upload_limit_mib"]),
             quota_bytes=_mebibytes("TERTULIA_QUOTA_MIB", given["quota_mib"]),
         ),
+        embeddings=embeddings.read(given["embeddings"]),
     )
 
 

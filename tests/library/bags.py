@@ -37,10 +37,14 @@ class Bags:
 
 
 def _vector(text: str) -> bytes:
+    return struct.pack("<64e", *numbers(text))
+
+
+def numbers(text: str) -> list[float]:
     sums = [0.0] * 64
     for word in re.findall(r"\w+", text.lower()):
         digest = hashlib.sha512(SAME.get(word, word).encode()).digest()
         for place, byte in enumerate(digest):
             sums[place] += byte - 127.5
     length = sqrt(sum(one * one for one in sums)) or 1.0
-    return struct.pack("<64e", *(one / length for one in sums))
+    return [one / length for one in sums]

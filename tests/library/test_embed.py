@@ -19,10 +19,18 @@ import pytest
 
 from tertulia import settings
 from tertulia.core.errors import CannotStart
-from tertulia.library.embed import EmbeddingFailed, EndpointEmbedder, LocalEmbedder, from_environment
+from tertulia.library.embed import (
+    MUCH_LATER_S,
+    EmbeddingFailed,
+    EndpointEmbedder,
+    LocalEmbedder,
+    embedder_for,
+)
 from tertulia.library.wordpiece import WordPieces
 from tertulia.providers import assets, embeddings
-from tests.upstream.scripted import Upstream
+from tertulia.providers.limits import Limits
+from tests.library.bags import numbers
+from tests.upstream.scripted import Head, Raw, Script, Stall, Upstream, refuses, vectors
 
 HOME = settings.read(os.environ).home
 needs_weights = pytest.mark.skipif(
@@ -148,22 +156,111 @@ def test_an_endpoint_that_cannot_be_read_stops_the_start() -> None:
         "not json",
         "[]",
         '{"base_url": "ftp://x", "model": "m", "dimensions": 8}',
+        '{"base_url": "https://x/v1", "model": "m", "dimensions": 9000}',
         '{"model": 1}',
     ):
         with pytest.raises(CannotStart, match=embeddings.VARIABLE):
-            from_environment({embeddings.VARIABLE: written}, Path())
+            settings.read({embeddings.VARIABLE: written})
 
 
 def test_an_endpoint_is_used_when_it_is_named() -> None:
     written = '{"base_url": "http://127.0.0.1:1/v1", "key": "secret", "model": "m", "dimensions": 8}'
-    made = from_environment({embeddings.VARIABLE: written}, Path())
+    read = settings.read({embeddings.VARIABLE: written})
+    made = embedder_for(read.embeddings, {}, Path())
     assert isinstance(made, EndpointEmbedder)
     assert made.dimensions == 8
-    assert "secret" not in repr(embeddings.from_environment({embeddings.VARIABLE: written}))
-    assert isinstance(from_environment({}, Path()), LocalEmbedder)
+    assert "secret" not in repr(read)
+    assert isinstance(embedder_for(settings.read({}).embeddings, {}, Path()), LocalEmbedder)
 
 
-async def test_an_endpoint_that_cannot_be_reached_fails_in_words(upstream: Upstream) -> None:
+# ── an endpoint
+
+
+@pytest.fixture
+async def remote(upstream: Upstream) -> AsyncIterator[EndpointEmbedder]:
+    upstream.embeds = numbers
+    endpoint = embeddings.EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, key="sk-walnut")
+    made = EndpointEmbedder(endpoint, {}, Limits(first_byte_s=0.2, idle_s=0.2, total_s=1), question_s=0.1)
+    yield made
+    await made.close()
+
+
+async def test_an_endpoint_is_asked_in_batches_and_each_text_gets_its_own_vector(
+    remote: EndpointEmbedder, upstream: Upstream
+) -> None:
+    texts = [f"text number {index}" for index in range(70)]
+    made = await remote.embed(texts)
+    assert [len(seen.body["input"]) for seen in upstream.requests] == [32, 32, 6]
+    assert [text for seen in upstream.requests for text in seen.body["input"]] == texts
+    wanted = [struct.pack("<64e", *numbers(text)) for text in texts]
+    assert [likeness(one, other) for one, other in zip(made, wanted, strict=True)] == pytest.approx(
+        [1.0] * 70, abs=0.01
+    )
+    seen = upstream.last
+    assert (seen.path, seen.body["model"]) == ("/v1/embeddings", "m")
+    assert seen.headers["authorization"] == "Bearer sk-walnut"
+
+
+async def test_whatever_its_length_a_vector_is_made_one_long(
+    remote: EndpointEmbedder, upstream: Upstream
+) -> None:
+    upstream.embeds = lambda text: [3.0] * 64
+    (made,) = await remote.embed(["x"])
+    assert likeness(made, made) == pytest.approx(1, abs=0.01)
+
+
+def page(body: str) -> Script:
+    return Head(200, {"Content-Type": "application/json"}), Raw(body.encode())
+
+
+WRONG = {
+    "other dimensions": vectors([[1.0] * 32]),
+    "too few": vectors([]),
+    "too many": vectors([[1.0] * 64] * 2),
+    "the same twice": page('{"data": [{"index": 1, "embedding": []}, {"index": 1, "embedding": []}]}'),
+    "not a number": vectors([[float("nan")] * 64]),
+    "beyond all bounds": vectors([[float("inf")] * 64]),
+    "words": page('{"data": [{"index": 0, "embedding": "hello"}]}'),
+    "no data": page("{}"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+async def test_what_are_not_the_vectors_it_promised_is_refused(
+    remote: EndpointEmbedder, upstream: Upstream, what: str
+) -> None:
+    upstream.plays(WRONG[what])
+    with pytest.raises(EmbeddingFailed) as failed:
+        await remote.embed(["x"])
+    assert failed.value.again_in_s == MUCH_LATER_S
+
+
+async def test_an_endpoint_that_is_asked_too_much_says_when_to_come_back(
+    remote: EndpointEmbedder, upstream: Upstream
+) -> None:
+    upstream.plays(refuses(429, retry_after="600"))
+    with pytest.raises(EmbeddingFailed) as failed:
+        await remote.embed(["x"])
+    assert failed.value.again_in_s == 600
+    upstream.plays(refuses(401, {"error": {"message": "Wrong key: sk-walnut"}}))
+    with pytest.raises(EmbeddingFailed) as failed:
+        await remote.embed(["x"])
+    assert failed.value.again_in_s == MUCH_LATER_S
+    assert "sk-walnut" not in failed.value.message
+
+
+@pytest.mark.parametrize("is_query", [True, False])
+async def test_a_silent_endpoint_is_not_waited_for_long(
+    remote: EndpointEmbedder, upstream: Upstream, is_query: bool
+) -> None:
+    upstream.plays((Stall(),))
+    with pytest.raises(EmbeddingFailed):
+        await remote.embed(["x"], is_query=is_query)
+    async with asyncio.timeout(5):
+        await upstream.last.closed.wait()
+
+
+async def test_an_endpoint_that_cannot_be_reached_fails_in_words() -> None:
     endpoint = embeddings.EmbeddingEndpoint("http://127.0.0.1:1/v1", "m", 8)
     made = EndpointEmbedder(endpoint, {})
     with pytest.raises(EmbeddingFailed):

@@ -18,7 +18,7 @@ import json
 import re
 import socket
 import struct
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -156,6 +156,13 @@ def refuses(status: int, body: bytes | str | dict[str, Any] = b"", **headers: st
     return Head(status, named), Raw(data), Bare()
 
 
+def vectors(given: Iterable[list[float]]) -> Script:
+    """Embeddings, the last first: whoever takes them in the order in which they come takes the wrong ones."""
+    rows = [{"object": "embedding", "index": i, "embedding": numbers} for i, numbers in enumerate(given)]
+    body = {"object": "list", "data": rows[::-1], "usage": {"prompt_tokens": 7, "total_tokens": 7}}
+    return Head(200, {"Content-Type": "application/json"}), Raw(json.dumps(body).encode()), Bare()
+
+
 def words(text: str) -> list[str]:
     """Pieces that join to the text: "a b" is "a", " b"."""
     return re.findall(r"\s*\S+|\s+$", text)
@@ -192,6 +199,8 @@ class Upstream:
         self._server: asyncio.Server
         self.pace = 0.0
         """Between the words of an answer nobody scripted."""
+        self.embeds: Callable[[str], list[float]] = lambda text: [1.0] * 8
+        """The numbers of a text, where a request for vectors has no script."""
 
     # what it will say
 
@@ -283,6 +292,8 @@ class Upstream:
 
     def _script(self, seen: Seen, dialect: Dialect) -> Script:
         scripts = self._scripts.get(seen.model) or self._scripts.get(None)
+        if not scripts and seen.path.endswith("/embeddings"):
+            return vectors(self.embeds(text) for text in seen.body["input"])
         if not scripts:
             return says(f"{seen.model} heard: {dialect.question}", pace=self.pace)
         return scripts.pop(0) if len(scripts) > 1 else scripts[0]

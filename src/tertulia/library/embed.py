@@ -23,12 +23,18 @@ from pathlib import Path
 from typing import Protocol
 
 from tertulia.core.errors import TertuliaError
-from tertulia.providers import assets, embeddings
+from tertulia.providers import assets
 from tertulia.providers.embeddings import EmbeddingClient, EmbeddingEndpoint
+from tertulia.providers.limits import Limits
 from tertulia.providers.seam import ProviderFault
 
 BATCH = 8
 ENDPOINT_BATCH = 32
+QUESTION_S = 5.0
+"""How long a question waits for an endpoint; then it is looked for by its words alone."""
+LATER_S = 60.0
+MUCH_LATER_S = 3600.0
+"""Before an endpoint is asked again that a person must mend first."""
 IDLE_S = 300.0
 START_S = 60.0
 ANSWER_S = 60.0
@@ -39,6 +45,10 @@ ASSET = "minilm"
 
 class EmbeddingFailed(TertuliaError):
     """There are no vectors for these texts now; what can be found by words still is."""
+
+    def __init__(self, message: str, again_in_s: float = LATER_S) -> None:
+        super().__init__(message)
+        self.again_in_s = again_in_s
 
 
 class Embedder(Protocol):
@@ -235,21 +245,36 @@ class _Line:
 class EndpointEmbedder:
     """An OpenAI-compatible endpoint an operator has named: texts leave this machine for it."""
 
-    def __init__(self, endpoint: EmbeddingEndpoint, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        endpoint: EmbeddingEndpoint,
+        environ: Mapping[str, str],
+        limits: Limits | None = None,
+        question_s: float = QUESTION_S,
+    ) -> None:
         self.model = f"{endpoint.model} at {endpoint.base_url}, headers 1"
         self.dimensions = endpoint.dimensions
-        self._client = EmbeddingClient(endpoint, environ)
+        self._client = EmbeddingClient(endpoint, environ, limits)
+        self._question_s = question_s
 
     def unavailable_reason(self) -> str | None:
         return None
 
     async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+        try:
+            async with asyncio.timeout(self._question_s if is_query else None):
+                return await self._embed(texts)
+        except ProviderFault as fault:
+            raise EmbeddingFailed(fault.message, _again_in_s(fault)) from fault
+        except TimeoutError:
+            raise EmbeddingFailed(
+                "The embedding endpoint did not answer in time, so only words were looked for."
+            ) from None
+
+    async def _embed(self, texts: Sequence[str]) -> tuple[bytes, ...]:
         found: list[bytes] = []
         for start in range(0, len(texts), ENDPOINT_BATCH):
-            try:
-                vectors = await self._client.embed(texts[start : start + ENDPOINT_BATCH])
-            except ProviderFault as fault:
-                raise EmbeddingFailed(fault.message) from fault
+            vectors = await self._client.embed(texts[start : start + ENDPOINT_BATCH])
             found += [_unit(vector) for vector in vectors]
         return tuple(found)
 
@@ -257,11 +282,16 @@ class EndpointEmbedder:
         await self._client.close()
 
 
+def _again_in_s(fault: ProviderFault) -> float:
+    if not fault.is_retryable:
+        return MUCH_LATER_S
+    return max(LATER_S, fault.retry_after_s or 0.0)
+
+
 def _unit(vector: Sequence[float]) -> bytes:
     length = math.sqrt(sum(value * value for value in vector)) or 1.0
     return struct.pack(f"<{len(vector)}e", *(value / length for value in vector))
 
 
-def from_environment(environ: Mapping[str, str], home: Path) -> Embedder:
-    endpoint = embeddings.from_environment(environ)
+def embedder_for(endpoint: EmbeddingEndpoint | None, environ: Mapping[str, str], home: Path) -> Embedder:
     return LocalEmbedder(home, environ) if endpoint is None else EndpointEmbedder(endpoint, environ)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +13,7 @@ from tertulia.core.models import Model, Prices, Tier
 from tertulia.providers.egress import checked_address, is_rehearsal
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
+from tertulia.providers.seam import ProviderFault
 from tertulia.providers.wire import Request, Wire
 
 VARIABLE = "TERTULIA_EMBEDDINGS"
@@ -26,9 +28,8 @@ class EmbeddingEndpoint:
     key: str | None = field(default=None, repr=False)
 
 
-def from_environment(environ: Mapping[str, str]) -> EmbeddingEndpoint | None:
+def read(written: str) -> EmbeddingEndpoint | None:
     """The endpoint an operator has named; None when texts are embedded on this machine."""
-    written = environ.get(VARIABLE, "").strip()
     if not written:
         return None
     try:
@@ -54,7 +55,7 @@ class EmbeddingClient:
     def __init__(
         self, endpoint: EmbeddingEndpoint, environ: Mapping[str, str], limits: Limits | None = None
     ) -> None:
-        limits = limits or Limits(first_byte_s=30, idle_s=30, total_s=60)
+        limits = limits or Limits(first_byte_s=30, idle_s=30, total_s=60, line_bytes=16 << 20)
         self._endpoint = endpoint
         self._wire = Wire(limits, stays_inside=is_rehearsal(environ))
         asked = Endpoint(
@@ -70,8 +71,13 @@ class EmbeddingClient:
                 events += more
         try:
             return self._vectors(json.loads(events[0].data), len(texts))
-        except (ValueError, TypeError, KeyError, IndexError, RecursionError):
-            raise self._faults.malformed("It sent something else than one vector for each text.") from None
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError):
+            size = self._endpoint.dimensions
+            raise ProviderFault(
+                "malformed",
+                f"The embedding endpoint did not send {size} numbers for each text. If its vectors are "
+                f"of another length, {VARIABLE} must say which.",
+            ) from None
 
     def _request(self, texts: Sequence[str]) -> Request:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -81,11 +87,13 @@ class EmbeddingClient:
         return Request(f"{self._endpoint.base_url}/embeddings", body.encode(), headers)
 
     def _vectors(self, answer: Any, count: int) -> list[list[float]]:
-        rows = sorted(answer["data"], key=lambda row: int(row["index"]))
-        vectors = [[float(value) for value in row["embedding"]] for row in rows]
-        if len(vectors) != count or any(len(vector) != self._endpoint.dimensions for vector in vectors):
-            raise ValueError("not as many numbers as were asked for")
-        return vectors
+        rows = {int(row["index"]): [float(value) for value in row["embedding"]] for row in answer["data"]}
+        if sorted(rows) != list(range(count)):
+            raise ValueError("not one vector for each text")
+        for vector in rows.values():
+            if len(vector) != self._endpoint.dimensions or not all(map(math.isfinite, vector)):
+                raise ValueError("not as many numbers as were asked for")
+        return [rows[index] for index in range(count)]
 
     async def close(self) -> None:
         await self._wire.close()

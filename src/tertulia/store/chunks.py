@@ -238,9 +238,18 @@ def _index_config(tx: Tx, config: int, dimensions: int) -> None:
 
 
 def find_config(tx: Tx, model: str, dimensions: int) -> int | None:
-    """The number of this way of embedding, when it is the one in use."""
+    """The number of this way of embedding; None while it is not in use, or replaces what another has made."""
     row = tx.maybe(_LAST_CONFIG)
-    return row.id if row is not None and (row.model, row.dimensions) == (model, dimensions) else None
+    if row is None or (row.model, row.dimensions) != (model, dimensions):
+        return None
+    return None if tx.maybe(_IS_REPLACING, config=row.id) else row.id
+
+
+# The newest are embedded first, so what another model has made waits at the other end.
+_IS_REPLACING = text("""
+    SELECT 1 FROM (SELECT number FROM vectors_due ORDER BY number LIMIT 100) AS d
+    JOIN chunk_vectors AS v ON v.number = d.number WHERE v.config <> :config LIMIT 1
+""")
 
 
 def due(tx: Tx, limit: int) -> tuple[Due, ...]:

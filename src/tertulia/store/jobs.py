@@ -63,6 +63,14 @@ _ADD_ONCE = text("""
 """)
 
 
+def hurry(tx: Tx, kind: str) -> None:
+    """What waits for its time is due now: the reason to wait may be gone."""
+    tx.execute(_HURRY, kind=kind, now=tx.now)
+
+
+_HURRY = text("UPDATE jobs SET run_at = :now WHERE kind = :kind AND state = 'waiting' AND run_at > :now")
+
+
 def claim(tx: Tx, node: str, lease_ms: int) -> Job | None:
     """Takes the job that has been due the longest, also from a node that let its lease run out."""
     while row := tx.maybe(_claim(tx.skip_locked), node=node, now=tx.now, until=tx.now + lease_ms):

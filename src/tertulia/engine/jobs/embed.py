@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tertulia.core.files import Indexing, IndexState
 from tertulia.engine.means import Means
+from tertulia.library.embed import EmbeddingFailed
 from tertulia.library.index import embed_due
 from tertulia.store import chunks, files, jobs
 from tertulia.store.database import Tx
@@ -19,7 +20,13 @@ async def embed(means: Means, payload: str) -> None:
     """Without weights everything waits; the next start looks again."""
     if means.library.embedder.unavailable_reason() is not None:
         return
-    done = await embed_due(means.library, SLICE)
+    try:
+        done = await embed_due(means.library, SLICE)
+    except EmbeddingFailed as failed:
+        # Not the job's fault: set aside after a few attempts, it would leave texts without vectors for good.
+        wait_ms = round(failed.again_in_s * 1000)
+        await means.db.write(lambda tx: jobs.add(tx, "embed", "", run_at=tx.now + wait_ms))
+        return
     placed = await means.db.write(lambda tx: chunks.place_vectors(tx, PLACED))
     if done or placed:
         file_ids = {one.file_id for one in done if one.file_id is not None}
