@@ -10,7 +10,7 @@ from tertulia.app import new_id
 from tertulia.server.access import EntryPoint
 from tertulia.server.asgi import bare
 from tertulia.server.inventory import inventory
-from tests.server.cast import Things
+from tests.server.cast import Things, character
 from tests.world import PASSWORD, turn
 
 ENTRIES = inventory(bare())
@@ -57,7 +57,16 @@ def _turn(its: Things, probed: str | None) -> dict[str, Any]:
         {"project_id": its.project_id} if probed == "project_id" else {"conversation_id": its.conversation_id}
     )
     reply = {"reply_to_id": its.reply_to_id} if probed in (None, "reply_to_id") else {}
-    return turn("Hello", "alpha", **where, **reply)
+    sent = turn("Hello", "alpha", **where, **reply)
+    return sent | {"voices": _voices(its, probed)}
+
+
+def _voices(its: Things, probed: str | None) -> list[dict[str, str]]:
+    return [{"persona_id": its.persona_id} if probed == "persona_id" else {"model": "voices:alpha"}]
+
+
+def _table(its: Things, probed: str | None) -> dict[str, Any]:
+    return {"name": "Ours", "mode": "quick", "voices": _voices(its, probed), "visibility": "open"}
 
 
 def _estimate(its: Things, probed: str | None) -> dict[str, Any]:
@@ -79,6 +88,10 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("POST", "/api/login"): Example(_always({"email": "bruno@example.org", "password": PASSWORD})),
     ("POST", "/api/logout"): Example(is_last=True),
     ("GET", "/api/me"): Example(),
+    ("GET", "/api/me/defaults"): Example(),
+    ("PUT", "/api/me/defaults"): Example(
+        lambda its, probed: {"table_id": its.table_id, "voices": _voices(its, probed)}
+    ),
     ("PUT", "/api/me/password"): Example(_always({"current": PASSWORD, "new": PASSWORD})),
     ("POST", "/api/projects/{project_id}/attachments"): Example(
         params=lambda its: {"name": "new.md"}, content=b"# New\n"
@@ -96,6 +109,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("PUT", "/api/conversations/{conversation_id}/pinned"): Example(_always({"pinned": True})),
     ("PUT", "/api/conversations/{conversation_id}/archived"): Example(_always({"archived": True})),
     ("DELETE", "/api/conversations/{conversation_id}"): Example(is_last=True),
+    ("POST", "/api/conversations/{conversation_id}/rounds/{number}/synthesis"): Example(_try),
     ("GET", f"{FILES}"): Example(),
     ("POST", f"{FILES}"): Example(params=lambda its: {"path": "new.md"}, content=b"# New\n"),
     ("GET", f"{FILES}/{{file_id}}"): Example(),
@@ -116,10 +130,26 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("POST", "/api/messages/{message_id}/continue"): Example(_try),
     ("GET", "/api/models"): Example(),
     ("GET", "/api/models/metadata"): Example(),
+    ("GET", "/api/personas"): Example(params=lambda its: {"project_id": its.project_id}),
+    ("POST", "/api/personas"): Example(
+        lambda its, probed: {
+            "scope": "project",
+            "project_id": its.project_id,
+            "character": character("The Baker"),
+        }
+    ),
+    ("PUT", "/api/personas/{persona_id}"): Example(_always({"character": character("The Baker")})),
+    ("DELETE", "/api/personas/{persona_id}"): Example(is_last=True),
+    ("POST", "/api/personas/{persona_id}/duplicate"): Example(
+        lambda its, probed: {"scope": "project", "project_id": its.project_id}
+    ),
+    ("GET", "/api/personas/{persona_id}/versions/{number}"): Example(),
     ("GET", "/api/projects"): Example(),
     ("POST", "/api/projects"): Example(_always({"name": "Another"})),
     ("GET", "/api/projects/{project_id}"): Example(),
-    ("PUT", "/api/projects/{project_id}"): Example(_always({"name": "Another"})),
+    ("PUT", "/api/projects/{project_id}"): Example(
+        lambda its, probed: {"name": "Another", "settings": {"default_table_id": its.table_id}}
+    ),
     ("DELETE", "/api/projects/{project_id}"): Example(is_last=True),
     ("GET", "/api/projects/{project_id}/members"): Example(),
     ("PUT", "/api/projects/{project_id}/members"): Example(
@@ -133,6 +163,12 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("POST", "/api/search/global"): Example(_always({"query": "kanarienvogel"}), only_reads=True),
     ("GET", "/api/sessions"): Example(),
     ("DELETE", "/api/sessions/{session_id}"): Example(is_last=True),
+    ("GET", "/api/tables"): Example(params=lambda its: {"project_id": its.project_id}),
+    ("POST", "/api/tables"): Example(
+        lambda its, probed: _table(its, probed) | {"scope": "project", "project_id": its.project_id}
+    ),
+    ("PUT", "/api/tables/{table_id}"): Example(_table),
+    ("DELETE", "/api/tables/{table_id}"): Example(is_last=True),
     ("POST", "/api/turn"): Example(_turn),
     ("POST", "/api/estimate"): Example(_estimate, only_reads=True),
     ("GET", "/api/turns/{turn_id}"): Example(),

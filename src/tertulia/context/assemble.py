@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tertulia.context.briefing import in_step
 from tertulia.context.budget import PER_MESSAGE, budget_tokens, tier_for, window_start
 from tertulia.context.instructions import parts
 from tertulia.context.material import CountTokens, Material
@@ -115,6 +116,7 @@ def _ending(material: Material, count: CountTokens) -> tuple[Segment, ...]:
             question.round_number,
         )
     )  # fmt: skip
+    segments += in_step(material, count)
     if material.partial:
         segments += [
             Segment(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import FileEntry
 from tertulia.core.messages import Message, Round
 from tertulia.core.models import Model
 from tertulia.core.projects import ContextStrategy
+from tertulia.core.turns import Style
 from tertulia.core.voices import Voice
 
 CountTokens = Callable[[str], int]
@@ -60,3 +62,6 @@ class Material:
     """Ids of files, chunks and messages a person took out before asking again."""
     persona_instructions: str = ""
     """The voice's own, when it is a persona."""
+    brief: Brief = ANSWER
+    """What its mode asks of it in this step, and whom it has read."""
+    style: Style = Style.AGAIN

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tertulia.context.material import CountTokens, Material
+from tertulia.core.briefs import Step
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Round
 from tertulia.core.receipts import Layer, Segment
@@ -30,10 +31,15 @@ def _segments(round_: Round, material: Material, count: CountTokens) -> Iterator
 
 def seen_replies(round_: Round, material: Material) -> tuple[Message, ...]:
     """The replies of a round that this voice may see."""
-    said = (reply for reply in round_.replies if reply.content and reply.id not in material.without)
+    said = (reply for reply in round_.replies if _is_for_others(reply) and reply.id not in material.without)
     if material.visibility is Visibility.OWN_LANE:
         return tuple(reply for reply in said if _is_own(reply, material))
     return tuple(said)
+
+
+def _is_for_others(reply: Message) -> bool:
+    """Reviews and outlines serve their own round; what comes of them stands in the synthesis."""
+    return bool(reply.content) and reply.step not in (Step.REVIEW, Step.OUTLINE)
 
 
 def _segment(round_: Round, message: Message, role: str, text: str, count: CountTokens) -> Segment:

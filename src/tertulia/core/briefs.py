@@ -38,3 +38,7 @@ class Brief:
     task: str = ""
     """What to do, said after the question and all that is shown."""
     critique_of_id: str | None = None
+
+
+ANSWER = Brief()
+"""The question, and nothing beyond it."""

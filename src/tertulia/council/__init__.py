@@ -7,8 +7,14 @@ from dataclasses import dataclass
 
 from tertulia.core.errors import Invalid
 from tertulia.core.voices import SEATS
+from tertulia.council.brain_trust import brain_trust
+from tertulia.council.debate import debate
 from tertulia.council.parallel import parallel
+from tertulia.council.peer_review import peer_review
 from tertulia.council.quick import quick
+from tertulia.council.relay import relay
+from tertulia.council.second_opinion import second_opinion
+from tertulia.council.synthesis import synthesis
 from tertulia.council.table import Table
 
 
@@ -18,6 +24,9 @@ class Mode:
     run: Callable[[Table], Awaitable[None]]
     least: int
     most: int
+    has_chair: bool = False
+    asks_at_once: bool = True
+    """Whether everyone is asked for an answer from the beginning."""
 
     def must_seat(self, voices: int) -> None:
         if not self.least <= voices <= self.most:
@@ -30,8 +39,16 @@ MODES = {
     for mode in (
         Mode("quick", quick, least=1, most=1),
         Mode("parallel", parallel, least=1, most=SEATS),
+        Mode("second_opinion", second_opinion, least=2, most=SEATS, asks_at_once=False),
+        Mode("brain_trust", brain_trust, least=2, most=SEATS, has_chair=True),
+        Mode("relay", relay, least=2, most=SEATS, asks_at_once=False),
+        Mode("debate", debate, least=2, most=SEATS, has_chair=True),
+        Mode("peer_review", peer_review, least=2, most=SEATS, has_chair=True),
     )
 }
+
+SYNTHESIS = Mode("synthesis", synthesis, least=1, most=SEATS, has_chair=True)
+"""For a round that was answered before; nobody begins a round with it."""
 
 
 def get(name: str) -> Mode:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tertulia.core.messages import Message
+from tertulia.core.briefs import ANSWER, Brief
+from tertulia.core.messages import Message, Status
 from tertulia.core.voices import Voice
 
 
@@ -13,10 +14,32 @@ class Table(Protocol):
     @property
     def voices(self) -> Sequence[Voice]: ...
 
-    async def ask(self, voice: Voice) -> Message:
+    @property
+    def chair(self) -> Voice:
+        """Who writes the synthesis; may be one of the voices."""
+        ...
+
+    @property
+    def wish(self) -> str:
+        """The person's own words on what the synthesis should do; empty where they have none."""
+        ...
+
+    @property
+    def can_outline(self) -> bool:
+        """Whether the chair's model is able to give a synthesis as data."""
+        ...
+
+    async def ask(self, voice: Voice, brief: Brief = ANSWER) -> Message:
         """One voice answers; the message says how it ended and never raises for a voice that failed."""
         ...
 
-    async def ask_all(self) -> Sequence[Message]:
-        """All voices answer at the same time; one that fails leaves the others alone."""
+    async def ask_all(
+        self, voices: Sequence[Voice] | None = None, brief: Brief = ANSWER
+    ) -> Sequence[Message]:
+        """These voices, or all, at the same time; one that fails leaves the others alone."""
         ...
+
+
+def was_heard(reply: Message) -> bool:
+    """Whether there is something to go on with: a reply that broke off still said something."""
+    return bool(reply.content.strip()) and reply.status is not Status.FAILED

@@ -8,23 +8,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tertulia.context.assemble import Assembled, DoesNotFit, assemble
-from tertulia.core.errors import Busy, StorageFull
-from tertulia.core.messages import Failure, Message, Role, Status, Thinking, Usage, speaker_of
+from tertulia.core.briefs import ANSWER, Brief, Step
+from tertulia.core.errors import Busy, StorageFull, UnknownModel
+from tertulia.core.findings import Findings
+from tertulia.core.messages import Failure, Message, Status, Thinking, Usage, speaker_of
 from tertulia.core.models import Model, TokenCount, cost_micros
-from tertulia.core.turns import Draft, Waiting
+from tertulia.core.reading import read, written
+from tertulia.core.turns import Draft, Purpose, Waiting
 from tertulia.core.voices import Voice
 from tertulia.engine.gather import Gathered
 from tertulia.engine.live import LiveReply, LiveTurn
 from tertulia.engine.means import Means
+from tertulia.engine.requests import available
 from tertulia.providers.seam import Call, End, Piece, ProviderFault, Text, Thought, Wait
 from tertulia.store import drafts, messages, receipts, usage
 from tertulia.store.database import Tx
 
 OUTPUT_SHARE = 4
 """A reply may take at most this fraction of the window, so that there is room for what is asked."""
+
+_NO_OUTLINE = Failure("malformed", "The map of agreement could not be read out of the chair's reply.")
 
 SAVE_WAITS_S = (0.2, 1.0, 5.0)
 
@@ -37,15 +43,26 @@ class Outcome:
 
 
 class Ask:
-    def __init__(self, means: Means, live: LiveTurn, gathered: Gathered, voice: Voice, role: Role) -> None:
+    def __init__(
+        self,
+        means: Means,
+        live: LiveTurn,
+        gathered: Gathered,
+        voice: Voice,
+        brief: Brief = ANSWER,
+        replaced: Message | None = None,
+    ) -> None:
         self.id = means.new_id()
         self._means = means
         self._live = live
         self._gathered = gathered
         self._voice = voice
-        self._role = role
+        self._brief = brief
+        self._replaced = replaced
+        """The reply this one takes the place of."""
         self._cancelled: Outcome | None = None
         self._listening: asyncio.Task[Outcome] | None = None
+        self._model: Model | None = None
         self._assembled: Assembled | None = None
         self._began_at = means.monotonic()
         self._first_at: float | None = None
@@ -81,20 +98,26 @@ class Ask:
 
     def _draft(self) -> Draft:
         turn = self._live.turn
-        replaced = self._gathered.replaced
         return Draft(
             id=self.id,
             turn_id=turn.id,
             conversation_id=turn.conversation_id,
             round_number=turn.round_number,
             voice=self._voice,
-            role=self._role.value,
-            content=self._gathered.partial,
+            role=self._brief.role.value,
+            content=self._partial,
             thinking="",
             number=0,
             started_at=self._means.clock(),
-            replaces_id=replaced.id if replaced else None,
+            replaces_id=self._replaced.id if self._replaced else None,
+            step=self._brief.step.value,
         )
+
+    @property
+    def _partial(self) -> str:
+        """What it goes on from, when it is to be continued."""
+        is_continued = self._live.turn.purpose is Purpose.CONTINUE and self._replaced is not None
+        return self._replaced.content if is_continued and self._replaced else ""
 
     async def _listen(self) -> Outcome:
         """Runs the call in a task of its own: cancelling it is what closes the provider's stream at once."""
@@ -108,14 +131,17 @@ class Ask:
 
     async def _hear(self) -> Outcome:
         try:
-            model = self._gathered.model(self._voice)
-            self._assembled = assemble(
-                self._gathered.material(self._voice, output_limit(model)), self._means.counter(model)
+            model = self._model = available(self._voice.model, self._means.providers)
+            material = self._gathered.material(
+                self._voice, model, output_limit(model), self._brief, self._partial
             )
+            self._assembled = assemble(material, self._means.counter(model))
             call = Call(model, self._assembled.prompt, output_limit(model))
             return await self._take(self._means.providers.stream(call))
         except DoesNotFit as error:
             return Outcome(Status.FAILED, Failure("context_length", error.message))
+        except UnknownModel as error:
+            return Outcome(Status.FAILED, Failure("unavailable", error.message))
         except ProviderFault as fault:
             return self._faulted(fault)
         except Exception as error:  # noqa: BLE001 - one voice's failure must leave the others alone
@@ -174,15 +200,17 @@ class Ask:
 
     def _message(self, outcome: Outcome) -> Message:
         turn = self._live.turn
-        replaced = self._gathered.replaced
+        text, findings = self._read(outcome)
+        if self._brief.step is Step.OUTLINE and outcome.status is Status.COMPLETE and findings is None:
+            outcome = replace(outcome, status=Status.FAILED, failure=_NO_OUTLINE)
         return Message(
             id=self.id,
             conversation_id=turn.conversation_id,
             round_number=turn.round_number,
             turn_id=turn.id,
             speaker=speaker_of(self._voice.model),
-            role=self._role,
-            content=self._reply.text,
+            role=self._brief.role,
+            content=text,
             status=outcome.status,
             created_by=turn.created_by,
             created_at=self._means.clock(),
@@ -190,8 +218,19 @@ class Ask:
             thinking=self._thinking(),
             usage=self._usage(outcome),
             failure=outcome.failure,
-            replaces_id=replaced.id if replaced else None,
+            critique_of_id=self._brief.critique_of_id,
+            replaces_id=self._replaced.id if self._replaced else None,
+            step=self._brief.step.value,
+            findings=findings,
         )
+
+    def _read(self, outcome: Outcome) -> tuple[str, Findings | None]:
+        """The text, and what can be drawn of it; an outline is data, and its text is made from that."""
+        text = self._reply.text
+        findings = read(self._brief, text) if outcome.status is Status.COMPLETE else None
+        if self._brief.step is not Step.OUTLINE:
+            return text, findings
+        return (written(findings.outline) if findings and findings.outline else ""), findings
 
     def _thinking(self) -> Thinking | None:
         text = self._reply.thinking
@@ -201,9 +240,9 @@ class Ask:
 
     def _usage(self, outcome: Outcome) -> Usage | None:
         """As the provider counted; where it could not, as we count."""
-        if self._assembled is None:
+        if self._assembled is None or self._model is None:
             return None
-        model = self._gathered.model(self._voice)
+        model = self._model
         count = outcome.count or self._estimated(model)
         return Usage(
             input_tokens=count.input_tokens,

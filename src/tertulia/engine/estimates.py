@@ -9,6 +9,7 @@ from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Invalid, NotFound
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.models import TokenCount, cost_micros
+from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
@@ -16,7 +17,7 @@ from tertulia.engine.ask import output_limit
 from tertulia.engine.gather import Gathered, gather_for
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
-from tertulia.engine.requests import WantedVoice, check_attachments
+from tertulia.engine.requests import check_attachments
 from tertulia.engine.seats import project_of, seated
 from tertulia.providers.houses import Providers
 from tertulia.store import attachments, conversations, projects
@@ -119,10 +120,10 @@ def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | 
 
 
 def _of(means: Means, gathered: Gathered, voice: Voice) -> VoiceEstimate:
-    model = gathered.model(voice)
+    model = gathered.models[voice.model]
     output = min(USUAL_OUTPUT_TOKENS, output_limit(model))
     try:
-        receipt = assemble(gathered.material(voice, output_limit(model)), means.counter(model)).receipt
+        receipt = assemble(gathered.material(voice, model, output_limit(model)), means.counter(model)).receipt
     except DoesNotFit as error:
         return VoiceEstimate(voice, 0, 0, 0, 0, error.message)
     cost = cost_micros(TokenCount(input_tokens=receipt.tokens, output_tokens=output), model.prices)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tertulia.context.budget import widest_window
 from tertulia.context.material import FileText, Material
+from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.files import FileEntry
 from tertulia.core.messages import Message, Role, Round
@@ -16,7 +17,7 @@ from tertulia.core.projects import Project
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
-from tertulia.store import conversations, messages, personas, projects
+from tertulia.store import conversations, messages, personas, projects, turns
 from tertulia.store.database import Tx
 
 
@@ -42,6 +43,10 @@ class Gathered:
     quoted: Message | None = None
     replaced: Message | None = None
     """The reply that this turn retries or continues."""
+    here: Round | None = None
+    """The round as it is so far."""
+    asked: Turn | None = None
+    """The turn that opened the round, when this is a later one."""
     looked_up: LookedUp = LookedUp()
     without: frozenset[str] = frozenset()
     """What a person took out before asking again."""
@@ -53,21 +58,21 @@ class Gathered:
         return self.project.id
 
     @property
-    def partial(self) -> str:
-        return self.replaced.content if self.replaced and self.turn.purpose is Purpose.CONTINUE else ""
-
-    def model(self, voice: Voice) -> Model:
-        return self.models[voice.model]
+    def began(self) -> Turn:
+        """The turn whose mode this one follows."""
+        return self.asked or self.turn
 
     def persona_instructions(self, voice: Voice) -> str:
         character = self.characters.get(voice.id)
         return character.instructions if character else ""
 
-    def material(self, voice: Voice, max_output_tokens: int) -> Material:
+    def material(
+        self, voice: Voice, model: Model, max_output_tokens: int, brief: Brief = ANSWER, partial: str = ""
+    ) -> Material:
         settings = self.project.settings
         return Material(
             voice=voice,
-            model=self.model(voice),
+            model=model,
             project_name=self.project.name,
             instructions=self.project.instructions,
             conversation_title=self.title,
@@ -78,7 +83,9 @@ class Gathered:
             max_context_tokens=settings.max_context_tokens,
             max_output_tokens=max_output_tokens,
             quoted=self.quoted,
-            partial=self.partial,
+            partial=partial,
+            brief=brief,
+            style=self.turn.style,
             always=self.looked_up.always,
             files=self.looked_up.files,
             hits=self.looked_up.hits,
@@ -95,8 +102,9 @@ def gather(tx: Tx, actor: Actor, turn: Turn, models: Mapping[str, Model]) -> Gat
     project = projects.get(tx, actor, conversation.project_id)
     here = messages.round(tx, conversation.id, turn.round_number)
     replies = (m for m in here.messages if m.id == turn.message_id and m.role is not Role.USER)
+    asked = None if turn.purpose is Purpose.ASK else turns.get(tx, actor, here.question.turn_id)
     gathered = gather_for(tx, actor, project, conversation.title, turn, here.question, models)
-    return replace(gathered, replaced=next(replies, None))
+    return replace(gathered, replaced=next(replies, None), here=here, asked=asked)
 
 
 def gather_for(
@@ -109,7 +117,7 @@ def gather_for(
     models: Mapping[str, Model],
 ) -> Gathered:
     """For any question, sent or not."""
-    widest = max(map(widest_window, models.values()))
+    widest = max(map(widest_window, models.values()), default=0)
     return Gathered(
         project=project,
         title=title,

@@ -5,6 +5,7 @@ Nothing here may break a turn: what cannot be looked up is left out, and the tur
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tertulia.context.budget import tier_for, window_start
@@ -80,15 +81,24 @@ def _shown_to_all(gathered: Gathered) -> tuple[Round, ...]:
     history = gathered.turn.round_number - 1
     strategy = gathered.project.settings.context_strategy
     working = min(WORKING_ROUNDS[tier_for(model, strategy)] for model in gathered.models.values())
-    shown = history - window_start(history, working)
-    return gathered.rounds[len(gathered.rounds) - shown :] if shown else ()
+    first = window_start(history, working) + 1
+    return tuple(round_ for round_ in gathered.rounds if round_.number >= first)
 
 
 def _within_lineage(
     tx: Tx, gathered: Gathered, hits: tuple[Hit, ...]
 ) -> tuple[tuple[Hit, ...], tuple[Round, ...]]:
-    """Of this conversation and its relatives only what this branch inherited; other talk stays."""
-    conversation_id = gathered.turn.conversation_id
+    turn = gathered.turn
+    return within_lineage(tx, turn.conversation_id, turn.round_number, hits)
+
+
+def within_lineage(
+    tx: Tx, conversation_id: str, before_round: int, hits: Sequence[Hit]
+) -> tuple[tuple[Hit, ...], tuple[Round, ...]]:
+    """Of a conversation's relatives only what it reads before a round, with those rounds; other talk stays.
+
+    A reply that was asked for again is known in its newest version alone, as it is in the working rounds.
+    """
     relatives = conversations.relatives(tx, conversation_id) if conversation_id else frozenset()
     kept: list[Hit] = []
     recalled: dict[int, Round] = {}
@@ -98,10 +108,14 @@ def _within_lineage(
             kept.append(hit)
             continue
         number = where.round_number or 0
-        if number >= gathered.turn.round_number:
+        if number >= before_round:
             continue
         inherited = messages.history(tx, conversation_id, before_round=number + 1, rounds=1)
-        if any(message.id == hit.source_id for round_ in inherited for message in round_.messages):
+        if any(hit.source_id in _known(round_) for round_ in inherited):
             recalled.update((round_.number, round_) for round_ in inherited)
             kept.append(hit)
     return tuple(kept), tuple(recalled[number] for number in sorted(recalled))
+
+
+def _known(round_: Round) -> frozenset[str]:
+    return frozenset(message.id for message in (round_.question, *round_.replies))

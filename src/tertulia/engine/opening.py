@@ -11,10 +11,10 @@ from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Invalid, NotFound, NothingToContinue, TooManyTurns, TurnReused
 from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message, Role, Round, Status
-from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Turn
+from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Style, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted
-from tertulia.engine.requests import NewTurn
+from tertulia.engine.requests import NewSynthesis, NewTurn
 from tertulia.store import attachments, conversations, messages, projects, sessions, turns
 from tertulia.store.database import Tx
 
@@ -37,7 +37,14 @@ class Opening:
     """False: this id was sent before and nothing was written again."""
 
 
-def open_round(tx: Tx, actor: Actor, request: NewTurn, table: tuple[Voice, ...], fingerprint: str) -> Opening:
+def open_round(
+    tx: Tx,
+    actor: Actor,
+    request: NewTurn,
+    table: tuple[Voice, ...],
+    fingerprint: str,
+    chair: Voice | None = None,
+) -> Opening:
     """A person says something: a new round."""
     if before := _sent_before(tx, actor, request.id, fingerprint):
         return before
@@ -45,12 +52,13 @@ def open_round(tx: Tx, actor: Actor, request: NewTurn, table: tuple[Voice, ...],
     conversation = _conversation(tx, actor, request, table)
     _must_be_visible(tx, actor, request.reply_to_id, conversation)
     brought = _brought(tx, actor, request, conversation)
-    turn = _turn(tx, actor, request, conversation, table)
+    turn = _turn(tx, actor, request, conversation, table, chair)
     message = _question(tx, actor, request, turn, brought)
     turns.open(tx, turn, fingerprint)
     messages.add(tx, message)
     attachments.send(tx, brought, message.id)
-    conversations.set_table(tx, conversation.id, request.mode, table, request.visibility)
+    if not request.aside:
+        conversations.set_table(tx, conversation.id, request.mode, table, request.visibility, chair)
     if actor.session_id:
         sessions.stand(tx, actor.session_id, conversation.project_id, conversation.id)
     return Opening(Opened(turn, conversations.changed(tx, conversation.id), message), is_new=True)
@@ -64,6 +72,7 @@ def open_again(
     purpose: Purpose,
     voice_for: VoiceFor,
     fingerprint: str,
+    style: Style = Style.AGAIN,
 ) -> Opening:
     """One voice is asked again: a turn in the round it already belongs to."""
     if before := _sent_before(tx, actor, turn_id, fingerprint):
@@ -84,13 +93,52 @@ def open_again(
         conversation_id=conversation.id,
         round_number=reply.round_number,
         purpose=purpose,
-        mode="quick",
+        mode=turns.get(tx, actor, here.question.turn_id).mode,
         table=(voice_for(reply, here),),
         visibility=conversation.visibility,
         state=_first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
         message_id=reply.id,
+        style=style,
+    )
+    turns.open(tx, turn, fingerprint)
+    return Opening(Opened(turn, conversations.changed(tx, conversation.id), here.question), is_new=True)
+
+
+def open_synthesis(
+    tx: Tx,
+    actor: Actor,
+    conversation_id: str,
+    number: int,
+    request: NewSynthesis,
+    chair: Voice | None,
+    fingerprint: str,
+) -> Opening:
+    """Someone takes the chair of a round that was answered before."""
+    if before := _sent_before(tx, actor, request.id, fingerprint):
+        return before
+    conversation = writable(tx, actor, conversation_id)
+    tx.hold(conversation_place(conversation.id))
+    here = messages.round(tx, conversation.id, number)
+    asked = turns.get(tx, actor, here.question.turn_id)
+    if not any(reply.content for reply in here.replies):
+        raise Conflict("Nobody has answered in this round yet, so there is nothing to bring together.")
+    _must_have_room(tx, actor)
+    seated = chair or asked.chair or asked.table[0]
+    turn = Turn(
+        id=request.id,
+        conversation_id=conversation.id,
+        round_number=number,
+        purpose=Purpose.SYNTHESIS,
+        mode=asked.mode,
+        table=(seated,),
+        visibility=asked.visibility,
+        state=_first_state(tx, conversation),
+        created_by=actor.user_id,
+        created_at=tx.now,
+        chair=seated,
+        brief=request.brief.strip(),
     )
     turns.open(tx, turn, fingerprint)
     return Opening(Opened(turn, conversations.changed(tx, conversation.id), here.question), is_new=True)
@@ -185,7 +233,12 @@ def _brought(tx: Tx, actor: Actor, request: NewTurn, conversation: Conversation)
 
 
 def _turn(
-    tx: Tx, actor: Actor, request: NewTurn, conversation: Conversation, table: tuple[Voice, ...]
+    tx: Tx,
+    actor: Actor,
+    request: NewTurn,
+    conversation: Conversation,
+    table: tuple[Voice, ...],
+    chair: Voice | None,
 ) -> Turn:
     return Turn(
         id=request.id,
@@ -198,6 +251,9 @@ def _turn(
         state=_first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
+        chair=chair,
+        brief=request.brief.strip(),
+        is_blind=request.is_blind,
     )
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tertulia import council
+from tertulia.core.briefs import Step
 from tertulia.core.messages import Failure, Message, Role, Round, Status, Thinking, speaker_of
 from tertulia.core.turns import Draft, Purpose, State, Turn
 from tertulia.core.voices import Voice
@@ -27,10 +32,8 @@ def interrupt(tx: Tx, turn: Turn) -> Turn:
     written = {message.id for message in here.messages}
     # A checkpoint may have come after the last word: such a draft is a message already.
     kept = [draft for draft in drafts.of_turn(tx, turn.id) if draft.id not in written]
-    for draft in kept:
-        messages.add(tx, _from_draft(tx, turn, draft))
-    for voice in _unheard(turn, here, kept):
-        messages.add(tx, _message(tx, turn, voice, tx.new_id(), content=_beginning(turn, here)))
+    for draft in (*kept, *_unwritten(tx, turn, here, kept)):
+        messages.add(tx, _message(tx, turn, here, draft))
     drafts.remove_of_turn(tx, turn.id)
     ended = turns.set_state(tx, turn.id, State.INTERRUPTED)
     conversations.changed(tx, turn.conversation_id)
@@ -38,48 +41,69 @@ def interrupt(tx: Tx, turn: Turn) -> Turn:
     return ended
 
 
-def _unheard(turn: Turn, here: Round, kept: list[Draft]) -> list[Voice]:
+def _unwritten(tx: Tx, turn: Turn, here: Round, kept: Sequence[Draft]) -> Iterator[Draft]:
+    """A place for each voice that was waited for, so that it can be asked again from there."""
     heard = {message.voice.id for message in here.messages if message.voice and message.turn_id == turn.id}
     heard |= {draft.voice.id for draft in kept}
-    return [voice for voice in turn.table if voice.id not in heard]
+    if turn.purpose is not Purpose.ASK:
+        for voice in (voice for voice in turn.table if voice.id not in heard):
+            yield _empty(tx, turn, voice, _meant(turn, here))
+        return
+    mode = council.get(turn.mode)
+    waited_for = turn.table if mode.asks_at_once else turn.table[: 0 if heard else 1]
+    for voice in (voice for voice in waited_for if voice.id not in heard):
+        yield _empty(tx, turn, voice)
+    closing = {message.role for message in here.messages} | {Role(draft.role) for draft in kept}
+    if mode.has_chair and Role.SYNTHESIS not in closing:
+        yield replace(_empty(tx, turn, turn.chair or turn.table[0]), role=Role.SYNTHESIS, step=Step.SYNTHESIS)
 
 
-def _beginning(turn: Turn, here: Round) -> str:
-    """A reply that was to be continued keeps what it had, or its next version would hide it."""
-    if turn.purpose is not Purpose.CONTINUE:
-        return ""
-    return next((message.content for message in here.messages if message.id == turn.message_id), "")
+def _meant(turn: Turn, here: Round) -> Message | None:
+    return next((message for message in here.messages if message.id == turn.message_id), None)
 
 
-def _from_draft(tx: Tx, turn: Turn, draft: Draft) -> Message:
-    thinking = (
-        Thinking(draft.thinking, round((tx.now - draft.started_at) / 1000, 1)) if draft.thinking else None
+def _empty(tx: Tx, turn: Turn, voice: Voice, meant: Message | None = None) -> Draft:
+    """Nothing was written; a reply that was to be continued keeps what it had, or this would hide it."""
+    is_synthesis = turn.purpose is Purpose.SYNTHESIS
+    return Draft(
+        id=tx.new_id(),
+        turn_id=turn.id,
+        conversation_id=turn.conversation_id,
+        round_number=turn.round_number,
+        voice=voice,
+        role=meant.role if meant else Role.SYNTHESIS if is_synthesis else Role.ADVISOR,
+        content=meant.content if meant and turn.purpose is Purpose.CONTINUE else "",
+        thinking="",
+        number=0,
+        started_at=tx.now,
+        replaces_id=turn.message_id,
+        step=meant.step if meant else Step.SYNTHESIS if is_synthesis else Step.ANSWER,
     )
-    return _message(tx, turn, draft.voice, draft.id, Role(draft.role), draft.content, thinking)
 
 
-def _message(
-    tx: Tx,
-    turn: Turn,
-    voice: Voice,
-    message_id: str,
-    role: Role = Role.ADVISOR,
-    content: str = "",
-    thinking: Thinking | None = None,
-) -> Message:
+def _message(tx: Tx, turn: Turn, here: Round, draft: Draft) -> Message:
+    seconds = round((tx.now - draft.started_at) / 1000, 1)
     return Message(
-        id=message_id,
+        id=draft.id,
         conversation_id=turn.conversation_id,
         round_number=turn.round_number,
         turn_id=turn.id,
-        speaker=speaker_of(voice.model),
-        role=role,
-        content=content,
+        speaker=speaker_of(draft.voice.model),
+        role=Role(draft.role),
+        content=draft.content,
         status=Status.INTERRUPTED,
         created_by=turn.created_by,
         created_at=tx.now,
-        voice=voice,
-        thinking=thinking,
+        voice=draft.voice,
+        thinking=Thinking(draft.thinking, seconds) if draft.thinking else None,
         failure=_RESTARTED,
-        replaces_id=turn.message_id,
+        critique_of_id=_criticised(here) if draft.step == Step.CRITIQUE else None,
+        replaces_id=draft.replaces_id,
+        step=draft.step,
     )
+
+
+def _criticised(here: Round) -> str | None:
+    """The answer a critic had before it."""
+    answers = (reply for reply in here.replies if reply.step == Step.ANSWER and reply.content)
+    return next((answer.id for answer in answers), None)

@@ -14,16 +14,11 @@ from tertulia.core.ids import is_ulid
 from tertulia.core.messages import TEXT_LIMIT_BYTES
 from tertulia.core.models import Model
 from tertulia.core.plain import to_json
+from tertulia.core.tables import WantedVoice
+from tertulia.core.turns import Style
 from tertulia.providers.houses import Providers
 
-
-@dataclass(frozen=True, slots=True)
-class WantedVoice:
-    """A model, a persona, or a persona that is to speak through a certain model."""
-
-    model: str | None = None
-    """The key of a model, "openai:gpt-4o"."""
-    persona_id: str | None = None
+BRIEF_LIMIT = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +36,14 @@ class NewTurn:
     reply_to_id: str | None = None
     attachments: tuple[str, ...] = ()
     """Ids of own attachments that no message has taken yet."""
+    chair: WantedVoice | None = None
+    """Who writes the synthesis, where the mode has one; the first voice when nobody is named."""
+    brief: str = ""
+    """What the synthesis should do, in the person's own words."""
+    is_blind: bool = False
+    """The names stay hidden until someone has voted."""
+    aside: bool = False
+    """Only this once: the conversation goes on with the table it had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,16 @@ class NewTry:
     model: str | None = None
     without: tuple[str, ...] = ()
     """Sources of the receipt's segments that are not to be shown this time."""
+    style: Style = Style.AGAIN
+
+
+@dataclass(frozen=True, slots=True)
+class NewSynthesis:
+    """A synthesis of a round that was answered before."""
+
+    id: str
+    chair: WantedVoice | None = None
+    brief: str = ""
 
 
 def check(request: NewTurn) -> None:
@@ -62,7 +75,16 @@ def check(request: NewTurn) -> None:
     if len(request.text.encode("utf-8", "surrogatepass")) > TEXT_LIMIT_BYTES:
         raise TooLarge("A message holds at most 1 MiB of text. Attach it as a file instead.")
     check_attachments(request.attachments)
-    council.get(request.mode).must_seat(len(request.voices))
+    check_brief(request.brief)
+    mode = council.get(request.mode)
+    mode.must_seat(len(request.voices))
+    if request.chair is not None and not mode.has_chair:
+        raise Invalid(f"The mode {mode.name} has no chair. Leave it out, or choose another mode.")
+
+
+def check_brief(brief: str) -> None:
+    if len(brief) > BRIEF_LIMIT:
+        raise Invalid(f"What a synthesis should do is said in at most {BRIEF_LIMIT:,} characters.")
 
 
 def check_attachments(ids: Sequence[str]) -> None:

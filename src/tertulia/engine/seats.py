@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from tertulia.core.errors import Invalid, NotFound, UnknownModel
 from tertulia.core.models import Model, Tier
 from tertulia.core.personas import Persona
+from tertulia.core.tables import WantedVoice
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted, seat
-from tertulia.engine.requests import WantedVoice, available
+from tertulia.engine.requests import available
 from tertulia.providers.houses import Providers
 from tertulia.store import conversations, personas, projects
 from tertulia.store.database import Tx

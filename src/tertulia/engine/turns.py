@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tertulia import council
 from tertulia.core.errors import Busy, NotFound, TertuliaError
 from tertulia.core.messages import Message, Round, Status
 from tertulia.core.models import Model
+from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted
@@ -24,8 +24,17 @@ from tertulia.engine.live import LiveTurn
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened, Opening
-from tertulia.engine.requests import NewTry, NewTurn, available, check, check_id, fingerprint
-from tertulia.engine.seating import Seating
+from tertulia.engine.requests import (
+    NewSynthesis,
+    NewTry,
+    NewTurn,
+    available,
+    check,
+    check_brief,
+    check_id,
+    fingerprint,
+)
+from tertulia.engine.seating import Adjourned, Seating
 from tertulia.engine.seats import project_of, seated
 from tertulia.store import conversations, drafts, jobs, messages, turns
 from tertulia.store.database import Tx
@@ -64,7 +73,39 @@ class Turns:
         def begin(tx: Tx) -> Opening:
             project_id = project_of(tx, actor, request.conversation_id, request.project_id)
             table = seated(tx, actor, project_id, request.voices, self._means.providers)
-            return opening.open_round(tx, actor, request, table, mark)
+            chair = self._chair(tx, actor, project_id, request.chair, table)
+            return opening.open_round(tx, actor, request, table, mark, chair)
+
+        return self._begin(actor, await self._means.db.write(begin))
+
+    def _chair(
+        self, tx: Tx, actor: Actor, project_id: str, wanted: WantedVoice | None, table: Sequence[Voice]
+    ) -> Voice | None:
+        """One of the table, or somebody in a seat of their own."""
+        if wanted is None:
+            return None
+        chair = seated(tx, actor, project_id, (wanted,), self._means.providers)[0]
+        at_table = (
+            voice for voice in table if (voice.persona_id, voice.model) == (chair.persona_id, chair.model)
+        )
+        beside = seated(tx, actor, project_id, (wanted,), self._means.providers, table)
+        return next(at_table, beside[0])
+
+    async def synthesise(
+        self, actor: Actor, conversation_id: str, number: int, request: NewSynthesis
+    ) -> Opened:
+        """The chair reads a round that was answered before, and closes it."""
+        self._must_be_open()
+        check_id(request.id)
+        check_brief(request.brief)
+        mark = fingerprint(request, f"synthesis:{conversation_id}:{number}")
+
+        def begin(tx: Tx) -> Opening:
+            project_id = project_of(tx, actor, conversation_id, None)
+            question = messages.round(tx, conversation_id, number).question
+            table = turns.get(tx, actor, question.turn_id).table
+            chair = self._chair(tx, actor, project_id, request.chair, table)
+            return opening.open_synthesis(tx, actor, conversation_id, number, request, chair, mark)
 
         return self._begin(actor, await self._means.db.write(begin))
 
@@ -149,7 +190,9 @@ class Turns:
         return self._begin(
             actor,
             await self._means.db.write(
-                lambda tx: opening.open_again(tx, actor, request.id, message_id, purpose, voice_for, mark)
+                lambda tx: opening.open_again(
+                    tx, actor, request.id, message_id, purpose, voice_for, mark, request.style
+                )
             ),
             frozenset(request.without),
         )
@@ -199,7 +242,7 @@ class Turns:
 
     async def _answer(self, waiting: Waiting, live: LiveTurn) -> State:
         turn = waiting.turn
-        models = {voice.model: self._model(voice) for voice in turn.table}
+        models = self._models(turn)
         self._starting[turn.id] = False
         try:
             gathered = await self._gather(waiting, models)
@@ -213,13 +256,18 @@ class Turns:
         if self._is_closing:
             seating.interrupt()
         try:
-            await council.get(turn.mode).run(seating)
+            await seating.mode.run(seating)
+        except Adjourned:
+            pass
         finally:
             del self._seatings[turn.id]
         return self._verdict(seating)
 
-    def _model(self, voice: Voice) -> Model:
-        return available(voice.model, self._means.providers)
+    def _models(self, turn: Turn) -> dict[str, Model]:
+        """Those that are there; a voice without its model says so itself."""
+        voices = (*turn.table, turn.chair) if turn.chair else turn.table
+        found = (self._means.providers.find(voice.model) for voice in voices)
+        return {model.key: model for model in found if model is not None}
 
     async def _gather(self, waiting: Waiting, models: dict[str, Model]) -> Gathered:
         if waiting.turn.state is State.RUNNING:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import Response
 
 from tertulia.core.turns import Turn
 from tertulia.engine.estimates import Estimate, NewEstimate, estimate
 from tertulia.engine.opening import Opened
-from tertulia.engine.requests import NewTry, NewTurn
+from tertulia.engine.requests import NewSynthesis, NewTry, NewTurn
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer
 from tertulia.server.stream import encoding_for, stream_turn
 from tertulia.store import turns
 
 router = APIRouter(tags=["turns"])
+
+RoundNumber = Annotated[int, Path(ge=1, le=1_000_000_000)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +78,13 @@ async def retry_reply(house: TheHouse, actor: Someone, message_id: str, new: New
 @router.post("/api/messages/{message_id}/continue", response_model=Opened, status_code=202)
 async def continue_reply(house: TheHouse, actor: Someone, message_id: str, new: NewTry) -> Response:
     return answer(await house.turns.resume(actor, message_id, new), 202)
+
+
+@router.post(
+    "/api/conversations/{conversation_id}/rounds/{number}/synthesis", response_model=Opened, status_code=202
+)
+async def synthesise_round(
+    house: TheHouse, actor: Someone, conversation_id: str, number: RoundNumber, new: NewSynthesis
+) -> Response:
+    """The chair brings together what was said in a round, now or long after it."""
+    return answer(await house.turns.synthesise(actor, conversation_id, number, new), 202)

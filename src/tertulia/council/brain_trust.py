@@ -1,0 +1,8 @@
+"""Brain trust: all voices at once, then the chair writes the synthesis."""
+
+from tertulia.council.chair import conclude
+from tertulia.council.table import Table
+
+
+async def brain_trust(table: Table) -> None:
+    await conclude(table, await table.ask_all())

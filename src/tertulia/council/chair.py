@@ -1,0 +1,86 @@
+"""The chair: reads what was said and closes the round with a synthesis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tertulia.core.briefs import Brief, Shown, Step
+from tertulia.core.messages import Message, Role
+from tertulia.core.voices import Voice
+from tertulia.council.table import Table, was_heard
+
+_SYNTHESIS = """\
+You are in the chair for this round and have read what everyone said above. Write the synthesis \
+for the person.
+
+Begin with one sentence that answers the question as well as the table can. Then three sections \
+under exactly these headings:
+
+## Points of agreement
+One line each, beginning with "- ", ending with the names of those who say it, in brackets: (Name, \
+Name).
+
+## Tensions
+One line each: "- **What is at issue?** Who holds what, and why it matters." ending with (Name vs \
+Name).
+
+## Next steps
+One line each, beginning with "- ": what to do, in the order to do it.
+
+Be fair to every voice, above all to one that stands alone. Smooth nothing over. What is your own \
+and nobody's at the table, mark as yours. Leave a section out if it would be empty."""
+
+_OUTLINE = """\
+Now give your synthesis as data, so that it can be drawn. Answer with one JSON object and nothing \
+else:
+
+{"headline": "the one-sentence answer",
+ "agreement": [{"text": "a point", "who": ["Name"]}],
+ "tensions": [{"question": "what is at issue", "sides": [{"text": "what they hold", "who": \
+["Name"]}]}],
+ "next_steps": [{"text": "a step", "who": ["Name"]}],
+ "map": [{"topic": "two to five words", "cells": [{"who": "Name", "stance": "agrees", "quote": \
+"their words"}]}]}
+
+The map has three to seven topics that matter for the decision, and for each voice that says \
+something about a topic one cell: stance "agrees", "partly" or "disagrees". Every quote is four to \
+thirty words copied letter by letter from that voice's own reply above; a quote that is not found \
+there is thrown away, so leave out a cell you cannot quote. Use the names exactly as they stand in \
+the brackets above."""
+
+
+async def conclude(table: Table, replies: Sequence[Message], *, ranks: str = "") -> None:
+    """The synthesis, then its outline. With nobody heard there is nothing to conclude."""
+    shown = as_shown(replies)
+    if not shown:
+        return
+    task = "\n\n".join(
+        part for part in (_absent(table.voices, replies), ranks, _SYNTHESIS, _wish(table)) if part
+    )
+    synthesis = await table.ask(table.chair, Brief(Step.SYNTHESIS, Role.SYNTHESIS, shown, task))
+    if was_heard(synthesis) and table.can_outline and len({one.name for one in shown}) > 1:
+        read = (*shown, *as_shown((synthesis,)))
+        await table.ask(table.chair, Brief(Step.OUTLINE, Role.SYNTHESIS, read, _OUTLINE))
+
+
+def as_shown(replies: Sequence[Message]) -> tuple[Shown, ...]:
+    """Those that said something, under their own names."""
+    return tuple(Shown(name_of(reply), reply) for reply in replies if was_heard(reply))
+
+
+def name_of(reply: Message) -> str:
+    assert reply.voice is not None
+    return reply.voice.name
+
+
+def _absent(voices: Sequence[Voice], replies: Sequence[Message]) -> str:
+    heard = {reply.voice.id for reply in replies if reply.voice and was_heard(reply)}
+    names = [voice.name for voice in voices if voice.id not in heard]
+    if not names:
+        return ""
+    absent = ", ".join(names)
+    return f"Absent this round, because no answer came: {absent}. Say so in one sentence; do not guess."
+
+
+def _wish(table: Table) -> str:
+    return f"The person asks of this synthesis: {table.wish}" if table.wish else ""

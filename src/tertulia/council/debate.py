@@ -1,0 +1,24 @@
+"""Debate: openings at once, rebuttals by those who opened, and the chair closes."""
+
+from __future__ import annotations
+
+from tertulia.core.briefs import Brief, Step
+from tertulia.council.chair import as_shown, conclude
+from tertulia.council.table import Table, was_heard
+
+_REBUTTAL = (
+    "These were the openings. Now reply to the others: take their strongest point and answer it, say "
+    "where they have moved you and where not, and why. Speak to what they said, not to what they "
+    "might have said. Be brief."
+)
+
+
+async def debate(table: Table) -> None:
+    openings = await table.ask_all()
+    heard = [opening for opening in openings if was_heard(opening)]
+    if len(heard) < 2:
+        return await conclude(table, openings)
+    rebuttal = Brief(Step.REBUTTAL, shown=as_shown(heard), task=_REBUTTAL)
+    speakers = [opening.voice for opening in heard if opening.voice]
+    rebuttals = await table.ask_all(speakers, rebuttal)
+    await conclude(table, (*openings, *rebuttals))

@@ -1,0 +1,20 @@
+"""Relay: one after the other, each having read those before."""
+
+from __future__ import annotations
+
+from tertulia.core.briefs import Brief
+from tertulia.core.messages import Message
+from tertulia.council.chair import as_shown
+from tertulia.council.table import Table
+
+_NEXT = (
+    "In this round the table speaks in turn, and you have read those before you. Answer the person. "
+    "Build on what was said: correct it, sharpen it, add what is missing. Do not repeat it."
+)
+
+
+async def relay(table: Table) -> None:
+    said: list[Message] = []
+    for voice in table.voices:
+        shown = as_shown(said)
+        said.append(await table.ask(voice, Brief(shown=shown, task=_NEXT if shown else "")))

@@ -1,0 +1,37 @@
+"""Second opinion: one voice answers, the others review the answer point by point."""
+
+from __future__ import annotations
+
+from tertulia.core.briefs import Brief, Shown, Step
+from tertulia.core.messages import Message, Role
+from tertulia.council.chair import name_of
+from tertulia.council.table import Table, was_heard
+
+_CRITIQUE = """\
+Give a second opinion on {name}'s answer above. Check it; do not answer the question anew.
+
+First line: "Verdict: holds", "Verdict: mostly holds" or "Verdict: does not hold", and after a \
+full stop one or two sentences on why. Then at most seven numbered points, the most important \
+first, each in this form:
+
+1. "words of the answer, copied exactly" - checks out: how you know.
+2. "other words of the answer" - wrong: what is the case. Instead: "how it should read"
+3. "other words of the answer" - not shown: what is missing to believe it.
+
+Quote a few words, never a paragraph. Confirm what matters and is right; a fault you cannot \
+explain is not a point."""
+
+
+async def second_opinion(table: Table) -> None:
+    """Where the first voice does not answer, the next one does."""
+    waiting = list(table.voices)
+    while waiting:
+        answer = await table.ask(waiting.pop(0))
+        if was_heard(answer):
+            await table.ask_all(waiting, _critique(answer))
+            return
+
+
+def _critique(answer: Message) -> Brief:
+    task = _CRITIQUE.format(name=name_of(answer))
+    return Brief(Step.CRITIQUE, Role.CRITIC, (Shown(name_of(answer), answer),), task, answer.id)
