@@ -1,8 +1,8 @@
 """Refreshes the figures of src/tertulia/providers/catalogue.toml and names the models it does not have yet.
 
 What a model is called, its tier and its vocabulary are ours and stay as they stand in the table. Windows,
-output limits, prices and abilities come from two public tables: genai-prices, which comes with the test tools,
-and the one inside the litellm wheel, which is downloaded and read, never installed or imported.
+output limits, prices and abilities come from two public tables: genai-prices, one of the test tools, and the
+one inside the litellm wheel, which is downloaded and read, never installed or imported.
 
     python scripts/catalogue.py                 refresh, and list what is new
     python scripts/catalogue.py --check         say what would change, change nothing

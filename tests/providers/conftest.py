@@ -1,9 +1,10 @@
 """What the tests of providers share: a scripted upstream, and someone who asks it and listens."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -61,18 +62,27 @@ class Listener:
         return model
 
     def call(
-        self, key: str = CHAT, prompt: Prompt | str = "Hello?", temperature: float | None = None
+        self,
+        key: str = CHAT,
+        prompt: Prompt | str = "Hello?",
+        temperature: float | None = None,
+        pictures: Mapping[str, bytes] = MappingProxyType({}),
     ) -> Call:
         if isinstance(prompt, str):
             prompt = Prompt("Be kind.", (PromptMessage("user", prompt),))
-        return Call(self.model(key), prompt, self.max_output_tokens, temperature)
+        return Call(self.model(key), prompt, self.max_output_tokens, temperature, pictures)
 
     async def ask(
-        self, key: str = CHAT, prompt: Prompt | str = "Hello?", temperature: float | None = None
+        self,
+        key: str = CHAT,
+        prompt: Prompt | str = "Hello?",
+        temperature: float | None = None,
+        pictures: Mapping[str, bytes] = MappingProxyType({}),
     ) -> Heard:
         heard = Heard()
+        call = self.call(key, prompt, temperature, pictures)
         try:
-            async with aclosing(self.providers.stream(self.call(key, prompt, temperature))) as pieces:
+            async with aclosing(self.providers.stream(call)) as pieces:
                 async for piece in pieces:
                     heard.pieces.append(piece)
         except ProviderFault as fault:

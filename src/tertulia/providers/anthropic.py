@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tertulia.core.models import TokenCount
-from tertulia.core.prompts import PromptMessage
+from tertulia.core.prompts import Picture, PromptMessage
 from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, as_body, bearer, said
+from tertulia.providers.encoding import HEADERS, Part, as_base64, as_body, bearer, parts, said
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.faults import Faults
 from tertulia.providers.limits import Limits
@@ -42,7 +42,7 @@ def encode(call: Call) -> dict[str, object]:
     body: dict[str, object] = {
         "model": call.model.model_id,
         "max_tokens": call.max_output_tokens,
-        "messages": _messages(said(call.prompt)),
+        "messages": _messages(call),
         "stream": True,
     }
     if call.prompt.system.strip():
@@ -50,19 +50,28 @@ def encode(call: Call) -> dict[str, object]:
     return body
 
 
-def _messages(messages: list[PromptMessage]) -> list[dict[str, object]]:
+def _messages(call: Call) -> list[dict[str, object]]:
+    messages = said(call.prompt)
     marked = [place for place, message in enumerate(messages) if message.ends_cacheable][-MARKS:]
     return [
-        {"role": message.role, "content": _blocks(message, is_marked=place in marked)}
+        {"role": message.role, "content": _blocks(message, call, is_marked=place in marked)}
         for place, message in enumerate(messages)
     ]
 
 
-def _blocks(message: PromptMessage, *, is_marked: bool) -> list[dict[str, object]]:
-    blocks: list[dict[str, object]] = [{"type": "text", "text": message.content}]
+def _blocks(message: PromptMessage, call: Call, *, is_marked: bool) -> list[Part]:
+    blocks = parts(
+        message,
+        lambda picture: {"type": "image", "source": _source(picture, call)},
+        lambda text: {"type": "text", "text": text},
+    )
     if is_marked:
         blocks[-1]["cache_control"] = {"type": "ephemeral"}
     return blocks
+
+
+def _source(picture: Picture, call: Call) -> Part:
+    return {"type": "base64", "media_type": picture.mime_type, "data": as_base64(call, picture)}
 
 
 class MessagesReading(Reading):

@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Callable, Mapping
 
-from tertulia.core.prompts import Prompt, PromptMessage
+from tertulia.core.prompts import Picture, Prompt, PromptMessage
+from tertulia.providers.seam import Call
 
 HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+
+Part = dict[str, object]
 
 
 def said(prompt: Prompt) -> list[PromptMessage]:
     """Empty messages are left out: strict servers refuse them, and they say nothing."""
-    return [message for message in prompt.messages if message.content.strip()]
+    return [message for message in prompt.messages if message.content.strip() or message.pictures]
+
+
+def parts(
+    message: PromptMessage, picture: Callable[[Picture], Part], text: Callable[[str], Part]
+) -> list[Part]:
+    """What a message shows and then what it says; models answer best in this order."""
+    shown = [picture(one) for one in message.pictures]
+    return [*shown, text(message.content)] if message.content.strip() else shown
+
+
+def as_base64(call: Call, picture: Picture) -> str:
+    """Whoever makes a call brings the bytes of its pictures: one that is missing is a mistake of ours."""
+    return b64encode(call.pictures[picture.content_hash]).decode("ascii")
+
+
+def as_data_url(call: Call, picture: Picture) -> str:
+    return f"data:{picture.mime_type};base64,{as_base64(call, picture)}"
 
 
 def as_body(fields: Mapping[str, object]) -> bytes:

@@ -6,9 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 from tertulia.core.models import TokenCount
-from tertulia.core.prompts import Prompt
+from tertulia.core.prompts import PromptMessage
 from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, as_body, said
+from tertulia.providers.encoding import HEADERS, Part, as_base64, as_body, parts, said
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.reading import Reading, Words, inside
@@ -42,14 +42,22 @@ def encode(call: Call) -> dict[str, object]:
     settings: dict[str, object] = {"maxOutputTokens": call.max_output_tokens}
     if call.temperature is not None:
         settings["temperature"] = call.temperature
-    body: dict[str, object] = {"contents": _contents(call.prompt), "generationConfig": settings}
+    body: dict[str, object] = {"contents": _contents(call), "generationConfig": settings}
     if call.prompt.system.strip():
         body["systemInstruction"] = {"parts": [{"text": call.prompt.system}]}
     return body
 
 
-def _contents(prompt: Prompt) -> list[dict[str, object]]:
-    return [{"role": ROLES[message.role], "parts": [{"text": message.content}]} for message in said(prompt)]
+def _contents(call: Call) -> list[dict[str, object]]:
+    return [{"role": ROLES[message.role], "parts": _parts(message, call)} for message in said(call.prompt)]
+
+
+def _parts(message: PromptMessage, call: Call) -> list[Part]:
+    return parts(
+        message,
+        lambda picture: {"inlineData": {"mimeType": picture.mime_type, "data": as_base64(call, picture)}},
+        lambda text: {"text": text},
+    )
 
 
 class GeminiReading(Reading):

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from tertulia.core.models import TokenCount
-from tertulia.core.prompts import Prompt
+from tertulia.core.prompts import PromptMessage
 from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, as_body, bearer, said
+from tertulia.providers.encoding import HEADERS, as_body, as_data_url, bearer, parts, said
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.reading import Reading, Words, inside
@@ -31,7 +31,7 @@ def request(call: Call, endpoint: Endpoint) -> Request:
 def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
     body: dict[str, object] = {
         "model": call.model.model_id,
-        "messages": _messages(call.prompt),
+        "messages": _messages(call),
         "stream": True,
         endpoint.output_limit: call.max_output_tokens,
     }
@@ -42,11 +42,23 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
     return body
 
 
-def _messages(prompt: Prompt) -> list[dict[str, object]]:
+def _messages(call: Call) -> list[dict[str, object]]:
     messages: list[dict[str, object]] = []
-    if prompt.system.strip():
-        messages.append({"role": "system", "content": prompt.system})
-    return messages + [{"role": message.role, "content": message.content} for message in said(prompt)]
+    if call.prompt.system.strip():
+        messages.append({"role": "system", "content": call.prompt.system})
+    spoken = said(call.prompt)
+    return messages + [{"role": message.role, "content": _content(message, call)} for message in spoken]
+
+
+def _content(message: PromptMessage, call: Call) -> object:
+    """Text alone stays text: not every server takes parts."""
+    if not message.pictures:
+        return message.content
+    return parts(
+        message,
+        lambda picture: {"type": "image_url", "image_url": {"url": as_data_url(call, picture)}},
+        lambda text: {"type": "text", "text": text},
+    )
 
 
 class ChatReading(Reading):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tertulia.core.models import TokenCount
-from tertulia.core.prompts import Prompt
+from tertulia.core.prompts import PromptMessage
 from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, as_body, bearer, said
+from tertulia.providers.encoding import HEADERS, as_body, as_data_url, bearer, parts, said
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.reading import PLAIN_EVENTS, Reading, Words, inside
@@ -32,7 +32,7 @@ def request(call: Call, endpoint: Endpoint) -> Request:
 def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
     body: dict[str, object] = {
         "model": call.model.model_id,
-        "input": _input(call.prompt),
+        "input": _input(call),
         "stream": True,
         "max_output_tokens": call.max_output_tokens,
         "store": False,  # Otherwise OpenAI keeps what was said for a month.
@@ -44,8 +44,18 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
     return body
 
 
-def _input(prompt: Prompt) -> list[dict[str, object]]:
-    return [{"role": message.role, "content": message.content} for message in said(prompt)]
+def _input(call: Call) -> list[dict[str, object]]:
+    return [{"role": message.role, "content": _content(message, call)} for message in said(call.prompt)]
+
+
+def _content(message: PromptMessage, call: Call) -> object:
+    if not message.pictures:
+        return message.content
+    return parts(
+        message,
+        lambda picture: {"type": "input_image", "image_url": as_data_url(call, picture), "detail": "auto"},
+        lambda text: {"type": "input_text", "text": text},
+    )
 
 
 class ResponsesReading(Reading):

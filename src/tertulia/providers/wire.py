@@ -7,6 +7,7 @@ the whole. What the events mean is the dialect's business.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import ssl
 import time
@@ -23,6 +24,7 @@ from tertulia.providers.sse import Event, EventReader, LineTooLong
 
 SLICE_BYTES = 32 << 10
 """A flood is taken in slices, so that others get their turn on the loop."""
+LARGE_BYTES = 256 << 10
 DRAIN_S = 1.0
 USER_AGENT = "tertulia"
 
@@ -76,7 +78,7 @@ class Wire:
         try:
             async with asyncio.timeout(self._limits.first_byte_s):
                 return await self._connected().post(
-                    request.url, data=request.body, headers=request.headers, allow_redirects=False
+                    request.url, data=_sent(request.body), headers=request.headers, allow_redirects=False
                 )
         except aiohttp.ConnectionTimeoutError:
             raise faults.no_connection_in_time() from None
@@ -121,6 +123,11 @@ class Wire:
         drain = asyncio.create_task(_drain(response))
         self._drains.add(drain)
         drain.add_done_callback(self._drains.discard)
+
+
+def _sent(body: bytes) -> bytes | io.BytesIO:
+    """A large body is taken in pieces, so that others get their turn on the loop."""
+    return io.BytesIO(body) if len(body) > LARGE_BYTES else body
 
 
 class Answer:

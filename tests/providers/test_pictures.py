@@ -1,0 +1,165 @@
+"""Pictures travel inside the message they belong to, before its text, in the words of each dialect."""
+
+from base64 import b64decode
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from tertulia.core.prompts import Picture, Prompt, PromptMessage
+from tertulia.providers.counting import estimated
+from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, GOOGLE, RESPONSES, Listener
+from tests.upstream.scripted import Upstream, refuses, says
+
+every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
+
+# A red dot, one pixel wide and high, and the same as a GIF.
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc000"
+    "000301010018dd8db00000000049454e44ae426082"
+)
+GIF = bytes.fromhex("47494638396101000100800000ff0000ffffff21f90400000000002c00000000010001000002024401003b")
+BYTES = {sha256(data).hexdigest(): data for data in (PNG, GIF)}
+DOT = Picture(sha256(PNG).hexdigest(), "image/png")
+OTHER = Picture(sha256(GIF).hexdigest(), "image/gif")
+IN_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
+IN_GIF = "R0lGODlhAQABAIAAAP8AAP///yH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
+
+TALK = Prompt(
+    "Be kind.",
+    (
+        PromptMessage("user", "What are these?", pictures=(DOT, OTHER)),
+        PromptMessage("assistant", "Dots."),
+        PromptMessage("user", "Which is red?"),
+    ),
+)
+
+
+async def test_openai_chat_is_shown_pictures_as_parts(upstream: Upstream, listener: Listener) -> None:
+    await listener.ask(CHAT, TALK, pictures=BYTES)
+    assert upstream.last.body["messages"] == [
+        {"role": "system", "content": "Be kind."},
+        {
+            "role": "user",
+            "content": [
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{IN_PNG}"}},
+                {"type": "image_url", "image_url": {"url": f"data:image/gif;base64,{IN_GIF}"}},
+                {"type": "text", "text": "What are these?"},
+            ],
+        },
+        {"role": "assistant", "content": "Dots."},
+        {"role": "user", "content": "Which is red?"},
+    ]
+
+
+async def test_openai_responses_are_shown_pictures_as_input(upstream: Upstream, listener: Listener) -> None:
+    await listener.ask(RESPONSES, TALK, pictures=BYTES)
+    assert upstream.last.body["input"] == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "input_image", "image_url": f"data:image/png;base64,{IN_PNG}", "detail": "auto"},
+                {"type": "input_image", "image_url": f"data:image/gif;base64,{IN_GIF}", "detail": "auto"},
+                {"type": "input_text", "text": "What are these?"},
+            ],
+        },
+        {"role": "assistant", "content": "Dots."},
+        {"role": "user", "content": "Which is red?"},
+    ]
+
+
+async def test_anthropic_is_shown_pictures_as_blocks(upstream: Upstream, listener: Listener) -> None:
+    await listener.ask(ANTHROPIC, TALK, pictures=BYTES)
+    png = {"type": "base64", "media_type": "image/png", "data": IN_PNG}
+    gif = {"type": "base64", "media_type": "image/gif", "data": IN_GIF}
+    assert upstream.last.body["messages"][0] == {
+        "role": "user",
+        "content": [
+            {"type": "image", "source": png},
+            {"type": "image", "source": gif},
+            {"type": "text", "text": "What are these?"},
+        ],
+    }
+
+
+async def test_google_is_shown_pictures_as_inline_data(upstream: Upstream, listener: Listener) -> None:
+    await listener.ask(GOOGLE, TALK, pictures=BYTES)
+    assert upstream.last.body["contents"][0] == {
+        "role": "user",
+        "parts": [
+            {"inlineData": {"mimeType": "image/png", "data": IN_PNG}},
+            {"inlineData": {"mimeType": "image/gif", "data": IN_GIF}},
+            {"text": "What are these?"},
+        ],
+    }
+
+
+@every_dialect
+async def test_a_picture_alone_is_a_message(upstream: Upstream, listener: Listener, key: str) -> None:
+    await listener.ask(key, Prompt("", (PromptMessage("user", " ", pictures=(DOT,)),)), pictures=BYTES)
+    assert str(upstream.last.body).count(IN_PNG) == 1
+    assert "'text': ' '" not in str(upstream.last.body)
+
+
+async def test_a_cache_mark_may_stand_on_a_picture(upstream: Upstream, listener: Listener) -> None:
+    seen = PromptMessage("user", "", ends_cacheable=True, pictures=(DOT,))
+    await listener.ask(ANTHROPIC, Prompt("", (seen, PromptMessage("user", "Which?"))), pictures=BYTES)
+    (picture,) = upstream.last.body["messages"][0]["content"]
+    assert (picture["type"], picture["cache_control"]) == ("image", {"type": "ephemeral"})
+
+
+@every_dialect
+async def test_messages_without_pictures_are_sent_as_ever(
+    upstream: Upstream, listener: Listener, key: str
+) -> None:
+    """Bytes nobody asks for stay at home, and the request is the same, byte for byte."""
+    talk = Prompt("Be kind.", TALK.messages[1:])
+    await listener.ask(key, talk)
+    await listener.ask(key, talk, pictures=BYTES)
+    plain, with_bytes = (seen.headers | {"body": str(seen.body)} for seen in upstream.requests)
+    assert plain == with_bytes
+
+
+@every_dialect
+async def test_a_large_picture_arrives_whole_and_again_when_tried_again(
+    upstream: Upstream, listener: Listener, key: str
+) -> None:
+    large = PNG + bytes(range(256)) * 8192
+    picture = Picture(sha256(large).hexdigest(), "image/png")
+    upstream.plays(refuses(503), says("I see."))
+    prompt = Prompt("", (PromptMessage("user", "What is this?", pictures=(picture,)),))
+    heard = await listener.ask(key, prompt, pictures={picture.content_hash: large})
+    assert (heard.text, len(heard.waits)) == ("I see.", 1)
+    assert [b64decode(encoded(seen.body)) == large for seen in upstream.requests] == [True, True]
+
+
+def encoded(body: Any) -> str:
+    """The longest string anywhere in a body, without what a data URL has before its comma."""
+    match body:
+        case str():
+            return body.rpartition(",")[2]
+        case dict():
+            return max(map(encoded, body.values()), key=len, default="")
+        case list():
+            return max(map(encoded, body), key=len, default="")
+    return ""
+
+
+@every_dialect
+async def test_a_picture_without_bytes_is_a_mistake_of_ours(
+    upstream: Upstream, listener: Listener, key: str
+) -> None:
+    with pytest.raises(KeyError):
+        await listener.ask(key, TALK, pictures={DOT.content_hash: PNG})
+    assert upstream.requests == []
+
+
+def test_a_picture_nobody_counted_is_not_free() -> None:
+    shown = Prompt("", (PromptMessage("user", "abcd", pictures=(DOT, OTHER)),))
+    assert estimated(shown, 0).input_tokens == 3001
+
+
+def test_the_models_built_in_see_nothing(listener: Listener) -> None:
+    built_in = [model for model in listener.providers.models() if model.provider == "builtin"]
+    assert built_in
+    assert not any(model.abilities.vision for model in built_in)
