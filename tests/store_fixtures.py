@@ -242,7 +242,7 @@ class Watch:
         after = await self.db.read(lambda tx: [Seen.by(tx, actor) for actor in actors])
         logged = await self.db.read(lambda tx: [self._log(tx, was) for was in before])
         for was, log, now in zip(before, logged, after, strict=True):
-            assert was.following(log).tables == now.tables
+            assert was.following(log).tables == now.as_told_to(was)
         self._must_be_in_order(news)
 
     @asynccontextmanager
@@ -283,9 +283,19 @@ class Seen:
                     tables[conversation_place(id)] = _said(tx, actor, id)
         return cls(actor, tables, {place: events.last_number(tx, place) for place in tables})
 
+    def as_told_to(self, was: Seen) -> dict[str, Table]:
+        """Of a branch that has just come into view, what it inherited is read and not told."""
+        return {
+            place: table if place in was.tables else _own(place, table)
+            for place, table in self.tables.items()
+        }
+
     def following(self, log: dict[str, tuple[Event, ...]]) -> Seen:
         """Applies the events as a device does; a place that comes into view is read from its beginning."""
-        tables = {place: _applied(self.tables.get(place, {}), news) for place, news in log.items()}
+        tables = self.tables | {
+            place: _applied(self.tables.get(place, {}), news) for place, news in log.items()
+        }
+        tables |= {place: _own(place, table) for place, table in tables.items() if place not in self.tables}
         mine = user_place(self.actor.user_id)
         seen = {mine: tables[mine]}
         for noun, id in tables[mine]:
@@ -335,8 +345,7 @@ def _said(tx: Tx, actor: Actor, conversation_id: str) -> Table:
     while True:
         page = messages.page(tx, actor, conversation_id, before=before, limit=100)
         for message in (message for round_ in page.rounds for message in round_.messages):
-            if message.conversation_id == conversation_id:  # an inherited one is told where it was said
-                table["message", message.id] = to_plain(message)
+            table["message", message.id] = to_plain(message)
         if (before := page.next_before) is None:
             break
     for turn in turns.waiting_or_running(tx, conversation_id):
@@ -354,6 +363,15 @@ def _applied(table: Table, news: Sequence[Event]) -> Table:
             assert event.value is not None
             table[event.noun, event.id] = json.loads(event.value)
     return {key: value for key, value in table.items() if not _is_ended_turn(key[0], value)}
+
+
+def _own(place: str, table: Table) -> Table:
+    here = place.partition(":")[2]
+    return {
+        (noun, id): value
+        for (noun, id), value in table.items()
+        if noun != "message" or value["conversation_id"] == here
+    }
 
 
 def _is_ended_turn(noun: str, value: Any) -> bool:

@@ -228,6 +228,39 @@ async def test_a_branch_begins_where_its_parent_was(db: Database, ada: Actor, wa
     assert await db.write(lambda tx: turns.next_round(tx, branch.id)) == 2
 
 
+async def test_a_branch_hangs_on_whoever_said_what_it_goes_on_from(db: Database, ada: Actor) -> None:
+    made = await db.write(lambda tx: conversation(tx, ada))
+    for _ in range(2):
+        await db.write(lambda tx: answered(tx, ada, made.id))
+    _, replies = await db.write(lambda tx: answered(tx, ada, made.id))
+    branch = await db.write(
+        lambda tx: conversations.branch(tx, ada, made.id, at_round=3, message_id=replies[0].id)
+    )
+    await db.write(lambda tx: answered(tx, ada, branch.id))
+
+    def points(tx: Tx) -> list[tuple[str | None, int | None, str | None]]:
+        made = [conversations.branch(tx, ada, branch.id, at_round=number) for number in (4, 3, 1)]
+        return [(one.parent_id, one.branch_round, one.branch_message_id) for one in made]
+
+    assert await db.write(points) == [
+        (branch.id, 4, None),
+        (made.id, 3, replies[0].id),  # of that round the branch has one reply, and so has its own branch
+        (made.id, 1, None),
+    ]
+
+
+async def test_a_branch_made_twice_is_one_branch(db: Database, ada: Actor, ids: Ids, watch: Watch) -> None:
+    made = await db.write(lambda tx: conversation(tx, ada))
+    await db.write(lambda tx: answered(tx, ada, made.id))
+    chosen = ids()
+    first = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1, id=chosen))
+    async with watch.untouched():
+        again = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1, id=chosen))
+        with pytest.raises(Conflict):
+            await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=0, id=chosen))
+    assert again == first
+
+
 @pytest.mark.parametrize("at_round", [-1, 2])
 async def test_a_branch_needs_a_round_to_begin_at(
     db: Database, ada: Actor, watch: Watch, at_round: int
@@ -316,11 +349,12 @@ async def test_branches_deeper_than_a_thousand_are_read_and_removed(db: Database
     def grow(tx: Tx) -> list[str]:
         line = [conversation(tx, ada).id]
         answered(tx, ada, line[0])
-        for _ in range(depth):
-            line.append(conversations.branch(tx, ada, line[-1], at_round=1).id)
+        for number in range(1, depth + 1):
+            line.append(conversations.branch(tx, ada, line[-1], at_round=number).id)
+            opened(tx, ada, line[-1])
         return line
 
     line = await db.write(grow)
-    seen = await db.read(lambda tx: messages.page(tx, ada, line[-1]))
-    assert len(seen.rounds[0].messages) == 3
+    seen = await db.read(lambda tx: messages.round(tx, line[-1], 1))
+    assert len(seen.messages) == 3
     assert len(await db.write(lambda tx: conversations.remove(tx, ada, line[0]))) == depth + 1

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sqlalchemy import text
 
 from tertulia.core.errors import NotFound
-from tertulia.core.messages import Failure, Message, Role, Status, Thinking
+from tertulia.core.messages import Failure, Message, Status, Thinking
 from tertulia.core.users import Actor
 from tertulia.store import conversations, messages, turns
 from tertulia.store.database import Database, Tx
-from tests.store.samples import FIRST, VOICES, answered, conversation, opened, person, question, reply, turn
+from tests.store.samples import FIRST, VOICES, answered, conversation, opened, reply, turn
 from tests.store_fixtures import Watch
 
 
@@ -132,71 +129,6 @@ async def test_a_branch_from_a_question_asks_it_anew(db: Database, ada: Actor) -
     said = await db.write(answer_again)
     here = await db.read(lambda tx: messages.round(tx, branch.id, 1))
     assert (here.question, here.replies) == (asked, (said,))
-
-
-# ── history through any tree of branches equals a copy made at each branch
-
-
-@dataclass
-class Copied:
-    """A conversation as if branching copied: what each round holds, in order of ids."""
-
-    id: str
-    rounds: dict[int, list[Message]] = field(default_factory=dict)
-
-    @property
-    def last(self) -> int:
-        return max(self.rounds, default=0)
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_history_through_branches_equals_a_copy(db: Database, data: st.DataObject) -> None:
-    actor = db.write_now(_someone)
-    trees = [Copied(db.write_now(lambda tx: conversation(tx, actor)).id)]
-    for _ in range(data.draw(st.integers(1, 14))):
-        chosen = data.draw(st.sampled_from(trees))
-        if data.draw(st.booleans()):
-            _say(db, actor, chosen)
-        else:
-            trees.append(_branch(db, actor, chosen, data))
-    for tree in trees:
-        first, last = sorted((data.draw(st.integers(1, 9)), data.draw(st.integers(1, 9))))
-        read = partial(messages.history, conversation_id=tree.id, before_round=last, rounds=last - first)
-        assert {round.number: list(round.messages) for round in db.read_now(read)} == {
-            number: said for number, said in tree.rounds.items() if first <= number < last
-        }
-
-
-def _someone(tx: Tx) -> Actor:
-    return person(tx, f"P{tx.new_id()}")
-
-
-def _say(db: Database, actor: Actor, tree: Copied) -> None:
-    def say(tx: Tx) -> list[Message]:
-        asked = turn(tx, actor, tree.id)
-        said = [question(tx, asked, "?"), *(reply(tx, asked, voice) for voice in VOICES)]
-        for message in said:
-            messages.add(tx, message)
-        return said
-
-    said = db.write_now(say)
-    tree.rounds[said[0].round_number] = said
-
-
-def _branch(db: Database, actor: Actor, tree: Copied, data: st.DataObject) -> Copied:
-    at_round = data.draw(st.integers(0, tree.last))
-    here = tree.rounds.get(at_round, [])
-    taken = data.draw(st.sampled_from([None, *here]))
-    made = db.write_now(
-        lambda tx: conversations.branch(
-            tx, actor, tree.id, at_round=at_round, message_id=taken.id if taken else None
-        )
-    )
-    copied = {number: list(said) for number, said in tree.rounds.items() if number <= at_round}
-    if taken:
-        copied[at_round] = [said for said in here if said.role is Role.USER or said.id == taken.id]
-    return Copied(made.id, copied)
 
 
 async def test_the_view_holds_one_array_of_messages_per_round(db: Database, ada: Actor) -> None:

@@ -135,7 +135,7 @@ def remove(tx: Tx, actor: Actor, attachment_id: str) -> None:
     found = tx.one(_GET, actor_id=actor.user_id, id=attachment_id)
     gone = tx.maybe(_REMOVE, id=attachment_id)
     if gone is None:
-        raise Conflict("This file went with a message. It goes when the conversation is deleted.")
+        raise Conflict("This file went with a message. It goes when the message is deleted.")
     _release(tx, [found.content_hash])
 
 
@@ -162,6 +162,14 @@ _OF_CONVERSATION = text("""
     FROM attachments AS a JOIN conversation_messages AS m ON m.id = a.message_id
     WHERE m.conversation_id = :conversation_id
 """)
+
+
+def release_message(tx: Tx, message_id: str) -> None:
+    """The message is about to go, and with it what it brought along."""
+    _release(tx, [row.content_hash for row in tx.execute(_OF_MESSAGE, message_id=message_id)])
+
+
+_OF_MESSAGE = text("SELECT DISTINCT content_hash FROM attachments WHERE message_id = :message_id")
 
 
 def release_project(tx: Tx, project_id: str) -> None:

@@ -86,27 +86,77 @@ def branch(
     at_round: int,
     message_id: str | None = None,
     id: str | None = None,
+    title: str = "",
 ) -> Conversation:
-    """A conversation that goes on from a round of another one, with all replies or with one message of it."""
+    """A conversation that goes on from a round of another one, with all replies or with one message of it.
+
+    It hangs on whoever said what it goes on from, so that deleting a branch takes only what came of it.
+    """
     access.to_conversation(tx, actor, parent_id).must_write()
+    tx.hold(conversation_place(parent_id))  # nothing of it is deleted meanwhile
     parent = get(tx, actor, parent_id)
     if not 0 <= at_round <= parent.round_count:
         raise Invalid("A branch begins at a round its conversation has.")
     if message_id is not None:
         _must_be_said_in(messages.round(tx, parent_id, at_round), message_id)
+    point = _origin(tx, parent, at_round, message_id)
     branch_id = id or tx.new_id()
     added = tx.maybe(
         _BRANCH,
         id=branch_id,
-        parent_id=parent_id,
+        parent_id=point.parent_id,
+        table_of=parent_id,
         owner_id=actor.user_id,
         branch_round=at_round,
-        branch_message_id=message_id,
+        branch_message_id=point.message_id,
+        title=clean_title(title) if title else "",
         now=tx.now,
     )
     if added is None:
-        raise Conflict("There is already a conversation with this id. Make a new id and try again.")
+        return _made_before(tx, actor, branch_id, point, at_round)
     return changed(tx, branch_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    parent_id: str
+    message_id: str | None
+
+
+def _origin(tx: Tx, parent: Conversation, at_round: int, message_id: str | None) -> _Point:
+    """Up to the conversation that said something the branch goes on from; at the beginning, to the root."""
+    while parent.parent_id is not None and parent.branch_round is not None:
+        if at_round > parent.branch_round or tx.maybe(_SAID_BY_THEN, id=parent.id, at_round=at_round):
+            break
+        if at_round == parent.branch_round and message_id is None:
+            message_id = parent.branch_message_id
+        parent = _conversation(tx.one(_READ, id=parent.parent_id))
+    return _Point(parent.id, message_id)
+
+
+# A reply that is still being written counts as said.
+_SAID_BY_THEN = text("""
+    SELECT 1 FROM conversation_messages WHERE conversation_id = :id AND round_number <= :at_round
+    UNION ALL
+    SELECT 1 FROM turns
+    WHERE conversation_id = :id AND round_number <= :at_round AND state IN ('queued', 'running')
+    LIMIT 1
+""")
+
+
+def _made_before(tx: Tx, actor: Actor, branch_id: str, point: _Point, at_round: int) -> Conversation:
+    """Sent twice it is made once; an id that names something else is taken."""
+    there = tx.maybe(_GET, actor_id=actor.user_id, id=branch_id)
+    if there is not None:
+        made = _conversation(there)
+        if (made.parent_id, made.branch_round, made.branch_message_id, made.owner_id) == (
+            point.parent_id,
+            at_round,
+            point.message_id,
+            actor.user_id,
+        ):
+            return made
+    raise Conflict("There is already a conversation with this id. Make a new id and try again.")
 
 
 def _must_be_said_in(here: Round, message_id: str) -> None:
@@ -119,10 +169,10 @@ _BRANCH = text("""
         id, project_id, owner_id, title, summary, round_count, mode, voices, visibility, pinned, archived,
         parent_id, branch_round, branch_message_id, chair, created_at, updated_at
     )
-    SELECT :id, project_id, :owner_id, '', '', CAST(:branch_round AS BIGINT), mode, voices, visibility,
-        FALSE, FALSE, id, CAST(:branch_round AS BIGINT), :branch_message_id, chair,
+    SELECT :id, project_id, :owner_id, :title, '', CAST(:branch_round AS BIGINT), mode, voices, visibility,
+        FALSE, FALSE, :parent_id, CAST(:branch_round AS BIGINT), :branch_message_id, chair,
         CAST(:now AS BIGINT), CAST(:now AS BIGINT)
-    FROM conversations WHERE id = :parent_id
+    FROM conversations WHERE id = :table_of
     ON CONFLICT (id) DO NOTHING RETURNING id
 """)
 
@@ -332,7 +382,7 @@ def relatives(tx: Tx, conversation_id: str) -> frozenset[str]:
     return frozenset(row.id for row in tx.execute(_RELATIVES, id=conversation_id))
 
 
-_RELATIVES = text("""
+TREE = """
     WITH RECURSIVE ancestors (id, parent_id) AS (
         SELECT c.id, c.parent_id FROM conversations AS c WHERE c.id = :id
         UNION ALL
@@ -342,8 +392,18 @@ _RELATIVES = text("""
         UNION ALL
         SELECT c.id FROM conversations AS c JOIN tree AS t ON c.parent_id = t.id
     )
-    SELECT id FROM tree
-""")
+"""
+"""From a conversation's root down every branch."""
+
+_RELATIVES = text(f"{TREE} SELECT id FROM tree")
+
+_FAMILY = text(f"{TREE} SELECT {_COLUMNS} FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id")
+
+
+def family(tx: Tx, actor: Actor, conversation_id: str) -> tuple[Conversation, ...]:
+    """All conversations of one tree."""
+    access.to_conversation(tx, actor, conversation_id)
+    return tuple(_conversation(row) for row in tx.execute(_FAMILY, id=conversation_id))
 
 
 def remove(tx: Tx, actor: Actor, conversation_id: str) -> tuple[str, ...]:
@@ -352,14 +412,16 @@ def remove(tx: Tx, actor: Actor, conversation_id: str) -> tuple[str, ...]:
     return _remove_all(tx, [row.id for row in tx.execute(_SUBTREE, id=conversation_id)])
 
 
-_SUBTREE = text("""
+SUBTREE = """
     WITH RECURSIVE subtree (id, depth) AS (
         SELECT CAST(:id AS TEXT), 0
         UNION ALL
         SELECT c.id, s.depth + 1 FROM conversations AS c JOIN subtree AS s ON c.parent_id = s.id
     )
-    SELECT id FROM subtree ORDER BY depth DESC, id
-""")
+"""
+"""A conversation and every branch that hangs on it."""
+
+_SUBTREE = text(f"{SUBTREE} SELECT id FROM subtree ORDER BY depth DESC, id")
 
 
 def remove_of_project(tx: Tx, project_id: str) -> tuple[str, ...]:

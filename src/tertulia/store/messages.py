@@ -1,7 +1,8 @@
 """Messages: written once, read through the lineage of branches.
 
 A branch copies nothing. It reads its parent's rounds before the branch point and, of the round at that point,
-the question with all replies or with the one reply it branched from. Only `history` needs to know this.
+the question with all replies or with the one reply it branched from. `history` reads up this lineage, `heirs`
+looks down it; nothing else needs to know.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def add(tx: Tx, message: Message) -> None:
         created_by=message.created_by,
         created_at=message.created_at,
     )
-    tx.emit(conversation_place(message.conversation_id), Kind.CHANGED, "message", message.id, message)
+    for place in places(tx, message):
+        tx.emit(place, Kind.CHANGED, "message", message.id, message)
 
 
 _ADD = text("""
@@ -111,6 +113,11 @@ def _metadata(message: Message) -> str | None:
 
 def get(tx: Tx, actor: Actor, message_id: str) -> Message:
     return _message(tx.one(_GET, actor_id=actor.user_id, id=message_id))
+
+
+def find(tx: Tx, actor: Actor, message_id: str) -> Message | None:
+    row = tx.maybe(_GET, actor_id=actor.user_id, id=message_id)
+    return _message(row) if row else None
 
 
 _GET = text(f"""
@@ -218,4 +225,99 @@ _HISTORY = text(f"""
         AND m.round_number >= :first_round AND m.round_number <= l.last_round
         AND (m.round_number < l.last_round OR l.only_id IS NULL OR m.role = 'user' OR m.id = l.only_id)
     ORDER BY m.round_number, CASE m.role WHEN 'user' THEN 0 ELSE 1 END, m.id
+""")
+
+
+def is_shown(tx: Tx, conversation_id: str, message: Message) -> bool:
+    """Whether a conversation reads a message, as its own or through its lineage."""
+    if message.conversation_id == conversation_id:
+        return True
+    here = history(tx, conversation_id, before_round=message.round_number + 1, rounds=1)
+    return any(one.id == message.id for round_ in here for one in round_.messages)
+
+
+def own(tx: Tx, conversation_id: str, *, limit: int) -> tuple[Round, ...]:
+    """The last rounds that something was said in here and not before the branch, oldest first and whole."""
+    numbers = [row.round_number for row in tx.execute(_OWN_ROUNDS, id=conversation_id, limit=limit)]
+    if not numbers:
+        return ()
+    found = history(tx, conversation_id, before_round=numbers[0] + 1, rounds=numbers[0] - numbers[-1] + 1)
+    return tuple(round_ for round_ in found if round_.number in numbers)
+
+
+_OWN_ROUNDS = text("""
+    SELECT DISTINCT round_number FROM conversation_messages WHERE conversation_id = :id
+    ORDER BY round_number DESC LIMIT :limit
+""")
+
+
+def first_asked(tx: Tx, conversation_id: str) -> Message | None:
+    """The first question of its own; of a branch that only answers again, the question it answers."""
+    row = tx.maybe(_FIRST_ROUND, id=conversation_id)
+    if row is None:
+        return None
+    here = history(tx, conversation_id, before_round=row.round_number + 1, rounds=1)
+    return next((message for round_ in here for message in round_.messages if message.voice is None), None)
+
+
+_FIRST_ROUND = text("""
+    SELECT round_number FROM conversation_messages WHERE conversation_id = :id
+    ORDER BY CASE role WHEN 'user' THEN 0 ELSE 1 END, round_number LIMIT 1
+""")
+
+
+# ── down the lineage
+
+
+@dataclass(frozen=True, slots=True)
+class Heir:
+    """A branch that reads a message of another conversation."""
+
+    id: str
+    branch_round: int
+
+
+def heirs(tx: Tx, message: Message) -> tuple[Heir, ...]:
+    """Every branch, at any depth, that reads this message through its lineage."""
+    rows = tx.execute(
+        _HEIRS,
+        id=message.conversation_id,
+        round_number=message.round_number,
+        role=message.role.value,
+        message_id=message.id,
+    )
+    return tuple(Heir(row.id, row.branch_round) for row in rows)
+
+
+_INHERITS = """
+    (c.branch_round > :round_number OR c.branch_round = :round_number AND (
+        :role = 'user' OR c.branch_message_id IS NULL OR c.branch_message_id = :message_id
+    ))
+"""
+
+_HEIRS = text(f"""
+    WITH RECURSIVE heirs (id, branch_round) AS (
+        SELECT c.id, c.branch_round FROM conversations AS c WHERE c.parent_id = :id AND {_INHERITS}
+        UNION ALL
+        SELECT c.id, c.branch_round FROM conversations AS c JOIN heirs AS h ON c.parent_id = h.id
+        WHERE {_INHERITS}
+    )
+    SELECT id, branch_round FROM heirs ORDER BY id
+""")
+
+
+def places(tx: Tx, message: Message) -> tuple[str, ...]:
+    """Where a message is seen: whoever looks on from there is told what becomes of it."""
+    seen = (message.conversation_id, *(heir.id for heir in heirs(tx, message)))
+    return tuple(map(conversation_place, seen))
+
+
+def of_round(tx: Tx, conversation_id: str, number: int) -> tuple[Message, ...]:
+    """What was said in a conversation itself, in one round."""
+    return tuple(_message(row) for row in tx.execute(_OF_ROUND, id=conversation_id, round_number=number))
+
+
+_OF_ROUND = text(f"""
+    SELECT {_COLUMNS} FROM conversation_messages AS m
+    WHERE m.conversation_id = :id AND m.round_number = :round_number ORDER BY m.id
 """)

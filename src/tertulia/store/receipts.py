@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
 from sqlalchemy import text
 
 from tertulia.core.plain import from_json
-from tertulia.core.receipts import LeftOut, Receipt, Segment
+from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 from tertulia.core.text import storable
 from tertulia.core.users import Actor
 from tertulia.store import access
-from tertulia.store.transactions import Tx, as_json
+from tertulia.store.transactions import Row, Tx, as_json
 
 
 def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached_tokens: int) -> None:
@@ -51,6 +51,66 @@ _SAVE = text("""
 
 def _hash(said: str) -> str:
     return sha256(storable(said).encode()).hexdigest()
+
+
+def forget(tx: Tx, conversation_id: str, number: int, message_ids: Collection[str]) -> None:
+    """Messages of a round are about to go, and with them what a conversation's receipts show of them.
+
+    The receipts of other replies keep the place and the size of what was shown, and say that it is gone.
+    """
+    gone: set[str] = set()
+    for row in _naming(tx, conversation_id, number, message_ids):
+        segments = from_json(tuple[Segment, ...], row.segments)
+        if row.message_id in message_ids:
+            gone |= {segment.text for segment in segments}
+            tx.execute(_REMOVE, message_id=row.message_id)
+            continue
+        shown = [_shows(segment, number, message_ids) for segment in segments]
+        gone |= {segment.text for segment, is_gone in zip(segments, shown, strict=True) if is_gone}
+        kept = [
+            replace(one, text=_GONE) if is_gone else one for one, is_gone in zip(segments, shown, strict=True)
+        ]
+        tx.execute(_KEEP, conversation_id=conversation_id, hash=_GONE, text=GONE_TEXT)
+        tx.execute(_REDACT, message_id=row.message_id, segments=as_json(kept))
+    for hash in sorted(gone - {_GONE}):
+        tx.execute(_LET_GO, conversation_id=conversation_id, hash=hash)
+
+
+def _naming(tx: Tx, conversation_id: str, number: int, message_ids: Collection[str]) -> list[Row]:
+    """The receipts that may show something of them; a round that was recalled names one of its messages."""
+    words = (*message_ids, f'"round_number":{number}')
+    found = {
+        row.message_id: row
+        for word in words
+        for row in tx.execute(_NAMING, conversation_id=conversation_id, word=word)
+    }
+    return list(found.values())
+
+
+def _shows(segment: Segment, number: int, message_ids: Collection[str]) -> bool:
+    is_recalled = segment.layer is Layer.RETRIEVED and segment.round_number == number
+    return segment.source_id in message_ids or is_recalled
+
+
+GONE_TEXT = "(This was deleted.)"
+_GONE = _hash(GONE_TEXT)
+
+_NAMING = text("""
+    SELECT message_id, segments FROM receipts
+    WHERE conversation_id = :conversation_id
+        AND (message_id = :word OR segments LIKE '%' || CAST(:word AS TEXT) || '%')
+""")
+
+_REMOVE = text("DELETE FROM receipts WHERE message_id = :message_id")
+
+_REDACT = text("UPDATE receipts SET segments = :segments WHERE message_id = :message_id")
+
+_LET_GO = text("""
+    DELETE FROM segments WHERE conversation_id = :conversation_id AND hash = :hash AND NOT EXISTS (
+        SELECT 1 FROM receipts AS r
+        WHERE r.conversation_id = :conversation_id AND r.segments LIKE '%' || CAST(:hash AS TEXT) || '%'
+    )
+""")
 
 
 def get(tx: Tx, actor: Actor, message_id: str) -> Receipt:
