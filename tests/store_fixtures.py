@@ -24,8 +24,20 @@ from sqlalchemy import text
 from tertulia.core.events import Event, Kind, conversation_place, project_place, user_place
 from tertulia.core.ids import ulid
 from tertulia.core.plain import to_plain
+from tertulia.core.tables import Defaults
 from tertulia.core.users import Actor
-from tertulia.store import conversations, events, files, messages, projects, sessions, turns, users
+from tertulia.store import (
+    conversations,
+    events,
+    files,
+    messages,
+    personas,
+    projects,
+    sessions,
+    tables,
+    turns,
+    users,
+)
 from tertulia.store.database import Database, Tx
 
 TABLES = (
@@ -189,6 +201,7 @@ def _emptied(url: str) -> str:
             "model_metadata",
             "usage",
             "embedding_config",
+            "personas",
         ):
             connection.execute(f"DELETE FROM {root}")
     return url
@@ -314,6 +327,12 @@ def _account(tx: Tx, actor: Actor) -> Table:
         table["session", session.id] = to_plain(replace(session, is_current=False))
     for project in projects.visible_to(tx, actor):
         table["project", project.id] = to_plain(project)
+    for persona in personas.visible_to(tx, actor):
+        table["persona", persona.id] = to_plain(persona)
+    for saved in tables.visible_to(tx, actor):
+        table["table", saved.id] = to_plain(saved)
+    if (defaults := tables.defaults(tx, actor)) != Defaults():
+        table["defaults", actor.user_id] = to_plain(defaults)
     return table
 
 
@@ -326,6 +345,12 @@ def _listed(tx: Tx, actor: Actor, project_id: str) -> Table:
             table |= {("conversation", item.id): to_plain(item) for item in page.items}
             if (cursor := page.next) is None:
                 break
+    for persona in personas.visible_to(tx, actor, project_id):
+        if persona.project_id == project_id:
+            table["persona", persona.id] = to_plain(persona)
+    for saved in tables.visible_to(tx, actor, project_id):
+        if saved.project_id == project_id:
+            table["table", saved.id] = to_plain(saved)
     return table | _filed(tx, actor, project_id)
 
 

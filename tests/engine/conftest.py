@@ -15,13 +15,14 @@ import pytest
 from tertulia.app import new_id, now_ms
 from tertulia.core.files import FileLimits
 from tertulia.core.messages import Message, Round
+from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import State, Turn
 from tertulia.core.users import Actor, Standing
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened
 from tertulia.engine.recovery import recover
-from tertulia.engine.requests import NewTurn, WantedVoice
+from tertulia.engine.requests import NewTurn
 from tertulia.engine.turns import Turns
 from tertulia.engine.worker import Worker
 from tertulia.engine.writer import Writer

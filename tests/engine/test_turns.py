@@ -11,8 +11,9 @@ from sqlalchemy import text
 from tertulia.app import new_id
 from tertulia.core.errors import Busy, NotFound, StorageFailed, StorageFull
 from tertulia.core.messages import Status
+from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import State
-from tertulia.engine.requests import NewTurn, WantedVoice
+from tertulia.engine.requests import NewTurn
 from tertulia.store import conversations, drafts, turns
 from tertulia.store.database import Database
 from tests.engine.conftest import SHORT, engine_in

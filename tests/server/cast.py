@@ -31,6 +31,12 @@ class Things:
     user_id: str
     file_id: str
     attachment_id: str
+    persona_id: str
+    table_id: str
+
+    @property
+    def default_table_id(self) -> str:
+        return self.table_id
 
     @property
     def reply_id(self) -> str:
@@ -115,6 +121,13 @@ async def said_in(person: Person, project_id: str, text: str) -> Things:
     [reply] = await person.replies(conversation["id"], turn["round_number"])
     file = await person.upload(f"{person.me['user']['name']}.md", text.encode(), project_id)
     attachment = await person.attach("notes.md", f"Notes on {text}".encode(), project_id)
+    ours = {"scope": "project", "project_id": project_id}
+    persona = await person.post("/api/personas", {"character": character(text), **ours}, expect=201)
+    table = await person.post(
+        "/api/tables",
+        {"name": text, "mode": "quick", "voices": [{"model": "voices:alpha"}], **ours},
+        expect=201,
+    )
     return Things(
         project_id=project_id,
         conversation_id=conversation["id"],
@@ -124,7 +137,13 @@ async def said_in(person: Person, project_id: str, text: str) -> Things:
         user_id=person.id,
         file_id=file["id"],
         attachment_id=attachment["id"],
+        persona_id=persona["id"],
+        table_id=table["id"],
     )
+
+
+def character(name: str) -> dict[str, Any]:
+    return {"name": name, "glyph": "", "hue": 4, "instructions": f"Be {name}", "model": "voices:alpha"}
 
 
 async def at_rest(house: House) -> None:

@@ -267,4 +267,5 @@ def outline(item: dict[str, str]) -> dict[str, str]:
 
 def field(name: str) -> str:
     """Some parameters name the same thing in other words."""
-    return "message_id" if name in ("reply_id", "reply_to_id") else name
+    other_words = {"reply_id": "message_id", "reply_to_id": "message_id", "default_table_id": "table_id"}
+    return other_words.get(name, name)

@@ -12,8 +12,10 @@ from tertulia.core.attachments import Attachment
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.files import Content, ProjectFile
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
+from tertulia.core.personas import Character
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 from tertulia.core.sessions import ClientInfo
+from tertulia.core.tables import TableSetting, WantedVoice
 from tertulia.core.turns import Draft, Purpose, State, Turn
 from tertulia.core.users import Actor, Standing
 from tertulia.core.voices import Voice
@@ -49,6 +51,8 @@ RECEIPT = Receipt(
 )
 
 
+BAKER = Character("The Baker", "🥖", 4, "Answer as if it were five in the morning.", "openai:gpt-4o")
+TABLE = TableSetting("Breakfast", "parallel", Visibility.OPEN, (WantedVoice("openai:gpt-4o"),))
 CONTENT = Content(hashlib.sha256(b"# Plan\n").hexdigest(), 7, "text/markdown")
 
 

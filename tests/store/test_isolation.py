@@ -13,7 +13,9 @@ import pytest
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import NotFound
 from tertulia.core.files import FileMetadata
+from tertulia.core.personas import Scope
 from tertulia.core.projects import Membership
+from tertulia.core.tables import Defaults
 from tertulia.core.users import Actor
 from tertulia.store import (
     access,
@@ -23,15 +25,28 @@ from tertulia.store import (
     events,
     files,
     messages,
+    personas,
     projects,
     receipts,
     sessions,
+    tables,
     turns,
     usage,
     users,
 )
 from tertulia.store.database import Database, Tx
-from tests.store.samples import CONTENT, RECEIPT, VOICES, attachment, conversation, file, opened, reply
+from tests.store.samples import (
+    BAKER,
+    CONTENT,
+    RECEIPT,
+    TABLE,
+    VOICES,
+    attachment,
+    conversation,
+    file,
+    opened,
+    reply,
+)
 from tests.store_fixtures import Ids, Watch
 
 NOUNS = (
@@ -42,9 +57,11 @@ NOUNS = (
     events,
     files,
     messages,
+    personas,
     projects,
     receipts,
     sessions,
+    tables,
     turns,
     usage,
     users,
@@ -63,6 +80,8 @@ class Things:
     message: str
     file: str
     attachment: str
+    persona: str
+    table: str
 
 
 ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
@@ -102,6 +121,13 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "files.versions": lambda tx, who, its: files.versions(tx, who, its.project, its.file),
     "messages.get": lambda tx, who, its: messages.get(tx, who, its.message),
     "messages.page": lambda tx, who, its: messages.page(tx, who, its.conversation),
+    "personas.add": lambda tx, who, its: personas.add(tx, who, Scope.PROJECT, its.project, BAKER),
+    "personas.change": lambda tx, who, its: personas.change(tx, who, its.persona, BAKER),
+    "personas.duplicate": lambda tx, who, its: personas.duplicate(tx, who, its.persona, Scope.USER, None),
+    "personas.get": lambda tx, who, its: personas.get(tx, who, its.persona),
+    "personas.remove": lambda tx, who, its: personas.remove(tx, who, its.persona),
+    "personas.version": lambda tx, who, its: personas.version(tx, who, its.persona, 1),
+    "personas.visible_to": lambda tx, who, its: personas.visible_to(tx, who, its.project),
     "projects.get": lambda tx, who, its: projects.get(tx, who, its.project),
     "projects.members": lambda tx, who, its: projects.members(tx, who, its.project),
     "projects.remove": lambda tx, who, its: projects.remove(tx, who, its.project),
@@ -112,6 +138,12 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     ),
     "receipts.get": lambda tx, who, its: receipts.get(tx, who, its.message),
     "sessions.remove": lambda tx, who, its: sessions.remove(tx, who, its.session),
+    "tables.add": lambda tx, who, its: tables.add(tx, who, Scope.PROJECT, its.project, TABLE),
+    "tables.change": lambda tx, who, its: tables.change(tx, who, its.table, TABLE),
+    "tables.get": lambda tx, who, its: tables.get(tx, who, its.table),
+    "tables.remove": lambda tx, who, its: tables.remove(tx, who, its.table),
+    "tables.set_defaults": lambda tx, who, its: tables.set_defaults(tx, who, Defaults(its.table)),
+    "tables.visible_to": lambda tx, who, its: tables.visible_to(tx, who, its.project),
     "turns.get": lambda tx, who, its: turns.get(tx, who, its.turn),
     "usage.of_conversation": lambda tx, who, its: usage.of_conversation(tx, who, its.conversation),
     "users.save": lambda tx, who, its: users.save(tx, who, its.user, name="Mine"),
@@ -121,6 +153,7 @@ TESTED_ELSEWHERE = {
     "events.may_follow",  # answers no instead of raising: test_events
     "projects.add",  # makes something new of one's own
     "projects.visible_to",  # lists one's own: test_projects
+    "tables.defaults",  # one's own: test_tables
     "sessions.visible_to",  # lists one's own: test_sessions
     "users.visible_to",  # for administrators: test_users
 }
@@ -149,9 +182,17 @@ def adas(db: Database, ada: Actor, adas_home: str) -> Things:
         message = reply(tx, turn)
         messages.add(tx, message)
         receipts.save(tx, message.id, made.id, RECEIPT, 0)
-        held, brought = file(tx, ada), attachment(tx, ada)
         return Things(
-            ada.user_id, ada.session_id or "", adas_home, made.id, turn.id, message.id, held.id, brought.id
+            user=ada.user_id,
+            session=ada.session_id or "",
+            project=adas_home,
+            conversation=made.id,
+            turn=turn.id,
+            message=message.id,
+            file=file(tx, ada).id,
+            attachment=attachment(tx, ada).id,
+            persona=personas.add(tx, ada, Scope.PROJECT, adas_home, BAKER).id,
+            table=tables.add(tx, ada, Scope.PROJECT, adas_home, TABLE).id,
         )
 
     return db.write_now(make)
@@ -160,7 +201,7 @@ def adas(db: Database, ada: Actor, adas_home: str) -> Things:
 async def test_a_stranger_cannot_tell_what_is_hidden_from_what_never_was(
     db: Database, bob: Actor, adas: Things, ids: Ids, watch: Watch
 ) -> None:
-    nothing = Things(*(ids() for _ in range(8)))
+    nothing = Things(*(ids() for _ in Things.__annotations__))
     async with watch.untouched():
         for name, ask in ASKED.items():
             answers = []

@@ -47,6 +47,8 @@ class ProjectSettings:
     context_strategy: ContextStrategy = ContextStrategy.SMART
     max_context_tokens: int = 128_000
     retrieval_config: RetrievalConfig = field(default_factory=RetrievalConfig)
+    default_table_id: str | None = None
+    """The saved table that conversations here begin with."""
 
 
 @dataclass(frozen=True, slots=True)

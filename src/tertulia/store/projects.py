@@ -9,7 +9,7 @@ from tertulia.core.events import Kind, project_place, user_place
 from tertulia.core.plain import from_json
 from tertulia.core.projects import TEXT_LIMIT, Member, Membership, Project, ProjectSettings, clean_name
 from tertulia.core.users import Actor
-from tertulia.store import access, attachments, conversations, events, files, sessions
+from tertulia.store import access, attachments, conversations, events, files, sessions, tables
 from tertulia.store.transactions import GONE, Row, Tx, as_json
 
 _COLUMNS = "p.id, p.name, p.description, p.instructions, p.settings, p.created_at, p.updated_at"
@@ -115,6 +115,8 @@ def save(
 ) -> Project:
     tx.hold(project_place(project_id))
     access.to_project(tx, actor, project_id).must_write()
+    if settings is not None:
+        _must_have_table(tx, actor, project_id, settings.default_table_id)
     tx.execute(
         _SAVE,
         id=project_id,
@@ -126,6 +128,14 @@ def save(
     )
     _changed(tx, project_id)
     return get(tx, actor, project_id)
+
+
+def _must_have_table(tx: Tx, actor: Actor, project_id: str, table_id: str | None) -> None:
+    """One that was named before and is gone since may stay: it is passed over."""
+    if table_id is None or table_id == find_settings(tx, project_id).default_table_id:
+        return
+    if tables.get(tx, actor, table_id).project_id != project_id:
+        raise Invalid("A project begins with a table that is saved for it.")
 
 
 _SAVE = text("""

@@ -10,9 +10,11 @@ from tertulia.server.routes import (
     live,
     messages,
     models,
+    personas,
     projects,
     search,
     sessions,
+    tables,
     turns,
     users,
 )
@@ -27,9 +29,11 @@ ROUTES = (
     live.router,
     messages.router,
     models.router,
+    personas.router,
     projects.router,
     search.router,
     sessions.router,
+    tables.router,
     turns.router,
     users.router,
 )

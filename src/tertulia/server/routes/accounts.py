@@ -12,14 +12,16 @@ from starlette.responses import Response
 
 from tertulia.core.errors import AlreadySetUp, Forbidden, NotSignedIn, SetupTokenNeeded, TooLarge
 from tertulia.core.events import user_place
+from tertulia.core.personas import Persona
 from tertulia.core.projects import Project
 from tertulia.core.sessions import Session
+from tertulia.core.tables import Defaults, SavedTable
 from tertulia.core.users import PASSWORD_LIMIT, Actor, User, check_password, clean_email, clean_name
 from tertulia.server.access import Anyone, Client, TheDoor, token_hash
 from tertulia.server.answers import answer, nothing
 from tertulia.server.clients import client_info
 from tertulia.server.door import SESSION_S, Door
-from tertulia.store import config, events, projects, sessions, users
+from tertulia.store import config, events, personas, projects, sessions, tables, users
 from tertulia.store.database import Tx
 
 router = APIRouter(tags=["account"])
@@ -57,6 +59,11 @@ class Me:
     user: User
     session: Session
     projects: tuple[Project, ...]
+    personas: tuple[Persona, ...]
+    """Everyone's and one's own; a project's are listed with the project."""
+    tables: tuple[SavedTable, ...]
+    """One's own."""
+    defaults: Defaults
     cursor: int
     """How far the events of one's own place are contained in this answer."""
 
@@ -168,4 +175,12 @@ async def _let_in(door: Door, request: Request, user: User, status: int) -> Resp
 
 def _me(tx: Tx, actor: Actor, user: User, session: Session) -> Me:
     cursor = events.last_number(tx, user_place(user.id))
-    return Me(user, session, projects.visible_to(tx, actor), cursor)
+    return Me(
+        user=user,
+        session=session,
+        projects=projects.visible_to(tx, actor),
+        personas=personas.visible_to(tx, actor),
+        tables=tables.visible_to(tx, actor),
+        defaults=tables.defaults(tx, actor),
+        cursor=cursor,
+    )

@@ -99,6 +99,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects/{project_id}/attachments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add Attachment
+         * @description One file as it is; it waits a day for the message that takes it along.
+         */
+        post: operations["add_attachment_api_projects__project_id__attachments_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/attachments/{attachment_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Attachment
+         * @description The file itself, to be saved; of pictures also to be shown.
+         */
+        get: operations["get_attachment_api_attachments__attachment_id__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove Attachment
+         * @description While no message has taken it.
+         */
+        delete: operations["remove_attachment_api_attachments__attachment_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/attachments/{attachment_id}/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Attachment Text
+         * @description The text that was read from it, as a model is shown it.
+         */
+        get: operations["get_attachment_text_api_attachments__attachment_id__text_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/config": {
         parameters: {
             query?: never;
@@ -540,6 +604,85 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/personas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Personas
+         * @description Everyone's, the project's and one's own: who can be invited there.
+         */
+        get: operations["list_personas_api_personas_get"];
+        put?: never;
+        /** Add Persona */
+        post: operations["add_persona_api_personas_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/personas/{persona_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change Persona
+         * @description A new version; what was said stays with the version that said it.
+         */
+        put: operations["change_persona_api_personas__persona_id__put"];
+        post?: never;
+        /** Remove Persona */
+        delete: operations["remove_persona_api_personas__persona_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/personas/{persona_id}/duplicate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Duplicate Persona */
+        post: operations["duplicate_persona_api_personas__persona_id__duplicate_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/personas/{persona_id}/versions/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Persona Version
+         * @description What a persona was when it spoke; also when it was changed or removed since.
+         */
+        get: operations["get_persona_version_api_personas__persona_id__versions__number__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/projects": {
         parameters: {
             query?: never;
@@ -712,6 +855,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/tables": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tables
+         * @description The project's, then one's own.
+         */
+        get: operations["list_tables_api_tables_get"];
+        put?: never;
+        /** Add Table */
+        post: operations["add_table_api_tables_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tables/{table_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Change Table */
+        put: operations["change_table_api_tables__table_id__put"];
+        post?: never;
+        /** Remove Table */
+        delete: operations["remove_table_api_tables__table_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/defaults": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Defaults */
+        get: operations["get_defaults_api_me_defaults_get"];
+        /**
+         * Set Defaults
+         * @description All of them at once; what is left out is no longer set.
+         */
+        put: operations["set_defaults_api_me_defaults_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/turn": {
         parameters: {
             query?: never;
@@ -840,6 +1043,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/conversations/{conversation_id}/rounds/{number}/synthesis": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Synthesise Round
+         * @description The chair brings together what was said in a round, now or long after it.
+         */
+        post: operations["synthesise_round_api_conversations__conversation_id__rounds__number__synthesis_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/users": {
         parameters: {
             query?: never;
@@ -912,10 +1135,61 @@ export interface components {
             /** Archived */
             archived: boolean;
         };
+        /** Attachment */
+        Attachment: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Mime Type */
+            mime_type: string;
+            /** Size Bytes */
+            size_bytes: number;
+            /** Content Hash */
+            content_hash: string;
+            /** Width */
+            width?: number | null;
+            /** Height */
+            height?: number | null;
+        };
         /** Catalogue */
         Catalogue: {
             /** Items */
             items: components["schemas"]["Model"][];
+        };
+        /**
+         * Cell
+         * @description Where one voice stands on a topic, in its own words.
+         */
+        Cell: {
+            /** Seat */
+            seat: number;
+            stance: components["schemas"]["Stance"];
+            /** Quote */
+            quote: string;
+            /** Message Id */
+            message_id: string;
+        };
+        /**
+         * Character
+         * @description What a persona is; every change makes a new version, and each reply knows which one spoke.
+         */
+        Character: {
+            /** Name */
+            name: string;
+            /** Glyph */
+            glyph: string;
+            /** Hue */
+            hue: number;
+            /** Instructions */
+            instructions: string;
+            /** Model */
+            model: string;
+            /**
+             * Tools
+             * @default true
+             */
+            tools: boolean;
         };
         /**
          * ClientInfo
@@ -969,6 +1243,7 @@ export interface components {
             branch_round?: number | null;
             /** Branch Message Id */
             branch_message_id?: string | null;
+            chair?: components["schemas"]["Voice"] | null;
         };
         /** ConversationList */
         ConversationList: {
@@ -992,6 +1267,33 @@ export interface components {
             drafts: components["schemas"]["Draft"][];
             /** Cursor */
             cursor: number;
+        };
+        /** Critique */
+        Critique: {
+            verdict: components["schemas"]["Verdict"] | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Notes
+             * @default []
+             */
+            notes: components["schemas"]["Note"][];
+        };
+        /**
+         * Defaults
+         * @description What a person begins a conversation with where its project says nothing.
+         */
+        Defaults: {
+            /** Table Id */
+            table_id?: string | null;
+            /** Mode */
+            mode?: string | null;
+            visibility?: components["schemas"]["Visibility"] | null;
+            /**
+             * Voices
+             * @default []
+             */
+            voices: components["schemas"]["WantedVoice"][];
         };
         /** Difference */
         Difference: {
@@ -1025,6 +1327,11 @@ export interface components {
             /** Replaces Id */
             replaces_id?: string | null;
             waiting?: components["schemas"]["Waiting"] | null;
+            /**
+             * Step
+             * @default answer
+             */
+            step: string;
         };
         /** Estimate */
         Estimate: {
@@ -1153,6 +1460,20 @@ export interface components {
              */
             exclude_files: boolean;
         };
+        /**
+         * Finding
+         * @enum {string}
+         */
+        Finding: "checks_out" | "wrong" | "not_shown";
+        /**
+         * Findings
+         * @description At most one of them.
+         */
+        Findings: {
+            outline?: components["schemas"]["Outline"] | null;
+            critique?: components["schemas"]["Critique"] | null;
+            ranking?: components["schemas"]["Ranking"] | null;
+        };
         /** HTTPValidationError */
         HTTPValidationError: {
             /** Detail */
@@ -1264,6 +1585,11 @@ export interface components {
             session: components["schemas"]["Session"];
             /** Projects */
             projects: components["schemas"]["Project"][];
+            /** Personas */
+            personas: components["schemas"]["Persona"][];
+            /** Tables */
+            tables: components["schemas"]["SavedTable"][];
+            defaults: components["schemas"]["Defaults"];
             /** Cursor */
             cursor: number;
         };
@@ -1315,6 +1641,24 @@ export interface components {
             critique_of_id?: string | null;
             /** Replaces Id */
             replaces_id?: string | null;
+            /**
+             * Step
+             * @default answer
+             */
+            step: string;
+            findings?: components["schemas"]["Findings"] | null;
+            /**
+             * Quotes
+             * @default []
+             */
+            quotes: components["schemas"]["Quote"][];
+            /** Brings Id */
+            brings_id?: string | null;
+            /**
+             * Attachments
+             * @default []
+             */
+            attachments: components["schemas"]["Attachment"][];
         };
         /** MetadataChange */
         MetadataChange: {
@@ -1408,6 +1752,13 @@ export interface components {
             /** Unavailable Reason */
             unavailable_reason: string | null;
         };
+        /** NewCopy */
+        NewCopy: {
+            /** @default user */
+            scope: components["schemas"]["Scope"];
+            /** Project Id */
+            project_id?: string | null;
+        };
         /** NewEstimate */
         NewEstimate: {
             /** Text */
@@ -1422,6 +1773,11 @@ export interface components {
             visibility: components["schemas"]["Visibility"];
             /** Reply To Id */
             reply_to_id?: string | null;
+            /**
+             * Attachments
+             * @default []
+             */
+            attachments: string[];
         };
         /** NewLogin */
         NewLogin: {
@@ -1447,6 +1803,13 @@ export interface components {
         NewPath: {
             /** Path */
             path: string;
+        };
+        /** NewPersona */
+        NewPersona: {
+            scope: components["schemas"]["Scope"];
+            character: components["schemas"]["Character"];
+            /** Project Id */
+            project_id?: string | null;
         };
         /** NewProject */
         NewProject: {
@@ -1482,6 +1845,41 @@ export interface components {
             /** Reply Id */
             reply_id?: string | null;
         };
+        /**
+         * NewSynthesis
+         * @description A synthesis of a round that was answered before.
+         */
+        NewSynthesis: {
+            /** Id */
+            id: string;
+            chair?: components["schemas"]["WantedVoice"] | null;
+            /**
+             * Brief
+             * @default
+             */
+            brief: string;
+        };
+        /** NewTable */
+        NewTable: {
+            /** Name */
+            name: string;
+            /** Mode */
+            mode: string;
+            /** Voices */
+            voices: components["schemas"]["WantedVoice"][];
+            /** @default user */
+            scope: components["schemas"]["Scope"];
+            /** Project Id */
+            project_id?: string | null;
+            /** @default open */
+            visibility: components["schemas"]["Visibility"];
+            chair?: components["schemas"]["WantedVoice"] | null;
+            /**
+             * Brief
+             * @default
+             */
+            brief: string;
+        };
         /** NewTitle */
         NewTitle: {
             /** Title */
@@ -1501,6 +1899,8 @@ export interface components {
              * @default []
              */
             without: string[];
+            /** @default again */
+            style: components["schemas"]["Style"];
         };
         /**
          * NewTurn
@@ -1526,6 +1926,27 @@ export interface components {
             visibility: components["schemas"]["Visibility"];
             /** Reply To Id */
             reply_to_id?: string | null;
+            /**
+             * Attachments
+             * @default []
+             */
+            attachments: string[];
+            chair?: components["schemas"]["WantedVoice"] | null;
+            /**
+             * Brief
+             * @default
+             */
+            brief: string;
+            /**
+             * Is Blind
+             * @default false
+             */
+            is_blind: boolean;
+            /**
+             * Aside
+             * @default false
+             */
+            aside: boolean;
         };
         /** NewUser */
         NewUser: {
@@ -1545,6 +1966,25 @@ export interface components {
             /** Value */
             value: unknown;
         };
+        /**
+         * Note
+         * @description One numbered point of a critique.
+         */
+        Note: {
+            finding: components["schemas"]["Finding"] | null;
+            /** Text */
+            text: string;
+            /**
+             * Quote
+             * @default
+             */
+            quote: string;
+            /**
+             * Instead
+             * @default
+             */
+            instead: string;
+        };
         /** OlderRounds */
         OlderRounds: {
             /** Rounds */
@@ -1558,10 +1998,79 @@ export interface components {
             conversation: components["schemas"]["Conversation"];
             message: components["schemas"]["Message"];
         };
+        /**
+         * Outline
+         * @description What a synthesis holds.
+         */
+        Outline: {
+            /** Headline */
+            headline: string;
+            /**
+             * Agreement
+             * @default []
+             */
+            agreement: components["schemas"]["Point"][];
+            /**
+             * Tensions
+             * @default []
+             */
+            tensions: components["schemas"]["Tension"][];
+            /**
+             * Next Steps
+             * @default []
+             */
+            next_steps: components["schemas"]["Point"][];
+            /**
+             * Map
+             * @default []
+             */
+            map: components["schemas"]["Topic"][];
+        };
+        /** Persona */
+        Persona: {
+            /** Id */
+            id: string;
+            scope: components["schemas"]["Scope"];
+            /** Owner Id */
+            owner_id: string | null;
+            /** Project Id */
+            project_id: string | null;
+            character: components["schemas"]["Character"];
+            /** Version */
+            version: number;
+            /** Created At */
+            created_at: number;
+            /** Updated At */
+            updated_at: number;
+        };
+        /** PersonaChange */
+        PersonaChange: {
+            character: components["schemas"]["Character"];
+        };
+        /** PersonaList */
+        PersonaList: {
+            /** Items */
+            items: components["schemas"]["Persona"][];
+            /** Cursor */
+            cursor: number;
+        };
         /** Pin */
         Pin: {
             /** Pinned */
             pinned: boolean;
+        };
+        /**
+         * Point
+         * @description Something several voices say, or someone should do.
+         */
+        Point: {
+            /** Text */
+            text: string;
+            /**
+             * Seats
+             * @default []
+             */
+            seats: number[];
         };
         /**
          * Prices
@@ -1660,13 +2169,33 @@ export interface components {
              */
             max_context_tokens: number;
             retrieval_config?: components["schemas"]["RetrievalConfig"];
+            /** Default Table Id */
+            default_table_id?: string | null;
         };
         /**
          * Purpose
          * @description Why a turn was opened.
          * @enum {string}
          */
-        Purpose: "ask" | "retry" | "continue";
+        Purpose: "ask" | "retry" | "continue" | "synthesis" | "summary";
+        /**
+         * Quote
+         * @description Words of an earlier message that a question is about.
+         */
+        Quote: {
+            /** Message Id */
+            message_id: string;
+            /** Text */
+            text: string;
+        };
+        /**
+         * Ranking
+         * @description The answers of a round from best to worst, by one who did not know whose they are.
+         */
+        Ranking: {
+            /** Message Ids */
+            message_ids: string[];
+        };
         /** Rebuilding */
         Rebuilding: {
             /** Jobs */
@@ -1723,6 +2252,36 @@ export interface components {
             /** Messages */
             messages: components["schemas"]["Message"][];
         };
+        /** SavedTable */
+        SavedTable: {
+            /** Id */
+            id: string;
+            scope: components["schemas"]["Scope"];
+            /** Owner Id */
+            owner_id: string | null;
+            /** Project Id */
+            project_id: string | null;
+            /** Name */
+            name: string;
+            /** Mode */
+            mode: string;
+            visibility: components["schemas"]["Visibility"];
+            /** Voices */
+            voices: components["schemas"]["WantedVoice"][];
+            chair: components["schemas"]["WantedVoice"] | null;
+            /** Brief */
+            brief: string;
+            /** Created At */
+            created_at: number;
+            /** Updated At */
+            updated_at: number;
+        };
+        /**
+         * Scope
+         * @description Whose something is: one person's, a project's, or everyone's here.
+         * @enum {string}
+         */
+        Scope: "user" | "project" | "all";
         /** SearchAnswer */
         SearchAnswer: {
             /** Hits */
@@ -1812,6 +2371,16 @@ export interface components {
             /** Instance Name */
             instance_name: string;
         };
+        /** Side */
+        Side: {
+            /** Text */
+            text: string;
+            /**
+             * Seats
+             * @default []
+             */
+            seats: number[];
+        };
         /**
          * Source
          * @enum {string}
@@ -1828,6 +2397,11 @@ export interface components {
             end: number;
         };
         /**
+         * Stance
+         * @enum {string}
+         */
+        Stance: "agrees" | "partly" | "disagrees";
+        /**
          * Standing
          * @description What an account may do on this server, whatever its projects allow.
          * @enum {string}
@@ -1843,6 +2417,48 @@ export interface components {
          * @enum {string}
          */
         Status: "complete" | "stopped" | "interrupted" | "failed";
+        /**
+         * Style
+         * @description How a reply that is asked for again should differ.
+         * @enum {string}
+         */
+        Style: "again" | "concise" | "detailed";
+        /** TableList */
+        TableList: {
+            /** Items */
+            items: components["schemas"]["SavedTable"][];
+            /** Cursor */
+            cursor: number;
+        };
+        /**
+         * TableSetting
+         * @description What a table is, whoever it belongs to.
+         */
+        TableSetting: {
+            /** Name */
+            name: string;
+            /** Mode */
+            mode: string;
+            visibility: components["schemas"]["Visibility"];
+            /** Voices */
+            voices: components["schemas"]["WantedVoice"][];
+            chair?: components["schemas"]["WantedVoice"] | null;
+            /**
+             * Brief
+             * @default
+             */
+            brief: string;
+        };
+        /** Tension */
+        Tension: {
+            /** Question */
+            question: string;
+            /**
+             * Sides
+             * @default []
+             */
+            sides: components["schemas"]["Side"][];
+        };
         /** Thinking */
         Thinking: {
             /** Text */
@@ -1855,6 +2471,13 @@ export interface components {
          * @enum {string}
          */
         Tier: "smart" | "balanced" | "fast" | "cheap";
+        /** Topic */
+        Topic: {
+            /** Name */
+            name: string;
+            /** Cells */
+            cells: components["schemas"]["Cell"][];
+        };
         /** Turn */
         Turn: {
             /** Id */
@@ -1878,6 +2501,19 @@ export interface components {
             finished_at?: number | null;
             /** Message Id */
             message_id?: string | null;
+            chair?: components["schemas"]["Voice"] | null;
+            /**
+             * Brief
+             * @default
+             */
+            brief: string;
+            /**
+             * Is Blind
+             * @default false
+             */
+            is_blind: boolean;
+            /** @default again */
+            style: components["schemas"]["Style"];
         };
         /** Uploaded */
         Uploaded: {
@@ -1946,6 +2582,11 @@ export interface components {
             /** Context */
             ctx?: Record<string, never>;
         };
+        /**
+         * Verdict
+         * @enum {string}
+         */
+        Verdict: "holds" | "mostly_holds" | "does_not_hold";
         /** VersionList */
         VersionList: {
             /** Items */
@@ -1969,6 +2610,8 @@ export interface components {
             model: string;
             /** Persona Id */
             persona_id?: string | null;
+            /** Persona Version */
+            persona_version?: number | null;
         };
         /** VoiceEstimate */
         VoiceEstimate: {
@@ -1998,10 +2641,15 @@ export interface components {
             /** Reason */
             reason: string;
         };
-        /** WantedVoice */
+        /**
+         * WantedVoice
+         * @description A model, a persona, or a persona that is to speak through a certain model.
+         */
         WantedVoice: {
             /** Model */
-            model: string;
+            model?: string | null;
+            /** Persona Id */
+            persona_id?: string | null;
         };
     };
     responses: never;
@@ -2155,6 +2803,139 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    add_attachment_api_projects__project_id__attachments_post: {
+        parameters: {
+            query: {
+                name: string;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Attachment"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_attachment_api_attachments__attachment_id__get: {
+        parameters: {
+            query?: {
+                inline?: boolean;
+            };
+            header?: never;
+            path: {
+                attachment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    remove_attachment_api_attachments__attachment_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                attachment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_attachment_text_api_attachments__attachment_id__text_get: {
+        parameters: {
+            query?: {
+                start_line?: number;
+                end_line?: number;
+            };
+            header?: never;
+            path: {
+                attachment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileText"];
+                };
             };
             /** @description Validation Error */
             422: {
@@ -3060,6 +3841,201 @@ export interface operations {
             };
         };
     };
+    list_personas_api_personas_get: {
+        parameters: {
+            query?: {
+                project_id?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonaList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    add_persona_api_personas_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPersona"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Persona"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    change_persona_api_personas__persona_id__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                persona_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PersonaChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Persona"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    remove_persona_api_personas__persona_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                persona_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    duplicate_persona_api_personas__persona_id__duplicate_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                persona_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCopy"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Persona"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_persona_version_api_personas__persona_id__versions__number__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                persona_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Character"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     list_projects_api_projects_get: {
         parameters: {
             query?: never;
@@ -3452,6 +4428,187 @@ export interface operations {
             };
         };
     };
+    list_tables_api_tables_get: {
+        parameters: {
+            query?: {
+                project_id?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TableList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    add_table_api_tables_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTable"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedTable"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    change_table_api_tables__table_id__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                table_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TableSetting"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedTable"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    remove_table_api_tables__table_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                table_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_defaults_api_me_defaults_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Defaults"];
+                };
+            };
+        };
+    };
+    set_defaults_api_me_defaults_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Defaults"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Defaults"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     open_turn_api_turn_post: {
         parameters: {
             query?: never;
@@ -3666,6 +4823,42 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["NewTry"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Opened"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    synthesise_round_api_conversations__conversation_id__rounds__number__synthesis_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSynthesis"];
             };
         };
         responses: {

@@ -1,0 +1,91 @@
+"""Personas: made, changed, copied and removed; who may do what is decided by whose they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.responses import Response
+
+from tertulia.core.events import project_place
+from tertulia.core.personas import Character, Persona, Scope, cleaned
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer, nothing
+from tertulia.store import events, personas
+from tertulia.store.database import Tx
+
+router = APIRouter(tags=["personas"])
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaList:
+    items: tuple[Persona, ...]
+    cursor: int
+    """How far the events of the project's place are contained in this answer; 0 without a project."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPersona:
+    scope: Scope
+    character: Character
+    project_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaChange:
+    character: Character
+
+
+@dataclass(frozen=True, slots=True)
+class NewCopy:
+    scope: Scope = Scope.USER
+    project_id: str | None = None
+
+
+@router.get("/api/personas", response_model=PersonaList)
+async def list_personas(house: TheHouse, actor: Someone, project_id: str | None = None) -> Response:
+    """Everyone's, the project's and one's own: who can be invited there."""
+
+    def read(tx: Tx) -> PersonaList:
+        cursor = events.last_number(tx, project_place(project_id)) if project_id else 0
+        return PersonaList(personas.visible_to(tx, actor, project_id), cursor)
+
+    return answer(await house.db.read(read))
+
+
+@router.post("/api/personas", response_model=Persona, status_code=201)
+async def add_persona(house: TheHouse, actor: Someone, new: NewPersona) -> Response:
+    character = cleaned(new.character)
+    return answer(
+        await house.db.write(lambda tx: personas.add(tx, actor, new.scope, new.project_id, character)), 201
+    )
+
+
+@router.put("/api/personas/{persona_id}", response_model=Persona)
+async def change_persona(house: TheHouse, actor: Someone, persona_id: str, new: PersonaChange) -> Response:
+    """A new version; what was said stays with the version that said it."""
+    character = cleaned(new.character)
+    return answer(await house.db.write(lambda tx: personas.change(tx, actor, persona_id, character)))
+
+
+@router.delete("/api/personas/{persona_id}", status_code=204)
+async def remove_persona(house: TheHouse, actor: Someone, persona_id: str) -> Response:
+    await house.db.write(lambda tx: personas.remove(tx, actor, persona_id))
+    return nothing()
+
+
+@router.post("/api/personas/{persona_id}/duplicate", response_model=Persona, status_code=201)
+async def duplicate_persona(house: TheHouse, actor: Someone, persona_id: str, new: NewCopy) -> Response:
+    return answer(
+        await house.db.write(lambda tx: personas.duplicate(tx, actor, persona_id, new.scope, new.project_id)),
+        201,
+    )
+
+
+@router.get("/api/personas/{persona_id}/versions/{number}", response_model=Character)
+async def get_persona_version(
+    house: TheHouse, actor: Someone, persona_id: str, number: Annotated[int, Path(ge=1, le=1 << 31)]
+) -> Response:
+    """What a persona was when it spoke; also when it was changed or removed since."""
+    return answer(await house.db.read(lambda tx: personas.version(tx, actor, persona_id, number)))

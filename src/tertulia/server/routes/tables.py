@@ -1,0 +1,94 @@
+"""Saved tables, and what a person begins with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from tertulia import council
+from tertulia.core.conversations import Visibility
+from tertulia.core.events import project_place
+from tertulia.core.personas import Scope
+from tertulia.core.tables import Defaults, SavedTable, TableSetting, WantedVoice, cleaned
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer, nothing
+from tertulia.store import events, tables
+from tertulia.store.database import Tx
+
+router = APIRouter(tags=["personas"])
+
+
+@dataclass(frozen=True, slots=True)
+class TableList:
+    items: tuple[SavedTable, ...]
+    cursor: int
+    """How far the events of the project's place are contained in this answer; 0 without a project."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    name: str
+    mode: str
+    voices: tuple[WantedVoice, ...]
+    scope: Scope = Scope.USER
+    """For oneself or for a project."""
+    project_id: str | None = None
+    visibility: Visibility = Visibility.OPEN
+    chair: WantedVoice | None = None
+    brief: str = ""
+
+    @property
+    def setting(self) -> TableSetting:
+        return TableSetting(self.name, self.mode, self.visibility, self.voices, self.chair, self.brief)
+
+
+@router.get("/api/tables", response_model=TableList)
+async def list_tables(house: TheHouse, actor: Someone, project_id: str | None = None) -> Response:
+    """The project's, then one's own."""
+
+    def read(tx: Tx) -> TableList:
+        cursor = events.last_number(tx, project_place(project_id)) if project_id else 0
+        return TableList(tables.visible_to(tx, actor, project_id), cursor)
+
+    return answer(await house.db.read(read))
+
+
+@router.post("/api/tables", response_model=SavedTable, status_code=201)
+async def add_table(house: TheHouse, actor: Someone, new: NewTable) -> Response:
+    setting = _checked(new.setting)
+    return answer(
+        await house.db.write(lambda tx: tables.add(tx, actor, new.scope, new.project_id, setting)), 201
+    )
+
+
+@router.put("/api/tables/{table_id}", response_model=SavedTable)
+async def change_table(house: TheHouse, actor: Someone, table_id: str, new: TableSetting) -> Response:
+    setting = _checked(new)
+    return answer(await house.db.write(lambda tx: tables.change(tx, actor, table_id, setting)))
+
+
+@router.delete("/api/tables/{table_id}", status_code=204)
+async def remove_table(house: TheHouse, actor: Someone, table_id: str) -> Response:
+    await house.db.write(lambda tx: tables.remove(tx, actor, table_id))
+    return nothing()
+
+
+@router.get("/api/me/defaults", response_model=Defaults)
+async def get_defaults(house: TheHouse, actor: Someone) -> Response:
+    return answer(await house.db.read(lambda tx: tables.defaults(tx, actor)))
+
+
+@router.put("/api/me/defaults", response_model=Defaults)
+async def set_defaults(house: TheHouse, actor: Someone, new: Defaults) -> Response:
+    """All of them at once; what is left out is no longer set."""
+    if new.mode is not None:
+        council.get(new.mode)
+    return answer(await house.db.write(lambda tx: tables.set_defaults(tx, actor, new)))
+
+
+def _checked(setting: TableSetting) -> TableSetting:
+    setting = cleaned(setting)
+    council.get(setting.mode).must_seat(len(setting.voices))
+    return setting

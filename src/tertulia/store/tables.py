@@ -1,0 +1,209 @@
+"""Saved tables, and what each person begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import text
+
+from tertulia.core.conversations import Visibility
+from tertulia.core.errors import Invalid
+from tertulia.core.events import Kind, project_place, user_place
+from tertulia.core.personas import Scope
+from tertulia.core.plain import from_json
+from tertulia.core.tables import Defaults, SavedTable, TableSetting, WantedVoice, check_voices, cleaned
+from tertulia.core.users import Actor
+from tertulia.store import access, events, personas
+from tertulia.store.transactions import Row, Tx, as_json
+
+LIMIT = 100
+"""How many a person or a project can have."""
+
+_COLUMNS = """
+    t.id, t.scope, t.owner_id, t.project_id, t.name, t.mode, t.visibility, t.voices, t.chair, t.brief,
+    t.created_at, t.updated_at
+"""
+
+
+def add(tx: Tx, actor: Actor, scope: Scope, project_id: str | None, setting: TableSetting) -> SavedTable:
+    setting = cleaned(setting)
+    owner_id, project_id = _whose(scope, actor, project_id)
+    _must_be_allowed(tx, actor, project_id)
+    _must_be_at_hand(tx, actor, project_id, setting.guests)
+    if tx.one(_COUNT, owner_id=owner_id or "", project_id=project_id or "").number >= LIMIT:
+        raise Invalid(f"There are {LIMIT} tables here already. Remove one first.")
+    table_id = tx.new_id()
+    tx.execute(
+        _ADD,
+        id=table_id,
+        scope=scope.value,
+        owner_id=owner_id,
+        project_id=project_id,
+        now=tx.now,
+        **_written(setting),
+    )
+    return _changed(tx, table_id)
+
+
+_ADD = text("""
+    INSERT INTO saved_tables (
+        id, scope, owner_id, project_id, name, mode, visibility, voices, chair, brief, created_at, updated_at
+    )
+    VALUES (
+        :id, :scope, :owner_id, :project_id, :name, :mode, :visibility, :voices, :chair, :brief, :now, :now
+    )
+""")
+
+_COUNT = text("""
+    SELECT COUNT(*) AS number FROM saved_tables
+    WHERE COALESCE(owner_id, '') = :owner_id AND COALESCE(project_id, '') = :project_id
+""")
+
+
+def _whose(scope: Scope, actor: Actor, project_id: str | None) -> tuple[str | None, str | None]:
+    """Its owner or its project, never both."""
+    if scope is Scope.USER:
+        return actor.user_id, None
+    if scope is Scope.PROJECT and project_id is not None:
+        return None, project_id
+    raise Invalid("A table is saved for yourself or for a project: say which one.")
+
+
+def _must_be_allowed(tx: Tx, actor: Actor, project_id: str | None) -> None:
+    if project_id is not None:
+        access.to_project(tx, actor, project_id).must_write()
+
+
+def _must_be_at_hand(tx: Tx, actor: Actor, project_id: str | None, guests: Iterable[WantedVoice]) -> None:
+    """A project's table seats nobody whom others of the project could not invite."""
+    for guest in guests:
+        if guest.persona_id is None:
+            continue
+        persona = personas.get(tx, actor, guest.persona_id)
+        if project_id is not None and persona.scope is not Scope.ALL and persona.project_id != project_id:
+            raise Invalid(f"{persona.character.name} is not at hand for everyone in this project.")
+
+
+def _written(setting: TableSetting) -> dict[str, object]:
+    return {
+        "name": setting.name,
+        "mode": setting.mode,
+        "visibility": setting.visibility.value,
+        "voices": as_json(setting.voices),
+        "chair": as_json(setting.chair) if setting.chair else None,
+        "brief": setting.brief,
+    }
+
+
+def _changed(tx: Tx, table_id: str) -> SavedTable:
+    table = _table(tx.one(_READ, id=table_id))
+    tx.emit(_place(table), Kind.CHANGED, "table", table.id, table)
+    return table
+
+
+_READ = text(f"SELECT {_COLUMNS} FROM saved_tables AS t WHERE t.id = :id")
+
+
+def _place(table: SavedTable) -> str:
+    return project_place(table.project_id) if table.project_id else user_place(table.owner_id or "")
+
+
+def _table(row: Row) -> SavedTable:
+    return SavedTable(
+        id=row.id,
+        scope=Scope(row.scope),
+        owner_id=row.owner_id,
+        project_id=row.project_id,
+        name=row.name,
+        mode=row.mode,
+        visibility=Visibility(row.visibility),
+        voices=from_json(tuple[WantedVoice, ...], row.voices),
+        chair=from_json(WantedVoice, row.chair) if row.chair else None,
+        brief=row.brief,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def get(tx: Tx, actor: Actor, table_id: str) -> SavedTable:
+    return _table(tx.one(_GET, actor_id=actor.user_id, id=table_id))
+
+
+_GET = text(f"""
+    SELECT {_COLUMNS} FROM saved_tables AS t
+    WHERE t.id = :id AND (t.owner_id = :actor_id OR t.project_id IN (
+        SELECT seen.project_id FROM project_members AS seen WHERE seen.user_id = :actor_id
+    ))
+""")
+
+
+def visible_to(tx: Tx, actor: Actor, project_id: str | None = None) -> tuple[SavedTable, ...]:
+    """The project's, then one's own."""
+    if project_id is not None:
+        access.to_project(tx, actor, project_id)
+    rows = tx.execute(_VISIBLE, actor_id=actor.user_id, project_id=project_id or "")
+    return tuple(map(_table, rows))
+
+
+_VISIBLE = text(f"""
+    SELECT {_COLUMNS} FROM saved_tables AS t
+    WHERE t.owner_id = :actor_id OR t.project_id = :project_id
+    ORDER BY CASE t.scope WHEN 'project' THEN 0 ELSE 1 END, t.created_at, t.id
+""")
+
+
+def change(tx: Tx, actor: Actor, table_id: str, setting: TableSetting) -> SavedTable:
+    setting = cleaned(setting)
+    table = get(tx, actor, table_id)
+    _must_be_allowed(tx, actor, table.project_id)
+    known = {guest.persona_id for guest in (*table.voices, *filter(None, [table.chair]))}
+    _must_be_at_hand(
+        tx, actor, table.project_id, (guest for guest in setting.guests if guest.persona_id not in known)
+    )
+    tx.one(_CHANGE, id=table_id, now=tx.now, **_written(setting))
+    return _changed(tx, table_id)
+
+
+_CHANGE = text("""
+    UPDATE saved_tables SET name = :name, mode = :mode, visibility = :visibility, voices = :voices,
+        chair = :chair, brief = :brief, updated_at = :now
+    WHERE id = :id RETURNING id
+""")
+
+
+def remove(tx: Tx, actor: Actor, table_id: str) -> None:
+    table = get(tx, actor, table_id)
+    _must_be_allowed(tx, actor, table.project_id)
+    tx.one(_REMOVE, id=table_id)
+    events.redact(tx, _place(table), "table", table_id)
+    tx.emit(_place(table), Kind.REMOVED, "table", table_id)
+
+
+_REMOVE = text("DELETE FROM saved_tables WHERE id = :id RETURNING id")
+
+
+# ── what a person begins with
+
+
+def defaults(tx: Tx, actor: Actor) -> Defaults:
+    written = tx.one(_DEFAULTS, id=actor.user_id).defaults
+    return from_json(Defaults, written) if written else Defaults()
+
+
+_DEFAULTS = text("SELECT defaults FROM users WHERE id = :id")
+
+
+def set_defaults(tx: Tx, actor: Actor, new: Defaults) -> Defaults:
+    """What was named before and is gone since may stay: it is passed over until it is changed."""
+    check_voices(new.voices, len(new.voices))
+    before = defaults(tx, actor)
+    if new.table_id is not None and new.table_id != before.table_id:
+        get(tx, actor, new.table_id)
+    known = {voice.persona_id for voice in before.voices}
+    _must_be_at_hand(tx, actor, None, (voice for voice in new.voices if voice.persona_id not in known))
+    tx.execute(_SET_DEFAULTS, id=actor.user_id, defaults=as_json(new))
+    tx.emit(user_place(actor.user_id), Kind.CHANGED, "defaults", actor.user_id, new)
+    return new
+
+
+_SET_DEFAULTS = text("UPDATE users SET defaults = :defaults WHERE id = :id")
