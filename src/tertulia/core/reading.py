@@ -74,7 +74,7 @@ _FINDINGS = {
 def read_critique(text: str, answer: str) -> Critique | None:
     """Verdict and numbered notes; None for a critique that keeps to no form at all."""
     items = list(_NUMBERED.finditer(text))
-    ends = [item.start() for item in items[1:]] + [len(text)]
+    ends = [*(item.start() for item in items[1:]), len(text)][: len(items)]
     notes = tuple(
         _note(text[item.end() : end].strip(), answer) for item, end in zip(items, ends, strict=True)
     )[:POINTS]
