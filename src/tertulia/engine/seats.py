@@ -68,7 +68,7 @@ def _wanted(one: WantedVoice, at_hand: dict[str, Persona], providers: Providers)
 
 
 def speaking_for(persona: Persona, providers: Providers) -> Model:
-    """The persona's own model; where it cannot answer, one as strong, else the strongest at hand."""
+    """The persona's own model; where it cannot answer, the one that comes closest."""
     own = providers.find(persona.character.model)
     if own is not None and providers.is_available(own):
         return own
@@ -77,6 +77,11 @@ def speaking_for(persona: Persona, providers: Providers) -> Model:
         raise UnknownModel(
             f"No model can speak for {persona.character.name} yet. GET /api/models says what each needs."
         )
+    return stand_in(own, at_hand)
+
+
+def stand_in(own: Model | None, at_hand: Sequence[Model]) -> Model:
+    """Who comes closest: of the same tier, else the strongest; the built-in demo only when it is alone."""
 
     def distance(model: Model) -> tuple[bool, bool, int]:
         is_other = own is None or model.tier is not own.tier

@@ -1,0 +1,43 @@
+"""Seats: who speaks for a persona whose own model cannot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tertulia.core.errors import UnknownModel
+from tertulia.core.models import Model, Tier
+from tertulia.core.personas import Character, Persona, Scope
+from tertulia.engine.seats import speaking_for, stand_in
+from tertulia.providers.houses import Providers
+
+OWN = Model("house", "own", "Own", 8_000, 1_000, Tier.BALANCED)
+SMART, BALANCED, CHEAP = (
+    replace(OWN, model_id=tier.value, tier=tier) for tier in (Tier.SMART, Tier.BALANCED, Tier.CHEAP)
+)
+DEMO = replace(OWN, model_id="demo", is_demo=True)
+
+
+@pytest.mark.parametrize(
+    ("own", "at_hand", "speaks"),
+    [
+        (OWN, [DEMO, SMART, CHEAP, BALANCED], BALANCED),
+        (OWN, [DEMO, CHEAP, SMART], SMART),
+        (OWN, [DEMO, CHEAP], CHEAP),
+        (OWN, [DEMO], DEMO),
+        (None, [DEMO, CHEAP, BALANCED, SMART], SMART),
+    ],
+)
+def test_one_as_strong_speaks_then_the_strongest_and_the_demo_last(
+    own: Model | None, at_hand: list[Model], speaks: Model
+) -> None:
+    assert stand_in(own, at_hand) is speaks
+
+
+def test_where_nobody_can_speak_a_person_is_told_what_to_do(tmp_path: Path) -> None:
+    character = Character("The Sage", "", 1, "", "anthropic:claude-sonnet-4-6")
+    persona = Persona("P", Scope.ALL, None, None, character, 1, 0, 0)
+    with pytest.raises(UnknownModel, match="The Sage"):
+        speaking_for(persona, Providers.from_environment({}, tmp_path))
