@@ -18,10 +18,14 @@ class Figure:
     aim: float | None = None
     is_cpu: bool = False
     """CPU time, which a busy machine stretches: judged at the speed of a quiet one."""
+    is_floor: bool = False
+    """The bar must be reached, not kept below."""
 
     @property
     def share(self) -> float:
         """Of the bar; above 1 it is missed."""
+        if self.is_floor:
+            return self.bar / self.value if self.value > 0 else float("inf")
         if self.bar == 0:
             return float("inf") if self.value > 0 else 0.0
         return self.value / self.bar
@@ -32,7 +36,8 @@ class Figure:
     def __str__(self) -> str:
         wanted = f"bar {self.bar:g}" + ("" if self.aim is None else f", aim {self.aim:g}")
         word = "MISSED" if self.share > 1 else "kept"
-        return f"{self.what}: {shown(self.value)} {self.unit} ({wanted}) {word}".replace("  ", " ")
+        value = f"{self.value:.3f}" if self.is_floor else shown(self.value)
+        return f"{self.what}: {value} {self.unit} ({wanted}) {word}".replace("  ", " ")
 
 
 def tell(
@@ -46,11 +51,11 @@ def tell(
     pulse = pulse or Pulse.of_this_moment()
     print(_table((name, *heads), [[_cell(value) for value in row] for row in rows]))
     print(f"machine: {_machine(pulse)}")
-    judged = (figure.at_quiet_speed(pulse) for figure in figures)
-    *others, last = sorted(judged, key=lambda figure: figure.share)
-    for figure in others:
+    judged = sorted((figure.at_quiet_speed(pulse) for figure in figures), key=lambda figure: figure.share)
+    for figure in judged[:-1]:
         print(f"  {figure}")
-    print(f"{name}: {last}", flush=True)
+    for last in judged[-1:]:
+        print(f"{name}: {last}", flush=True)
 
 
 def _machine(pulse: Pulse) -> str:
