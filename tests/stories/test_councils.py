@@ -1,0 +1,288 @@
+"""A council answers in its mode: each reads what the mode shows, the chair closes, no failure ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tertulia.app import new_id
+from tests.upstream.scripted import Finish, Hold, Say, Upstream, refuses, says
+from tests.world import Person
+
+SYNTHESIS = (
+    "Watch sign-in success.\n\n## Points of agreement\n- It comes first. (Alpha, Beta)\n\n"
+    "## Tensions\n- **In public?** Beta would, Alpha not. (Alpha vs Beta)\n\n"
+    "## Next steps\n- Add the platform."
+)
+OUTLINE = json.dumps(
+    {
+        "headline": "Watch sign-in success.",
+        "agreement": [{"text": "It comes first", "who": ["Alpha", "Beta"]}],
+        "tensions": [],
+        "next_steps": [],
+        "map": [
+            {
+                "topic": "Sign-in success",
+                "cells": [
+                    {"who": "Alpha", "stance": "agrees", "quote": "one number above all"},
+                    {"who": "Beta", "stance": "partly", "quote": "words nobody ever said"},
+                ],
+            }
+        ],
+    }
+)
+
+
+async def test_a_brain_trust_of_four_goes_on_when_one_fails(ada, upstream):
+    upstream.plays(says("I name one number above all."), says("And I another."), model="alpha")
+    upstream.plays(says("Sign-in first."), model="beta")
+    upstream.plays(refuses(401), says(SYNTHESIS), says(OUTLINE), model="gamma")
+    replies = await council(
+        ada, "brain_trust", "alpha", "beta", "gamma", "alpha", chair={"model": "voices:gamma"}
+    )
+    assert [(r["role"], r["status"], r["step"]) for r in in_order(replies)] == [
+        ("advisor", "complete", "answer"),
+        ("advisor", "complete", "answer"),
+        ("advisor", "failed", "answer"),
+        ("advisor", "complete", "answer"),
+        ("synthesis", "complete", "synthesis"),
+        ("synthesis", "complete", "outline"),
+    ]
+    chair = said_to(upstream, "gamma")[1]
+    for words in (
+        "[Alpha]: I name one number above all.",
+        "[Beta]: Sign-in first.",
+        "[Alpha 2]: And I another.",
+    ):
+        assert words in chair
+    assert "Absent this round, because no answer came: Gamma." in chair
+
+
+async def test_the_map_shows_only_words_that_stand_in_the_replies(ada, upstream):
+    upstream.plays(says("I name **one number**\nabove all."), says(SYNTHESIS), says(OUTLINE), model="alpha")
+    upstream.plays(says("Sign-in first."), model="beta")
+    replies = await council(ada, "brain_trust", "alpha", "beta")
+    outline = by_step(replies, "outline")["findings"]["outline"]
+    [topic] = outline["map"]
+    assert [(cell["seat"], cell["quote"]) for cell in topic["cells"]] == [(1, "one number**\nabove all")]
+    answer = next(r for r in replies if r["id"] == topic["cells"][0]["message_id"])
+    assert topic["cells"][0]["quote"] in answer["content"]
+
+
+async def test_a_synthesis_is_readable_text_whose_parts_are_known(ada, upstream):
+    upstream.plays(says("One."), says(SYNTHESIS), says("no data today"), model="alpha")
+    replies = await council(ada, "brain_trust", "alpha", "beta")
+    synthesis = by_step(replies, "synthesis")
+    assert synthesis["content"] == SYNTHESIS
+    outline = synthesis["findings"]["outline"]
+    assert outline["agreement"] == [{"text": "It comes first.", "seats": [1, 2]}]
+    assert outline["tensions"][0]["question"] == "In public?"
+    failed = by_step(replies, "outline")
+    assert (failed["status"], failed["content"], failed["failure"]["code"]) == ("failed", "", "malformed")
+
+
+async def test_the_person_picks_the_chair_and_says_what_the_synthesis_should_do(ada, upstream):
+    upstream.says("Closed.", model="gamma")
+    replies = await council(
+        ada, "brain_trust", "alpha", "beta", chair={"model": "voices:gamma"}, brief="In one line, please."
+    )
+    synthesis = by_step(replies, "synthesis")
+    assert (synthesis["voice"]["model"], synthesis["voice"]["seat"]) == ("voices:gamma", 3)
+    assert said_to(upstream, "gamma")[0].endswith("The person asks of this synthesis: In one line, please.")
+
+
+async def test_a_chair_that_failed_is_tried_again_without_asking_the_others(ada, upstream):
+    upstream.plays(says("Mine."), refuses(401), says(SYNTHESIS), says(OUTLINE), model="alpha")
+    first = await council(ada, "brain_trust", "alpha", "beta")
+    failed = by_step(first, "synthesis")
+    assert failed["status"] == "failed"
+    assert len(upstream.requests) == 3
+    replies = await again(ada, failed)
+    assert len(upstream.requests) == 5
+    synthesis = [r for r in replies if r["step"] == "synthesis"][-1]
+    assert (synthesis["replaces_id"], synthesis["role"]) == (failed["id"], "synthesis")
+    assert "[Beta]: " in said_to(upstream, "alpha")[-2]
+    assert by_step(replies, "outline")["status"] == "complete"
+
+
+async def test_an_advisor_that_failed_is_tried_again_and_what_stands_is_not_asked_again(ada, upstream):
+    upstream.plays(says("Mine."), says(SYNTHESIS), says(OUTLINE), model="alpha")
+    upstream.plays(refuses(401), says("Here after all."), model="beta")
+    first = await council(ada, "brain_trust", "alpha", "beta", "gamma")
+    failed = next(r for r in first if r["status"] == "failed")
+    asked = len(upstream.requests)
+    replies = await again(ada, failed)
+    assert len(upstream.requests) == asked + 1
+    assert next(r for r in replies if r["replaces_id"] == failed["id"])["content"] == "Here after all."
+
+
+async def test_a_mode_that_stopped_half_way_goes_on_when_its_reply_is_tried_again(ada, upstream):
+    """All fail, so nobody was asked to close; the one that is heard at last brings the synthesis."""
+    upstream.plays(refuses(401), says("At last."), says(SYNTHESIS), says("{}"), model="alpha")
+    upstream.plays(refuses(401), model="beta")
+    first = await council(ada, "brain_trust", "alpha", "beta")
+    assert [r["step"] for r in first] == ["answer", "answer"]
+    replies = await again(ada, first[0])
+    assert by_step(replies, "synthesis")["content"] == SYNTHESIS
+    assert "Absent this round, because no answer came: Beta." in said_to(upstream, "alpha")[2]
+
+
+async def test_any_past_round_can_be_given_a_synthesis_and_another_one(ada, upstream):
+    upstream.plays(says("Tea."), model="alpha")
+    upstream.plays(says("Coffee."), model="beta")
+    upstream.plays(says("Both."), says("{}"), says("Neither."), says("{}"), model="gamma")
+    first = await ada.hear("Tea or coffee?", "alpha", "beta")
+    conversation = first[0]["conversation_id"]
+    await ada.hear("Sure?", "alpha", conversation_id=conversation)
+    for nth in range(2):
+        opened = await ada.post(
+            f"/api/conversations/{conversation}/rounds/1/synthesis",
+            {"id": new_id(), "chair": {"model": "voices:gamma"}, "brief": f"Wish {nth}"},
+            expect=202,
+        )
+        await ada.ended(opened["turn"]["id"])
+    replies = await ada.replies(conversation, 1)
+    older, newer = [r for r in replies if r["step"] == "synthesis"]
+    assert (older["content"], newer["content"], newer["replaces_id"]) == ("Both.", "Neither.", older["id"])
+    asked = said_to(upstream, "gamma")
+    assert "[Alpha]: Tea." in asked[0]
+    assert "[Beta]: Coffee." in asked[0]
+    assert "Sure?" not in asked[0]
+    assert "Wish 1" in asked[2]
+    assert "Both." not in asked[2]
+
+
+async def test_there_is_no_synthesis_of_what_nobody_answered(ada, upstream):
+    upstream.plays(refuses(401), model="alpha")
+    [failed] = await ada.hear("Well?", "alpha")
+    path = f"/api/conversations/{failed['conversation_id']}/rounds/1/synthesis"
+    refused = await ada.post(path, {"id": new_id()}, expect=409)
+    assert (
+        refused["message"] == "Nobody has answered in this round yet, so there is nothing to bring together."
+    )
+
+
+async def test_a_second_opinion_is_tied_to_the_words_it_is_about(ada, upstream):
+    upstream.plays(says("The cache is warm. It explains all failures."), model="alpha")
+    upstream.plays(
+        says(
+            'Verdict: mostly holds. One is wrong.\n\n1. "explains all failures" - wrong: 140 are passwords.'
+        ),
+        model="beta",
+    )
+    answer, critic = await council(ada, "second_opinion", "alpha", "beta")
+    assert (critic["role"], critic["critique_of_id"]) == ("critic", answer["id"])
+    critique = critic["findings"]["critique"]
+    assert critique["verdict"] == "mostly_holds"
+    [note] = critique["notes"]
+    assert (note["finding"], note["quote"]) == ("wrong", "explains all failures")
+    assert note["quote"] in answer["content"]
+
+
+async def test_a_stop_before_the_synthesis_leaves_the_chair_unasked(ada, upstream):
+    held = asyncio.Event()
+    upstream.plays((Say("Half"), Hold(held), Finish()), model="beta")
+    opened = await ada.ask("Stop me", "alpha", "beta", mode="brain_trust")
+    await upstream.heard(2)
+    await ada.post(f"/api/turns/{opened['turn']['id']}/stop", expect=202)
+    await ada.ended(opened["turn"]["id"])
+    replies = await ada.replies(opened["conversation"]["id"], 1)
+    assert {r["step"] for r in replies} == {"answer"}
+    assert (await ada.get(f"/api/turns/{opened['turn']['id']}"))["state"] == "stopped"
+
+
+async def test_reviews_and_outlines_serve_their_own_round_alone(ada, upstream):
+    upstream.plays(says("Mine."), says("Ranking: A > B"), says(SYNTHESIS), says(OUTLINE), model="alpha")
+    upstream.plays(says("Yours."), says("Ranking: B > A"), says("On."), model="beta")
+    first = await council(ada, "peer_review", "alpha", "beta")
+    assert {r["step"] for r in first} == {"answer", "review", "synthesis", "outline"}
+    await ada.hear("On?", "beta", conversation_id=first[0]["conversation_id"])
+    seen = said_to(upstream, "beta")[-1]
+    assert "Watch sign-in success." in seen
+    assert "Ranking" not in seen
+    assert '"headline"' not in seen
+
+
+async def test_a_chair_where_the_mode_has_none_is_refused_and_nothing_is_written(ada, upstream):
+    refused = await ada.ask(
+        "Well?", "alpha", "beta", mode="relay", chair={"model": "voices:gamma"}, expect=422
+    )
+    assert refused["message"] == "The mode relay has no chair. Leave it out, or choose another mode."
+    assert upstream.requests == []
+
+
+# ── who sees what: every voice says a number nobody else knows
+
+MODES = ["parallel", "second_opinion", "brain_trust", "relay", "debate", "peer_review"]
+NUMBERS = {"alpha": "741", "beta": "852", "gamma": "963"}
+READS: dict[str, dict[str, set[str]]] = {
+    "parallel": {},
+    "second_opinion": {"beta": {"alpha"}, "gamma": {"alpha"}},
+    "brain_trust": {"alpha": {"beta", "gamma"}},
+    "relay": {"beta": {"alpha"}, "gamma": {"alpha", "beta"}},
+    "debate": {name: set(NUMBERS) - {name} for name in NUMBERS},
+    "peer_review": {name: set(NUMBERS) - {name} for name in NUMBERS},
+}
+"""Of its own round, whose numbers a voice is shown by the mode; alpha is in the chair."""
+
+
+@pytest.mark.parametrize("visibility", ["open", "own_lane", "chosen"])
+@pytest.mark.parametrize("mode", MODES)
+async def test_each_voice_sees_what_its_mode_and_the_visibility_show_and_nothing_else(
+    ada: Person, upstream: Upstream, mode: str, visibility: str
+) -> None:
+    for name, number in NUMBERS.items():
+        upstream.says(f"My number is {number}.", model=name)
+    replies = await council(ada, mode, *NUMBERS, visibility=visibility)
+    for name in NUMBERS:
+        seen = {
+            other for other in NUMBERS if any(NUMBERS[other] in asked for asked in said_to(upstream, name))
+        }
+        assert seen - {name} == READS[mode].get(name, set()), f"{name} in its own round"
+    await council(
+        ada, "parallel", *NUMBERS, visibility=visibility, conversation_id=replies[0]["conversation_id"]
+    )
+    for name in NUMBERS:
+        last = said_to(upstream, name)[-1]
+        everyone = {"open": set(NUMBERS), "own_lane": {name}, "chosen": set(NUMBERS)}[visibility]
+        assert {other for other in NUMBERS if NUMBERS[other] in last} == everyone, f"{name} a round later"
+
+
+# ── aids
+
+
+async def council(person: Person, mode: str, *models: str, **more: Any) -> list[dict[str, Any]]:
+    return await person.hear("Which number?", *models, mode=mode, **more)
+
+
+async def again(person: Person, reply: dict[str, Any]) -> list[dict[str, Any]]:
+    opened = await person.post(f"/api/messages/{reply['id']}/retry", {"id": new_id()}, expect=202)
+    await person.ended(opened["turn"]["id"])
+    return await person.replies(reply["conversation_id"], reply["round_number"])
+
+
+def said_to(upstream: Upstream, model: str) -> list[str]:
+    """Everything each request to a model held, in the order of the requests."""
+    return [
+        "\n".join(message["content"] for message in seen.body["messages"])
+        for seen in upstream.requests
+        if seen.model == model
+    ]
+
+
+def in_order(replies: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(
+        replies,
+        key=lambda r: (
+            r["role"] == "synthesis",
+            r["id"] if r["role"] == "synthesis" else "",
+            r["voice"]["seat"],
+        ),
+    )
+
+
+def by_step(replies: list[dict[str, Any]], step: str) -> dict[str, Any]:
+    return next(r for r in replies if r["step"] == step)
