@@ -49,12 +49,23 @@ class Heard:
 
 
 @dataclass
+class Clock:
+    """Moved by hand."""
+
+    seconds: float = 1000.0
+
+    def now(self) -> float:
+        return self.seconds
+
+
+@dataclass
 class Listener:
     """Asks, and waits for a retry without waiting."""
 
     providers: Providers
     slept: list[float]
     max_output_tokens: int = 500
+    clock: Clock = field(default_factory=Clock)
 
     def model(self, key: str) -> Model:
         model = self.providers.find(key)
@@ -110,10 +121,16 @@ async def new_listener(upstream: Upstream, tmp_path: Path) -> AsyncIterator[NewL
         async def sleep(seconds: float) -> None:
             slept.append(seconds)
 
+        clock = Clock()
         providers = Providers.from_environment(
-            upstream.environ() | environ, tmp_path, limits=limits, sleep=sleep, random=lambda: 0.5
+            upstream.environ() | environ,
+            tmp_path,
+            limits=limits,
+            sleep=sleep,
+            random=lambda: 0.5,
+            now=clock.now,
         )
-        made.append(Listener(providers, slept))
+        made.append(Listener(providers, slept, clock=clock))
         return made[-1]
 
     yield new

@@ -1,4 +1,4 @@
-"""The OpenAI chat dialect on recorded lines, without a network: encode and decode are plain functions."""
+"""The OpenAI chat dialect, on lines written after what each company publishes."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def expected(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_recorded_lines_mean_what_is_written_beside_them(
+async def test_the_lines_of_each_company_mean_what_is_written_beside_them(
     upstream: Upstream, listener: Listener, name: str
 ) -> None:
     upstream.plays((Raw((VECTORS / f"{name}.sse").read_bytes()), Bare()))

@@ -49,11 +49,12 @@ class Faults:
     # --- before an answer ----------------------------------------------------------------------------------
 
     def unreachable(self, said: str) -> ProviderFault:
-        return self._fault("unavailable", f"{self.name} could not be reached.", said, is_retryable=True)
+        sentence = f"{self.name} could not be reached."
+        return self._fault("unavailable", sentence, said, is_retryable=True, is_outage=True)
 
     def no_connection_in_time(self) -> ProviderFault:
         sentence = f"{self.name} could not be reached in {_seconds(self.limits.connect_s)}."
-        return self._fault("unavailable", sentence)
+        return self._fault("unavailable", sentence, is_outage=True)
 
     def untrusted(self, said: str) -> ProviderFault:
         sentence = f"The certificate of {self.name} could not be verified, so nothing was sent."
@@ -61,7 +62,7 @@ class Faults:
 
     def silent(self) -> ProviderFault:
         sentence = f"{self.name} did not answer in {_seconds(self.limits.first_byte_s)}. Nothing was charged."
-        return self._fault("timeout_first_byte", sentence)
+        return self._fault("timeout_first_byte", sentence, is_outage=True)
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes, now: float) -> ProviderFault:
         """A status other than success."""
@@ -70,9 +71,8 @@ class Faults:
         return self._judge(status, said, after)
 
     def empty(self) -> ProviderFault:
-        return self._fault(
-            "unavailable", f"{self.name} sent an empty answer. Nothing was charged.", is_retryable=True
-        )
+        sentence = f"{self.name} sent an empty answer. Nothing was charged."
+        return self._fault("unavailable", sentence, is_retryable=True, is_outage=True)
 
     def not_an_answer(self, body: bytes) -> ProviderFault:
         """Success by its status, but a page or an error object instead of a stream."""
@@ -103,7 +103,7 @@ class Faults:
 
     def cut(self, said: str | None = None) -> ProviderFault:
         sentence = f"The line to {self.name} dropped before the reply was finished."
-        return self._fault("cut", sentence, said, is_retryable=True)
+        return self._fault("cut", sentence, said, is_retryable=True, is_outage=True)
 
     def malformed(self, said: str | None = None) -> ProviderFault:
         return self._fault(
@@ -148,7 +148,9 @@ class Faults:
 
     def _in_trouble(self, said: str, after: float | None = None) -> ProviderFault:
         sentence = f"{self.name} is having trouble and did not answer. Nothing was charged."
-        return self._fault("unavailable", sentence, said, retry_after_s=after, is_retryable=True)
+        return self._fault(
+            "unavailable", sentence, said, retry_after_s=after, is_retryable=True, is_outage=True
+        )
 
     def _too_long(self, said: str) -> ProviderFault:
         window = self.model.context_window
@@ -171,12 +173,18 @@ class Faults:
         *,
         retry_after_s: float | None = None,
         is_retryable: bool = False,
+        is_outage: bool = False,
     ) -> ProviderFault:
         if self.is_own:
             sentence = sentence.removesuffix(" Nothing was charged.")
         detail = quotable(said, (self.key,) if self.key else ()) if said else None
         return ProviderFault(
-            code, sentence, detail=detail, retry_after_s=retry_after_s, is_retryable=is_retryable
+            code,
+            sentence,
+            detail=detail,
+            retry_after_s=retry_after_s,
+            is_retryable=is_retryable,
+            is_outage=is_outage,
         )
 
 

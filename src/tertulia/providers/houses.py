@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random as chance
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from tertulia.providers.egress import is_rehearsal
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.patience import Patience
+from tertulia.providers.rest import Rest
 from tertulia.providers.seam import Call, Piece, Provider, ProviderFault
 from tertulia.providers.speakers import Speakers
 from tertulia.providers.tokens import counter
@@ -34,12 +36,19 @@ class Listing:
 
 class Providers:
     def __init__(
-        self, listings: Iterable[Listing], speakers: Speakers, builtin: BuiltIn, patience: Patience
+        self,
+        listings: Iterable[Listing],
+        speakers: Speakers,
+        builtin: BuiltIn,
+        patience: Patience,
+        now: Callable[[], float],
     ) -> None:
         self._listings = {listing.model.key: listing for listing in listings}
         self._speakers = speakers
         self._builtin = builtin
         self._patience = patience
+        self._now = now
+        self._rests: dict[str, Rest] = {}
 
     @classmethod
     def from_environment(
@@ -50,12 +59,12 @@ class Providers:
         limits: Limits | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         random: Callable[[], float] = chance.random,
+        now: Callable[[], float] = time.monotonic,
     ) -> Providers:
         limits = limits or Limits()
         speakers = Speakers(limits, stays_inside=is_rehearsal(environ))
-        return cls(
-            _listings(environ), speakers, BuiltIn(home, speakers, environ), Patience(limits, sleep, random)
-        )
+        builtin = BuiltIn(home, speakers, environ)
+        return cls(_listings(environ), speakers, builtin, Patience(limits, sleep, random), now)
 
     # --- what there is -------------------------------------------------------------------------------------
 
@@ -65,7 +74,9 @@ class Providers:
         return *self._builtin.models(), *offered
 
     def available(self) -> tuple[Model, ...]:
-        return tuple(model for model in self.models() if self.is_available(model))
+        """Those that can be asked now: their keys are set, and their providers are not resting."""
+        able = (model for model in self.models() if self.is_available(model))
+        return tuple(model for model in able if not self._rest(model).is_resting)
 
     def find(self, key: str) -> Model | None:
         listing = self._listings.get(key)
@@ -90,11 +101,17 @@ class Providers:
 
     def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
         """The answer, piece by piece; tried again while nothing has been said."""
-        return self._patience.keep_trying(partial(self._attempt, call))
+        return self._patience.keep_trying(partial(self._attempt, call), self._rest(call.model))
 
     async def _attempt(self, call: Call) -> AsyncGenerator[Piece, None]:
         provider = await self._provider(call.model)
         return provider.stream(call)
+
+    def _rest(self, model: Model) -> Rest:
+        rest = self._rests.get(model.provider)
+        if rest is None:
+            rest = self._rests[model.provider] = Rest(self.provider_name(model), self._now)
+        return rest
 
     async def _provider(self, model: Model) -> Provider:
         if reason := self.unavailable_reason(model):

@@ -1,4 +1,7 @@
-"""Patience: a call is tried again while nothing has been said, and never after."""
+"""Patience: a call is tried again while nothing has been said, and never after.
+
+It ends at once where the provider has been failing everyone (`rest.py`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from tertulia.providers.limits import Limits
+from tertulia.providers.rest import Rest
 from tertulia.providers.seam import Piece, ProviderFault, Wait
 
 FIRST_WAIT_S = 0.75
@@ -20,17 +24,23 @@ class Patience:
     sleep: Callable[[float], Awaitable[object]]
     random: Callable[[], float]
 
-    async def keep_trying(self, attempt: Attempt) -> AsyncGenerator[Piece, None]:
+    async def keep_trying(self, attempt: Attempt, rest: Rest) -> AsyncGenerator[Piece, None]:
         has_begun = False
         for retry in range(1, self.limits.retries + 2):
+            rest.check()
             try:
                 async with aclosing(await attempt()) as pieces:
                     async for piece in pieces:
-                        has_begun = True
+                        if not has_begun:
+                            has_begun = True
+                            rest.answered()
                         yield piece
                 return
             except ProviderFault as fault:
-                if has_begun or retry > self.limits.retries or not fault.is_retryable:
+                if has_begun:
+                    raise
+                if retry > self.limits.retries or not fault.is_retryable:
+                    rest.failed(fault)
                     raise
                 wait = Wait(self._seconds(fault, retry), retry, self.limits.retries, fault.message)
             yield wait

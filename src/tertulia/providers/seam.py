@@ -90,6 +90,7 @@ class ProviderFault(TertuliaError):
         detail: str | None = None,
         retry_after_s: float | None = None,
         is_retryable: bool = False,
+        is_outage: bool = False,
     ) -> None:
         super().__init__(message)
         self._code = code
@@ -98,6 +99,8 @@ class ProviderFault(TertuliaError):
         self.retry_after_s = retry_after_s
         self.is_retryable = is_retryable
         """Of the kind that may pass by itself; it is tried again only if nothing has been said."""
+        self.is_outage = is_outage
+        """The provider is in trouble, whatever it is asked; who keeps failing so is given a rest."""
 
     @property
     def code(self) -> str:
