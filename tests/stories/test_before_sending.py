@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.stories.listening import title_of
+from tests.world import running
 
 
 def wanted(*models: str) -> list[dict[str, str]]:
@@ -39,3 +40,16 @@ async def test_an_estimate_for_someone_elses_conversation_finds_nothing(ada, bob
     await bob.post("/api/estimate", question, expect=404)
     await bob.post("/api/estimate", {"text": "x", "voices": wanted("nobody")}, expect=422)
     await bob.post("/api/estimate", {"text": "x", "voices": []}, expect=422)
+
+
+async def test_a_mode_that_asks_more_costs_more(tmp_path):
+    """Answers, rebuttals, the synthesis and its outline: every call that would be made is in the price."""
+    voices = [{"model": "openai:gpt-4o"}, {"model": "openai:gpt-4o-mini"}]
+    costs = {}
+    async with running(tmp_path, {"OPENAI_API_KEY": "a key that is never used"}) as world:
+        ada = await world.first("Ada")
+        for mode in ("parallel", "brain_trust", "debate"):
+            estimate = await ada.post("/api/estimate", {"text": "Why?", "voices": voices, "mode": mode})
+            assert (estimate["chair"] is not None) == (mode != "parallel")
+            costs[mode] = estimate["cost_micros"]
+    assert costs["parallel"] < costs["brain_trust"] < costs["debate"]

@@ -6,6 +6,7 @@ stable ────────────────────────�
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tertulia.context.briefing import in_step
@@ -13,8 +14,9 @@ from tertulia.context.budget import PER_MESSAGE, budget_tokens, tier_for, window
 from tertulia.context.instructions import parts
 from tertulia.context.material import CountTokens, Material
 from tertulia.context.retrieved import retrieve
-from tertulia.context.rounds import as_seen, quotation
+from tertulia.context.rounds import as_seen, passage, quotation, retold
 from tertulia.core.errors import Invalid
+from tertulia.core.messages import Round
 from tertulia.core.models import WORKING_ROUNDS
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
@@ -47,11 +49,13 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
             f"{material.model.display_name} has room for {budget:,} tokens and this needs {needed:,}. "
             "Shorten the message or ask a model with a larger window."
         )
+    brought, not_brought = _brought(material, room, count)
+    room -= _size(brought)
     rounds, left_out = _working_rounds(material, room, count)
     shown = frozenset(segment.round_number for segment in rounds if segment.round_number)
     found = retrieve(material, room - _size(rounds), budget, shown, count)
-    segments = _marked(_joined((*system, *rounds, *found.segments, *ending)))
-    left_out = (*without_room, *_outside(material), *left_out, *found.left_out)
+    segments = _marked(_joined((*system, *rounds, *found.segments, *brought, *ending)))
+    left_out = (*without_room, *_outside(material), *left_out, *not_brought, *found.left_out)
     receipt = Receipt(material.model.key, budget, segments, left_out)
     return Assembled(rebuild(receipt), receipt)
 
@@ -107,6 +111,9 @@ def _ending(material: Material, count: CountTokens) -> tuple[Segment, ...]:
         segments.append(
             Segment(Layer.QUESTION, "user", quote, "replied to", count(quote), material.quoted.id)
         )
+    for one in material.quotes:
+        text = passage(one)
+        segments.append(Segment(Layer.QUESTION, "user", text, "quoted", count(text), one.message_id))
     for file in material.attached:
         text = f"Attached, {file.path}:\n{file.text}"
         segments.append(Segment(Layer.QUESTION, "user", text, "attached", count(text), file.id))
@@ -127,6 +134,24 @@ def _ending(material: Material, count: CountTokens) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
+def _brought(
+    material: Material, room: int, count: CountTokens
+) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
+    """The newest rounds of the branch that fit, whole; what is missing is said where it is missing."""
+    if not material.brought:
+        return (), ()
+    room -= _size((_missing(len(material.brought), count),))
+    kept, left_out = _newest(material.brought, room, lambda round_: retold(round_, count), Layer.QUESTION)
+    if left_out:
+        kept = (_missing(len(left_out), count), *kept)
+    return kept, left_out
+
+
+def _missing(number: int, count: CountTokens) -> Segment:
+    text = f"(There is no room for the first {number} rounds of the branch.)"
+    return Segment(Layer.QUESTION, "user", text, "what is missing", count(text))
+
+
 def _where_we_are(material: Material) -> str:
     number = material.question.round_number
     if number == 1:
@@ -139,7 +164,8 @@ def _where_we_are(material: Material) -> str:
 
 def _hidden(material: Material) -> int:
     """Rounds before the window."""
-    return material.question.round_number - 1 - _shown(material)
+    history = material.question.round_number - 1
+    return window_start(history, WORKING_ROUNDS[tier_for(material.model, material.context_strategy)])
 
 
 def _outside(material: Material) -> tuple[LeftOut, ...]:
@@ -147,25 +173,28 @@ def _outside(material: Material) -> tuple[LeftOut, ...]:
     return (LeftOut(Layer.ROUNDS, f"the first {hidden} rounds are outside the window", 0),) if hidden else ()
 
 
-def _shown(material: Material) -> int:
-    """Rounds in the window, before the budget has its say."""
-    history = material.question.round_number - 1
-    working = WORKING_ROUNDS[tier_for(material.model, material.context_strategy)]
-    return min(len(material.rounds), history - window_start(history, working))
+def _in_window(material: Material) -> tuple[Round, ...]:
+    """The rounds in the window, before the budget has its say."""
+    return tuple(round_ for round_ in material.rounds if round_.number > _hidden(material))
 
 
 def _working_rounds(
     material: Material, room: int, count: CountTokens
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
-    """The window's rounds, newest kept first; a round is in whole or not at all."""
-    in_window = material.rounds[len(material.rounds) - _shown(material) :] if _shown(material) else ()
+    return _newest(_in_window(material), room, lambda round_: as_seen(round_, material, count), Layer.ROUNDS)
+
+
+def _newest(
+    rounds: Sequence[Round], room: int, told: Callable[[Round], tuple[Segment, ...]], layer: Layer
+) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
+    """As many as there is room for, newest kept first; a round is in whole or not at all."""
     kept: list[tuple[Segment, ...]] = []
     left_out: list[LeftOut] = []
-    for round_ in reversed(in_window):
-        segments = as_seen(round_, material, count)
+    for round_ in reversed(rounds):
+        segments = told(round_)
         size = _size(segments)
         if left_out or size > room:
-            left_out.append(LeftOut(Layer.ROUNDS, "over the budget", size, None, round_.number))
+            left_out.append(LeftOut(layer, "over the budget", size, None, round_.number))
             continue
         room -= size
         kept.append(segments)

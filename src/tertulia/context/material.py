@@ -28,6 +28,16 @@ class FileText:
 
 
 @dataclass(frozen=True, slots=True)
+class Quoted:
+    """Words of an earlier message that the question is about."""
+
+    message_id: str
+    name: str
+    """Who said them; empty when the message is gone."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Material:
     voice: Voice
     model: Model
@@ -44,6 +54,9 @@ class Material:
     max_output_tokens: int
     quoted: Message | None = None
     """The message the question replies to."""
+    quotes: tuple[Quoted, ...] = ()
+    brought: tuple[Round, ...] = ()
+    """What was said in the branch that this round brings back, oldest first."""
     partial: str = ""
     """The reply's own beginning, when it is to be continued."""
     always: tuple[FileText, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tertulia.context.material import CountTokens, Material
+from tertulia.context.material import CountTokens, Material, Quoted
 from tertulia.core.briefs import Step
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Round
@@ -37,6 +37,17 @@ def seen_replies(round_: Round, material: Material) -> tuple[Message, ...]:
     return tuple(said)
 
 
+def retold(round_: Round, count: CountTokens) -> tuple[Segment, ...]:
+    """A round of a branch as someone reads it who was not there: every voice by its name."""
+    asked, replies = round_.question, [reply for reply in round_.replies if _is_for_others(reply)]
+    texts = [(asked, f"[User, round {round_.number} of the branch]: {asked.content}")]
+    texts += [(reply, tagged(reply)) for reply in replies]
+    return tuple(
+        Segment(Layer.QUESTION, "user", text, "brought back", count(text), said.id, round_.number)
+        for said, text in texts
+    )
+
+
 def _is_for_others(reply: Message) -> bool:
     """Reviews and outlines serve their own round; what comes of them stands in the synthesis."""
     return bool(reply.content) and reply.step not in (Step.REVIEW, Step.OUTLINE)
@@ -64,6 +75,12 @@ def tagged(message: Message) -> str:
 
 def name_of(message: Message) -> str:
     return message.voice.name if message.voice else "User"
+
+
+def passage(quote: Quoted) -> str:
+    """What a model reads before a question that quotes a message."""
+    name = f" {quote.name}" if quote.name else ""
+    return f'[Quoting{name}: "{quote.text}"]'
 
 
 def quotation(message: Message) -> str:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tertulia import council
 from tertulia.context.assemble import DoesNotFit, assemble
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Invalid, NotFound
-from tertulia.core.messages import Message, Role, Status
+from tertulia.core.messages import Message, Quote, Role, Status
 from tertulia.core.models import TokenCount, cost_micros
 from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
+from tertulia.engine import references
 from tertulia.engine.ask import output_limit
 from tertulia.engine.gather import Gathered, gather_for
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
-from tertulia.engine.requests import check_attachments
-from tertulia.engine.seats import project_of, seated
+from tertulia.engine.requests import check_attachments, check_quotes
+from tertulia.engine.seats import project_of, seated, seated_chair
 from tertulia.providers.houses import Providers
 from tertulia.store import attachments, conversations, projects
 from tertulia.store.database import Tx
@@ -37,16 +40,20 @@ class NewEstimate:
     visibility: Visibility = Visibility.OPEN
     reply_to_id: str | None = None
     attachments: tuple[str, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    mode: str = "parallel"
+    chair: WantedVoice | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceEstimate:
     voice: Voice
     input_tokens: int
+    """Of its first answer."""
     budget_tokens: int
     output_tokens: int
     cost_micros: int | None
-    """None: the price is unknown."""
+    """Of all that its mode asks of it. None: the price is unknown."""
     problem: str | None
     """Why it cannot be asked like this."""
 
@@ -56,18 +63,30 @@ class Estimate:
     items: tuple[VoiceEstimate, ...]
     cost_micros: int | None
     """Of all that have a price; None when one of them has none."""
+    chair: VoiceEstimate | None = None
+    """The synthesis, where the mode has one."""
 
 
 async def estimate(means: Means, actor: Actor, request: NewEstimate) -> Estimate:
     if not 1 <= len(request.voices) <= VOICES_LIMIT:
         raise Invalid(f"An estimate takes 1 to {VOICES_LIMIT} voices.")
     check_attachments(request.attachments)
+    check_quotes(request.quotes)
     gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, means.providers))
     gathered = await look_up(means, actor, gathered)
-    items = tuple(_of(means, gathered, voice) for voice in gathered.turn.table)
-    costs = [item.cost_micros for item in items]
+    mode, table = council.get(request.mode), gathered.turn.table
+    items = tuple(
+        _of(means, gathered, voice, mode.reads(place, len(table))) for place, voice in enumerate(table)
+    )
+    chair = _of(means, gathered, gathered.turn.chair or table[0], _closing(table)) if mode.has_chair else None
+    costs = [item.cost_micros for item in (*items, *filter(None, (chair,)))]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
-    return Estimate(items, total)
+    return Estimate(items, total, chair)
+
+
+def _closing(table: Sequence[Voice]) -> tuple[int, ...]:
+    """The chair reads everyone for the synthesis, and once more with the synthesis for its outline."""
+    return (len(table), len(table) + 1)
 
 
 def _gathered(tx: Tx, actor: Actor, request: NewEstimate, providers: Providers) -> Gathered:
@@ -76,19 +95,23 @@ def _gathered(tx: Tx, actor: Actor, request: NewEstimate, providers: Providers) 
     project_id = project_of(tx, actor, request.conversation_id, request.project_id)
     project = projects.get(tx, actor, project_id)
     table = seated(tx, actor, project_id, request.voices, providers)
-    models = {voice.model: model for voice in table if (model := providers.find(voice.model))}
+    chair = seated_chair(tx, actor, project_id, request.chair, table, providers)
+    voices = (*table, chair) if chair else table
+    models = {voice.model: model for voice in voices if (model := providers.find(voice.model))}
+    references.check(tx, actor, conversation.id if conversation else "", request.reply_to_id, request.quotes)
     number = conversation.round_count + 1 if conversation else 1
     turn = Turn(
         id="",
         conversation_id=conversation.id if conversation else "",
         round_number=number,
         purpose=Purpose.ASK,
-        mode="parallel",
+        mode=request.mode,
         table=table,
         visibility=request.visibility,
         state=State.RUNNING,
         created_by=actor.user_id,
         created_at=tx.now,
+        chair=chair,
     )
     question = Message(
         id="",
@@ -102,6 +125,7 @@ def _gathered(tx: Tx, actor: Actor, request: NewEstimate, providers: Providers) 
         created_by=actor.user_id,
         created_at=tx.now,
         reply_to_id=request.reply_to_id,
+        quotes=request.quotes,
         attachments=attachments.unsent(tx, actor, project.id, request.attachments),
     )
     return gather_for(tx, actor, project, conversation.title if conversation else "", turn, question, models)
@@ -119,12 +143,17 @@ def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | 
         return None
 
 
-def _of(means: Means, gathered: Gathered, voice: Voice) -> VoiceEstimate:
+def _of(means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int]) -> VoiceEstimate:
+    """Each ask reads what the first one does, and the replies of the round that its mode shows it."""
     model = gathered.models[voice.model]
     output = min(USUAL_OUTPUT_TOKENS, output_limit(model))
     try:
         receipt = assemble(gathered.material(voice, model, output_limit(model)), means.counter(model)).receipt
     except DoesNotFit as error:
         return VoiceEstimate(voice, 0, 0, 0, 0, error.message)
-    cost = cost_micros(TokenCount(input_tokens=receipt.tokens, output_tokens=output), model.prices)
-    return VoiceEstimate(voice, receipt.tokens, receipt.budget_tokens, output, cost, None)
+    costs = [
+        cost_micros(TokenCount(receipt.tokens + read * USUAL_OUTPUT_TOKENS, 0, output), model.prices)
+        for read in reads
+    ]
+    total = None if None in costs else sum(cost for cost in costs if cost is not None)
+    return VoiceEstimate(voice, receipt.tokens, receipt.budget_tokens, output, total, None)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tertulia.context.budget import widest_window
-from tertulia.context.material import FileText, Material
+from tertulia.context.material import FileText, Material, Quoted
+from tertulia.context.rounds import name_of
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.files import FileEntry
-from tertulia.core.messages import Message, Role, Round
+from tertulia.core.messages import Message, Quote, Role, Round
 from tertulia.core.models import Model
 from tertulia.core.personas import Character
 from tertulia.core.projects import Project
@@ -19,6 +20,9 @@ from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import conversations, messages, personas, projects, turns
 from tertulia.store.database import Tx
+
+BROUGHT_ROUNDS = 200
+"""The last rounds of a branch that can be brought back; the budget takes fewer of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,9 @@ class Gathered:
     turn: Turn
     models: Mapping[str, Model]
     quoted: Message | None = None
+    quotes: tuple[Quoted, ...] = ()
+    brought: tuple[Round, ...] = ()
+    """What was said in the branch that the question brings back."""
     replaced: Message | None = None
     """The reply that this turn retries or continues."""
     here: Round | None = None
@@ -83,6 +90,8 @@ class Gathered:
             max_context_tokens=settings.max_context_tokens,
             max_output_tokens=max_output_tokens,
             quoted=self.quoted,
+            quotes=self.quotes,
+            brought=self.brought,
             partial=partial,
             brief=brief,
             style=self.turn.style,
@@ -125,6 +134,22 @@ def gather_for(
         question=question,
         turn=turn,
         models=models,
-        quoted=messages.get(tx, actor, question.reply_to_id) if question.reply_to_id else None,
+        quoted=messages.find(tx, actor, question.reply_to_id) if question.reply_to_id else None,
+        quotes=tuple(_quoted(tx, actor, quote) for quote in question.quotes),
+        brought=_brought(tx, actor, question),
         characters=personas.characters(tx, (*turn.table, *filter(None, (turn.chair,)))),
     )
+
+
+def _quoted(tx: Tx, actor: Actor, quote: Quote) -> Quoted:
+    """The words stay with the question, also when the message they are from was deleted."""
+    said = messages.find(tx, actor, quote.message_id)
+    return Quoted(quote.message_id, name_of(said) if said else "", quote.text)
+
+
+def _brought(tx: Tx, actor: Actor, question: Message) -> tuple[Round, ...]:
+    """Nothing any more once the branch is gone: what was made of it is kept."""
+    if question.brings_id is None:
+        return ()
+    branch = conversations.find(tx, actor, question.brings_id)
+    return messages.own(tx, branch.id, limit=BROUGHT_ROUNDS) if branch else ()

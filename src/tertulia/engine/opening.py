@@ -14,6 +14,7 @@ from tertulia.core.messages import Message, Role, Round, Status
 from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Style, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted
+from tertulia.engine import references
 from tertulia.engine.requests import NewSynthesis, NewTurn
 from tertulia.store import attachments, conversations, messages, projects, sessions, turns
 from tertulia.store.database import Tx
@@ -46,11 +47,11 @@ def open_round(
     chair: Voice | None = None,
 ) -> Opening:
     """A person says something: a new round."""
-    if before := _sent_before(tx, actor, request.id, fingerprint):
+    if before := sent_before(tx, actor, request.id, fingerprint):
         return before
-    _must_have_room(tx, actor)
+    must_have_room(tx, actor)
     conversation = _conversation(tx, actor, request, table)
-    _must_be_visible(tx, actor, request.reply_to_id, conversation)
+    references.check(tx, actor, conversation.id, request.reply_to_id, request.quotes)
     brought = _brought(tx, actor, request, conversation)
     turn = _turn(tx, actor, request, conversation, table, chair)
     message = _question(tx, actor, request, turn, brought)
@@ -73,21 +74,23 @@ def open_again(
     voice_for: VoiceFor,
     fingerprint: str,
     style: Style = Style.AGAIN,
+    seen_in: str | None = None,
+    branch_id: str | None = None,
 ) -> Opening:
     """One voice is asked again: a turn in the round it already belongs to."""
-    if before := _sent_before(tx, actor, turn_id, fingerprint):
+    if before := sent_before(tx, actor, turn_id, fingerprint):
         return before
     meant = messages.get(tx, actor, message_id)
     if meant.voice is None:
         raise Invalid("Only a reply can be tried again; edit the question instead.")
-    conversation = writable(tx, actor, meant.conversation_id)
+    conversation = _tried_in(tx, actor, meant, seen_in or meant.conversation_id, branch_id)
     tx.hold(conversation_place(conversation.id))  # two tries at once see each other
     here = messages.round(tx, conversation.id, meant.round_number)
     reply = _newest(here, meant)
-    _must_be_idle(tx, reply)
+    _must_be_idle(tx, conversation, reply)
     if purpose is Purpose.CONTINUE and not can_continue(reply):
         raise NothingToContinue("This reply ended by itself; there is nothing to continue.")
-    _must_have_room(tx, actor)
+    must_have_room(tx, actor)
     turn = Turn(
         id=turn_id,
         conversation_id=conversation.id,
@@ -96,7 +99,7 @@ def open_again(
         mode=turns.get(tx, actor, here.question.turn_id).mode,
         table=(voice_for(reply, here),),
         visibility=conversation.visibility,
-        state=_first_state(tx, conversation),
+        state=first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
         message_id=reply.id,
@@ -116,7 +119,7 @@ def open_synthesis(
     fingerprint: str,
 ) -> Opening:
     """Someone takes the chair of a round that was answered before."""
-    if before := _sent_before(tx, actor, request.id, fingerprint):
+    if before := sent_before(tx, actor, request.id, fingerprint):
         return before
     conversation = writable(tx, actor, conversation_id)
     tx.hold(conversation_place(conversation.id))
@@ -124,7 +127,7 @@ def open_synthesis(
     asked = turns.get(tx, actor, here.question.turn_id)
     if not any(reply.content for reply in here.replies):
         raise Conflict("Nobody has answered in this round yet, so there is nothing to bring together.")
-    _must_have_room(tx, actor)
+    must_have_room(tx, actor)
     seated = chair or asked.chair or asked.table[0]
     turn = Turn(
         id=request.id,
@@ -134,7 +137,7 @@ def open_synthesis(
         mode=asked.mode,
         table=(seated,),
         visibility=asked.visibility,
-        state=_first_state(tx, conversation),
+        state=first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
         chair=seated,
@@ -152,9 +155,23 @@ def _newest(here: Round, reply: Message) -> Message:
     return reply
 
 
-def _must_be_idle(tx: Tx, reply: Message) -> None:
+def _tried_in(tx: Tx, actor: Actor, meant: Message, seen_in: str, branch_id: str | None) -> Conversation:
+    """What broke off is mended where it stands. What is complete is part of all that came after it: its new
+    version stands in the last round itself, and for an earlier one in a branch that goes on from there."""
+    here = writable(tx, actor, seen_in)
+    if not messages.is_shown(tx, here.id, meant):
+        raise Conflict("This reply is not part of that conversation.")
+    newest = _newest(messages.round(tx, here.id, meant.round_number), meant)
+    if newest.status is not Status.COMPLETE:
+        return writable(tx, actor, newest.conversation_id)
+    if newest.round_number == here.round_count:
+        return here
+    return conversations.branch(tx, actor, here.id, at_round=newest.round_number, id=branch_id)
+
+
+def _must_be_idle(tx: Tx, conversation: Conversation, reply: Message) -> None:
     """Two new versions at once would both replace the same one, and both would stand in the round."""
-    for turn in turns.waiting_or_running(tx, reply.conversation_id):
+    for turn in turns.waiting_or_running(tx, conversation.id):
         if turn.message_id == reply.id:
             raise Conflict("This reply is being tried again already. Wait for it, or stop it.")
 
@@ -163,7 +180,7 @@ def can_continue(reply: Message) -> bool:
     return reply.status in (Status.STOPPED, Status.INTERRUPTED) and bool(reply.content)
 
 
-def _sent_before(tx: Tx, actor: Actor, turn_id: str, fingerprint: str) -> Opening | None:
+def sent_before(tx: Tx, actor: Actor, turn_id: str, fingerprint: str) -> Opening | None:
     found = turns.find_opened(tx, actor.user_id, turn_id)
     if found is None:
         return None
@@ -175,7 +192,7 @@ def _sent_before(tx: Tx, actor: Actor, turn_id: str, fingerprint: str) -> Openin
     return Opening(Opened(turn, conversation, question), is_new=False)
 
 
-def _must_have_room(tx: Tx, actor: Actor) -> None:
+def must_have_room(tx: Tx, actor: Actor) -> None:
     if turns.count_unfinished(tx, actor.user_id) >= RUNNING_PER_USER:
         raise TooManyTurns(
             f"You have {RUNNING_PER_USER} rounds being answered. Wait for one to finish, or stop one.",
@@ -219,13 +236,6 @@ def writable(tx: Tx, actor: Actor, conversation_id: str) -> Conversation:
     return conversation
 
 
-def _must_be_visible(tx: Tx, actor: Actor, message_id: str | None, conversation: Conversation) -> None:
-    if message_id is None:
-        return
-    if messages.get(tx, actor, message_id).conversation_id != conversation.id:
-        raise Conflict("The message you reply to is not in this conversation.")
-
-
 def _brought(tx: Tx, actor: Actor, request: NewTurn, conversation: Conversation) -> tuple[Attachment, ...]:
     if not request.attachments:
         return ()
@@ -248,7 +258,7 @@ def _turn(
         mode=request.mode,
         table=table,
         visibility=request.visibility,
-        state=_first_state(tx, conversation),
+        state=first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
         chair=chair,
@@ -257,7 +267,7 @@ def _turn(
     )
 
 
-def _first_state(tx: Tx, conversation: Conversation) -> State:
+def first_state(tx: Tx, conversation: Conversation) -> State:
     """Whoever finds the conversation free starts at once; the others wait in line."""
     return State.QUEUED if turns.waiting_or_running(tx, conversation.id) else State.RUNNING
 
@@ -276,6 +286,7 @@ def _question(tx: Tx, actor: Actor, request: NewTurn, turn: Turn, brought: tuple
         created_at=tx.now,
         reply_to_id=request.reply_to_id,
         attachments=brought,
+        quotes=request.quotes,
     )
 
 

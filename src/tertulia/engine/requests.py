@@ -11,7 +11,7 @@ from tertulia.core.attachments import ATTACHMENTS_LIMIT
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import Invalid, TooLarge, UnknownModel
 from tertulia.core.ids import is_ulid
-from tertulia.core.messages import TEXT_LIMIT_BYTES
+from tertulia.core.messages import QUOTES_LIMIT, TEXT_LIMIT_BYTES, Quote
 from tertulia.core.models import Model
 from tertulia.core.plain import to_json
 from tertulia.core.tables import WantedVoice
@@ -19,6 +19,7 @@ from tertulia.core.turns import Style
 from tertulia.providers.houses import Providers
 
 BRIEF_LIMIT = 4_000
+QUOTE_LIMIT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class NewTurn:
     reply_to_id: str | None = None
     attachments: tuple[str, ...] = ()
     """Ids of own attachments that no message has taken yet."""
+    quotes: tuple[Quote, ...] = ()
+    """Words of messages that this conversation shows."""
     chair: WantedVoice | None = None
     """Who writes the synthesis, where the mode has one; the first voice when nobody is named."""
     brief: str = ""
@@ -47,6 +50,41 @@ class NewTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class NewEdit:
+    """A question asked differently: a turn in a branch of its own, from the round before."""
+
+    id: str
+    text: str
+    voices: tuple[WantedVoice, ...]
+    mode: str = "parallel"
+    visibility: Visibility = Visibility.OPEN
+    reply_to_id: str | None = None
+    attachments: tuple[str, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    chair: WantedVoice | None = None
+    brief: str = ""
+    is_blind: bool = False
+    branch_id: str | None = None
+    """The branch's own id, when the client has made one."""
+
+    def turn_in(self, conversation_id: str) -> NewTurn:
+        return NewTurn(
+            id=self.id,
+            text=self.text,
+            voices=self.voices,
+            mode=self.mode,
+            conversation_id=conversation_id,
+            visibility=self.visibility,
+            reply_to_id=self.reply_to_id,
+            attachments=self.attachments,
+            quotes=self.quotes,
+            chair=self.chair,
+            brief=self.brief,
+            is_blind=self.is_blind,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class NewTry:
     """Asking one voice again, as it was or with another model."""
 
@@ -55,6 +93,10 @@ class NewTry:
     without: tuple[str, ...] = ()
     """Sources of the receipt's segments that are not to be shown this time."""
     style: Style = Style.AGAIN
+    conversation_id: str | None = None
+    """Where the reply is looked at, when that is a branch that inherited it."""
+    branch_id: str | None = None
+    """The id of the branch it may take, when the client has made one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +108,14 @@ class NewSynthesis:
     brief: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class NewReturn:
+    """A branch brought back as one message: who tells what it came to."""
+
+    id: str
+    voice: WantedVoice
+
+
 def check(request: NewTurn) -> None:
     check_id(request.id)
     if request.conversation_id is not None and not is_ulid(request.conversation_id):
@@ -75,6 +125,7 @@ def check(request: NewTurn) -> None:
     if len(request.text.encode("utf-8", "surrogatepass")) > TEXT_LIMIT_BYTES:
         raise TooLarge("A message holds at most 1 MiB of text. Attach it as a file instead.")
     check_attachments(request.attachments)
+    check_quotes(request.quotes)
     check_brief(request.brief)
     mode = council.get(request.mode)
     mode.must_seat(len(request.voices))
@@ -92,6 +143,18 @@ def check_attachments(ids: Sequence[str]) -> None:
         raise Invalid(
             f"A message brings at most {ATTACHMENTS_LIMIT} files along. Put the others in the project."
         )
+
+
+def check_quotes(quotes: Sequence[Quote]) -> None:
+    if len(quotes) > QUOTES_LIMIT:
+        raise Invalid(f"A message quotes at most {QUOTES_LIMIT} passages.")
+    if any(not quote.text.strip() or len(quote.text) > QUOTE_LIMIT for quote in quotes):
+        raise Invalid(f"A quotation has 1 to {QUOTE_LIMIT:,} characters.")
+
+
+def check_branch_id(branch_id: str | None) -> None:
+    if branch_id is not None and not is_ulid(branch_id):
+        raise Invalid("A branch's id is a ULID.")
 
 
 def check_id(turn_id: str) -> None:

@@ -151,6 +151,8 @@ def _place_of(voice: Voice, step: Step) -> tuple[int, str]:
 def _mode(gathered: Gathered) -> council.Mode:
     if gathered.turn.purpose is Purpose.SYNTHESIS:
         return council.SYNTHESIS
+    if gathered.began.purpose is Purpose.SUMMARY:
+        return council.SUMMARY
     return council.get(gathered.began.mode)
 
 

@@ -31,6 +31,22 @@ def seated(
     return seat([_wanted(one, at_hand, providers) for one in wanted], taken)
 
 
+def seated_chair(
+    tx: Tx,
+    actor: Actor,
+    project_id: str,
+    wanted: WantedVoice | None,
+    table: Sequence[Voice],
+    providers: Providers,
+) -> Voice | None:
+    """One of the table, or somebody in a seat of their own beside it; None when nobody is named."""
+    if wanted is None:
+        return None
+    [chair] = seated(tx, actor, project_id, (wanted,), providers, table)
+    who = (chair.persona_id, chair.model)
+    return next((voice for voice in table if (voice.persona_id, voice.model) == who), chair)
+
+
 def project_of(tx: Tx, actor: Actor, conversation_id: str | None, project_id: str | None) -> str:
     """Where something would be said: in its conversation's project, in the one named, or in the first."""
     if conversation_id is not None:

@@ -14,28 +14,30 @@ from dataclasses import dataclass, replace
 from tertulia.core.errors import Busy, NotFound, TertuliaError
 from tertulia.core.messages import Message, Round, Status
 from tertulia.core.models import Model
-from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted
-from tertulia.engine import opening, recovery
+from tertulia.engine import branching, opening, recovery
 from tertulia.engine.gather import Gathered, gather
 from tertulia.engine.live import LiveTurn
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened, Opening
 from tertulia.engine.requests import (
+    NewEdit,
+    NewReturn,
     NewSynthesis,
     NewTry,
     NewTurn,
     available,
     check,
+    check_branch_id,
     check_brief,
     check_id,
     fingerprint,
 )
 from tertulia.engine.seating import Adjourned, Seating
-from tertulia.engine.seats import project_of, seated
+from tertulia.engine.seats import project_of, seated, seated_chair
 from tertulia.store import conversations, drafts, jobs, messages, turns
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
@@ -73,23 +75,38 @@ class Turns:
         def begin(tx: Tx) -> Opening:
             project_id = project_of(tx, actor, request.conversation_id, request.project_id)
             table = seated(tx, actor, project_id, request.voices, self._means.providers)
-            chair = self._chair(tx, actor, project_id, request.chair, table)
+            chair = seated_chair(tx, actor, project_id, request.chair, table, self._means.providers)
             return opening.open_round(tx, actor, request, table, mark, chair)
 
         return self._begin(actor, await self._means.db.write(begin))
 
-    def _chair(
-        self, tx: Tx, actor: Actor, project_id: str, wanted: WantedVoice | None, table: Sequence[Voice]
-    ) -> Voice | None:
-        """One of the table, or somebody in a seat of their own."""
-        if wanted is None:
-            return None
-        chair = seated(tx, actor, project_id, (wanted,), self._means.providers)[0]
-        at_table = (
-            voice for voice in table if (voice.persona_id, voice.model) == (chair.persona_id, chair.model)
-        )
-        beside = seated(tx, actor, project_id, (wanted,), self._means.providers, table)
-        return next(at_table, beside[0])
+    async def edit(self, actor: Actor, conversation_id: str, number: int, request: NewEdit) -> Opened:
+        """A question asked differently, in a branch beside the first."""
+        self._must_be_open()
+        check(request.turn_in(conversation_id))
+        check_branch_id(request.branch_id)
+        mark = fingerprint(request, f"edit:{conversation_id}:{number}")
+
+        def begin(tx: Tx) -> Opening:
+            project_id = project_of(tx, actor, conversation_id, None)
+            table = seated(tx, actor, project_id, request.voices, self._means.providers)
+            chair = seated_chair(tx, actor, project_id, request.chair, table, self._means.providers)
+            return branching.open_edit(tx, actor, conversation_id, number, request, table, mark, chair)
+
+        return self._begin(actor, await self._means.db.write(begin))
+
+    async def bring_back(self, actor: Actor, conversation_id: str, request: NewReturn) -> Opened:
+        """One voice reads a branch, and tells the conversation it left what came of it."""
+        self._must_be_open()
+        check_id(request.id)
+        mark = fingerprint(request, f"return:{conversation_id}")
+
+        def begin(tx: Tx) -> Opening:
+            project_id = project_of(tx, actor, conversation_id, None)
+            [voice] = seated(tx, actor, project_id, (request.voice,), self._means.providers)
+            return branching.open_return(tx, actor, conversation_id, request, voice, mark)
+
+        return self._begin(actor, await self._means.db.write(begin))
 
     async def synthesise(
         self, actor: Actor, conversation_id: str, number: int, request: NewSynthesis
@@ -104,7 +121,7 @@ class Turns:
             project_id = project_of(tx, actor, conversation_id, None)
             question = messages.round(tx, conversation_id, number).question
             table = turns.get(tx, actor, question.turn_id).table
-            chair = self._chair(tx, actor, project_id, request.chair, table)
+            chair = seated_chair(tx, actor, project_id, request.chair, table, self._means.providers)
             return opening.open_synthesis(tx, actor, conversation_id, number, request, chair, mark)
 
         return self._begin(actor, await self._means.db.write(begin))
@@ -186,12 +203,22 @@ class Turns:
     ) -> Opened:
         self._must_be_open()
         check_id(request.id)
+        check_branch_id(request.branch_id)
         mark = fingerprint(request, f"{purpose}:{message_id}")
         return self._begin(
             actor,
             await self._means.db.write(
                 lambda tx: opening.open_again(
-                    tx, actor, request.id, message_id, purpose, voice_for, mark, request.style
+                    tx,
+                    actor,
+                    request.id,
+                    message_id,
+                    purpose,
+                    voice_for,
+                    mark,
+                    request.style,
+                    request.conversation_id,
+                    request.branch_id,
                 )
             ),
             frozenset(request.without),

@@ -1,9 +1,9 @@
-"""The title job: names a conversation after its first round."""
+"""The title job: names a conversation after the first question asked in it."""
 
 from __future__ import annotations
 
 from tertulia.core.conversations import Conversation
-from tertulia.core.messages import Round
+from tertulia.core.messages import Message
 from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.core.titles import cleaned, title_of
@@ -22,11 +22,11 @@ _OUTPUT_LIMIT = 60
 
 async def title(means: Means, conversation_id: str) -> None:
     """A model's title where a capable one is at hand; else the beginning of the question."""
-    first = await means.db.read(lambda tx: _first_round(tx, conversation_id))
+    first = await means.db.read(lambda tx: _first_asked(tx, conversation_id))
     if first is None:
         return
-    conversation, round_ = first
-    name, count, model = await _named(means, round_.question.content)
+    conversation, asked = first
+    name, count, model = await _named(means, asked.content)
 
     def save(tx: Tx) -> None:
         conversations.set_title_if_untitled(tx, conversation_id, name)
@@ -37,9 +37,11 @@ async def title(means: Means, conversation_id: str) -> None:
     await means.db.write(save)
 
 
-def _first_round(tx: Tx, conversation_id: str) -> tuple[Conversation, Round] | None:
+def _first_asked(tx: Tx, conversation_id: str) -> tuple[Conversation, Message] | None:
+    """A branch is named for what is asked in it, not for what it inherited."""
     conversation = conversations.find_untitled(tx, conversation_id)
-    return None if conversation is None else (conversation, messages.round(tx, conversation_id, 1))
+    asked = messages.first_asked(tx, conversation_id)
+    return None if conversation is None or asked is None else (conversation, asked)
 
 
 async def _named(means: Means, question: str) -> tuple[str, TokenCount, Model | None]:

@@ -1,0 +1,17 @@
+"""Summary: one voice has read a branch, and tells those who did not follow it what came of it."""
+
+from __future__ import annotations
+
+from tertulia.core.briefs import Brief, Step
+from tertulia.council.table import Table
+
+_SUMMARY = (
+    "Above stands what was said in a branch of this conversation, after it had left this line. Tell those "
+    "who did not follow it what it came to: what was asked, what was found or decided and why, what stayed "
+    "open. Use the branch alone, name who said what where it matters, and be brief: whoever wants all of it "
+    "can open the branch."
+)
+
+
+async def summary(table: Table) -> None:
+    await table.ask(table.voices[0], Brief(Step.SUMMARY, task=_SUMMARY))

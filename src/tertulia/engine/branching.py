@@ -1,0 +1,89 @@
+"""Branching: a question asked differently beside the first one, and a branch brought back as one message."""
+
+from __future__ import annotations
+
+from tertulia.core.conversations import Conversation
+from tertulia.core.errors import Conflict
+from tertulia.core.messages import Message, Role, Status
+from tertulia.core.turns import Purpose, Turn
+from tertulia.core.users import Actor
+from tertulia.core.voices import Voice
+from tertulia.engine.opening import (
+    Opened,
+    Opening,
+    first_state,
+    must_have_room,
+    open_round,
+    sent_before,
+    writable,
+)
+from tertulia.engine.requests import NewEdit, NewReturn
+from tertulia.store import conversations, messages, turns
+from tertulia.store.database import Tx
+
+
+def open_edit(
+    tx: Tx,
+    actor: Actor,
+    conversation_id: str,
+    number: int,
+    request: NewEdit,
+    table: tuple[Voice, ...],
+    fingerprint: str,
+    chair: Voice | None,
+) -> Opening:
+    """The question of a round once more, in other words: a branch from the round before."""
+    if before := sent_before(tx, actor, request.id, fingerprint):
+        return before
+    conversation = writable(tx, actor, conversation_id)
+    messages.round(tx, conversation.id, number)  # there is such a round to ask differently
+    branch = conversations.branch(tx, actor, conversation.id, at_round=number - 1, id=request.branch_id)
+    return open_round(tx, actor, request.turn_in(branch.id), table, fingerprint, chair)
+
+
+def open_return(
+    tx: Tx, actor: Actor, conversation_id: str, request: NewReturn, voice: Voice, fingerprint: str
+) -> Opening:
+    """A round in the conversation a branch left, answered by one voice that has read the branch."""
+    if before := sent_before(tx, actor, request.id, fingerprint):
+        return before
+    branch = writable(tx, actor, conversation_id)
+    if branch.parent_id is None:
+        raise Conflict("This conversation is no branch, so there is nowhere to bring it back to.")
+    if not messages.own(tx, branch.id, limit=1):
+        raise Conflict("Nothing was said in this branch yet, so there is nothing to bring back.")
+    must_have_room(tx, actor)
+    parent = conversations.get(tx, actor, branch.parent_id)
+    turn = Turn(
+        id=request.id,
+        conversation_id=parent.id,
+        round_number=turns.next_round(tx, parent.id),
+        purpose=Purpose.SUMMARY,
+        mode="quick",
+        table=(voice,),
+        visibility=parent.visibility,
+        state=first_state(tx, parent),
+        created_by=actor.user_id,
+        created_at=tx.now,
+    )
+    message = _brought_back(tx, actor, turn, branch)
+    turns.open(tx, turn, fingerprint)
+    messages.add(tx, message)
+    return Opening(Opened(turn, conversations.changed(tx, parent.id), message), is_new=True)
+
+
+def _brought_back(tx: Tx, actor: Actor, turn: Turn, branch: Conversation) -> Message:
+    name = f'"{branch.title}"' if branch.title else f"a branch at round {branch.branch_round}"
+    return Message(
+        id=tx.new_id(),
+        conversation_id=turn.conversation_id,
+        round_number=turn.round_number,
+        turn_id=turn.id,
+        speaker="user",
+        role=Role.USER,
+        content=f"Brought back from {name}.",
+        status=Status.COMPLETE,
+        created_by=actor.user_id,
+        created_at=tx.now,
+        brings_id=branch.id,
+    )

@@ -1,0 +1,31 @@
+"""References: what a question replies to and quotes is something that its conversation shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tertulia.core.errors import Conflict, Invalid
+from tertulia.core.messages import Message, Quote
+from tertulia.core.quoting import find_quote
+from tertulia.core.users import Actor
+from tertulia.store import messages
+from tertulia.store.database import Tx
+
+
+def check(
+    tx: Tx, actor: Actor, conversation_id: str, reply_to_id: str | None, quotes: Sequence[Quote]
+) -> None:
+    """Of this round or an earlier one, said here or inherited; what lies beside the line is refused."""
+    if reply_to_id is not None:
+        _in_line(tx, actor, conversation_id, reply_to_id, "The message you reply to")
+    for quote in quotes:
+        said = _in_line(tx, actor, conversation_id, quote.message_id, "A message you quote")
+        if quote.text not in said.content and not find_quote(quote.text, said.content):
+            raise Invalid("The words you quote are not in that message. Select them again.")
+
+
+def _in_line(tx: Tx, actor: Actor, conversation_id: str, message_id: str, what: str) -> Message:
+    said = messages.get(tx, actor, message_id)
+    if not messages.is_shown(tx, conversation_id, said):
+        raise Conflict(f"{what} is not part of this conversation.")
+    return said
