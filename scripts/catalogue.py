@@ -1,6 +1,6 @@
 """Refreshes the figures of src/tertulia/providers/catalogue.toml and names the models it does not have yet.
 
-What a model is called, its tier and its vocabulary are ours and stay as they stand in the table. Windows,
+What a model is called, its tier, its vocabulary and what its row calls fixed stay as they stand. Windows,
 output limits, prices and abilities come from two public tables: genai-prices, one of the test tools, and the
 one inside the litellm wheel, which is downloaded and read, never installed or imported.
 
@@ -40,6 +40,7 @@ FIELDS = (
     "vocabulary",
     "dialect",
     "retired",
+    "fixed",
 )
 PRICED_AS = {"xai": "x-ai"}
 DESCRIBED_AS = {
@@ -67,7 +68,8 @@ def main() -> None:
     described = descriptions()
     for provider, rows in table.items():
         for model_id, row in rows.items():
-            row.update(figures(provider, model_id, described))
+            found = figures(provider, model_id, described)
+            row.update((name, value) for name, value in found.items() if name not in fixed(row))
     new_text = header(text) + "".join(section(provider, rows) for provider, rows in table.items())
     print("up to date" if new_text == text else "changed")
     for provider in table:
@@ -103,6 +105,12 @@ def figures(provider: str, model_id: str, described: dict[str, Row]) -> Row:
         if described_as.get("mode") == "responses":
             found["dialect"] = "openai_responses"
     return found
+
+
+def fixed(row: Row) -> list[str]:
+    """The fields someone looked up because the tables are behind."""
+    names: str = row.get("fixed", "")
+    return names.split()
 
 
 def price_of(provider: str, model_id: str) -> Any:

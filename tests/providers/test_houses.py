@@ -188,6 +188,15 @@ def test_the_catalogue_is_complete_and_plausible() -> None:
             assert prices.cached_micros is None or prices.cached_micros <= prices.input_micros, model.key
 
 
+def test_a_model_sees_or_does_not_see_whoever_serves_it() -> None:
+    """A model said to be blind is never shown a picture; one said to see would refuse the whole call."""
+    sees: dict[str, set[bool]] = {}
+    for entry in catalogue.entries():
+        name = entry.model.model_id.rpartition("/")[2].replace(".", "-")
+        sees.setdefault(name, set()).add(entry.model.abilities.vision)
+    assert [name for name, answers in sees.items() if len(answers) > 1] == []
+
+
 # --- what it costs to be there -----------------------------------------------------------------------------
 
 KEY_NAMES = [name for endpoint in endpoints.ENDPOINTS for name in endpoint.key_names]
