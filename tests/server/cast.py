@@ -39,6 +39,14 @@ class Things:
         return self.table_id
 
     @property
+    def other_id(self) -> str:
+        return self.conversation_id
+
+    @property
+    def branch_id(self) -> str:
+        return self.conversation_id
+
+    @property
     def reply_id(self) -> str:
         return self.message_id
 

@@ -56,9 +56,14 @@ def _turn(its: Things, probed: str | None) -> dict[str, Any]:
     where = (
         {"project_id": its.project_id} if probed == "project_id" else {"conversation_id": its.conversation_id}
     )
-    reply = {"reply_to_id": its.reply_to_id} if probed in (None, "reply_to_id") else {}
-    sent = turn("Hello", "alpha", **where, **reply)
+    sent = turn("Hello", "alpha", **where, **_referring(its, probed))
     return sent | {"voices": _voices(its, probed)}
+
+
+def _referring(its: Things, probed: str | None) -> dict[str, Any]:
+    reply = {"reply_to_id": its.reply_to_id} if probed in (None, "reply_to_id") else {}
+    quotes = {"quotes": [{"message_id": its.message_id, "text": "Hm"}]} if probed == "message_id" else {}
+    return reply | quotes
 
 
 def _voices(its: Things, probed: str | None) -> list[dict[str, str]]:
@@ -74,8 +79,30 @@ def _estimate(its: Things, probed: str | None) -> dict[str, Any]:
     return {key: value for key, value in sent.items() if key not in ("id", "mode")}
 
 
+def _edit(its: Things, probed: str | None) -> dict[str, Any]:
+    """Round 1 begins anew: in a branch before it there is nothing to reply to."""
+    referring = _referring(its, probed or "nothing") | _named(its, probed)
+    return {"id": new_id(), "text": "Hello?", "voices": _voices(its, probed), "mode": "quick"} | referring
+
+
 def _try(its: Things, probed: str | None) -> dict[str, Any]:
-    return {"id": new_id()}
+    return {"id": new_id(), "conversation_id": its.conversation_id} | _named(its, probed)
+
+
+def _synthesis(its: Things, probed: str | None) -> dict[str, Any]:
+    return {"id": new_id(), "chair": _voices(its, probed)[0]}
+
+
+def _named(its: Things, probed: str | None) -> dict[str, Any]:
+    return {"branch_id": its.branch_id} if probed == "branch_id" else {}
+
+
+def _branch(its: Things, probed: str | None) -> dict[str, Any]:
+    return {"id": new_id(), "at_round": 1, "message_id": its.message_id}
+
+
+def _return(its: Things, probed: str | None) -> dict[str, Any]:
+    return {"id": new_id(), "voice": _voices(its, probed)[0]}
 
 
 FILES = "/api/projects/{project_id}/files"
@@ -109,7 +136,15 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("PUT", "/api/conversations/{conversation_id}/pinned"): Example(_always({"pinned": True})),
     ("PUT", "/api/conversations/{conversation_id}/archived"): Example(_always({"archived": True})),
     ("DELETE", "/api/conversations/{conversation_id}"): Example(is_last=True),
-    ("POST", "/api/conversations/{conversation_id}/rounds/{number}/synthesis"): Example(_try),
+    ("POST", "/api/conversations/{conversation_id}/branches"): Example(_branch),
+    ("GET", "/api/conversations/{conversation_id}/tree"): Example(),
+    ("GET", "/api/conversations/{conversation_id}/compare/{other_id}"): Example(),
+    ("POST", "/api/conversations/{conversation_id}/rounds/{number}/edit"): Example(_edit),
+    ("POST", "/api/conversations/{conversation_id}/bring-back"): Example(_return),
+    ("GET", "/api/conversations/{conversation_id}/removal"): Example(),
+    ("GET", "/api/messages/{message_id}/removal"): Example(),
+    ("DELETE", "/api/messages/{message_id}"): Example(is_last=True),
+    ("POST", "/api/conversations/{conversation_id}/rounds/{number}/synthesis"): Example(_synthesis),
     ("GET", f"{FILES}"): Example(),
     ("POST", f"{FILES}"): Example(params=lambda its: {"path": "new.md"}, content=b"# New\n"),
     ("GET", f"{FILES}/{{file_id}}"): Example(),

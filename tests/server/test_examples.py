@@ -11,6 +11,7 @@ CLASHES = {
     ("POST", "/api/setup"): "there is an administrator already",
     ("POST", "/api/messages/{message_id}/continue"): "the reply is complete",
     ("DELETE", "/api/projects/{project_id}/members/{user_id}"): "a project needs an owner",
+    ("POST", "/api/conversations/{conversation_id}/bring-back"): "it is no branch",
 }
 
 

@@ -22,6 +22,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 MAY_BE_ANYONES = {
     # Whoever owns a project may take in any account whose id they know; that is what the id is for.
     ("PUT", "/api/projects/{project_id}/members", "user_id"),
+    # The id of something that is yet to be made: one that is taken is refused, whoever has it.
+    ("POST", "/api/messages/{message_id}/retry", "branch_id"),
+    ("POST", "/api/messages/{message_id}/continue", "branch_id"),
+    ("POST", "/api/conversations/{conversation_id}/rounds/{number}/edit", "branch_id"),
 }
 
 
@@ -267,5 +271,10 @@ def outline(item: dict[str, str]) -> dict[str, str]:
 
 def field(name: str) -> str:
     """Some parameters name the same thing in other words."""
-    other_words = {"reply_id": "message_id", "reply_to_id": "message_id", "default_table_id": "table_id"}
+    other_words = {
+        "reply_id": "message_id",
+        "reply_to_id": "message_id",
+        "default_table_id": "table_id",
+        "other_id": "conversation_id",
+    }
     return other_words.get(name, name)

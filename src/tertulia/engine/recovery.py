@@ -65,6 +65,7 @@ def _meant(turn: Turn, here: Round) -> Message | None:
 def _empty(tx: Tx, turn: Turn, voice: Voice, meant: Message | None = None) -> Draft:
     """Nothing was written; a reply that was to be continued keeps what it had, or this would hide it."""
     is_synthesis = turn.purpose is Purpose.SYNTHESIS
+    step = {Purpose.SYNTHESIS: Step.SYNTHESIS, Purpose.SUMMARY: Step.SUMMARY}.get(turn.purpose, Step.ANSWER)
     return Draft(
         id=tx.new_id(),
         turn_id=turn.id,
@@ -77,7 +78,7 @@ def _empty(tx: Tx, turn: Turn, voice: Voice, meant: Message | None = None) -> Dr
         number=0,
         started_at=tx.now,
         replaces_id=turn.message_id,
-        step=meant.step if meant else Step.SYNTHESIS if is_synthesis else Step.ANSWER,
+        step=meant.step if meant else step,
     )
 
 

@@ -229,6 +229,11 @@ _GET = text(f"""
 """)
 
 
+def find(tx: Tx, actor: Actor, conversation_id: str) -> Conversation | None:
+    row = tx.maybe(_GET, actor_id=actor.user_id, id=conversation_id)
+    return _conversation(row) if row else None
+
+
 def find_untitled(tx: Tx, conversation_id: str) -> Conversation | None:
     """For the job that makes titles: the conversation, if it still is there and still needs one."""
     row = tx.maybe(_FIND_UNTITLED, id=conversation_id)

@@ -3,6 +3,7 @@
 from tertulia.server.routes import (
     accounts,
     attachments,
+    branches,
     config,
     conversations,
     files,
@@ -22,6 +23,7 @@ from tertulia.server.routes import (
 ROUTES = (
     accounts.router,
     attachments.router,
+    branches.router,
     config.router,
     conversations.router,
     files.router,

@@ -1,4 +1,4 @@
-"""Messages: the receipt of what each reply's model was shown."""
+"""Messages: the receipt of what each reply's model was shown, and taking one out."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from tertulia.core.receipts import Receipt
+from tertulia.core.trees import MessageRemoval
 from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import answer
-from tertulia.store import receipts
+from tertulia.server.answers import answer, nothing
+from tertulia.store import receipts, trees
 
 router = APIRouter(tags=["turns"])
 
@@ -16,3 +17,17 @@ router = APIRouter(tags=["turns"])
 @router.get("/api/messages/{message_id}/receipt", response_model=Receipt)
 async def get_receipt(house: TheHouse, actor: Someone, message_id: str) -> Response:
     return answer(await house.db.read(lambda tx: receipts.get(tx, actor, message_id)))
+
+
+@router.get("/api/messages/{message_id}/removal", response_model=MessageRemoval)
+async def preview_message_removal(house: TheHouse, actor: Someone, message_id: str) -> Response:
+    """What would go with it if it were deleted."""
+    return answer(await house.db.read(lambda tx: trees.message_removal(tx, actor, message_id)))
+
+
+@router.delete("/api/messages/{message_id}", status_code=204)
+async def remove_message(house: TheHouse, actor: Someone, message_id: str) -> Response:
+    """A reply goes with its versions, a question with its round; branches read on without them."""
+    await house.db.write(lambda tx: trees.remove_message(tx, actor, message_id))
+    house.job_left()
+    return nothing()

@@ -163,6 +163,126 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/conversations/{conversation_id}/branches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Branch Conversation
+         * @description A conversation that goes on from here; nothing is copied.
+         */
+        post: operations["branch_conversation_api_conversations__conversation_id__branches_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{conversation_id}/tree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Tree
+         * @description All branches of its tree, and what stands beside its own rounds.
+         */
+        get: operations["get_tree_api_conversations__conversation_id__tree_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{conversation_id}/compare/{other_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Branches
+         * @description Two branches of one tree, side by side from where they part.
+         */
+        get: operations["compare_branches_api_conversations__conversation_id__compare__other_id__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{conversation_id}/rounds/{number}/edit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Edit Question
+         * @description Asks the question of a round differently, in a branch beside it; the first stays as it was.
+         */
+        post: operations["edit_question_api_conversations__conversation_id__rounds__number__edit_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{conversation_id}/bring-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Bring Back
+         * @description One voice tells the conversation a branch left what came of it.
+         */
+        post: operations["bring_back_api_conversations__conversation_id__bring_back_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{conversation_id}/removal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview Removal
+         * @description What would go with it if it were deleted.
+         */
+        get: operations["preview_removal_api_conversations__conversation_id__removal_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/config": {
         parameters: {
             query?: never;
@@ -562,6 +682,46 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/messages/{message_id}/removal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview Message Removal
+         * @description What would go with it if it were deleted.
+         */
+        get: operations["preview_message_removal_api_messages__message_id__removal_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/messages/{message_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Message
+         * @description A reply goes with its versions, a question with its round; branches read on without them.
+         */
+        delete: operations["remove_message_api_messages__message_id__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1203,6 +1363,22 @@ export interface components {
             /** Address */
             address: string;
         };
+        /** ComparedRound */
+        ComparedRound: {
+            /** Number */
+            number: number;
+            left: components["schemas"]["Round"] | null;
+            right: components["schemas"]["Round"] | null;
+        };
+        /** Comparison */
+        Comparison: {
+            /** Common Rounds */
+            common_rounds: number;
+            /** Rounds */
+            rounds: components["schemas"]["ComparedRound"][];
+            left: components["schemas"]["Side"];
+            right: components["schemas"]["Side"];
+        };
         /**
          * ContextStrategy
          * @enum {string}
@@ -1339,6 +1515,7 @@ export interface components {
             items: components["schemas"]["VoiceEstimate"][];
             /** Cost Micros */
             cost_micros: number | null;
+            chair?: components["schemas"]["VoiceEstimate"] | null;
         };
         /**
          * Failure
@@ -1660,6 +1837,18 @@ export interface components {
              */
             attachments: components["schemas"]["Attachment"][];
         };
+        /**
+         * MessageRemoval
+         * @description What goes when a message is deleted.
+         */
+        MessageRemoval: {
+            /** Rounds */
+            rounds: number;
+            /** Replies */
+            replies: number;
+            /** Branches */
+            branches: number;
+        };
         /** MetadataChange */
         MetadataChange: {
             /** Always In Context */
@@ -1752,12 +1941,67 @@ export interface components {
             /** Unavailable Reason */
             unavailable_reason: string | null;
         };
+        /** NewBranch */
+        NewBranch: {
+            /** At Round */
+            at_round: number;
+            /** Message Id */
+            message_id?: string | null;
+            /** Id */
+            id?: string | null;
+            /** Title */
+            title?: string | null;
+        };
         /** NewCopy */
         NewCopy: {
             /** @default user */
             scope: components["schemas"]["Scope"];
             /** Project Id */
             project_id?: string | null;
+        };
+        /**
+         * NewEdit
+         * @description A question asked differently: a turn in a branch of its own, from the round before.
+         */
+        NewEdit: {
+            /** Id */
+            id: string;
+            /** Text */
+            text: string;
+            /** Voices */
+            voices: components["schemas"]["WantedVoice"][];
+            /**
+             * Mode
+             * @default parallel
+             */
+            mode: string;
+            /** @default open */
+            visibility: components["schemas"]["Visibility"];
+            /** Reply To Id */
+            reply_to_id?: string | null;
+            /**
+             * Attachments
+             * @default []
+             */
+            attachments: string[];
+            /**
+             * Quotes
+             * @default []
+             */
+            quotes: components["schemas"]["Quote"][];
+            chair?: components["schemas"]["WantedVoice"] | null;
+            /**
+             * Brief
+             * @default
+             */
+            brief: string;
+            /**
+             * Is Blind
+             * @default false
+             */
+            is_blind: boolean;
+            /** Branch Id */
+            branch_id?: string | null;
         };
         /** NewEstimate */
         NewEstimate: {
@@ -1778,6 +2022,17 @@ export interface components {
              * @default []
              */
             attachments: string[];
+            /**
+             * Quotes
+             * @default []
+             */
+            quotes: components["schemas"]["Quote"][];
+            /**
+             * Mode
+             * @default parallel
+             */
+            mode: string;
+            chair?: components["schemas"]["WantedVoice"] | null;
         };
         /** NewLogin */
         NewLogin: {
@@ -1825,6 +2080,15 @@ export interface components {
              * @default
              */
             instructions: string;
+        };
+        /**
+         * NewReturn
+         * @description A branch brought back as one message: who tells what it came to.
+         */
+        NewReturn: {
+            /** Id */
+            id: string;
+            voice: components["schemas"]["WantedVoice"];
         };
         /** NewSetup */
         NewSetup: {
@@ -1901,6 +2165,10 @@ export interface components {
             without: string[];
             /** @default again */
             style: components["schemas"]["Style"];
+            /** Conversation Id */
+            conversation_id?: string | null;
+            /** Branch Id */
+            branch_id?: string | null;
         };
         /**
          * NewTurn
@@ -1931,6 +2199,11 @@ export interface components {
              * @default []
              */
             attachments: string[];
+            /**
+             * Quotes
+             * @default []
+             */
+            quotes: components["schemas"]["Quote"][];
             chair?: components["schemas"]["WantedVoice"] | null;
             /**
              * Brief
@@ -2064,6 +2337,16 @@ export interface components {
          * @description Something several voices say, or someone should do.
          */
         Point: {
+            /** Text */
+            text: string;
+            /**
+             * Seats
+             * @default []
+             */
+            seats: number[];
+        };
+        /** Position */
+        Position: {
             /** Text */
             text: string;
             /**
@@ -2222,6 +2505,20 @@ export interface components {
             /** Reason */
             reason: string;
         };
+        /**
+         * Removal
+         * @description What goes when a conversation is deleted.
+         */
+        Removal: {
+            /** Conversations */
+            conversations: number;
+            /** Rounds */
+            rounds: number;
+            /** Replies */
+            replies: number;
+            /** Titles */
+            titles: string[];
+        };
         /** RetrievalConfig */
         RetrievalConfig: {
             /**
@@ -2371,15 +2668,27 @@ export interface components {
             /** Instance Name */
             instance_name: string;
         };
-        /** Side */
+        /**
+         * Siblings
+         * @description One round's question in all its versions, the oldest first.
+         */
+        Siblings: {
+            /** Round Number */
+            round_number: number;
+            /** Conversation Ids */
+            conversation_ids: string[];
+            /** Index */
+            index: number;
+        };
+        /**
+         * Side
+         * @description What one of the two has beyond what they share.
+         */
         Side: {
-            /** Text */
-            text: string;
-            /**
-             * Seats
-             * @default []
-             */
-            seats: number[];
+            /** Rounds */
+            rounds: number;
+            /** Cost Micros */
+            cost_micros: number | null;
         };
         /**
          * Source
@@ -2457,7 +2766,7 @@ export interface components {
              * Sides
              * @default []
              */
-            sides: components["schemas"]["Side"][];
+            sides: components["schemas"]["Position"][];
         };
         /** Thinking */
         Thinking: {
@@ -2477,6 +2786,41 @@ export interface components {
             name: string;
             /** Cells */
             cells: components["schemas"]["Cell"][];
+        };
+        /** Tree */
+        Tree: {
+            /** Root Id */
+            root_id: string;
+            /** Nodes */
+            nodes: components["schemas"]["TreeNode"][];
+            /** Siblings */
+            siblings: components["schemas"]["Siblings"][];
+            /** Versions */
+            versions: components["schemas"]["Versions"][];
+        };
+        /** TreeNode */
+        TreeNode: {
+            conversation: components["schemas"]["Conversation"];
+            /** Rounds */
+            rounds: components["schemas"]["TreeRound"][];
+        };
+        /**
+         * TreeRound
+         * @description A round as the map of branches draws it.
+         */
+        TreeRound: {
+            /** Number */
+            number: number;
+            /** Question */
+            question: string;
+            /** Seats */
+            seats: number[];
+            /** Cost Micros */
+            cost_micros: number | null;
+            /** Created At */
+            created_at: number;
+            /** Created By */
+            created_by: string;
         };
         /** Turn */
         Turn: {
@@ -2591,6 +2935,20 @@ export interface components {
         VersionList: {
             /** Items */
             items: components["schemas"]["FileVersion"][];
+        };
+        /**
+         * Versions
+         * @description One reply as different branches have it, the oldest first.
+         */
+        Versions: {
+            /** Round Number */
+            round_number: number;
+            /** Conversation Ids */
+            conversation_ids: string[];
+            /** Message Ids */
+            message_ids: string[];
+            /** Index */
+            index: number;
         };
         /**
          * Visibility
@@ -2935,6 +3293,206 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FileText"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    branch_conversation_api_conversations__conversation_id__branches_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewBranch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Conversation"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_tree_api_conversations__conversation_id__tree_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tree"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    compare_branches_api_conversations__conversation_id__compare__other_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+                other_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Comparison"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    edit_question_api_conversations__conversation_id__rounds__number__edit_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewEdit"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Opened"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    bring_back_api_conversations__conversation_id__bring_back_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewReturn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Opened"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    preview_removal_api_conversations__conversation_id__removal_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Removal"];
                 };
             };
             /** @description Validation Error */
@@ -3789,6 +4347,66 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Receipt"];
                 };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    preview_message_removal_api_messages__message_id__removal_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                message_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageRemoval"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    remove_message_api_messages__message_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                message_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Validation Error */
             422: {

@@ -1,0 +1,87 @@
+"""Branches: made at any round or reply, drawn as a tree, compared, and brought back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from tertulia.core.conversations import Conversation
+from tertulia.core.trees import Comparison, Removal, Tree
+from tertulia.engine.opening import Opened
+from tertulia.engine.requests import NewEdit, NewReturn, check_branch_id
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer, large_answer
+from tertulia.server.routes.turns import RoundNumber
+from tertulia.store import conversations, trees
+
+router = APIRouter(tags=["branches"])
+
+
+@dataclass(frozen=True, slots=True)
+class NewBranch:
+    at_round: int
+    """The last round it shares; 0 to share none."""
+    message_id: str | None = None
+    """A reply of that round: it goes on from this one alone."""
+    id: str | None = None
+    """Made by the client, so that sending it again is harmless."""
+    title: str | None = None
+
+
+@router.post("/api/conversations/{conversation_id}/branches", response_model=Conversation, status_code=201)
+async def branch_conversation(
+    house: TheHouse, actor: Someone, conversation_id: str, new: NewBranch
+) -> Response:
+    """A conversation that goes on from here; nothing is copied."""
+    check_branch_id(new.id)
+    made = await house.db.write(
+        lambda tx: conversations.branch(
+            tx,
+            actor,
+            conversation_id,
+            at_round=new.at_round,
+            message_id=new.message_id,
+            id=new.id,
+            title=new.title or "",
+        )
+    )
+    return answer(made, 201)
+
+
+@router.get("/api/conversations/{conversation_id}/tree", response_model=Tree)
+async def get_tree(house: TheHouse, actor: Someone, request: Request, conversation_id: str) -> Response:
+    """All branches of its tree, and what stands beside its own rounds."""
+    return large_answer(request, await house.db.read(lambda tx: trees.get(tx, actor, conversation_id)))
+
+
+@router.get("/api/conversations/{conversation_id}/compare/{other_id}", response_model=Comparison)
+async def compare_branches(
+    house: TheHouse, actor: Someone, request: Request, conversation_id: str, other_id: str
+) -> Response:
+    """Two branches of one tree, side by side from where they part."""
+    found = await house.db.read(lambda tx: trees.compared(tx, actor, conversation_id, other_id))
+    return large_answer(request, found)
+
+
+@router.post(
+    "/api/conversations/{conversation_id}/rounds/{number}/edit", response_model=Opened, status_code=202
+)
+async def edit_question(
+    house: TheHouse, actor: Someone, conversation_id: str, number: RoundNumber, new: NewEdit
+) -> Response:
+    """Asks the question of a round differently, in a branch beside it; the first stays as it was."""
+    return answer(await house.turns.edit(actor, conversation_id, number, new), 202)
+
+
+@router.post("/api/conversations/{conversation_id}/bring-back", response_model=Opened, status_code=202)
+async def bring_back(house: TheHouse, actor: Someone, conversation_id: str, new: NewReturn) -> Response:
+    """One voice tells the conversation a branch left what came of it."""
+    return answer(await house.turns.bring_back(actor, conversation_id, new), 202)
+
+
+@router.get("/api/conversations/{conversation_id}/removal", response_model=Removal)
+async def preview_removal(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
+    """What would go with it if it were deleted."""
+    return answer(await house.db.read(lambda tx: trees.removal(tx, actor, conversation_id)))
