@@ -32,7 +32,7 @@ class Pages:
     """All files of the built interface, held in memory: they are few and small."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._files = {} if folder is None else _load(folder)
+        self._files, self._missing = _loaded(folder)
         self._index = self._files.get("/index.html")
 
     @property
@@ -58,8 +58,22 @@ class Pages:
                 return body(404, "not_found", "There is nothing here.")
             file = self._index
         if file is None:
-            return body(503, "no_interface", "The interface is not built. Run `make web`, then start again.")
+            return body(503, "no_interface", self._missing)
         return _respond(request, file)
+
+
+NOT_BUILT = "The interface is not built. Run `make web`, then start again."
+BEING_BUILT = "The interface was being built when the server started. Start the server again."
+
+
+def _loaded(folder: Path | None) -> tuple[dict[str, File], str]:
+    """All files or none, and what to say when there are none: half an interface is worse than a sentence."""
+    if folder is None:
+        return {}, NOT_BUILT
+    try:
+        return _load(folder), NOT_BUILT
+    except FileNotFoundError:
+        return {}, BEING_BUILT
 
 
 def _load(folder: Path) -> dict[str, File]:
