@@ -10,7 +10,7 @@ from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound
 from tertulia.core.events import Kind, project_place
 from tertulia.core.projects import TEXT_LIMIT, ContextStrategy, Membership, ProjectSettings
 from tertulia.core.users import Actor
-from tertulia.store import conversations, events, projects
+from tertulia.store import conversations, events, projects, users
 from tertulia.store.database import Database, Tx
 from tests.store.samples import answered, conversation
 from tests.store_fixtures import Clock, Watch
@@ -149,8 +149,25 @@ async def test_nobody_unknown_becomes_a_member(
     db: Database, ada: Actor, adas_home: str, watch: Watch
 ) -> None:
     async with watch.untouched():
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFound, match="There is no account with this id"):
             await db.write(lambda tx: projects.set_member(tx, ada, adas_home, "nobody", Membership.VIEWER))
+
+
+async def test_nobody_suspended_becomes_a_member_but_a_member_s_role_can_still_change(
+    db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
+) -> None:
+    await db.write(lambda tx: users.save(tx, ada, bob.user_id, suspended=True))
+    async with watch.untouched():
+        with pytest.raises(Invalid, match="This account is suspended"):
+            await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: users.save(tx, ada, bob.user_id, suspended=False))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: users.save(tx, ada, bob.user_id, suspended=True))
+    async with watch(ada, bob):
+        members = await db.write(
+            lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER)
+        )
+    assert [member.role for member in members] == [Membership.OWNER, Membership.VIEWER]
 
 
 @pytest.mark.parametrize("field", ["description", "instructions"])

@@ -10,7 +10,7 @@ from tertulia.core.plain import from_json
 from tertulia.core.projects import TEXT_LIMIT, Member, Membership, Project, ProjectSettings, clean_name
 from tertulia.core.users import Actor
 from tertulia.store import access, attachments, conversations, events, files, sessions, tables
-from tertulia.store.transactions import GONE, Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx, as_json
 
 _COLUMNS = "p.id, p.name, p.description, p.instructions, p.settings, p.created_at, p.updated_at"
 
@@ -189,15 +189,27 @@ def set_member(tx: Tx, actor: Actor, project_id: str, user_id: str, role: Member
     """Takes someone in, or changes what they may do."""
     tx.hold(project_place(project_id))
     access.to_project(tx, actor, project_id).must_own()
-    if tx.maybe(_IS_USER, id=user_id) is None:
-        raise NotFound(GONE)
+    _must_be_able_to_join(tx, project_id, user_id)
     tx.execute(_SET_MEMBER, project_id=project_id, user_id=user_id, role=role.value, now=tx.now)
     _must_have_an_owner(tx, project_id)
     _changed(tx, project_id)
     return members(tx, actor, project_id)
 
 
-_IS_USER = text("SELECT 1 FROM users WHERE id = :id")
+def _must_be_able_to_join(tx: Tx, project_id: str, user_id: str) -> None:
+    """A member who is suspended later may still be given another role."""
+    row = tx.maybe(_CANDIDATE, id=user_id, project_id=project_id)
+    if row is None:
+        raise NotFound("There is no account with this id. Ask an administrator to add one first.")
+    if row.suspended and row.member_id is None:
+        raise Invalid("This account is suspended. An administrator can lift that; then it can join.")
+
+
+_CANDIDATE = text("""
+    SELECT u.suspended, m.user_id AS member_id
+    FROM users AS u LEFT JOIN project_members AS m ON m.user_id = u.id AND m.project_id = :project_id
+    WHERE u.id = :id
+""")
 
 
 def _must_have_an_owner(tx: Tx, project_id: str) -> None:
