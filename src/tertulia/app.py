@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tertulia.core.ids import ulid
 from tertulia.engine.attachments import Attachments
 from tertulia.engine.files import Files
+from tertulia.engine.jobs.sweep_sessions import leave_sweep
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover
@@ -104,6 +105,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     await recover(db)
     await db.write(files_.recover)
     await db.write(personas.seed)
+    await db.write(leave_sweep)
     await db.write(_look_for_vectors)
     tasks = [asyncio.create_task(work) for work in (Writer(means).run(), worker.run(), providers.warm())]
     try:

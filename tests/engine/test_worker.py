@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from sqlalchemy import text
+
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
+from tertulia.core.sessions import DAY_MS, IDLE_DAYS, ClientInfo
+from tertulia.engine.jobs.sweep_sessions import leave_sweep
 from tertulia.engine.jobs.title import cheapest_capable
-from tertulia.store import conversations, jobs
+from tertulia.store import conversations, jobs, sessions
 from tests.upstream.scripted import Say, Stall
 
 
@@ -71,6 +75,23 @@ async def test_a_round_that_was_stopped_gets_no_title(engine, upstream):
     while await engine.worker.work():
         pass
     assert await title(engine, opened) == ""
+
+
+async def test_sessions_that_are_over_go_once_a_day(engine, upstream):
+    """The clock of the sweep is the transaction's; the sessions of long ago are written as such."""
+    user_id = engine.actor.user_id
+    for token in ("old", "young"):
+        await engine.db.write(lambda tx, t=token: sessions.add(tx, user_id, t, ClientInfo("", "", "")))
+    was = text("UPDATE sessions SET last_active_at = last_active_at - :ms WHERE token_hash = 'old'")
+    await engine.db.write(lambda tx: tx.execute(was, ms=(IDLE_DAYS + 1) * DAY_MS))
+    for _ in range(2):  # as when the server starts twice
+        await engine.db.write(leave_sweep)
+    await all_done(engine)
+    found = await engine.db.read(lambda tx: tx.execute(text("SELECT token_hash FROM sessions")))
+    assert [row.token_hash for row in found] == ["young"]
+    left = text("SELECT state, run_at FROM jobs WHERE kind = 'sweep_sessions' ORDER BY run_at")
+    states = [(row.state, row.run_at % DAY_MS) for row in await engine.db.read(lambda tx: tx.execute(left))]
+    assert states == [("done", states[0][1]), ("waiting", 0)]
 
 
 def test_the_cheapest_capable_model_is_no_demo_no_thinker_and_has_a_known_price():

@@ -9,6 +9,7 @@ from tertulia.engine.jobs.index_file import index_file
 from tertulia.engine.jobs.index_round import index_round
 from tertulia.engine.jobs.sweep_attachments import sweep_attachments
 from tertulia.engine.jobs.sweep_blobs import sweep_blobs
+from tertulia.engine.jobs.sweep_sessions import sweep_sessions
 from tertulia.engine.jobs.title import title
 from tertulia.engine.means import Means
 
@@ -18,5 +19,6 @@ JOBS: dict[str, Callable[[Means, str], Awaitable[None]]] = {
     "index_round": index_round,
     "sweep_attachments": sweep_attachments,
     "sweep_blobs": sweep_blobs,
+    "sweep_sessions": sweep_sessions,
     "title": title,
 }
