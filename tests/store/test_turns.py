@@ -10,9 +10,9 @@ import pytest
 from tertulia.core.errors import NotFound, TurnReused
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
-from tertulia.store import conversations, turns
+from tertulia.store import conversations, messages, turns
 from tertulia.store.database import Database, Tx
-from tests.store.samples import conversation, opened, turn
+from tests.store.samples import answered, conversation, opened, turn
 from tests.store_fixtures import Clock, Ids, Watch
 
 
@@ -55,6 +55,20 @@ async def test_an_id_opens_one_turn(db: Database, ada: Actor, bob: Actor, watch:
     async with watch.untouched():
         with pytest.raises(TurnReused):
             await db.write(lambda tx: opened(tx, bob, other.id, id=asked.id))
+
+
+async def test_the_turns_of_rounds_come_through_the_lineage_too(db: Database, ada: Actor) -> None:
+    def branched(tx: Tx) -> tuple[list[str], list[str]]:
+        parent = conversation(tx, ada)
+        first, _ = answered(tx, ada, parent.id, "One?")
+        answered(tx, ada, parent.id, "Two?")
+        branch = conversations.branch(tx, ada, parent.id, at_round=1)
+        own = opened(tx, ada, branch.id, "Another two?")
+        rounds = messages.page(tx, ada, branch.id).rounds
+        return [turn.id for turn in turns.of_rounds(tx, rounds)], [first.id, own.id]
+
+    found, wanted = await db.write(branched)
+    assert found == wanted
 
 
 async def test_turns_stand_in_line(db: Database, ada: Actor) -> None:

@@ -230,3 +230,23 @@ def earlier_rounds(messages: list[dict[str, Any]]) -> list[int]:
 def moves(requests: list[list[dict[str, Any]]]) -> int:
     """How often the beginning of the prompt changed, and the provider's cache with it."""
     return sum(after[: len(before) - 1] != before[:-1] for before, after in pairwise(requests))
+
+
+async def test_every_round_says_later_in_which_mode_and_under_which_visibility_it_was_answered(ada, upstream):
+    """The newest six are read by page; the oldest with those before."""
+    given = [("parallel", "open"), ("quick", "own_lane"), ("parallel", "own_lane")] * 2
+    conversation = None
+    for mode, visibility in given:
+        more = {} if conversation is None else {"conversation_id": conversation}
+        voices = ("alpha", "beta") if mode == "parallel" else ("alpha",)
+        replies = await ada.hear("Well?", *voices, mode=mode, visibility=visibility, **more)
+        conversation = replies[0]["conversation_id"]
+    page = await ada.get(f"/api/conversations/{conversation}")
+    older = await ada.get(f"/api/conversations/{conversation}/messages", before=page["next_before"])
+    turns = {turn["id"]: turn for turn in (*older["turns"], *page["turns"])}
+    shown = []
+    for round_ in (*older["rounds"], *page["rounds"]):
+        turn = turns[round_["messages"][0]["turn_id"]]
+        shown.append((turn["mode"], turn["visibility"]))
+        assert (turn["state"], len(turn["table"])) == ("complete", 2 if turn["mode"] == "parallel" else 1)
+    assert shown == given

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
+from collections.abc import Sequence
+from functools import cache
+
+from sqlalchemy import TextClause, text
 
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import TurnReused
 from tertulia.core.events import Kind, conversation_place
+from tertulia.core.messages import Round
 from tertulia.core.turns import Purpose, State, Style, Turn
 from tertulia.core.users import Actor
 from tertulia.store import access
@@ -124,6 +128,21 @@ _WAITING_OR_RUNNING = text(f"""
     WHERE t.conversation_id = :conversation_id AND t.state IN ('queued', 'running')
     ORDER BY CASE t.state WHEN 'running' THEN 0 ELSE 1 END, t.round_number, t.created_at, t.id
 """)
+
+
+def of_rounds(tx: Tx, rounds: Sequence[Round]) -> tuple[Turn, ...]:
+    """Those that the messages of these rounds were written in, also before the branch, the oldest first."""
+    ids = sorted({message.turn_id for round_ in rounds for message in round_.messages})
+    rows = tx.execute(_of_rounds(tx.words.among), ids=tx.words.many(ids))
+    return tuple(_turn(row) for row in rows)
+
+
+@cache
+def _of_rounds(among: str) -> TextClause:
+    return text(f"""
+        SELECT {_COLUMNS} FROM turns AS t WHERE {among.format(column="t.id", name="ids")}
+        ORDER BY t.round_number, t.created_at, t.id
+    """)
 
 
 def count_unfinished(tx: Tx, user_id: str) -> int:

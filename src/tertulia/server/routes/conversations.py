@@ -38,6 +38,7 @@ class ConversationPage:
     rounds: tuple[Round, ...]
     next_before: int | None
     turns: tuple[Turn, ...]
+    """Those of these rounds, with the mode and the visibility of each, then those that wait or run."""
     drafts: tuple[Draft, ...]
     cursor: int
 
@@ -46,6 +47,7 @@ class ConversationPage:
 class OlderRounds:
     rounds: tuple[Round, ...]
     next_before: int | None
+    turns: tuple[Turn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,12 @@ async def list_messages(
     limit: Limit = FIRST_PAGE,
 ) -> Response:
     """Older rounds, whole ones only."""
-    page = await house.db.read(
-        lambda tx: messages.page(tx, actor, conversation_id, before=before, limit=limit)
-    )
-    return large_answer(request, OlderRounds(page.rounds, page.next_before))
+
+    def read(tx: Tx) -> OlderRounds:
+        page = messages.page(tx, actor, conversation_id, before=before, limit=limit)
+        return OlderRounds(page.rounds, page.next_before, turns.of_rounds(tx, page.rounds))
+
+    return large_answer(request, await house.db.read(read))
 
 
 @router.put("/api/conversations/{conversation_id}/title", response_model=Conversation)
@@ -163,6 +167,6 @@ def _page(tx: Tx, actor: Actor, conversation_id: str) -> _Stored:
     cursor = events.last_number(tx, conversation_place(conversation_id))
     conversation = conversations.get(tx, actor, conversation_id)
     page = messages.page(tx, actor, conversation_id, limit=FIRST_PAGE)
-    return _Stored(
-        conversation, page.rounds, page.next_before, turns.waiting_or_running(tx, conversation_id), cursor
-    )
+    live = turns.waiting_or_running(tx, conversation_id)
+    over = tuple(turn for turn in turns.of_rounds(tx, page.rounds) if turn.state.is_over)
+    return _Stored(conversation, page.rounds, page.next_before, over + live, cursor)

@@ -2264,6 +2264,8 @@ export interface components {
             rounds: components["schemas"]["Round"][];
             /** Next Before */
             next_before: number | null;
+            /** Turns */
+            turns: components["schemas"]["Turn"][];
         };
         /** Opened */
         Opened: {

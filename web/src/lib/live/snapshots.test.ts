@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Conversation, ConversationPage, Message, ProjectFile } from '../api/types';
+import type { Conversation, ConversationPage, Message, ProjectFile, Turn } from '../api/types';
 import { EMPTY, type State } from './apply';
 import { roundsOf } from './rounds';
 import {
@@ -16,12 +16,13 @@ const conversation = (id: string, more: Partial<Conversation> = {}) =>
   ({ id, project_id: 'P', archived: false, title: id, ...more }) as Conversation;
 const message = (id: string, round_number: number, more: Partial<Message> = {}) =>
   ({ id, conversation_id: 'C', round_number, role: 'user', content: id, ...more }) as Message;
+const turn = (id: string, round_number: number) => ({ id, conversation_id: 'C', round_number }) as Turn;
 const page = (numbers: number[], cursor = 7) =>
   ({
     conversation: conversation('C'),
     rounds: numbers.map((number) => ({ number, messages: [message(`M${number}`, number)] })),
     next_before: numbers[0]! > 1 ? numbers[0]! : null,
-    turns: [],
+    turns: numbers.map((number) => turn(`T${number}`, number)),
     drafts: [],
     cursor,
   }) as ConversationPage;
@@ -35,17 +36,19 @@ describe('a conversation read again', () => {
     state = addRounds(state, page([4, 5]));
     state = putConversation(state, page([6, 7, 8]));
     expect(numbersOf(state)).toEqual([4, 5, 6, 7, 8]);
+    expect(Object.keys(state.tables.turn).sort()).toEqual(['T4', 'T5', 'T6', 'T7', 'T8']);
   });
 
   it('drops them when rounds are missing in between', () => {
     let state = putConversation(EMPTY, page([1, 2]));
     state = putConversation(state, page([6, 7]));
     expect(numbersOf(state)).toEqual([6, 7]);
+    expect(Object.keys(state.tables.turn).sort()).toEqual(['T6', 'T7']);
   });
 
   it('leaves other conversations alone', () => {
     const other = message('X', 1, { conversation_id: 'D' });
-    const before = addRounds(EMPTY, { rounds: [{ number: 1, messages: [other] }] });
+    const before = addRounds(EMPTY, { rounds: [{ number: 1, messages: [other] }], turns: [] });
     expect(putConversation(before, page([1])).tables.message['X']).toBe(other);
   });
 

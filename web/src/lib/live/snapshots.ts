@@ -8,6 +8,7 @@ import type {
   Message,
   OlderRounds,
   Session,
+  Turn,
 } from '../api/types';
 import { keep, type State } from './apply';
 import { conversationPlace, projectPlace, userPlace } from './items';
@@ -73,7 +74,8 @@ export function putConversation(state: State, snapshot: ConversationPage): State
   const joined = joinsOn(state, snapshot);
   const first = rounds[0]?.number ?? 0;
   const isMine = (each: { conversation_id: string }) => each.conversation_id === conversation.id;
-  const older = keep(state.tables.message, (each) => !isMine(each) || (joined && each.round_number < first));
+  const isOlder = (each: { conversation_id: string; round_number: number }) =>
+    !isMine(each) || (joined && each.round_number < first);
   const isFollowed = projectPlace(conversation.project_id) in state.cursors;
   const told = isFollowed ? state.tables.conversation[conversation.id] : undefined;
   return {
@@ -81,8 +83,8 @@ export function putConversation(state: State, snapshot: ConversationPage): State
     tables: {
       ...state.tables,
       conversation: { ...state.tables.conversation, [conversation.id]: told ?? conversation },
-      message: { ...older, ...byId(rounds.flatMap((round) => round.messages)) },
-      turn: { ...keep(state.tables.turn, (each) => !isMine(each)), ...byId(snapshot.turns) },
+      message: { ...keep(state.tables.message, isOlder), ...byId(rounds.flatMap((round) => round.messages)) },
+      turn: { ...keep(state.tables.turn, isOlder), ...byId(snapshot.turns) },
     },
     drafts: { ...keep(state.drafts, (each) => !isMine(each)), ...byId(snapshot.drafts) },
   };
@@ -96,9 +98,17 @@ export function joinsOn(state: State, { conversation, rounds }: ConversationPage
   );
 }
 
-export function addRounds(state: State, page: Pick<OlderRounds, 'rounds'>): State {
+export function addRounds(state: State, page: Pick<OlderRounds, 'rounds' | 'turns'>): State {
   const messages = byId<Message>(page.rounds.flatMap((round) => round.messages));
-  return { ...state, tables: { ...state.tables, message: { ...messages, ...state.tables.message } } };
+  const { message, turn } = state.tables;
+  return {
+    ...state,
+    tables: {
+      ...state.tables,
+      message: { ...messages, ...message },
+      turn: { ...byId<Turn>(page.turns), ...turn },
+    },
+  };
 }
 
 export function putSessions(state: State, sessions: Session[]): State {
