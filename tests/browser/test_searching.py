@@ -2,16 +2,143 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest_asyncio
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 
 from tests.browser.room import Room
 from tests.browser.seeds import long_conversation
 from tests.browser.windows import PHONE, Windows
+from tests.server.test_search import settled
 from tests.upstream.scripted import Upstream
 from tests.world import Person, World
 
 ROUNDS = 40
+FILLER = "".join(f"Line {number} is about nothing much.\n" for number in range(1, 301))
+MANUAL = f"{FILLER}\n# Kilns\n\nThe bisque firing ends at 980 degrees.\nOpen the kiln below ninety.\n"
+"""What it says about kilns begins at line 302."""
+CITING = (
+    "It ends at 980 degrees [docs/kiln.md:304-305], see [round 1] and [docs/gone.md:1-2]. `[docs/kiln.md:1]`"
+)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pottery(world: World, sam: Person, upstream: Upstream) -> str:
+    """A manual that was brought in and a talk about it; the id of the conversation."""
+    await sam.upload("docs/kiln.md", MANUAL.encode())
+    await settled(world)
+    upstream.says(CITING)
+    [reply] = await sam.hear("When does the bisque firing end?", "alpha")
+    await settled(world)
+    return str(reply["conversation_id"])
+
+
+def hit(page: Page, title: str) -> Locator:
+    return page.get_by_role("main").get_by_role("link").filter(has=page.get_by_text(title, exact=True))
+
+
+def lines(page: Page) -> Locator:
+    """The lines meant, in the file beside the page."""
+    return page.get_by_role("complementary", name="File").locator("li.meant")
+
+
+async def test_a_word_is_found_in_a_file_and_opens_at_its_lines(
+    windows: Windows, sam: Person, pottery: str
+) -> None:
+    page = await windows.open(sam, "/search")
+    field = page.get_by_role("searchbox", name="Search everything")
+    await expect(field).to_be_focused()
+    await page.keyboard.type("bisque firing")
+    await expect(page).to_have_url(re.compile(r"/search\?q=bisque\+firing$"))
+    file = hit(page, "docs/kiln.md").first
+    await expect(file.locator("mark").first).to_have_text("bisque firing")
+    await expect(file).to_contain_text("304The bisque firing ends")
+    await expect(file).to_contain_text(re.compile(r"score \d\.\d\d · by word"))
+    await file.click()
+    await expect(lines(page).filter(has_text="bisque firing")).to_be_in_viewport()
+    await expect(field).to_have_value("bisque firing")
+
+
+async def test_a_word_is_found_where_it_was_said_by_the_arrow_keys(
+    windows: Windows, sam: Person, pottery: str
+) -> None:
+    page = await windows.open(sam, "/search?q=bisque+firing&kind=talk")
+    question = hit(page, "When does the bisque firing end?")
+    await expect(question).to_have_count(2)
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "Enter"):
+        await page.keyboard.press(key)
+    await expect(page).to_have_url(re.compile(rf"/c/{pottery}#round-1/\w+$"))
+    await expect(Room(page).reply("Alpha", "finished")).to_be_in_viewport()
+    await page.go_back()
+    await expect(question).to_have_count(2)
+
+
+async def test_what_is_asked_stands_in_the_address(windows: Windows, sam: Person, pottery: str) -> None:
+    page = await windows.open(sam, "/search?q=bisque")
+    await expect(page.get_by_role("heading", name="Conversations")).to_be_visible()
+    await page.get_by_role("radio", name=re.compile("^Files")).click()
+    await expect(page.get_by_role("heading", name="Conversations")).to_be_hidden()
+    await page.get_by_role("button", name="Files: Any file").click()
+    await page.get_by_label("Types").fill(".ts, pdf")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Nothing about “bisque”.")).to_be_visible()
+    await expect(page).to_have_url(re.compile("kind=files&type=ts%2Cpdf$"))
+    await page.reload()
+    await expect(page.get_by_role("button", name="Files: .ts .pdf")).to_be_visible()
+    await page.get_by_role("button", name="Search without filters").click()
+    await expect(hit(page, "docs/kiln.md").first).to_be_visible()
+    await page.get_by_role("button", name="Who: Anyone").click()
+    await page.get_by_role("menuitemradio", name="People").click()
+    await expect(page.get_by_role("main").locator("[data-hit]")).to_have_count(1)
+    await page.go_back()
+    await expect(page.get_by_role("button", name="Who: Anyone")).to_be_visible()
+    await expect(hit(page, "docs/kiln.md").first).to_be_visible()
+
+
+async def test_the_page_says_when_it_can_look_for_words_alone(
+    windows: Windows, sam: Person, pottery: str
+) -> None:
+    page = await windows.open(sam, "/search?q=bisque")
+    await expect(page.get_by_text("Only words were looked for, not meaning.")).to_be_visible()
+    await page.get_by_role("button", name="How: Words and meaning").click()
+    await page.get_by_role("menuitemradio", name="Words only").click()
+    await expect(page.get_by_text("Only words were looked for, not meaning.")).to_be_hidden()
+
+
+async def test_a_search_that_fails_can_be_tried_again(windows: Windows, sam: Person, pottery: str) -> None:
+    windows.expect("Failed to load resource: net::ERR_FAILED")
+    page = await windows.open(sam, "/search")
+    await page.route("**/api/search/global", lambda route: route.abort())
+    await page.get_by_role("searchbox").fill("bisque")
+    await expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached")
+    await page.unroute("**/api/search/global")
+    await page.get_by_role("button", name="Try again").click()
+    await expect(hit(page, "docs/kiln.md").first).to_be_visible()
+
+
+async def test_the_palette_finds_what_files_and_people_say(
+    windows: Windows, sam: Person, pottery: str
+) -> None:
+    page = await windows.open(sam, "/new")
+    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    await page.keyboard.press("Control+k")
+    typed = page.get_by_role("combobox", name="Type a command or search")
+    await typed.fill("bisque firing")
+    files = page.get_by_role("group", name="Files").get_by_role("option")
+    await expect(files.first).to_contain_text("docs/kiln.md")
+    await expect(page.get_by_role("group", name="Said").get_by_role("option")).to_have_count(2)
+    await files.first.hover()
+    await typed.press("Control+Enter")
+    await expect(lines(page).filter(has_text="bisque firing")).to_be_in_viewport()
+    await expect(page).to_have_url(re.compile("/new$"))
+    await page.keyboard.press("Control+k")
+    await typed.fill("bisque")
+    await expect(files.first).to_be_visible()
+    await typed.press("ArrowUp")
+    await typed.press("Enter")
+    await expect(page).to_have_url(re.compile(r"/search\?q=bisque$"))
+    await expect(hit(page, "docs/kiln.md").first).to_be_visible()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -7,6 +7,7 @@ export const routes = {
   newConversation: '/new',
   conversation: (id: string) => `/c/${id}`,
   project: (id: string) => `/p/${id}`,
+  search: '/search',
   signIn: '/sign-in',
   setup: '/set-up',
   settings: (panel: Panel) => `/settings/${panel}`,

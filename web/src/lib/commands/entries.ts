@@ -1,7 +1,14 @@
-/** What the palette offers for what was typed: actions, then conversations; ">" asks for actions only. */
+/**
+ * What the palette offers for what was typed: actions, conversations, then what the search found in files and in
+ * what was said, and the search itself; ">" asks for actions only.
+ */
+import FileText from '@lucide/svelte/icons/file-text';
 import MessageSquare from '@lucide/svelte/icons/message-square';
-import type { Conversation, Project } from '../api/types';
+import Quote from '@lucide/svelte/icons/text-quote';
+import SearchIcon from '@lucide/svelte/icons/search';
+import type { Conversation, Hit, Project } from '../api/types';
 import { titleOf } from '../conversations/groups';
+import { excerpt, placeOf, type Piece } from '../search/snippets';
 import type { Picture } from '../ui/picture';
 import type { Command } from './commands.svelte';
 import { score } from './match';
@@ -12,7 +19,11 @@ export interface Entry {
   icon?: Picture | undefined;
   keys?: string | undefined;
   hint?: string;
+  /** The words around what was found. */
+  excerpt?: Piece[];
   run: () => void;
+  /** Without leaving the page. */
+  runBeside?: () => void;
 }
 
 export interface Section {
@@ -24,21 +35,34 @@ interface Known {
   commands: Command[];
   conversations: Conversation[];
   projects: Record<string, Project>;
+  hits: Hit[];
   open: (conversation: Conversation) => void;
+  openHit: (hit: Hit) => void;
+  openBeside: (hit: Hit) => void;
+  searchFor: (query: string) => void;
 }
 
 const MOST = 8;
 const RECENT = 5;
+const HITS = 5;
+
+/** What is searched for, or nothing while there is too little to go by. */
+export function searchedFor(typed: string): string {
+  const query = typed.trim();
+  return typed.startsWith('>') || query.length < 2 ? '' : query;
+}
 
 export function sectionsFor(typed: string, known: Known): Section[] {
   const onlyActions = typed.startsWith('>');
   const query = typed.replace(/^>/, '').trim();
+  const searched = searchedFor(typed);
   const actions = best(actionsOf(known.commands), query, query || onlyActions ? 20 : MOST);
   const found = onlyActions ? [] : best(conversationsOf(known), query, query ? 20 : RECENT);
   const sections = query
     ? [
         { label: 'Actions', entries: actions },
         { label: 'Conversations', entries: found },
+        ...(searched ? foundBySearch(searched, known) : []),
       ]
     : [
         { label: 'Recent', entries: found },
@@ -63,6 +87,43 @@ function conversationsOf({ conversations, projects, open }: Known): Entry[] {
       hint: [projects[each.project_id]?.name, each.archived && 'archived'].filter(Boolean).join(' · '),
       run: () => open(each),
     }));
+}
+
+function foundBySearch(query: string, known: Known): Section[] {
+  const isFile = (hit: Hit) => hit.source_type === 'file';
+  return [
+    { label: 'Files', entries: entriesOf(known.hits.filter(isFile), known) },
+    {
+      label: 'Said',
+      entries: entriesOf(
+        known.hits.filter((hit) => !isFile(hit)),
+        known,
+      ),
+    },
+    {
+      label: 'Search',
+      entries: [
+        {
+          id: 'search-everywhere',
+          title: `Search everywhere for “${query}”`,
+          icon: SearchIcon,
+          run: () => known.searchFor(query),
+        },
+      ],
+    },
+  ];
+}
+
+function entriesOf(hits: Hit[], { openHit, openBeside }: Known): Entry[] {
+  return hits.slice(0, HITS).map((hit) => ({
+    id: hit.chunk_id,
+    title: titleOf(hit),
+    icon: hit.source_type === 'file' ? FileText : Quote,
+    hint: placeOf(hit),
+    excerpt: excerpt(hit),
+    run: () => openHit(hit),
+    ...(hit.source_type === 'file' && { runBeside: () => openBeside(hit) }),
+  }));
 }
 
 function best(entries: Entry[], query: string, most: number): Entry[] {

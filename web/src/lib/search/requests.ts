@@ -2,13 +2,21 @@
 import { request } from '$lib/api/client';
 import type { Filters, SearchAnswer } from '$lib/api/types';
 
+/** By word and by meaning, or by one of them. */
+export type SearchMode = 'hybrid' | 'keyword' | 'meaning';
+
+export interface Wanted {
+  filters?: Filters;
+  limit?: number;
+  mode?: SearchMode;
+  signal?: AbortSignal;
+}
+
 export function search(
   projectId: string | null,
   query: string,
-  filters: Filters = {},
-  limit = 10,
-  signal?: AbortSignal,
+  { filters = {}, limit = 10, mode = 'hybrid', signal }: Wanted = {},
 ): Promise<SearchAnswer> {
   const address = projectId ? `/api/projects/${projectId}/search` : '/api/search/global';
-  return request('POST', address, { query, filters, limit }, signal ? { signal } : {});
+  return request('POST', address, { query, filters, limit, mode }, signal ? { signal } : {});
 }

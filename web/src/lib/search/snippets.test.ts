@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Hit } from '$lib/api/types';
-import { addressOf, placeOf, snippetPieces } from './snippets';
+import { addressOf, excerpt, foundByWords, placeOf, snippetLines, snippetPieces } from './snippets';
 
 const nowhere = {
   path: null,
@@ -18,6 +18,11 @@ it('marks what matches by characters, so that pictures before it do not shift it
     { text: '🌳 old ', isHit: false },
     { text: 'token', isHit: true },
   ]);
+  const pair = [
+    { start: 4, end: 7 },
+    { start: 8, end: 13 },
+  ];
+  expect(snippetPieces('the old token.', pair)[1]).toEqual({ text: 'old token', isHit: true });
   expect(snippetPieces('plain', [])).toEqual([{ text: 'plain', isHit: false }]);
 });
 
@@ -32,8 +37,51 @@ it('leads to the lines of a file or the round of a conversation', () => {
   expect(placeOf(file)).toBe('lines 3–9');
   const said = {
     source_type: 'conversation_message',
+    source_id: 'm',
     location: { ...nowhere, conversation_id: 'c', round_number: 4 },
   } as Hit;
-  expect(addressOf(said)).toBe('/c/c#round-4');
+  expect(addressOf(said)).toBe('/c/c#round-4/m');
   expect(placeOf(said)).toBe('round 4');
+});
+
+const hit = {
+  content: '# Refresh\n\nA token is used once.\nThe old token is\nrevoked.\n',
+  snippet: 'A token is used once.\nThe old token is\n',
+  highlights: [
+    { start: 2, end: 7 },
+    { start: 30, end: 35 },
+  ],
+  location: { ...nowhere, start_line: 40, end_line: 45 },
+} as Hit;
+
+it('numbers the lines of a snippet as they stand in the file', () => {
+  const lines = snippetLines(hit);
+  expect(lines.map((line) => line.number)).toEqual([42, 43]);
+  expect(lines[1]!.pieces.filter((piece) => piece.isHit)).toEqual([{ text: 'token', isHit: true }]);
+  expect(snippetLines({ ...hit, location: nowhere })[0]!.number).toBeNull();
+});
+
+it('shows a few lines, from just before the first that matches', () => {
+  const content = Array.from({ length: 20 }, (_, n) => `line ${n + 1}`).join('\n');
+  const at = content.indexOf('line 9');
+  const long = { ...hit, content, snippet: content, highlights: [{ start: at, end: at + 6 }] };
+  expect(
+    snippetLines({ ...long, location: { ...nowhere, start_line: 1 } }).map((line) => line.number),
+  ).toEqual([8, 9, 10, 11, 12]);
+});
+
+it('keeps a highlight that goes over the end of a line on both lines', () => {
+  const over = snippetLines({ ...hit, highlights: [{ start: 16, end: 25 }] });
+  expect(over.map((line) => line.pieces.find((piece) => piece.isHit)?.text)).toEqual(['once.', 'The']);
+});
+
+it('shortens a snippet to a line that begins near what matched', () => {
+  const shown = excerpt({ ...hit, highlights: [{ start: 30, end: 35 }] }, 10).map((piece) => piece.text);
+  expect(shown.join('')).toBe('…The old token is ');
+  expect(excerpt({ ...hit, highlights: [] })[0]!.text.startsWith('A token')).toBe(true);
+});
+
+it('says which index found it', () => {
+  expect(foundByWords({ found_by: ['keyword', 'meaning'] })).toBe('by word and by meaning');
+  expect(foundByWords({ found_by: ['meaning'] })).toBe('by meaning');
 });

@@ -6,22 +6,80 @@ export interface Piece {
   isHit: boolean;
 }
 
-/** The server counts characters, not the units they are kept in. */
+/** The server counts characters, not the units they are kept in. Words that stand together are one mark. */
 export function snippetPieces(snippet: string, highlights: Span[]): Piece[] {
   const letters = [...snippet];
   const pieces: Piece[] = [];
   let end = 0;
   for (const span of highlights.toSorted((a, b) => a.start - b.start)) {
     if (span.start < end) continue;
-    if (span.start > end) pieces.push({ text: letters.slice(end, span.start).join(''), isHit: false });
-    pieces.push({ text: letters.slice(span.start, span.end).join(''), isHit: true });
+    const between = letters.slice(end, span.start).join('');
+    const found = letters.slice(span.start, span.end).join('');
+    const before = pieces.at(-1);
+    if (before && /^[ \t]+$/.test(between)) before.text += between + found;
+    else {
+      if (between) pieces.push({ text: between, isHit: false });
+      pieces.push({ text: found, isHit: true });
+    }
     end = span.end;
   }
   if (end < letters.length) pieces.push({ text: letters.slice(end).join(''), isHit: false });
   return pieces;
 }
 
-/** ":45-67", "Round 4" */
+export interface SnippetLine {
+  /** Null where the file's lines are not known. */
+  number: number | null;
+  pieces: Piece[];
+}
+
+/** The snippet of a file line by line, each with its number; a few, from just before the first that matches. */
+export function snippetLines(hit: Hit, most = 5): SnippetLine[] {
+  const lines = allLines(hit);
+  const first = lines.findIndex(({ pieces }) => pieces.some((piece) => piece.isHit));
+  const start = Math.max(0, Math.min(first - 1, lines.length - most));
+  return lines.slice(start, start + most);
+}
+
+function allLines({ snippet, highlights, content, location }: Hit): SnippetLine[] {
+  const before = content.slice(0, Math.max(0, content.indexOf(snippet)));
+  const first = location.start_line && location.start_line + before.split('\n').length - 1;
+  const lines: Piece[][] = [[]];
+  for (const { text, isHit } of snippetPieces(snippet, highlights)) {
+    text.split('\n').forEach((part, n) => {
+      if (n > 0) lines.push([]);
+      if (part) lines.at(-1)!.push({ text: part, isHit });
+    });
+  }
+  const numbered = lines.map((pieces, n) => ({ number: first && first + n, pieces }));
+  return numbered.filter(({ pieces }, n) => pieces.length || (n > 0 && n < numbered.length - 1));
+}
+
+/** One line around the first word that matched, for where there is little room. */
+export function excerpt({ snippet, highlights }: Hit, before = 24): Piece[] {
+  const letters = [...snippet];
+  const first = Math.min(...highlights.map((each) => each.start), letters.length);
+  const isFar = first > before && first < letters.length;
+  const start = isFar ? wordAfter(letters, first - before, first) : 0;
+  const moved = highlights.map((each) => ({ start: each.start - start, end: each.end - start }));
+  const pieces = snippetPieces(letters.slice(start).join(''), moved);
+  const flat = pieces.map(({ text, isHit }) => ({ text: text.replace(/\s+/g, ' '), isHit }));
+  return start ? [{ text: '…', isHit: false }, ...flat] : flat;
+}
+
+/** Where the next word begins, not beyond `end`. */
+function wordAfter(letters: string[], from: number, end: number): number {
+  const space = letters.findIndex((letter, n) => n >= from && n < end && /\s/.test(letter));
+  return space < 0 ? from : space + 1;
+}
+
+/** "by word and by meaning" */
+export function foundByWords({ found_by }: Pick<Hit, 'found_by'>): string {
+  const names: Record<string, string> = { keyword: 'by word', meaning: 'by meaning' };
+  return found_by.map((each) => names[each] ?? each).join(' and ');
+}
+
+/** "lines 45–67", "round 4" */
 export function placeOf({ location }: Hit): string {
   const { start_line, end_line, round_number } = location;
   if (start_line !== null)
@@ -32,7 +90,7 @@ export function placeOf({ location }: Hit): string {
 /** Where one reads on: the file at its lines, or the conversation at its round. */
 export function addressOf(hit: Hit): string {
   const { conversation_id, round_number, start_line, end_line } = hit.location;
-  if (hit.source_type !== 'file') return `/c/${conversation_id}#round-${round_number}`;
+  if (hit.source_type !== 'file') return `/c/${conversation_id}#round-${round_number}/${hit.source_id}`;
   const query = new URLSearchParams({ file: hit.source_id, line: String(start_line), to: String(end_line) });
   return `/p/${hit.project_id}?${query}`;
 }

@@ -1,0 +1,48 @@
+import { expect, it, vi } from 'vitest';
+import type { Conversation, Hit } from '../api/types';
+import { searchedFor, sectionsFor } from './entries';
+
+const hit = (chunk_id: string, source_type: Hit['source_type'], title: string) =>
+  ({
+    chunk_id,
+    source_type,
+    title,
+    snippet: 'the old token',
+    highlights: [{ start: 8, end: 13 }],
+    location: { start_line: 3, end_line: 9, round_number: null },
+  }) as Hit;
+
+const known = {
+  commands: [{ id: 'theme', title: 'Token of light', group: 'Anywhere', run: vi.fn() } as const],
+  conversations: [{ id: 'c', title: 'Tokens', project_id: 'p', updated_at: 1 } as Conversation],
+  projects: {},
+  hits: [hit('h1', 'conversation_message', 'Trains'), hit('h2', 'file', 'docs/auth.md')],
+  open: vi.fn(),
+  openHit: vi.fn(),
+  openBeside: vi.fn(),
+  searchFor: vi.fn(),
+};
+
+it('come as actions, conversations, files, what was said, and the whole search last', () => {
+  const sections = sectionsFor('token', known);
+  expect(sections.map(({ label }) => label)).toEqual(['Actions', 'Conversations', 'Files', 'Said', 'Search']);
+  const last = sections.at(-1)!.entries[0]!;
+  expect(last.title).toBe('Search everywhere for “token”');
+  last.run();
+  expect(known.searchFor).toHaveBeenCalledWith('token');
+});
+
+it('show where a hit is and what it says; only a file opens beside the page', () => {
+  const [file, said] = sectionsFor('token', known).slice(2, 4);
+  expect(file!.entries[0]).toMatchObject({ title: 'docs/auth.md', hint: 'lines 3–9' });
+  expect(file!.entries[0]!.excerpt!.find((piece) => piece.isHit)!.text).toBe('token');
+  expect(said!.entries[0]!.runBeside).toBeUndefined();
+  file!.entries[0]!.runBeside!();
+  expect(known.openBeside).toHaveBeenCalledWith(known.hits[1]);
+});
+
+it('leave the search alone for a letter, for nothing, and for actions', () => {
+  expect(['', 't', '>token'].map(searchedFor)).toEqual(['', '', '']);
+  expect(searchedFor(' token ')).toBe('token');
+  expect(sectionsFor('>token', known).map(({ label }) => label)).toEqual(['Actions']);
+});

@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import type { Conversation, Hit, Model } from '$lib/api/types';
+import { question, reply, voice } from '$lib/conversation/samples';
+import { speakerOf, type Known } from './speakers';
+
+const said = (speaker: string) => ({ location: { speaker } }) as Hit;
+const nobody: Known = { message: undefined, conversation: undefined, models: [], nameOf: () => undefined };
+
+it('is the mind as its table knows it, else as the models do, else as it was written down', () => {
+  const sage = voice(3, 'Sage');
+  const known = { ...nobody, models: [{ key: 'house:Sage', display_name: 'Sage 2' } as Model] };
+  const conversation = { table: [voice(1), sage] } as Conversation;
+  expect(speakerOf(said('agent:Sage'), { ...known, conversation })).toMatchObject({ name: 'Sage', seat: 3 });
+  expect(speakerOf(said('agent:Sage'), { ...known, message: reply('m', sage) }).seat).toBe(3);
+  expect(speakerOf(said('agent:Sage'), known)).toMatchObject({ name: 'Sage 2', seat: null });
+  expect(speakerOf(said('agent:Sage'), nobody).name).toBe('Sage');
+});
+
+it('is a person by name where the message is at hand', () => {
+  const nameOf = (id: string) => ({ u1: 'Priya' })[id];
+  expect(speakerOf(said('user'), { ...nobody, nameOf, message: question() })).toMatchObject({
+    name: 'Priya',
+    isPerson: true,
+  });
+  expect(speakerOf(said('user'), nobody).name).toBe('A question');
+});

@@ -1,0 +1,38 @@
+/** Who said what was found, with the seat they have where that is known. */
+import type { Conversation, Hit, Message, Model } from '$lib/api/types';
+
+export interface Speaker {
+  name: string;
+  /** Null for a person, and for a mind whose table is not known here. */
+  seat: number | null;
+  isPerson: boolean;
+}
+
+export interface Known {
+  message: Message | undefined;
+  conversation: Conversation | undefined;
+  models: Model[];
+  nameOf: (userId: string) => string | undefined;
+}
+
+const AGENT = 'agent:';
+
+export function speakerOf({ location }: Hit, { message, conversation, models, nameOf }: Known): Speaker {
+  const said = location.speaker ?? '';
+  if (!said.startsWith(AGENT)) {
+    const name = message && nameOf(message.created_by);
+    return { name: name ?? 'A question', seat: null, isPerson: true };
+  }
+  const voice = message?.voice ?? conversation?.table.find((each) => speaksAs(each.model) === said);
+  const model = models.find((each) => speaksAs(each.key) === said);
+  return {
+    name: voice?.name ?? model?.display_name ?? said.slice(AGENT.length),
+    seat: voice?.seat ?? null,
+    isPerson: false,
+  };
+}
+
+/** "openai:gpt-4o" speaks as "agent:gpt-4o". */
+export function speaksAs(key: string): string {
+  return AGENT + key.slice(key.indexOf(':') + 1);
+}
