@@ -127,21 +127,30 @@ async def test_a_provider_that_falls_silent_is_left(
     assert upstream.last.closed.is_set()
 
 
-PING = KeepAlives(0.05, b'event: ping\ndata: {"type": "ping"}\n\n')
+pinging = pytest.mark.parametrize(("key", "ping"), [(ANTHROPIC, b"ping"), (RESPONSES, b"keepalive")])
 
 
-async def test_pings_do_not_keep_a_sentence_open(upstream: Upstream, new_listener: NewListener) -> None:
-    upstream.plays((*TEN, PING))
-    heard = await new_listener(SHORT).ask(ANTHROPIC)
+def pinged(ping: bytes) -> bytes:
+    return b'event: %b\ndata: {"type": "%b"}\n\n' % (ping, ping)
+
+
+@pinging
+async def test_pings_do_not_keep_a_sentence_open(
+    upstream: Upstream, new_listener: NewListener, key: str, ping: bytes
+) -> None:
+    upstream.plays((*TEN, KeepAlives(0.05, pinged(ping))))
+    heard = await new_listener(SHORT).ask(key)
     assert (heard.text, heard.code) == (TOLD, "timeout_idle")
 
 
+@pytest.mark.parametrize("before", [(), (Think("Hm."),)], ids=["in silence", "aloud"])
+@pinging
 async def test_pings_keep_a_model_alive_that_still_thinks(
-    upstream: Upstream, new_listener: NewListener
+    upstream: Upstream, new_listener: NewListener, key: str, ping: bytes, before: Script
 ) -> None:
-    pings: Script = (Raw(PING.data), Pause(0.2), Raw(PING.data), Pause(0.2), Raw(PING.data), Pause(0.2))
-    upstream.plays((*pings, *says("Thought about it.")))
-    heard = await new_listener(SHORT).ask(ANTHROPIC)
+    pings: Script = (Raw(pinged(ping)), Pause(0.2)) * 3
+    upstream.plays((*before, *pings, *says("Thought about it.")))
+    heard = await new_listener(SHORT).ask(key)
     assert (heard.text, heard.code) == ("Thought about it.", None)
 
 

@@ -70,6 +70,7 @@ class ResponsesReading(Reading):
         "response.incomplete",
         "response.failed",
     }
+    keep_alive = "keepalive"
 
     _is_refusal = False
 

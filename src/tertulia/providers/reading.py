@@ -36,6 +36,7 @@ class Reading:
         self._text = Whole()
         self._thought = Whole()
         self._said_bytes = 0
+        self._has_spoken = False
         self._has_events = False
         self._usage: TokenCount | None = None
         self.finish: Finish | None = None
@@ -57,7 +58,7 @@ class Reading:
 
     def is_keep_alive(self, event: Event) -> bool:
         """Keeps a model alive that thinks in silence, and not one that fell silent in mid-sentence."""
-        return event.name == self.keep_alive and self._said_bytes > 0
+        return event.name == self.keep_alive and self._has_spoken
 
     def close(self) -> None:
         """The stream has ended; an answer without a last word is cut, whatever arrived."""
@@ -81,6 +82,7 @@ class Reading:
 
     def _says(self, text: str) -> Text:
         self._said_bytes += size_bytes(text)
+        self._has_spoken = True
         return Text(self._text.take(text))
 
     def _thinks(self, text: str) -> Thought:
