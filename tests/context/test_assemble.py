@@ -9,13 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertulia.context.assemble import DoesNotFit, assemble, rebuild
-from tertulia.context.budget import PER_MESSAGE, RETRIEVED_SHARE, budget_tokens, tier_for, window_start
-from tertulia.context.material import FileText, Material
+from tertulia.context.budget import (
+    PER_MESSAGE,
+    RETRIEVED_SHARE,
+    budget_tokens,
+    picture_tokens,
+    tier_for,
+    window_start,
+)
+from tertulia.context.material import AttachedText, FileText, Material
+from tertulia.core.attachments import Attachment
 from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import FileEntry
 from tertulia.core.messages import Message, Role, Round, Status, speaker_of
-from tertulia.core.models import WORKING_ROUNDS, Model, Tier
+from tertulia.core.models import WORKING_ROUNDS, Abilities, Model, Tier
 from tertulia.core.projects import ContextStrategy
 from tertulia.core.receipts import Layer
 from tertulia.core.voices import Wanted, seat
@@ -51,8 +59,9 @@ def round_(number: int, question: str | None = None, voices=TABLE) -> Round:
     return Round(number, (message(number, None, question or f"question {number}"), *replies))
 
 
-def material(rounds: tuple[Round, ...] = (), question: str = "And now?", **more) -> Material:
+def material(rounds: tuple[Round, ...] = (), question: str | Message = "And now?", **more) -> Material:
     number = len(rounds) + 1 if not rounds else rounds[-1].number + 1
+    asked = question if isinstance(question, Message) else message(number, None, question)
     given = {
         "voice": ANNA,
         "model": WIDE,
@@ -60,7 +69,7 @@ def material(rounds: tuple[Round, ...] = (), question: str = "And now?", **more)
         "instructions": "",
         "conversation_title": "Tea",
         "rounds": rounds,
-        "question": message(number, None, question),
+        "question": asked,
         "visibility": Visibility.OPEN,
         "context_strategy": ContextStrategy.SMART,
         "max_context_tokens": 128_000,
@@ -175,7 +184,7 @@ def test_over_the_budget_the_oldest_rounds_go_first_and_the_receipt_says_so():
 def test_files_always_included_are_whole_and_stand_before_the_rounds():
     always = (FileText("f1", "docs/api.md", "GET /tea"),)
     assembled = assemble(material(rounds(1), always=always), count)
-    assert "The file docs/api.md, whole:\nGET /tea" in assembled.prompt.system
+    assert "The file docs/api.md, whole [docs/api.md:1-1]:\nGET /tea" in assembled.prompt.system
     assert [s.source_id for s in assembled.receipt.segments if s.layer is Layer.ALWAYS] == ["f1"]
 
 
@@ -201,7 +210,7 @@ def test_looked_up_text_says_where_it_is_from_and_why():
     )
     assembled = assemble(material(hits=found), count)
     last = assembled.prompt.messages[-1].content
-    assert "From tea.py, lines 4 to 9:\ndef brew(): ..." in last
+    assert "From tea.py [tea.py:4-9]:\ndef brew(): ..." in last
     assert 'From the conversation "Other talk", round 3, gpt:\nGreen tea at 80 degrees.' in last
     assert [s.reason for s in assembled.receipt.segments if s.source_id == "k1"] == ["hit 0.91"]
 
@@ -233,15 +242,35 @@ def test_a_round_outside_the_window_is_recalled_whole_when_a_hit_lies_in_it():
     found = (hit("k", "Bert says 2", source_id="m2Bert", conversation_id="c", round_number=2),)
     given = material(talk, hits=found, recalled=talk[:3], model=replace(WIDE, tier=Tier.FAST))
     last = assemble(given, count).prompt.messages[-1].content
-    assert (
-        "Earlier in this conversation, round 2:\n[User]: question 2\n[Anna]: Anna says 2\n[Bert]: Bert says 2"
-        in last
+    assert "Earlier in this conversation [round 2]:\n[User]: question 2\n[Anna]: Anna says 2\n[Bert]:" in last
+
+
+def test_what_is_cited_can_be_followed_to_its_place():
+    listed = assemble(material(files=(FileEntry("docs/plan.md", 10, ""),)), count).prompt.system
+    assert "[docs/plan.md:12-40]" in listed
+    assert "[round 7]" in listed
+    assert "[round 7]" not in assemble(material(), count).prompt.system
+
+
+def test_what_was_left_out_is_called_by_the_name_people_know():
+    small = replace(WIDE, context_window=1_100, tier=Tier.CHEAP)
+    found = tuple(hit(f"k{i}", "x" * 40, 1 - i / 20, path="a.py", start_line=i, end_line=9) for i in range(9))
+    given = material(
+        rounds(8),
+        always=(FileText("f", "docs/long.md", "x" * 8000),),
+        hits=found,
+        model=small,
+        max_output_tokens=200,
+        question="x" * 2400,
     )
+    names = {left.name for left in assemble(given, count).receipt.left_out}
+    assert {"docs/long.md", "round 5", "a.py:5-9"} <= names
 
 
 # ── properties
 
 texts = st.text(min_size=1, max_size=300)
+TEXT, PICTURE = "text/plain", "image/png"
 
 
 @st.composite
@@ -251,8 +280,40 @@ def conversations(draw) -> tuple[Round, ...]:
     for number in range(1, many + 1):
         voices = draw(st.lists(st.sampled_from(TABLE), unique=True))
         replies = [message(number, voice, draw(st.text(max_size=200))) for voice in voices]
-        made.append(Round(number, (message(number, None, draw(texts)), *replies)))
+        question = message(number, None, draw(texts), attachments=draw(brought_along(number)))
+        made.append(Round(number, (question, *replies)))
     return tuple(made)
+
+
+@st.composite
+def brought_along(draw, number: int) -> tuple[Attachment, ...]:
+    kinds = draw(st.one_of(st.just([]), st.lists(st.sampled_from([TEXT, PICTURE]), max_size=3)))
+    sides = st.one_of(st.none(), st.integers(1, 9000))
+    return tuple(
+        Attachment(
+            f"a{number}.{i}",
+            f"{number}-{i}",
+            kind,
+            draw(st.integers(1, 6_000_000)),
+            f"hash {number}.{i}",
+            draw(sides) if kind == PICTURE else None,
+            draw(sides) if kind == PICTURE else None,
+        )
+        for i, kind in enumerate(kinds)
+    )
+
+
+@st.composite
+def read_from(draw, made: tuple[Round, ...], *more: Attachment) -> tuple[AttachedText, ...]:
+    """What the attachments hold: much, little, nothing, or nobody could read them."""
+    brought = [one for round_ in made for one in round_.question.attachments]
+    held = st.one_of(st.text(max_size=60), st.integers(0, 5000).map(lambda long: "word " * long))
+    reasons = st.one_of(st.none(), st.just("Only the first pages were read."))
+    return tuple(
+        AttachedText(one.id, draw(held), draw(reasons))
+        for one in (*brought, *more)
+        if not one.is_picture and draw(st.integers(0, 9))
+    )
 
 
 def hit(chunk_id: str, content: str, score: float = 0.5, **where) -> Hit:
@@ -295,14 +356,18 @@ def materials(draw) -> Material:
     tier = draw(st.sampled_from(list(Tier)))
     window = draw(st.integers(900, 20_000))
     made = draw(conversations())
+    asked = draw(brought_along(0))
     files = tuple(
         FileText(f"f{i}", f"a/{i}.md", text)
         for i, text in enumerate(draw(st.lists(st.text(max_size=80), max_size=2)))
     )
+    abilities = Abilities(vision=draw(st.booleans()))
+    number = len(made) + 1
     return material(
         made,
-        draw(st.text(min_size=1, max_size=100)),
-        model=replace(WIDE, tier=tier, context_window=window),
+        question=message(number, None, draw(st.text(min_size=1, max_size=100)), attachments=asked),
+        attached=draw(read_from(made, *asked)),
+        model=replace(WIDE, tier=tier, context_window=window, abilities=abilities),
         visibility=draw(st.sampled_from(list(Visibility))),
         max_output_tokens=200,
         max_context_tokens=draw(st.integers(700, 30_000)),
@@ -316,8 +381,11 @@ def materials(draw) -> Material:
 def test_a_prompt_is_never_over_its_budget(given_material):
     prompt = assemble(given_material, count).prompt
     size = count(prompt.system) + sum(count(m.content) + PER_MESSAGE for m in prompt.messages)
+    said = [given_material.question, *(r.question for r in given_material.rounds)]
+    sizes = {a.content_hash: picture_tokens(a.width, a.height) for m in said for a in m.attachments}
+    seen = sum(sizes[picture.content_hash] for m in prompt.messages for picture in m.pictures)
     budget = budget_tokens(given_material.model, 200, given_material.max_context_tokens)
-    assert size <= budget
+    assert size + seen <= budget
 
 
 @given(materials())
@@ -337,7 +405,7 @@ def test_a_round_is_shown_whole_or_not_at_all(given_material):
     for number in {s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS}:
         here = given_material.rounds[number - 1]
         shown = [s for s in receipt.segments if s.layer is Layer.ROUNDS]
-        sources = [s.source_id for s in shown if s.round_number == number]
+        sources = [s.source_id for s in shown if s.round_number == number and s.reason == "recent"]
         seen = [here.question, *(r for r in here.replies if r.content)]
         if given_material.visibility is Visibility.OWN_LANE:
             seen = [m for m in seen if m.voice in (None, ANNA)]
@@ -391,11 +459,54 @@ def test_the_window_grows_by_up_to_half_and_drops_back(history, working):
     assert shown == history if history <= working else working <= shown < working + max(1, working // 2) + 1
 
 
-@given(conversations().filter(lambda made: len(made) > 1))
-def test_the_next_turns_prompt_begins_as_this_one_did_unless_the_window_moved(made):
-    before = assemble(material(made[:-1], made[-1].question.content), count)
-    after = assemble(material(made), count)
-    stable = [s for s in before.receipt.segments if s.layer in (Layer.SYSTEM, Layer.ROUNDS)]
+@st.composite
+def talks(draw) -> tuple[tuple[Round, ...], tuple[AttachedText, ...], Model]:
+    """At least two rounds, what they brought along, and a model that may have eyes."""
+    made = draw(conversations().filter(lambda made: len(made) > 1))
+    model = replace(WIDE, abilities=Abilities(vision=draw(st.booleans())))
+    return made, draw(read_from(made)), model
+
+
+@given(talks())
+def test_the_next_turns_prompt_begins_as_this_one_did_unless_the_receipt_says_why(talk):
+    made, attached, model = talk
+    before = assemble(material(made[:-1], made[-1].question, attached=attached, model=model), count).receipt
+    after = assemble(material(made, attached=attached, model=model), count).receipt
+    stable = [s for s in before.segments if s.layer in (Layer.SYSTEM, Layer.ROUNDS)]
     moved = window_start(len(made), 20) != window_start(len(made) - 1, 20)
-    same = [s.text for s in after.receipt.segments][: len(stable)] == [s.text for s in stable]
-    assert same or moved
+    full = any(left.reason == "over the budget" for left in after.left_out)
+    assert bytes_of(after.segments[: len(stable)]) == bytes_of(stable) or moved or full
+
+
+@given(talks())
+def test_what_a_question_brought_along_has_the_same_bytes_once_it_is_history(talk):
+    made, attached, model = talk
+    asked = assemble(material(made[:-1], made[-1].question, attached=attached, model=model), count).receipt
+    later = assemble(material(made, attached=attached, model=model), count).receipt
+    number = made[-1].number
+    then = [s for s in asked.segments if s.layer is Layer.QUESTION and s.round_number == number]
+    now = [s for s in later.segments if s.layer is Layer.ROUNDS and s.round_number == number]
+    full = any(left.reason == "over the budget" for left in (*asked.left_out, *later.left_out))
+    assert bytes_of(now[: len(then)]) == bytes_of(then) or full
+
+
+def bytes_of(segments) -> list:
+    return [(s.text, s.picture) for s in segments]
+
+
+@given(materials())
+def test_everything_brought_along_is_shown_whole_or_named_with_its_reason(given_material):
+    receipt = assemble(given_material, count).receipt
+    shown = {s.source_id: s for s in receipt.segments if s.reason == "attached"}
+    left = {one.source_id: one for one in receipt.left_out if (one.source_id or "").startswith("a")}
+    rounds_shown = {s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS}
+    in_sight = [r.question for r in given_material.rounds if r.number in rounds_shown]
+    texts = {one.id: one.text for one in given_material.attached}
+    for one in (a for m in (*in_sight, given_material.question) for a in m.attachments):
+        assert (one.id in shown) != (one.id in left)
+        if one.id in left:
+            assert (left[one.id].name, bool(left[one.id].reason)) == (one.name, True)
+        elif one.is_picture:
+            assert shown[one.id].picture.content_hash == one.content_hash
+        else:
+            assert shown[one.id].text.endswith(":\n" + texts[one.id])

@@ -51,7 +51,7 @@ async def test_a_question_brings_the_lines_that_answer_it(ada, upstream):
     await indexed(ada, file["id"])
     (reply,) = await ada.hear("How hot should the oolong be?", "alpha")
     sent = shown(upstream.last)
-    assert "From docs/tea.md, lines 1 to 3:" in sent
+    assert "From docs/tea.md [docs/tea.md:1-3]:" in sent
     assert "ninety degrees" in sent
     found = [s for s in (await receipt_of(ada, reply))["segments"] if s["layer"] == "retrieved"]
     assert any("ninety degrees" in s["text"] and s["reason"].startswith("hit ") for s in found)
@@ -63,7 +63,9 @@ async def test_a_file_always_in_context_is_shown_whole_with_every_question(ada, 
     answer = await ada.client.patch(path, json={"always_in_context": True})
     assert answer.status_code == 200, answer.text
     (reply,) = await ada.hear("Hello", "alpha")
-    assert "The file rules.md, whole:\nAnswer in the voice of a pirate." in shown(upstream.last)
+    assert "The file rules.md, whole [rules.md:1-1]:\nAnswer in the voice of a pirate." in shown(
+        upstream.last
+    )
     assert "always" in [s["layer"] for s in (await receipt_of(ada, reply))["segments"]]
 
 
@@ -88,7 +90,7 @@ async def test_a_round_from_long_ago_is_brought_back_whole(ada, upstream):
     await index_round(ada.world.house.means, f"{conversation_id}:1")
     (reply,) = await ada.hear("Which password had the lighthouse?", "alpha", conversation_id=conversation_id)
     sent = shown(upstream.last)
-    assert "Earlier in this conversation, round 1:" in sent
+    assert "Earlier in this conversation [round 1]:" in sent
     assert "[Alpha]: The password of the old lighthouse is marigold." in sent
     segments = (await receipt_of(ada, reply))["segments"]
     assert [s["round_number"] for s in segments if "marigold" in s["text"]] == [1]

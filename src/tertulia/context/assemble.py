@@ -1,6 +1,6 @@
 """Assembling: material in, prompt and receipt out; the same material always gives the same bytes.
 
-system parts, files │ working rounds, oldest first │ looked up, where we are, the question
+system parts, files │ working rounds, oldest first │ looked up, where we are, what was attached, the question
 stable ─────────────────────────────────────────────┘ volatile, last
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from tertulia.context.attached import Attached, Room, attached
 from tertulia.context.briefing import in_step
 from tertulia.context.budget import PER_MESSAGE, budget_tokens, tier_for, window_start
 from tertulia.context.instructions import parts
@@ -40,22 +41,24 @@ class Assembled:
 def assemble(material: Material, count: CountTokens) -> Assembled:
     """Everything that must be there, then as many of the last rounds as the window and the budget hold."""
     budget = budget_tokens(material.model, material.max_output_tokens, material.max_context_tokens)
-    ending = _ending(material, count)
-    system, without_room = _system(material, budget - _size(ending), count)
-    room = budget - _size(system) - _size(ending)
-    if room < 0:
-        needed = budget - room
+    said = _system(material, count)
+    before, asked = _before_the_question(material, count), _asked(material, count)
+    room = Room(budget - _size(_unconditional(said)) - _size(before) - _size(asked))
+    if room.tokens < 0:
+        needed = budget - room.tokens
         raise DoesNotFit(
             f"{material.model.display_name} has room for {budget:,} tokens and this needs {needed:,}. "
             "Shorten the message or ask a model with a larger window."
         )
+    along = attached(material.question, Layer.QUESTION, material, room, count)
+    system, too_large = _with_room(said, room)
     brought, not_brought = _brought(material, room, count)
-    room -= _size(brought)
     rounds, left_out = _working_rounds(material, room, count)
     shown = frozenset(segment.round_number for segment in rounds if segment.round_number)
-    found = retrieve(material, room - _size(rounds), budget, shown, count)
-    segments = _marked(_joined((*system, *rounds, *found.segments, *brought, *ending)))
-    left_out = (*without_room, *_outside(material), *left_out, *not_brought, *found.left_out)
+    found = retrieve(material, room.tokens, budget, shown, count)
+    ending = (*brought, *before, *along.segments, *asked)
+    segments = _marked(_joined((*system, *rounds, *found.segments, *ending)))
+    left_out = (*along.left_out, *too_large, *_outside(material), *left_out, *not_brought, *found.left_out)
     receipt = Receipt(material.model.key, budget, segments, left_out)
     return Assembled(rebuild(receipt), receipt)
 
@@ -67,42 +70,50 @@ def rebuild(receipt: Receipt) -> Prompt:
     for segment in receipt.segments:
         if segment.role == "system":
             continue
+        pictures = () if segment.picture is None else (segment.picture,)
         if segment.starts_message:
-            messages.append(PromptMessage(segment.role, segment.text, segment.ends_cacheable))
+            messages.append(PromptMessage(segment.role, segment.text, segment.ends_cacheable, pictures))
         else:
             last = messages[-1]
             messages[-1] = PromptMessage(
-                last.role, last.content + BETWEEN + segment.text, segment.ends_cacheable
+                last.role,
+                last.content + BETWEEN + segment.text,
+                segment.ends_cacheable,
+                (*last.pictures, *pictures),
             )
     return Prompt(system, tuple(messages))
 
 
-def _system(
-    material: Material, room: int, count: CountTokens
-) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
-    """Everything that is said every time; a file that is too large for this model is left out."""
-    made = [
-        Segment(part.layer, "system", part.text, part.reason, count(part.text), part.source_id)
+def _system(material: Material, count: CountTokens) -> tuple[Segment, ...]:
+    """Everything that is said every time, files included."""
+    return tuple(
+        Segment(
+            part.layer, "system", part.text, part.reason, count(part.text), part.source_id, name=part.name
+        )
         for part in parts(material)
-    ]
-    room -= _size(tuple(segment for segment in made if segment.layer is not Layer.ALWAYS))
+    )
+
+
+def _unconditional(said: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    return tuple(segment for segment in said if segment.layer is not Layer.ALWAYS)
+
+
+def _with_room(said: tuple[Segment, ...], room: Room) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
+    """A file that is too large for this model is left out."""
     kept: list[Segment] = []
     left_out: list[LeftOut] = []
-    for segment in made:
-        size = _size((segment,))
-        if segment.layer is not Layer.ALWAYS:
-            kept.append(segment)
-        elif size <= room:
-            room -= size
+    for segment in said:
+        if segment.layer is not Layer.ALWAYS or room.takes(segment):
             kept.append(segment)
         else:
-            left_out.append(LeftOut(Layer.ALWAYS, "over the budget", segment.tokens, segment.source_id))
+            left_out.append(
+                LeftOut(Layer.ALWAYS, "over the budget", segment.tokens, segment.source_id, name=segment.name)
+            )
     return tuple(kept), tuple(left_out)
 
 
-def _ending(material: Material, count: CountTokens) -> tuple[Segment, ...]:
-    """What changes every round: where we are, what is replied to, the question, what is to be continued."""
-    question = material.question
+def _before_the_question(material: Material, count: CountTokens) -> tuple[Segment, ...]:
+    """What changes every round: where we are, what is replied to and what is quoted."""
     segments = []
     if note := _where_we_are(material):
         segments.append(Segment(Layer.QUESTION, "user", note, "where we are", count(note)))
@@ -114,15 +125,18 @@ def _ending(material: Material, count: CountTokens) -> tuple[Segment, ...]:
     for one in material.quotes:
         text = passage(one)
         segments.append(Segment(Layer.QUESTION, "user", text, "quoted", count(text), one.message_id))
-    for file in material.attached:
-        text = f"Attached, {file.path}:\n{file.text}"
-        segments.append(Segment(Layer.QUESTION, "user", text, "attached", count(text), file.id))
-    segments.append(
+    return tuple(segments)
+
+
+def _asked(material: Material, count: CountTokens) -> tuple[Segment, ...]:
+    """The question, what the mode asks for, and what is to be continued."""
+    question = material.question
+    segments = [
         Segment(
             Layer.QUESTION, "user", question.content, "asked now", count(question.content), question.id,
             question.round_number,
         )
-    )  # fmt: skip
+    ]  # fmt: skip
     segments += in_step(material, count)
     if material.partial:
         segments += [
@@ -135,15 +149,18 @@ def _ending(material: Material, count: CountTokens) -> tuple[Segment, ...]:
 
 
 def _brought(
-    material: Material, room: int, count: CountTokens
+    material: Material, room: Room, count: CountTokens
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
     """The newest rounds of the branch that fit, whole; what is missing is said where it is missing."""
     if not material.brought:
         return (), ()
-    room -= _size((_missing(len(material.brought), count),))
-    kept, left_out = _newest(material.brought, room, lambda round_: retold(round_, count), Layer.QUESTION)
-    if left_out:
+    spare = room.tokens - _size((_missing(len(material.brought), count),))
+    kept, left_out = _newest(
+        material.brought, Room(spare), lambda round_: retold(round_, count), Layer.QUESTION
+    )
+    if left_out and spare >= 0:
         kept = (_missing(len(left_out), count), *kept)
+    room.tokens -= _size(kept)
     return kept, left_out
 
 
@@ -179,25 +196,41 @@ def _in_window(material: Material) -> tuple[Round, ...]:
 
 
 def _working_rounds(
-    material: Material, room: int, count: CountTokens
+    material: Material, room: Room, count: CountTokens
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
-    return _newest(_in_window(material), room, lambda round_: as_seen(round_, material, count), Layer.ROUNDS)
+    """What was said counts first, then what came along: a long file never takes its round with it."""
+    return _newest(
+        _in_window(material),
+        room,
+        lambda round_: as_seen(round_, material, count),
+        Layer.ROUNDS,
+        lambda round_: attached(round_.question, Layer.ROUNDS, material, room, count),
+    )
 
 
 def _newest(
-    rounds: Sequence[Round], room: int, told: Callable[[Round], tuple[Segment, ...]], layer: Layer
+    rounds: Sequence[Round],
+    room: Room,
+    told: Callable[[Round], tuple[Segment, ...]],
+    layer: Layer,
+    along: Callable[[Round], Attached] = lambda round_: Attached(),
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
-    """As many as there is room for, newest kept first; a round is in whole or not at all."""
+    """As many as there is room for, newest kept first; what is said in a round is in whole or not at all."""
     kept: list[tuple[Segment, ...]] = []
     left_out: list[LeftOut] = []
+    is_full = False
     for round_ in reversed(rounds):
         segments = told(round_)
         size = _size(segments)
-        if left_out or size > room:
-            left_out.append(LeftOut(layer, "over the budget", size, None, round_.number))
+        is_full = is_full or size > room.tokens
+        if is_full:
+            name = f"round {round_.number}"
+            left_out.append(LeftOut(layer, "over the budget", size, None, round_.number, name))
             continue
-        room -= size
-        kept.append(segments)
+        room.tokens -= size
+        came_along = along(round_)
+        left_out += reversed(came_along.left_out)
+        kept.append((*came_along.segments, *segments))
     flat = tuple(segment for segments in reversed(kept) for segment in segments)
     return flat, tuple(reversed(left_out))
 

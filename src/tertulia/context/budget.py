@@ -42,3 +42,16 @@ def widest_window(model: Model) -> int:
     """The most rounds that can be needed for the model: what to gather."""
     working = WORKING_ROUNDS[model.tier]
     return working + max(1, working // 2)
+
+
+TILE = 512
+PICTURE_FIT = 2048
+"""Pixels a side; providers scale down what is larger before they look at it."""
+
+
+def picture_tokens(width: int | None, height: int | None) -> int:
+    """A rule of thumb, generous for every provider: so much for the picture, and so much for each tile."""
+    wide, high = width or PICTURE_FIT, height or PICTURE_FIT
+    scale = min(1.0, PICTURE_FIT / max(wide, high))
+    tiles = -(-wide * scale // TILE) * -(-high * scale // TILE)
+    return 85 + 170 * max(1, int(tiles))

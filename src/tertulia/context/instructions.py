@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tertulia.context.material import Material
+from tertulia.context import marks
+from tertulia.context.material import FileText, Material
 from tertulia.core.files import FileEntry
 from tertulia.core.receipts import Layer
 
@@ -37,6 +38,7 @@ class Part:
     reason: str
     layer: Layer = Layer.SYSTEM
     source_id: str | None = None
+    name: str = ""
 
 
 def parts(material: Material) -> Iterator[Part]:
@@ -51,13 +53,19 @@ def parts(material: Material) -> Iterator[Part]:
         yield Part(_PROVIDERS[material.model.provider], "what this provider's models can do")
     for file in material.always:
         if file.id not in material.without:
-            yield Part(f"The file {file.path}, whole:\n{file.text}", "always included", Layer.ALWAYS, file.id)
+            yield Part(_whole(file), "always included", Layer.ALWAYS, file.id, file.path)
     if material.files:
         yield Part(_listing(material.files), "the project's files")
+        yield Part(marks.HOW_TO_CITE, "how to cite")
     if material.persona_instructions:
         yield Part(
             _CHARACTER.format(instructions=material.persona_instructions), "the persona's instructions"
         )
+
+
+def _whole(file: FileText) -> str:
+    lines = file.text.count("\n") + (not file.text.endswith("\n"))
+    return f"The file {file.path}, whole {marks.of_lines(file.path, 1, lines)}:\n{file.text}"
 
 
 def _listing(files: tuple[FileEntry, ...]) -> str:

@@ -38,6 +38,16 @@ class Quoted:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachedText:
+    """What was read from an attachment that is no picture."""
+
+    id: str
+    text: str
+    reason: str | None = None
+    """Why there is none, or not all of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Material:
     voice: Voice
     model: Model
@@ -63,8 +73,8 @@ class Material:
     """Files of the project that are shown every time, in the order of their paths."""
     files: tuple[FileEntry, ...] = ()
     """All files of the project, for the list."""
-    attached: tuple[FileText, ...] = ()
-    """Files brought along with this question."""
+    attached: tuple[AttachedText, ...] = ()
+    """The text of what the question and the rounds brought along."""
     hits: tuple[Hit, ...] = ()
     """What was looked up for the question, best first."""
     recalled: tuple[Round, ...] = ()
@@ -72,7 +82,7 @@ class Material:
     max_results: int = 10
     """How many pieces of what was looked up the project allows."""
     without: frozenset[str] = frozenset()
-    """Ids of files, chunks and messages a person took out before asking again."""
+    """Ids of files, attachments, chunks and messages a person took out before asking again."""
     persona_instructions: str = ""
     """The voice's own, when it is a persona."""
     brief: Brief = ANSWER

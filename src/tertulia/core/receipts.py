@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from tertulia.core.prompts import Picture
+
 
 class Layer(StrEnum):
     SYSTEM = "system"
@@ -26,11 +28,15 @@ class Segment:
     reason: str
     tokens: int
     source_id: str | None = None
-    """The message it came from."""
+    """The message, file, attachment or piece it came from."""
     round_number: int | None = None
     ends_cacheable: bool = False
     starts_message: bool = True
     """False: joined to the segment before it within one message."""
+    picture: Picture | None = None
+    """Shown with the text."""
+    name: str = ""
+    """What a person knows it by: a file's path and lines, an attachment's name, a round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class LeftOut:
     tokens: int
     source_id: str | None = None
     round_number: int | None = None
+    name: str = ""
+    """What a person knows it by."""
 
 
 @dataclass(frozen=True, slots=True)

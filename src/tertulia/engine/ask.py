@@ -19,6 +19,7 @@ from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.reading import read, written
 from tertulia.core.turns import Draft, Purpose, Waiting
 from tertulia.core.voices import Voice
+from tertulia.engine.attachments import pictures_of
 from tertulia.engine.gather import Gathered
 from tertulia.engine.live import LiveReply, LiveTurn
 from tertulia.engine.means import Means
@@ -136,7 +137,9 @@ class Ask:
                 self._voice, model, output_limit(model), self._brief, self._partial
             )
             self._assembled = assemble(material, self._means.counter(model))
-            call = Call(model, self._assembled.prompt, output_limit(model))
+            prompt = self._assembled.prompt
+            pictures = await pictures_of(self._means, prompt)
+            call = Call(model, prompt, output_limit(model), pictures=pictures)
             return await self._take(self._means.providers.stream(call))
         except DoesNotFit as error:
             return Outcome(Status.FAILED, Failure("context_length", error.message))

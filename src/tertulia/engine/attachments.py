@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from tertulia.context.material import AttachedText
 from tertulia.core.attachments import Attachment, clean_file_name
+from tertulia.core.errors import TertuliaError
+from tertulia.core.messages import Message
+from tertulia.core.prompts import Prompt
 from tertulia.core.users import Actor
-from tertulia.engine.files import lines_of
+from tertulia.engine.files import lines_of, text_of
 from tertulia.engine.means import Means
 from tertulia.engine.uploads import Chunks, Uploads, arrived
 from tertulia.library.mime import pixels
@@ -35,3 +41,29 @@ class Attachments:
     ) -> tuple[Attachment, Lines]:
         attachment = await self._means.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
         return attachment, await lines_of(self._means, attachment, start_line, end_line)
+
+
+async def read_all(means: Means, said: Iterable[Message]) -> tuple[AttachedText, ...]:
+    """The text of everything that was brought along; what cannot be read says why."""
+    return tuple(
+        [
+            await _read(means, attachment)
+            for message in said
+            for attachment in message.attachments
+            if not attachment.is_picture
+        ]
+    )
+
+
+async def _read(means: Means, attachment: Attachment) -> AttachedText:
+    try:
+        extracted = await text_of(means, attachment)
+    except TertuliaError as error:
+        return AttachedText(attachment.id, "", error.message)
+    return AttachedText(attachment.id, extracted.text, extracted.reason)
+
+
+async def pictures_of(means: Means, prompt: Prompt) -> dict[str, bytes]:
+    """The bytes of all pictures that the prompt shows, by their hash."""
+    hashes = {picture.content_hash for message in prompt.messages for picture in message.pictures}
+    return {hash: b"".join([block async for block in means.blobs.read(hash)]) for hash in sorted(hashes)}

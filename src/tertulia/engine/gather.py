@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tertulia.context.budget import widest_window
-from tertulia.context.material import FileText, Material, Quoted
+from tertulia.context.material import AttachedText, FileText, Material, Quoted
 from tertulia.context.rounds import name_of
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
@@ -54,6 +54,8 @@ class Gathered:
     """The round as it is so far."""
     asked: Turn | None = None
     """The turn that opened the round, when this is a later one."""
+    attached: tuple[AttachedText, ...] = ()
+    """What was read of what the question and the rounds brought along."""
     looked_up: LookedUp = LookedUp()
     without: frozenset[str] = frozenset()
     """What a person took out before asking again."""
@@ -95,6 +97,7 @@ class Gathered:
             partial=partial,
             brief=brief,
             style=self.turn.style,
+            attached=self.attached,
             always=self.looked_up.always,
             files=self.looked_up.files,
             hits=self.looked_up.hits,

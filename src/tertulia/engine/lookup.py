@@ -16,6 +16,7 @@ from tertulia.core.files import ProjectFile
 from tertulia.core.messages import Round
 from tertulia.core.models import RETRIEVED, WORKING_ROUNDS
 from tertulia.core.users import Actor
+from tertulia.engine.attachments import read_all
 from tertulia.engine.files import text_of
 from tertulia.engine.gather import Gathered, LookedUp
 from tertulia.engine.means import Means
@@ -28,7 +29,9 @@ SPARE = 3
 
 
 async def look_up(means: Means, actor: Actor, gathered: Gathered) -> Gathered:
-    """The same, with files and hits."""
+    """The same, with what was brought along, files and hits."""
+    said = (*(round_.question for round_ in gathered.rounds), gathered.question)
+    gathered = replace(gathered, attached=await read_all(means, said))
     try:
         return replace(gathered, looked_up=await _looked_up(means, actor, gathered))
     except TertuliaError as error:

@@ -1733,6 +1733,11 @@ export interface components {
             source_id?: string | null;
             /** Round Number */
             round_number?: number | null;
+            /**
+             * Name
+             * @default
+             */
+            name: string;
         };
         /**
          * Location
@@ -2329,6 +2334,16 @@ export interface components {
             /** Cursor */
             cursor: number;
         };
+        /**
+         * Picture
+         * @description An image a model is shown, named by its content; whoever makes the call brings the bytes.
+         */
+        Picture: {
+            /** Content Hash */
+            content_hash: string;
+            /** Mime Type */
+            mime_type: string;
+        };
         /** Pin */
         Pin: {
             /** Pinned */
@@ -2634,6 +2649,12 @@ export interface components {
              * @default true
              */
             starts_message: boolean;
+            picture?: components["schemas"]["Picture"] | null;
+            /**
+             * Name
+             * @default
+             */
+            name: string;
         };
         /** Session */
         Session: {

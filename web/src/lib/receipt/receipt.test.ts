@@ -13,6 +13,8 @@ function segment(layer: Segment['layer'], change: Partial<Segment> = {}): Segmen
     round_number: null,
     ends_cacheable: false,
     starts_message: true,
+    picture: null,
+    name: '',
     ...change,
   };
 }
@@ -22,8 +24,9 @@ function receipt(...segments: Segment[]): Receipt {
 }
 
 const passage = segment('retrieved', {
-  text: 'From docs/auth.md, lines 45 to 67:\nA token',
+  text: 'From docs/auth.md [docs/auth.md:45-67]:\nA token',
   reason: 'hit 0.81: 3 of 4 words',
+  name: 'docs/auth.md:45-67',
   source_id: 'chunk',
 });
 
@@ -57,6 +60,26 @@ describe('a receipt', () => {
     ]);
   });
 
+  it('names what was attached, and lets it be left out, now and later', () => {
+    const photo = { reason: 'attached', source_id: 'a', name: 'photo.png', round_number: 1 };
+    const [rounds, question] = layersOf(
+      receipt(
+        segment('rounds', photo),
+        segment('rounds', { round_number: 1, source_id: 'q' }),
+        segment('question', { ...photo, round_number: 2 }),
+        segment('question', { reason: 'asked now', source_id: 'q2' }),
+      ),
+    );
+    expect(rounds!.pieces.map(({ name, without }) => [name, without])).toEqual([
+      ['Round 1, photo.png', 'a'],
+      ['Round 1, the question', null],
+    ]);
+    expect(question!.pieces.map(({ name, without }) => [name, without])).toEqual([
+      ['photo.png', 'a'],
+      ['Your message', null],
+    ]);
+  });
+
   it('never offers to leave out the question itself', () => {
     const [layer] = layersOf(receipt(segment('question', { reason: 'asked now', source_id: 'q' })));
     expect(layer!.pieces[0]).toMatchObject({ name: 'Your message', without: null });
@@ -85,7 +108,10 @@ describe('a receipt', () => {
   });
 
   it('names what was left out', () => {
-    const left = { reason: 'over the budget', tokens: 5, source_id: null, round_number: 3 };
+    const left = { reason: 'over the budget', tokens: 5, source_id: null, round_number: 3, name: '' };
+    expect(leftOutName({ ...left, layer: 'always', name: 'docs/plan.md' })).toBe('docs/plan.md');
+    expect(leftOutName({ ...left, layer: 'rounds', name: 'round 3' })).toBe('Round 3');
+    expect(leftOutName({ ...left, layer: 'rounds', name: 'photo.png' })).toBe('photo.png');
     expect(leftOutName({ ...left, layer: 'rounds' })).toBe('Round 3');
     expect(leftOutName({ ...left, layer: 'rounds', round_number: null })).toBe('Earlier rounds');
     expect(leftOutName({ ...left, layer: 'retrieved', round_number: null })).toBe('A passage');

@@ -64,8 +64,9 @@ export function cachedPart(usage: Usage | null): string {
   return `${Math.max(1, Math.round((100 * usage.cached_tokens) / usage.input_tokens))}%`;
 }
 
-/** "Round 3", "A looked up passage" */
+/** "docs/plan.md:3-9", "photo.png", "Round 3", "A passage" */
 export function leftOutName(left: LeftOut): string {
+  if (left.name) return capital(left.name);
   if (left.round_number !== null) return `Round ${left.round_number}`;
   if (left.layer === 'rounds') return 'Earlier rounds';
   return (
@@ -97,28 +98,30 @@ function countOf(layer: Layer, segments: Segment[], pieces: Piece[]): string {
 
 function pieceOf(segment: Segment, isQuestion: boolean): Piece {
   const { text, tokens, source_id } = segment;
-  const canGo =
-    source_id !== null && !isQuestion && ['always', 'rounds', 'retrieved'].includes(segment.layer);
+  const isRemovable =
+    segment.reason === 'attached' || ['always', 'rounds', 'retrieved'].includes(segment.layer);
+  const canGo = source_id !== null && !isQuestion && isRemovable;
   return { ...wordsFor(segment, isQuestion), tokens, text, without: canGo ? source_id : null };
 }
 
 function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: string } {
   const { layer, text, reason, round_number } = segment;
+  const name = capital(segment.name);
   switch (layer) {
     case 'always':
-      return { name: /^The file (.+), whole:/.exec(text)?.[1] ?? 'A file', why: reason };
+      return { name: segment.name || (/^The file (.+), whole/.exec(text)?.[1] ?? 'A file'), why: reason };
     case 'retrieved':
-      return { name: passageName(text, round_number), why: scoreIn(reason) };
+      return { name: name || passageName(text, round_number), why: scoreIn(reason) };
     case 'rounds':
-      return { name: `Round ${round_number}, ${speakerOf(segment, isQuestion)}`, why: reason };
+      return { name: `Round ${round_number}, ${name || speakerOf(segment, isQuestion)}`, why: reason };
     case 'question':
-      return { name: questionPart(text, reason), why: reason === 'asked now' ? 'asked now' : '' };
+      return { name: questionPart(segment), why: reason === 'asked now' ? 'asked now' : '' };
     default:
-      return { name: reason.charAt(0).toUpperCase() + reason.slice(1), why: '' };
+      return { name: capital(reason), why: '' };
   }
 }
 
-/** "docs/plan.md:3-9", "Trains, round 2", "Round 4" */
+/** Of receipts that were written before pieces had names. */
 function passageName(text: string, round: number | null): string {
   const file = /^From (.+), lines (\d+) to (\d+):/.exec(text);
   if (file) return `${file[1]}:${file[2] === file[3] ? file[2] : `${file[2]}-${file[3]}`}`;
@@ -140,17 +143,23 @@ function speakerOf({ role, text }: Segment, isQuestion: boolean): string {
   return /^\[([^\]]{1,80})\]: /.exec(text)?.[1] ?? 'a reply';
 }
 
-function questionPart(text: string, reason: string): string {
+function questionPart({ reason, name }: Segment): string {
   if (reason === 'asked now') return 'Your message';
-  if (reason === 'attached') return /^Attached, (.+):/.exec(text)?.[1] ?? 'An attached file';
-  return reason.charAt(0).toUpperCase() + reason.slice(1);
+  return name || capital(reason);
 }
 
-/** In each round the question comes first. */
+/** In each round the question comes first, after what was brought along with it. */
 function firstOfEachRound(segments: Segment[]): Set<Segment> {
   const seen = new Map<number | null, Segment>();
-  for (const each of segments) if (!seen.has(each.round_number)) seen.set(each.round_number, each);
+  for (const each of segments)
+    if (!each.reason.startsWith('attached') && !seen.has(each.round_number))
+      seen.set(each.round_number, each);
   return new Set(seen.values());
+}
+
+/** "round 4" → "Round 4"; a path keeps its letters. */
+function capital(words: string): string {
+  return /[/.]/.test(words) ? words : words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function sum(parts: { tokens: number }[]): number {

@@ -1,0 +1,24 @@
+"""Marks: how a model names what it was shown, so that a person can follow it to the place."""
+
+from __future__ import annotations
+
+HOW_TO_CITE = (
+    "When you rely on a file or on an earlier round that you were shown, put its mark right after the "
+    "statement, like [docs/plan.md:12-40] for lines of a file or [round 7] for a round of this conversation."
+)
+"""Said once, and always the same, so that the prompt begins as it did before."""
+
+
+def of_lines(path: str, start_line: int | None, end_line: int | None) -> str:
+    """ "[docs/plan.md:12-40]" """
+    return f"[{place(path, start_line, end_line)}]"
+
+
+def place(path: str, start_line: int | None, end_line: int | None) -> str:
+    if start_line is None:
+        return path
+    return f"{path}:{start_line}-{end_line if end_line is not None else start_line}"
+
+
+def of_round(number: int) -> str:
+    return f"[round {number}]"
