@@ -12,6 +12,8 @@ type Whole<T> = T extends (infer Item)[]
 
 /** Fields with a default may be left out of what is sent. */
 type Sent<T, Defaulted extends keyof T> = Omit<T, Defaulted> & Partial<Pick<T, Defaulted>>;
+/** The same, said the other way round: only these must be there. */
+type Needing<T, Needed extends keyof T> = Pick<T, Needed> & Partial<T>;
 
 export type Mode = 'quick' | 'parallel';
 export type Visibility = Schemas['Visibility'];
@@ -33,6 +35,7 @@ export type Conversation = Whole<Schemas['Conversation']>;
 export type Usage = Whole<Schemas['Usage']>;
 export type Failure = Whole<Schemas['Failure']>;
 export type Thinking = Whole<Schemas['Thinking']>;
+export type Attachment = Whole<Schemas['Attachment']>;
 export type Message = Whole<Schemas['Message']>;
 export type Round = Whole<Schemas['Round']>;
 export type Turn = Whole<Schemas['Turn']>;
@@ -73,5 +76,5 @@ export type Opened = Whole<Schemas['Opened']>;
 export type NewSetup = Sent<Schemas['NewSetup'], 'token'>;
 export type NewProject = Sent<Schemas['NewProject'], 'description' | 'instructions'>;
 export type ProjectChange = Schemas['ProjectChange'];
-export type NewEstimate = Sent<Schemas['NewEstimate'], 'visibility'>;
-export type NewTurn = Sent<Schemas['NewTurn'], 'mode' | 'visibility'>;
+export type NewEstimate = Needing<Schemas['NewEstimate'], 'text' | 'voices'>;
+export type NewTurn = Needing<Schemas['NewTurn'], 'id' | 'text' | 'voices'>;

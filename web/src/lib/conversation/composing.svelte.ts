@@ -1,8 +1,9 @@
 /** What is being written: the words, who is at the table, how they answer, and what each may read. */
+import { Attaching } from '$lib/attachments/attaching.svelte';
 import type { Message, Model, NewEstimate, Visibility, Voice } from '$lib/api/types';
 import { modeNamed, type Mode } from '$lib/council/modes';
 import { seated, SEATS } from '$lib/council/table';
-import type { Outgoing } from './outbox';
+import type { NewOutgoing } from './outbox';
 import { keepUnsent, unsent } from './unsent';
 
 export interface Setting {
@@ -17,6 +18,7 @@ export class Composing {
   mode = $state.raw<Mode>(modeNamed('parallel'));
   visibility = $state.raw<Visibility>('open');
   replyTo = $state.raw<Message | null>(null);
+  readonly attaching: Attaching;
 
   /** Quick seats one voice; the others keep their chairs for the next round. */
   voices = $derived.by<Voice[]>(() => seated(this.keys.slice(0, this.mode.most), this.model));
@@ -29,6 +31,7 @@ export class Composing {
     private readonly model: (key: string) => Model | undefined,
     setting: Setting,
   ) {
+    this.attaching = new Attaching(place);
     this.#text = unsent(place);
     this.use(setting);
   }
@@ -63,7 +66,7 @@ export class Composing {
   }
 
   /** What goes out, as it stands. */
-  said(at: number): Pick<Outgoing, 'created_at' | 'text' | 'mode' | 'table' | 'visibility' | 'reply_to_id'> {
+  said(at: number): Omit<NewOutgoing, 'id' | 'conversation_id' | 'project_id' | 'created_by'> {
     return {
       created_at: at,
       text: this.#text.trim(),
@@ -71,6 +74,7 @@ export class Composing {
       table: this.voices,
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
+      attachments: this.attaching.ready,
     };
   }
 
@@ -83,11 +87,13 @@ export class Composing {
       project_id: projectId,
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
+      attachments: this.attaching.ready.map(({ id }) => id),
     };
   }
 
   clear(): void {
     this.text = '';
+    this.attaching.clear();
     this.replyTo = null;
   }
 }

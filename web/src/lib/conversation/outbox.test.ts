@@ -20,6 +20,7 @@ function item(id: string, change: Partial<NewOutgoing> = {}): NewOutgoing {
     table: [voice(1)],
     visibility: 'open',
     reply_to_id: null,
+    attachments: [],
     ...change,
   };
 }
@@ -56,6 +57,24 @@ describe('the outbox', () => {
     });
     expect(states()).toEqual(['sent']);
     expect(world.kept).toEqual([]);
+  });
+
+  it('sends the ids of what is attached, and shows it before it is sent', async () => {
+    const attachments = [{ id: 'a1', name: 'a.md' }] as NewOutgoing['attachments'];
+    const { outbox, sent, world } = setUp();
+    outbox.send(item('t1', { attachments }));
+    const [row] = rowsOf([], [], world.items);
+    expect(row!.round.messages[0]).toMatchObject({ attachments });
+    await settled();
+    expect(sent[0]).toMatchObject({ attachments: ['a1'] });
+  });
+
+  it('takes up what an older version kept', async () => {
+    const { attachments: _, ...old } = item('t1');
+    const { outbox, sent } = setUp([{ ...old, state: 'queued', reason: '' } as Outgoing]);
+    outbox.resume();
+    await settled();
+    expect(sent.map((turn) => turn.id)).toEqual(['t1']);
   });
 
   it('keeps questions in order while there is no line, and sends them under the same ids when it is back', async () => {

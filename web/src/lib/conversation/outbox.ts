@@ -6,7 +6,7 @@
  *      └─▶ failed (refused: tried again or taken back by the person)
  */
 import { ApiError } from '$lib/api/client';
-import type { NewTurn, Visibility, Voice } from '$lib/api/types';
+import type { Attachment, NewTurn, Visibility, Voice } from '$lib/api/types';
 
 export interface Outgoing {
   /** Of the turn. */
@@ -20,6 +20,7 @@ export interface Outgoing {
   table: Voice[];
   visibility: Visibility;
   reply_to_id: string | null;
+  attachments: Attachment[];
   state: 'sending' | 'queued' | 'sent' | 'failed';
   /** Why it failed. */
   reason: string;
@@ -42,9 +43,11 @@ export class Outbox {
     private readonly shelf: Shelf,
     private readonly changed: (items: Outgoing[]) => void,
   ) {
-    this.#items = shelf
-      .load()
-      .map((item) => ({ ...item, state: item.state === 'failed' ? 'failed' : 'queued' }));
+    this.#items = shelf.load().map((item) => ({
+      ...item,
+      attachments: item.attachments ?? [], // none were kept by the version before
+      state: item.state === 'failed' ? 'failed' : 'queued',
+    }));
     changed(this.#items);
   }
 
@@ -126,6 +129,7 @@ function turnOf(item: Outgoing): NewTurn {
     voices,
     visibility,
     ...(reply_to_id !== null && { reply_to_id }),
+    ...(item.attachments.length && { attachments: item.attachments.map((each) => each.id) }),
   } as NewTurn;
 }
 

@@ -65,6 +65,11 @@ function questionOf(item: Outgoing, number: number): Message {
     reply_to_id: item.reply_to_id,
     critique_of_id: null,
     replaces_id: null,
+    step: '',
+    findings: null,
+    quotes: [],
+    brings_id: null,
+    attachments: item.attachments,
   };
 }
 
@@ -82,5 +87,9 @@ function turnOf(item: Outgoing, number: number): Turn {
     created_at: item.created_at,
     finished_at: null,
     message_id: null,
+    chair: null,
+    brief: '',
+    is_blind: false,
+    style: 'again',
   };
 }

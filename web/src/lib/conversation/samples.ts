@@ -2,7 +2,14 @@
 import type { Draft, Message, Round, Turn, Usage, Voice } from '$lib/api/types';
 
 export function voice(seat: number, name: string = `Mind ${seat}`): Voice {
-  return { id: `house:${name}:0`, seat, name, model: `house:${name}`, persona_id: null };
+  return {
+    id: `house:${name}:0`,
+    seat,
+    name,
+    model: `house:${name}`,
+    persona_id: null,
+    persona_version: null,
+  };
 }
 
 export function usage(change: Partial<Usage> = {}): Usage {
@@ -37,6 +44,11 @@ export function question(change: Partial<Message> = {}): Message {
     reply_to_id: null,
     critique_of_id: null,
     replaces_id: null,
+    step: '',
+    findings: null,
+    quotes: [],
+    brings_id: null,
+    attachments: [],
     ...change,
   };
 }
@@ -67,6 +79,10 @@ export function turn(table: Voice[], change: Partial<Turn> = {}): Turn {
     created_at: 0,
     finished_at: null,
     message_id: null,
+    chair: null,
+    brief: '',
+    is_blind: false,
+    style: 'again',
     ...change,
   };
 }
@@ -85,6 +101,7 @@ export function draft(id: string, by: Voice, change: Partial<Draft> = {}): Draft
     started_at: 0,
     replaces_id: null,
     waiting: null,
+    step: '',
     ...change,
   };
 }

@@ -11,7 +11,10 @@ export interface Expected {
 }
 
 /** One part per voice; none at all while nothing is known about this very table. */
-export function partsOf(estimate: Estimate | null, voices: Voice[]): Expected[] {
+export function partsOf(
+  estimate: Pick<Estimate, 'items' | 'cost_micros'> | null,
+  voices: Voice[],
+): Expected[] {
   const items = estimate?.items ?? [];
   const isSame =
     items.length === voices.length && items.every(({ voice }, n) => voice.model === voices[n]!.model);

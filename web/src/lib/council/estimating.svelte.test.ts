@@ -3,7 +3,7 @@ import type { Estimate, NewEstimate } from '$lib/api/types';
 import { Estimating } from './estimating.svelte';
 
 const wish = (text: string): NewEstimate => ({ text, voices: [] });
-const found: Estimate = { items: [], cost_micros: 7 };
+const found: Estimate = { items: [], cost_micros: 7, chair: null };
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -16,6 +16,7 @@ export function seated(keys: string[], model: (key: string) => Model | undefined
       name: nth === 0 ? name : `${name} ${nth + 1}`,
       model: key,
       persona_id: null,
+      persona_version: null,
     };
   });
 }

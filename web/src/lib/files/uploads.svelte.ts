@@ -3,6 +3,7 @@ import { SvelteMap } from 'svelte/reactivity';
 import type { Uploaded } from '$lib/api/types';
 import type { Brought } from './dropped';
 import { uploadAddress } from './requests';
+import { sendFile, type Progress } from './sending';
 
 export interface Upload {
   id: number;
@@ -16,7 +17,7 @@ export interface Upload {
 export type Send = (
   address: string,
   file: File,
-  progress: (sent: number) => void,
+  progress: Progress,
   signal: AbortSignal,
 ) => Promise<Uploaded>;
 
@@ -27,7 +28,7 @@ export class Uploads {
   #last: Promise<void> = Promise.resolve();
   #next = 1;
 
-  constructor(private readonly send: Send = sendByRequest) {}
+  constructor(private readonly send: Send = sendFile) {}
 
   add(projectId: string, files: Brought[], unpack: boolean): Promise<void> {
     for (const { path: name, file } of files) {
@@ -63,22 +64,3 @@ export class Uploads {
     this.items = this.items.map((each) => (each.id === id ? { ...each, ...change } : each));
   }
 }
-
-/** The older kind of request: the newer one does not say how much has gone. */
-const sendByRequest: Send = (address, file, progress, signal) =>
-  new Promise((resolve, reject) => {
-    const call = new XMLHttpRequest();
-    call.open('POST', address);
-    call.responseType = 'json';
-    call.setRequestHeader('content-type', 'application/octet-stream');
-    call.upload.onprogress = (event) => progress(event.loaded);
-    call.onload = () => {
-      const said = call.response as (Uploaded & { message?: string }) | null;
-      if (call.status === 201 && said) resolve(said);
-      else reject(new Error(said?.message ?? `The server answered with ${call.status}.`));
-    };
-    call.onerror = () => reject(new Error('The server cannot be reached.'));
-    call.onabort = () => reject(new Error('Called off.'));
-    signal.addEventListener('abort', () => call.abort());
-    call.send(file);
-  });

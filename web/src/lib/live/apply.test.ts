@@ -154,7 +154,7 @@ function draft(id: string): Draft {
     turn_id: 'T',
     conversation_id: CONVERSATION,
     round_number: 1,
-    voice: { id: 'v', seat: 1, name: 'V', model: 'm', persona_id: null },
+    voice: { id: 'v', seat: 1, name: 'V', model: 'm', persona_id: null, persona_version: null },
     role: 'advisor',
     content: '',
     thinking: '',
@@ -162,6 +162,7 @@ function draft(id: string): Draft {
     started_at: 0,
     replaces_id: null,
     waiting: null,
+    step: '',
   };
 }
 

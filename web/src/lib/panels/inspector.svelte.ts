@@ -1,8 +1,10 @@
-/** What stands beside the page: the receipt of a reply, or a file at some lines. */
+/** What stands beside the page: the receipt of a reply, a file at some lines, or what came with a question. */
+import type { Attachment } from '$lib/api/types';
 
 export type Shown =
   | { kind: 'receipt'; messageId: string }
-  | { kind: 'file'; projectId: string; fileId: string; from: number | null; to: number | null };
+  | { kind: 'file'; projectId: string; fileId: string; from: number | null; to: number | null }
+  | { kind: 'attachment'; attachment: Attachment };
 
 class Inspector {
   shown = $state.raw<Shown | null>(null);
@@ -18,6 +20,10 @@ class Inspector {
 
   showFile(projectId: string, fileId: string, from: number | null = null, to: number | null = from): void {
     this.#open({ kind: 'file', projectId, fileId, from, to });
+  }
+
+  showAttachment(attachment: Attachment): void {
+    this.#open({ kind: 'attachment', attachment });
   }
 
   /** While receipts are read, the one of the reply at hand. */

@@ -1,0 +1,242 @@
+"""Files come along with a question: by the paperclip, dropped or pasted, on a desk and on a phone."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from playwright.async_api import Browser, FilePayload, Locator, Page, Route, expect
+
+from tests.browser.room import Room
+from tests.browser.test_barriers import must_have_no_barriers
+from tests.browser.test_project_page import DROP
+from tests.browser.windows import PHONE, Windows
+from tests.library.documents import png
+from tests.upstream.scripted import Upstream
+from tests.world import Person, endpoints, running
+
+ROTA = b"# Rota\n\nOn Tuesday the pager is with Mateo.\n"
+TEXT: FilePayload = {"name": "rota.md", "mimeType": "text/markdown", "buffer": ROTA}
+PICTURE: FilePayload = {"name": "sea.png", "mimeType": "image/png", "buffer": png(8, 6)}
+UPLOADS = re.compile(r"/attachments\?name=")
+
+PASTE = """
+    (field, names) => {
+        const clipboardData = new DataTransfer();
+        const type = (name) => (name.endsWith('png') ? 'image/png' : '');
+        for (const name of names)
+            clipboardData.items.add(new File(['words'], name, { type: type(name) }));
+        field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+    }
+"""
+
+
+class Desk(Room):
+    """A conversation, and what lies beside the words that are being written."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self.chips = page.get_by_role("list", name="Attached files").get_by_role("listitem")
+        self.attached = self.feed.get_by_role("list", name="Attached", exact=True).get_by_role("listitem")
+
+    def chip(self, name: str) -> Locator:
+        return self.chips.filter(has_text=name)
+
+    async def attach(self, files: Sequence[FilePayload], where: str = "For this message") -> None:
+        async with self.page.expect_file_chooser() as choosing:
+            await self.page.get_by_role("button", name="Attach files").click()
+            await self.page.get_by_role("menuitem", name=where).click()
+        await (await choosing.value).set_files(list(files))
+
+
+async def test_a_text_and_a_picture_go_with_a_question_and_everyone_sees_them(
+    windows: Windows, sam: Person, page: Page, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.says("Mateo has it.")
+    desk = Desk(page)
+    await desk.seat("Alpha", "Beta")
+    await desk.attach([TEXT, PICTURE])
+    await expect(desk.chip("rota.md")).to_contain_text("44 B")
+    await expect(desk.chip("sea.png").locator("img")).to_have_js_property("naturalWidth", 8)
+    blind = "Alpha and Beta cannot see pictures. They are asked without sea.png."
+    await expect(page.get_by_text(blind)).to_be_visible()
+    await page.screenshot(path=tmp_path / "composer.png")
+    await must_have_no_barriers(page)
+    await page.emulate_media(color_scheme="light")
+
+    await desk.ask("Who has the pager on Tuesday?")
+    await expect(desk.reply("Alpha", "finished")).to_be_visible()
+    await expect(desk.reply("Beta", "finished")).to_be_visible()
+    await expect(desk.chips).to_have_count(0)
+    await expect(desk.attached).to_have_count(2)
+    await page.screenshot(path=tmp_path / "round.png")
+
+    other = Desk(await windows.open(sam, f"/c/{desk.id}"))
+    for each in (desk, other):
+        await expect(each.attached.get_by_role("img", name="sea.png")).to_have_js_property("naturalWidth", 8)
+    await other.attach([TEXT])
+    await other.ask("And on Wednesday?")
+    await expect(desk.attached).to_have_count(3)
+
+    await page.reload()
+    await expect(desk.attached).to_have_count(3)
+    await desk.attached.get_by_role("button", name="rota.md").first.click()
+    viewer = page.get_by_role("complementary", name="Attached file")
+    await expect(viewer).to_contain_text("On Tuesday the pager is with Mateo.")
+    await desk.attached.get_by_role("button", name="sea.png").click()
+    large = page.get_by_role("dialog", name="sea.png")
+    await expect(large.get_by_role("img", name="sea.png")).to_be_visible()
+    await must_have_no_barriers(page)
+    await page.keyboard.press("Escape")
+    await expect(desk.attached.get_by_role("button", name="sea.png")).to_be_focused()
+
+
+async def test_what_is_attached_is_still_there_after_a_reload(page: Page) -> None:
+    desk = Desk(page)
+    await desk.attach([TEXT, PICTURE])
+    await desk.field.fill("Half a thou")
+    await expect(desk.chip("sea.png")).to_contain_text("65 B")
+    await page.reload()
+    await expect(desk.chips).to_have_count(2)
+    await expect(desk.field).to_have_value("Half a thou")
+    await expect(desk.chip("sea.png").locator("img")).to_have_js_property("naturalWidth", 8)
+    await page.get_by_role("button", name="Remove rota.md").click()
+    await page.reload()
+    await expect(desk.chips).to_have_count(1)
+
+
+async def test_files_are_dropped_for_the_message_or_into_the_project(page: Page, sam: Person) -> None:
+    desk = Desk(page)
+    await expect(desk.field).to_be_focused()
+    await page.evaluate(DROP, [[["notes.md", "# Notes\n"]], "main"])
+    await expect(desk.chip("notes.md")).to_contain_text("8 B")
+    await page.evaluate(
+        """() => {
+            const carried = new DataTransfer();
+            carried.items.add(new File(['# Kept\\n'], 'kept.md'));
+            const manner = { dataTransfer: carried, bubbles: true, cancelable: true };
+            globalThis.hold = () => document.body.dispatchEvent(new DragEvent('dragover', manner));
+            globalThis.drop = (where) => where.dispatchEvent(new DragEvent('drop', manner));
+            hold();
+        }"""
+    )
+    zone = page.get_by_text("Into the project", exact=True)
+    await expect(zone).to_be_visible()
+    await zone.evaluate("(zone) => drop(zone)")
+    await expect(zone).to_be_hidden()
+    await expect(desk.chip("kept.md")).to_contain_text("in the project, 1 passage")
+    listed = await sam.get(f"/api/projects/{sam.home}/files")
+    assert [each["path"] for each in listed["items"]] == ["kept.md"]
+
+
+async def test_a_picture_and_a_file_are_pasted_but_words_stay_words(page: Page) -> None:
+    desk = Desk(page)
+    await desk.field.evaluate(PASTE, ["image.png", "plan.md"])
+    await expect(desk.chip("plan.md")).to_contain_text("5 B")
+    await expect(desk.chips.filter(has_text=re.compile(r"pasted-\d{6}\.png"))).to_have_count(1)
+
+
+async def test_a_question_waits_for_its_files(page: Page, upstream: Upstream) -> None:
+    upstream.says("Read.")
+    desk = Desk(page)
+    await desk.seat("Alpha")
+    gate = asyncio.Event()
+
+    async def held(route: Route) -> None:
+        await gate.wait()
+        await route.continue_()
+
+    await page.route(UPLOADS, held)
+    await desk.attach([TEXT])
+    await expect(page.get_by_role("progressbar", name="Uploading rota.md")).to_be_attached()
+    await desk.ask("What does it say?")
+    await expect(page.get_by_text("sends when the files are up")).to_be_visible()
+    await expect(desk.field).to_have_value("What does it say?")
+    gate.set()
+    await expect(desk.reply("Alpha", "finished")).to_be_visible()
+    await expect(desk.attached).to_have_text(re.compile(r"rota\.md"))
+
+
+async def test_an_upload_that_broke_off_is_tried_again(windows: Windows, page: Page) -> None:
+    windows.expect("ERR_FAILED")
+    desk = Desk(page)
+    await page.route(UPLOADS, lambda route: route.abort())
+    await desk.attach([TEXT])
+    await expect(desk.chip("rota.md").get_by_role("alert")).to_have_text("The server cannot be reached.")
+    await must_have_no_barriers(page)
+    await desk.ask("Not without it.")
+    await expect(desk.field).to_have_value("Not without it.")
+    await page.unroute(UPLOADS)
+    await page.get_by_role("button", name="Try rota.md again").click()
+    await expect(desk.chip("rota.md")).to_contain_text("44 B")
+
+
+async def test_what_is_too_large_is_refused_and_a_mind_that_sees_is_not_warned_about(
+    browser: Browser, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.says("I see.")
+    seeing = endpoints(upstream).replace('"id": "alpha"', '"vision": true, "id": "alpha"')
+    given = {"TERTULIA_ENDPOINTS": seeing, "TERTULIA_UPLOAD_LIMIT_MIB": "1"}
+    async with running(tmp_path, given) as small:
+        windows = Windows(browser, small.url)
+        windows.expect("status of 413")
+        page = await windows.open(await small.first("Sam"), "/new")
+        desk = Desk(page)
+        await desk.seat("Alpha", "Beta")
+        large: FilePayload = {"name": "film.bin", "mimeType": "", "buffer": b"x" * (2 << 20)}
+        await desk.attach([large, PICTURE])
+        alert = desk.chip("film.bin").get_by_role("alert")
+        await expect(alert).to_have_text("A file holds at most 1 MiB.")
+        await expect(page.get_by_role("button", name="Try film.bin again")).to_have_count(0)
+        warning = page.get_by_text("Beta cannot see pictures. It is asked without sea.png.")
+        await expect(warning).to_be_visible()
+        await page.get_by_role("button", name="Remove Beta").click()
+        await expect(warning).to_be_hidden()
+        await page.get_by_role("button", name="Remove film.bin").click()
+        await desk.ask("What do you see?")
+        await expect(desk.reply("Alpha", "finished")).to_be_visible()
+        await windows.close()
+        windows.must_be_untroubled()
+
+
+async def test_a_question_that_was_taken_back_brings_its_files_back(
+    windows: Windows, page: Page, upstream: Upstream
+) -> None:
+    windows.expect("status of 500")
+    desk = Desk(page)
+    await desk.seat("Alpha")
+    await desk.attach([TEXT])
+    await expect(desk.chip("rota.md")).to_contain_text("44 B")
+    refused = '{"code": "unexpected", "message": "Try again in a moment."}'
+    await page.route("**/api/turn", lambda route: route.fulfill(status=500, body=refused))
+    await desk.ask("Who has the pager?")
+    await expect(desk.attached).to_have_count(1)
+    await page.unroute("**/api/turn")
+    await page.get_by_role("button", name="Take back").click()
+    await expect(page).to_have_url(re.compile("/new$"))
+    await expect(desk.chip("rota.md")).to_be_visible()
+    await expect(desk.field).to_have_value("Who has the pager?")
+
+
+async def test_a_phone_attaches_in_the_sheet(
+    windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.says("Mateo has it.")
+    page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
+    desk = Desk(page)
+    await page.get_by_role("button", name="Ask the table").tap()
+    await desk.attach([TEXT, PICTURE])
+    await desk.field.fill("Who has the pager on Tuesday?")
+    await expect(desk.chip("sea.png")).to_contain_text("65 B")
+    await page.screenshot(path=tmp_path / "sheet.png")
+    await must_have_no_barriers(page)
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_text("2 files attached")).to_be_visible()
+    await page.get_by_role("button", name="Who has the pager").tap()
+    await page.get_by_role("dialog").get_by_role("button", name="Send").tap()
+    await expect(desk.attached).to_have_count(2)
+    await page.screenshot(path=tmp_path / "round.png")
+    await desk.attached.get_by_role("button", name="rota.md").tap()
+    await expect(page.get_by_role("dialog", name="Attached file")).to_contain_text("with Mateo")

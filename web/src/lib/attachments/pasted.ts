@@ -1,0 +1,17 @@
+/** Files out of the clipboard; words beside them are meant as words. */
+import type { Brought } from '$lib/files/dropped';
+
+export function pastedFrom(clipboard: DataTransfer | null, at: Date = new Date()): Brought[] {
+  const files = [...(clipboard?.files ?? [])];
+  if (!files.length || clipboard?.types.includes('text/plain')) return [];
+  return files.map((file, n) => ({ path: nameOf(file, n, at), file }));
+}
+
+/** A picture that was copied is called image.png by every browser. */
+function nameOf(file: File, n: number, at: Date): string {
+  if (!/^image\.\w+$/.test(file.name)) return file.name;
+  const time = [at.getHours(), at.getMinutes(), at.getSeconds()]
+    .map((each) => String(each).padStart(2, '0'))
+    .join('');
+  return file.name.replace('image', `pasted-${time}${n ? `-${n + 1}` : ''}`);
+}

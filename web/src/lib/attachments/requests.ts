@@ -1,0 +1,38 @@
+/** Attachments on their way in and out. */
+import { request } from '$lib/api/client';
+import type { Attachment, FileText, Uploaded } from '$lib/api/types';
+import { uploadAddress } from '$lib/files/requests';
+import { sendFile, type Progress } from '$lib/files/sending';
+import { addressOf } from './attachments';
+
+/** A file for one message. */
+export function sendAttachment(
+  projectId: string,
+  name: string,
+  file: File,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Attachment> {
+  const address = `/api/projects/${projectId}/attachments?${new URLSearchParams({ name })}`;
+  return sendFile<Attachment>(address, file, progress, signal);
+}
+
+/** A file for the project; its id there. */
+export async function sendToProject(
+  projectId: string,
+  name: string,
+  file: File,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<string> {
+  const address = uploadAddress(projectId, name, false);
+  const { items, refused } = await sendFile<Uploaded>(address, file, progress, signal);
+  if (!items[0]) throw new Error(refused[0]?.reason ?? 'It was not taken.');
+  return items[0].id;
+}
+
+/** Only one that no message has taken. */
+export const dropAttachment = (id: string) => request('DELETE', addressOf(id));
+
+export const readAttachment = (id: string, from: number) =>
+  request<FileText>('GET', addressOf(id, `/text?start_line=${from}`));

@@ -1,0 +1,29 @@
+/** One file on its way in, by the older kind of request: the newer one does not say how much has gone. */
+import { ApiError } from '$lib/api/client';
+
+export type Progress = (sent: number) => void;
+
+export function sendFile<T>(
+  address: string,
+  file: File,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const call = new XMLHttpRequest();
+    call.open('POST', address);
+    call.responseType = 'json';
+    call.setRequestHeader('content-type', 'application/octet-stream');
+    call.upload.onprogress = (event) => progress(event.loaded);
+    call.onload = () => {
+      const said = call.response as (T & { code?: string; message?: string }) | null;
+      if (call.status === 201 && said) return resolve(said);
+      const message = said?.message ?? `The server answered with ${call.status}.`;
+      reject(new ApiError(call.status, said?.code ?? 'unexpected', message));
+    };
+    call.onerror = () => reject(new ApiError(0, 'offline', 'The server cannot be reached.'));
+    call.onabort = () => reject(new ApiError(0, 'aborted', 'Called off.'));
+    signal.addEventListener('abort', () => call.abort());
+    call.send(file);
+  });
+}
