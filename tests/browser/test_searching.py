@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest_asyncio
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import FilePayload, Locator, Page, expect
 
-from tests.browser.room import Room
+from tests.browser.room import Room, in_parts
 from tests.browser.seeds import long_conversation
 from tests.browser.windows import PHONE, Windows
 from tests.server.test_search import settled
@@ -201,3 +202,73 @@ async def _phone_at_reply(windows: Windows, sam: Person, path: str) -> Page:
     return await windows.open(
         sam, f"{path}#round-5/{replies[-1]['id']}", PHONE, is_mobile=True, has_touch=True
     )
+
+
+async def test_a_file_is_brought_in_looked_up_cited_and_opened_at_the_lines(
+    page: Page, upstream: Upstream
+) -> None:
+    room = Room(page)
+    upstream.says(CITING)
+    await page.get_by_role("link", name="Project", exact=True).click()
+    async with page.expect_file_chooser() as choosing:
+        await page.get_by_role("button", name="Upload", exact=True).click()
+    chooser = await choosing.value
+    await chooser.set_files(FilePayload(name="kiln.md", mimeType="text/markdown", buffer=MANUAL.encode()))
+    await expect(page.get_by_role("row").filter(has_text="kiln.md")).to_contain_text(
+        re.compile(r"\d passage")
+    )
+
+    await page.get_by_role("link", name="New conversation").click()
+    await room.seat("Alpha")
+    await room.ask("When does the bisque firing end?")
+    await expect(room.reply("Alpha", "finished")).to_be_visible()
+    await room.reply("Alpha").focus()
+    await page.keyboard.press("r")
+    receipt = page.get_by_role("complementary", name="Context receipt")
+    await receipt.get_by_role("button", name=re.compile(r"^kiln\.md:\d+-305")).click()
+    await receipt.get_by_role("button", name="Open at its lines").click()
+    await expect(lines(page).filter(has_text="bisque firing")).to_be_attached()
+    await page.get_by_role("button", name="Back to the receipt").click()
+    await expect(receipt).to_be_visible()
+
+
+async def test_a_citation_opens_what_it_names_and_nothing_else_becomes_one(
+    windows: Windows, sam: Person, pottery: str
+) -> None:
+    page = await windows.open(sam, f"/c/{pottery}")
+    words = Room(page).words("Alpha")
+    cited = words.get_by_role("button")
+    await expect(cited).to_have_text(["docs/kiln.md:304-305", "round 1"])
+    await expect(words.locator("p")).to_contain_text("and [docs/gone.md:1-2]. [docs/kiln.md:1]")
+    await cited.first.click()
+    await expect(lines(page)).to_have_text([re.compile("^304The bisque"), re.compile("^305Open the kiln")])
+    await expect(lines(page).first).to_be_in_viewport()
+    await expect(cited.first).to_have_class("on")
+
+
+async def test_a_citation_is_at_hand_while_the_reply_is_still_written(
+    page: Page, sam: Person, upstream: Upstream, pottery: str
+) -> None:
+    room = Room(page)
+    rest, never = asyncio.Event(), asyncio.Event()
+    upstream.plays(in_parts("As [docs/kiln.md:304", never), model="alpha")
+    upstream.plays(in_parts("As [docs/kiln.md:304", rest, "-305] says, and", never), model="beta")
+    await room.seat("Alpha", "Beta")
+    await room.ask("What does the manual say?")
+    await expect(room.words("Alpha")).to_have_text("As [docs/kiln.md:304")
+    await expect(room.words("Beta")).to_have_text("As [docs/kiln.md:304")
+    rest.set()
+    await room.words("Beta").get_by_role("button", name="docs/kiln.md:304-305").click()
+    await expect(lines(page).first).to_be_in_viewport()
+    await expect(room.words("Alpha").get_by_role("button")).to_have_count(0)
+
+
+async def test_a_cited_round_far_back_is_shown(
+    windows: Windows, sam: Person, long: str, upstream: Upstream
+) -> None:
+    page = await windows.open(sam, long)
+    room = Room(page)
+    upstream.says("As was said in [round 4].")
+    await room.ask("What was it again?")
+    await room.words("Alpha").last.get_by_role("button", name="round 4").click()
+    await expect(room.question("Question 4")).to_be_in_viewport()

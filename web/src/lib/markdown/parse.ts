@@ -10,6 +10,7 @@
  * says where they would have come from. What comes out is still untrusted: sanitise.ts has the last word.
  */
 import MarkdownIt, { type MarkdownIt as Reader, type RendererRule, type Token } from 'markdown-it';
+import { citations } from './citations';
 import { formulas } from './formulas';
 import { destination, hostToShow } from './links';
 import { visible } from './visible';
@@ -141,6 +142,7 @@ function reader(): Reader {
   made.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
   made.validateLink = (address) => destination(address) !== null;
   made.use(formulas);
+  made.use(citations);
   made.core.ruler.push('link_hosts', (state) =>
     state.tokens.forEach((token) => showHosts(token.children ?? [])),
   );

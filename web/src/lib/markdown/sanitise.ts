@@ -7,7 +7,18 @@ const ELEMENTS =
     ' ',
   );
 const ATTRIBUTES = ['href', 'title', 'target', 'rel', 'class', 'start'];
-const CLASSES = new Set(['math', 'display', 'tbl', 'code', 'image', 'host', 'task', 'right', 'center']);
+const CLASSES = new Set([
+  'math',
+  'cite',
+  'display',
+  'tbl',
+  'code',
+  'image',
+  'host',
+  'task',
+  'right',
+  'center',
+]);
 
 // The one policy under which text may become markup; nothing but the sanitiser holds it.
 const policy = (window as unknown as TrustedTypesWindow).trustedTypes?.createPolicy('tertulia', {

@@ -1,5 +1,6 @@
 /** One block of markup on the page: kept up to date with little change, then its formulas drawn and programs coloured. */
 import { mount, unmount } from 'svelte';
+import { dress, type Citations } from './citations';
 import CodeBlock from './CodeBlock.svelte';
 import { atLeisure } from './leisure';
 import { draw } from './math';
@@ -19,6 +20,15 @@ export class View {
     for (const formula of this.element.querySelectorAll('.math'))
       this.#plan(formula, () => this.#draw(formula));
     if (isSettled) for (const figure of this.element.querySelectorAll('figure.code')) this.#dress(figure);
+  }
+
+  /** Called again whenever more is known, or less. */
+  cite(known: Citations): void {
+    for (const mark of this.element.querySelectorAll('.cite')) {
+      const origin = this.#origins.get(mark) ?? mark.outerHTML;
+      if (dress(mark, known)) this.#origins.set(mark, origin);
+      else this.#origins.delete(mark);
+    }
   }
 
   close(): void {

@@ -12,6 +12,9 @@ class Inspector {
   /** The reply whose receipt is open. */
   messageId = $derived(this.shown?.kind === 'receipt' ? this.shown.messageId : null);
 
+  /** The receipt from which a file was opened. */
+  earlier = $state.raw<Shown | null>(null);
+
   #before: Element | null = null;
 
   showReceipt(messageId: string): void {
@@ -35,12 +38,19 @@ class Inspector {
   close(): void {
     const isInside = document.activeElement?.closest('[data-inspector]') ?? null;
     this.shown = null;
+    this.earlier = null;
     if (isInside && this.#before instanceof HTMLElement) this.#before.focus({ preventScroll: true });
     this.#before = null;
   }
 
+  goBack(): void {
+    if (this.earlier) this.#open(this.earlier);
+  }
+
   #open(shown: Shown): void {
     if (this.shown === null) this.#before = document.activeElement;
+    const receipt = this.shown?.kind === 'receipt' ? this.shown : this.earlier;
+    this.earlier = shown.kind === 'file' ? receipt : null;
     this.shown = shown;
   }
 }

@@ -41,7 +41,27 @@ describe('a receipt', () => {
         tokens: 10,
         text: passage.text,
         without: 'chunk',
+        place: { kind: 'file', path: 'docs/auth.md', from: 45, to: 67 },
       },
+    ]);
+  });
+
+  it('says where each piece can be read: a file, its lines, or a round', () => {
+    const places = layersOf(
+      receipt(
+        segment('always', { text: 'The file docs/plan.md, whole:\n…' }),
+        segment('rounds', { round_number: 2 }),
+        segment('retrieved', { source_id: 'a', text: 'Cite as [docs/a b.md:3]:\nwords [no.md:9]' }),
+        segment('retrieved', { source_id: 'b', text: 'From the conversation "[x.md:1]", round 4, beta:' }),
+        segment('question', { reason: 'asked now', text: 'From x.md, lines 1 to 2:' }),
+      ),
+    ).flatMap(({ pieces }) => pieces.map(({ place }) => place));
+    expect(places).toEqual([
+      { kind: 'file', path: 'docs/plan.md', from: null, to: null },
+      { kind: 'round', number: 2 },
+      { kind: 'file', path: 'docs/a b.md', from: 3, to: 3 },
+      null,
+      null,
     ]);
   });
 

@@ -9,7 +9,12 @@ export interface Piece {
   text: string;
   /** What to leave out when it is asked again without this; null when it cannot be left out. */
   without: string | null;
+  /** Where it can be read; null when it is nowhere but here. */
+  place: PiecePlace | null;
 }
+
+export type PiecePlace =
+  { kind: 'file'; path: string; from: number | null; to: number | null } | { kind: 'round'; number: number };
 
 export interface LayerView {
   layer: Layer;
@@ -101,7 +106,30 @@ function pieceOf(segment: Segment, isQuestion: boolean): Piece {
   const isRemovable =
     segment.reason === 'attached' || ['always', 'rounds', 'retrieved'].includes(segment.layer);
   const canGo = source_id !== null && !isQuestion && isRemovable;
-  return { ...wordsFor(segment, isQuestion), tokens, text, without: canGo ? source_id : null };
+  return {
+    ...wordsFor(segment, isQuestion),
+    tokens,
+    text,
+    without: canGo ? source_id : null,
+    place: placeOf(segment),
+  };
+}
+
+const WHOLE = /^The file (.+), whole/;
+const LINES = /^From (.+), lines (\d+) to (\d+):/;
+/** The mark by which a model is asked to cite it. */
+const MARK = /^[^\n]*\[([^[\]\n]+):(\d+)(?:-(\d+))?\]/;
+const TALK = /^From the conversation "(.*)", round (\d+)/;
+
+function placeOf({ layer, text, round_number }: Segment): PiecePlace | null {
+  if (round_number !== null && (layer === 'rounds' || layer === 'retrieved'))
+    return { kind: 'round', number: round_number };
+  const whole = layer === 'always' ? WHOLE.exec(text)?.[1] : undefined;
+  if (whole) return { kind: 'file', path: whole, from: null, to: null };
+  const lines = layer === 'retrieved' && !TALK.test(text) ? (LINES.exec(text) ?? MARK.exec(text)) : null;
+  if (!lines) return null;
+  const [, path = '', from, to = from] = lines;
+  return { kind: 'file', path, from: Number(from), to: Number(to) };
 }
 
 function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: string } {
@@ -109,9 +137,9 @@ function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: s
   const name = capital(segment.name);
   switch (layer) {
     case 'always':
-      return { name: segment.name || (/^The file (.+), whole/.exec(text)?.[1] ?? 'A file'), why: reason };
+      return { name: segment.name || (WHOLE.exec(text)?.[1] ?? 'A file'), why: reason };
     case 'retrieved':
-      return { name: name || passageName(text, round_number), why: scoreIn(reason) };
+      return { name: name || passageName(segment), why: scoreIn(reason) };
     case 'rounds':
       return { name: `Round ${round_number}, ${name || speakerOf(segment, isQuestion)}`, why: reason };
     case 'question':
@@ -121,13 +149,13 @@ function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: s
   }
 }
 
-/** Of receipts that were written before pieces had names. */
-function passageName(text: string, round: number | null): string {
-  const file = /^From (.+), lines (\d+) to (\d+):/.exec(text);
-  if (file) return `${file[1]}:${file[2] === file[3] ? file[2] : `${file[2]}-${file[3]}`}`;
-  const talk = /^From the conversation "(.*)", round (\d+)/.exec(text);
-  if (talk) return `${talk[1]}, round ${talk[2]}`;
-  return round === null ? 'A passage' : `Round ${round}`;
+/** "docs/plan.md:3-9", "Trains, round 2", "Round 4" */
+function passageName(segment: Segment): string {
+  const place = placeOf(segment);
+  if (place?.kind === 'round') return `Round ${place.number}`;
+  if (place) return `${place.path}:${place.from === place.to ? place.from : `${place.from}-${place.to}`}`;
+  const talk = TALK.exec(segment.text);
+  return talk ? `${talk[1]}, round ${talk[2]}` : 'A passage';
 }
 
 /** "hit 0.81: 3 of 4 words" → "score 0.81 · 3 of 4 words" */
