@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,24 @@ import pytest
 from tertulia.core.attachments import UNSENT_KEPT_MS
 from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound
 from tertulia.core.projects import Membership
+from tertulia.core.prompts import Picture
+from tertulia.core.receipts import Layer, LeftOut, Segment
+from tertulia.core.turns import State
 from tertulia.core.users import Actor
-from tertulia.store import attachments, conversations, files, jobs, messages, projects
+from tertulia.store import (
+    attachments,
+    conversations,
+    files,
+    jobs,
+    messages,
+    projects,
+    receipts,
+    trees,
+    turns,
+)
 from tertulia.store.blobs import GRACE_MS, Blobs
 from tertulia.store.database import Database, Tx
-from tests.store.samples import attachment, content, conversation, file, said_with
+from tests.store.samples import RECEIPT, attachment, content, conversation, file, opened, reply, said_with
 from tests.store_fixtures import Clock, Ids, Watch
 
 
@@ -189,3 +203,49 @@ async def test_its_bytes_go_with_the_project_too(
     clock.forward(GRACE_MS + 1)
     assert await blobs.sweep(clock.now - GRACE_MS) == 1
     blobs.close()
+
+
+async def test_nothing_of_it_stays_in_the_receipts_when_its_message_is_deleted(
+    db: Database, ada: Actor
+) -> None:
+    talk = await db.write(lambda tx: conversation(tx, ada))
+    notes = await db.write(lambda tx: attachment(tx, ada, "secret-notes.md"))
+    photo = await db.write(lambda tx: attachment(tx, ada, "secret-photo.png"))
+    said = await db.write(lambda tx: said_with(tx, ada, talk.id, notes))
+    await db.write(lambda tx: turns.set_state(tx, said.turn_id, State.COMPLETE))
+    shown = Segment(Layer.ROUNDS, "user", "the secret", "attached", 3, notes.id, 1, name="secret-notes.md")
+    picture = Picture(photo.content_hash, "image/png")
+    left = LeftOut(Layer.ROUNDS, "over the budget", 3, notes.id, 1, "secret-notes.md")
+    receipt = replace(
+        RECEIPT, segments=(shown, replace(shown, picture=picture)), left_out=(left, *RECEIPT.left_out)
+    )
+
+    def answer_later(tx: Tx) -> str:
+        message = reply(tx, opened(tx, ada, talk.id))
+        messages.add(tx, message)
+        receipts.save(tx, message.id, talk.id, receipt, 0)
+        turns.set_state(tx, message.turn_id, State.COMPLETE)
+        return message.id
+
+    later = await db.write(answer_later)
+    assert await db.read(lambda tx: receipts.get(tx, ada, later)) == receipt
+    await db.write(lambda tx: trees.remove_message(tx, ada, said.id))
+    after = await db.read(lambda tx: receipts.get(tx, ada, later))
+    assert "secret" not in str(after)
+    assert photo.content_hash not in str(after)
+    assert [one.tokens for one in after.segments] == [3, 3]
+
+
+async def test_what_the_first_question_brought_comes_along_again_as_ones_own(
+    db: Database, ada: Actor, bob: Actor, adas_home: str
+) -> None:
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    talk = await db.write(lambda tx: conversation(tx, ada))
+    notes = await db.write(lambda tx: attachment(tx, ada))
+    said = await db.write(lambda tx: said_with(tx, ada, talk.id, notes))
+    more = await db.write(lambda tx: attachment(tx, bob, "more.md", project_id=adas_home))
+    ids = await db.write(lambda tx: attachments.again(tx, bob, adas_home, said, [notes.id, more.id]))
+    [copied, same] = await db.read(lambda tx: attachments.unsent(tx, bob, adas_home, ids))
+    assert copied == replace(notes, id=copied.id)
+    assert copied.id != notes.id
+    assert same == more

@@ -150,6 +150,7 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
 }
 
 TESTED_ELSEWHERE = {
+    "attachments.again",  # of a message that was read before: test_attachments
     "events.may_follow",  # answers no instead of raising: test_events
     "projects.add",  # makes something new of one's own
     "projects.visible_to",  # lists one's own: test_projects

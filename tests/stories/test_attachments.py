@@ -149,3 +149,17 @@ async def test_with_its_conversation_it_is_gone_for_everyone(ada: Person) -> Non
     (reply,) = await ada.hear("Look", "alpha", **more)
     await ada.delete(f"/api/conversations/{reply['conversation_id']}")
     await ada.get(f"/api/attachments/{brought['id']}", expect=404)
+
+
+async def test_a_question_asked_differently_brings_it_along_again(ada: Person, upstream: Upstream) -> None:
+    brought = await ada.attach("tea.md", b"Oolong, ninety degrees.")
+    more = {"project_id": ada.home, "attachments": [brought["id"]]}
+    (reply,) = await ada.hear("How hot?", "alpha", **more)
+    edit = {"id": new_id(), "text": "How warm?", "voices": [{"model": "voices:alpha"}]}
+    path = f"/api/conversations/{reply['conversation_id']}/rounds/1/edit"
+    opened = await ada.post(path, edit | {"attachments": [brought["id"]]}, expect=202)
+    await ada.ended(opened["turn"]["id"])
+    assert "ninety degrees.\n\nHow warm?" in sent_to(upstream, "alpha")["content"]
+    [copied] = opened["message"]["attachments"]
+    assert (copied["name"], copied["content_hash"]) == ("tea.md", brought["content_hash"])
+    assert copied["id"] != brought["id"]

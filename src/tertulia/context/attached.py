@@ -138,4 +138,6 @@ def _left(attachment: Attachment, layer: Layer, number: int, reason: str, tokens
 def _note(attachment: Attachment, layer: Layer, number: int, count: CountTokens) -> Segment:
     """So that a model does not talk as if nothing had been there."""
     text = f"(Attached, but not shown to you: {attachment.name}.)"
-    return Segment(layer, "user", text, "attached, not shown", count(text), round_number=number)
+    return Segment(
+        layer, "user", text, "attached, not shown", count(text), attachment.id, number, name=attachment.name
+    )

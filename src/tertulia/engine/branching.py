@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict
 from tertulia.core.messages import Message, Role, Status
@@ -18,7 +20,7 @@ from tertulia.engine.opening import (
     writable,
 )
 from tertulia.engine.requests import NewEdit, NewReturn
-from tertulia.store import conversations, messages, turns
+from tertulia.store import attachments, conversations, messages, turns
 from tertulia.store.database import Tx
 
 
@@ -36,9 +38,11 @@ def open_edit(
     if before := sent_before(tx, actor, request.id, fingerprint):
         return before
     conversation = writable(tx, actor, conversation_id)
-    messages.round(tx, conversation.id, number)  # there is such a round to ask differently
+    asked = messages.round(tx, conversation.id, number).question
+    brought = attachments.again(tx, actor, conversation.project_id, asked, request.attachments)
     branch = conversations.branch(tx, actor, conversation.id, at_round=number - 1, id=request.branch_id)
-    return open_round(tx, actor, request.turn_in(branch.id), table, fingerprint, chair)
+    turn = replace(request, attachments=brought).turn_in(branch.id)
+    return open_round(tx, actor, turn, table, fingerprint, chair)
 
 
 def open_return(

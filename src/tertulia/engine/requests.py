@@ -60,6 +60,7 @@ class NewEdit:
     visibility: Visibility = Visibility.OPEN
     reply_to_id: str | None = None
     attachments: tuple[str, ...] = ()
+    """Unsent ones, and those of the first question that are to come along again."""
     quotes: tuple[Quote, ...] = ()
     chair: WantedVoice | None = None
     brief: str = ""

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from tertulia.core.attachments import UNSENT_KEPT_MS, Attachment, clean_file_name
 from tertulia.core.errors import Conflict
 from tertulia.core.files import Content
+from tertulia.core.messages import Message
 from tertulia.core.users import Actor
 from tertulia.store import access, files, jobs
 from tertulia.store.transactions import Row, Tx
@@ -77,6 +78,18 @@ def _sweep_later(tx: Tx) -> None:
     """Once for all that were brought within the same hour."""
     due = tx.now + UNSENT_KEPT_MS + _HOUR_MS
     jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:{due // _HOUR_MS}", run_at=due)
+
+
+def again(tx: Tx, actor: Actor, project_id: str, message: Message, ids: Sequence[str]) -> tuple[str, ...]:
+    """For a question asked differently: what the first one brought along comes once more, as one's own."""
+    sent = {one.id: one for one in message.attachments}
+    return tuple(_copied(tx, actor, project_id, sent[id]) if id in sent else id for id in ids)
+
+
+def _copied(tx: Tx, actor: Actor, project_id: str, sent: Attachment) -> str:
+    content = Content(sent.content_hash, sent.size_bytes, sent.mime_type)
+    pixels = (sent.width, sent.height) if sent.width is not None and sent.height is not None else None
+    return add(tx, actor, project_id, sent.name, content, pixels).id
 
 
 # ── reading

@@ -54,7 +54,7 @@ def _hash(said: str) -> str:
 
 
 def forget(tx: Tx, conversation_id: str, number: int, message_ids: Collection[str]) -> None:
-    """Messages of a round are about to go, and with them what a conversation's receipts show of them.
+    """Messages of a round and what they brought go, and with them what a conversation's receipts show of it.
 
     The receipts of other replies keep the place and the size of what was shown, and say that it is gone.
     """
@@ -68,10 +68,15 @@ def forget(tx: Tx, conversation_id: str, number: int, message_ids: Collection[st
         shown = [_shows(segment, number, message_ids) for segment in segments]
         gone |= {segment.text for segment, is_gone in zip(segments, shown, strict=True) if is_gone}
         kept = [
-            replace(one, text=_GONE) if is_gone else one for one, is_gone in zip(segments, shown, strict=True)
+            replace(one, text=_GONE, picture=None, name="") if is_gone else one
+            for one, is_gone in zip(segments, shown, strict=True)
+        ]
+        left_out = [
+            replace(one, name="") if one.source_id in message_ids else one
+            for one in from_json(tuple[LeftOut, ...], row.left_out)
         ]
         tx.execute(_KEEP, conversation_id=conversation_id, hash=_GONE, text=GONE_TEXT)
-        tx.execute(_REDACT, message_id=row.message_id, segments=as_json(kept))
+        tx.execute(_REDACT, message_id=row.message_id, segments=as_json(kept), left_out=as_json(left_out))
     for hash in sorted(gone - {_GONE}):
         tx.execute(_LET_GO, conversation_id=conversation_id, hash=hash)
 
@@ -96,14 +101,18 @@ GONE_TEXT = "(This was deleted.)"
 _GONE = _hash(GONE_TEXT)
 
 _NAMING = text("""
-    SELECT message_id, segments FROM receipts
-    WHERE conversation_id = :conversation_id
-        AND (message_id = :word OR segments LIKE '%' || CAST(:word AS TEXT) || '%')
+    SELECT message_id, segments, left_out FROM receipts
+    WHERE conversation_id = :conversation_id AND (
+        message_id = :word OR segments LIKE '%' || CAST(:word AS TEXT) || '%'
+        OR left_out LIKE '%' || CAST(:word AS TEXT) || '%'
+    )
 """)
 
 _REMOVE = text("DELETE FROM receipts WHERE message_id = :message_id")
 
-_REDACT = text("UPDATE receipts SET segments = :segments WHERE message_id = :message_id")
+_REDACT = text(
+    "UPDATE receipts SET segments = :segments, left_out = :left_out WHERE message_id = :message_id"
+)
 
 _LET_GO = text("""
     DELETE FROM segments WHERE conversation_id = :conversation_id AND hash = :hash AND NOT EXISTS (

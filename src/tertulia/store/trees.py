@@ -157,7 +157,7 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
         tx.hold(conversation_place(conversation_id))  # whoever answers there is seen below
     going = _going(tx, message)
     _must_be_quiet(tx, going, message.round_number)
-    ids = frozenset(one.id for one in going.messages)
+    ids = frozenset(id for one in going.messages for id in (one.id, *(file.id for file in one.attachments)))
     for conversation_id in going.conversation_ids:
         receipts.forget(tx, conversation_id, message.round_number, ids)
     if message.role is Role.USER:
