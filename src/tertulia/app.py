@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tertulia.core.ids import ulid
 from tertulia.engine.attachments import Attachments
 from tertulia.engine.files import Files
+from tertulia.engine.heartbeat import Heartbeat
 from tertulia.engine.jobs.sweep_sessions import leave_sweep
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
@@ -107,7 +108,9 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     await db.write(personas.seed)
     await db.write(leave_sweep)
     await db.write(_look_for_vectors)
-    tasks = [asyncio.create_task(work) for work in (Writer(means).run(), worker.run(), providers.warm())]
+    heartbeat = Heartbeat(means, job_left=worker.ring)
+    works = (Writer(means).run(), heartbeat.run(), worker.run(), providers.warm())
+    tasks = [asyncio.create_task(work) for work in works]
     try:
         yield House(settings, db, providers, live, turns, files, attachments, means, worker.ring)
     finally:

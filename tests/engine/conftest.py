@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,7 +94,13 @@ class Engine:
 
 
 @asynccontextmanager
-async def engine_in(home: Path, upstream: Upstream, limits: Limits | None = None) -> AsyncIterator[Engine]:
+async def engine_in(
+    home: Path,
+    upstream: Upstream,
+    limits: Limits | None = None,
+    url: str | None = None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncIterator[Engine]:
     """Opens what is there, as the server would; nothing runs in the background but turns."""
     incidents: list[Exception] = []
 
@@ -102,7 +108,7 @@ async def engine_in(home: Path, upstream: Upstream, limits: Limits | None = None
         incidents.append(error)
         return f"incident {len(incidents)}"
 
-    db = Database.open(f"sqlite:///{home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
+    db = Database.open(url or f"sqlite:///{home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
     environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
     providers = Providers.from_environment(environ, home, limits=limits, random=random.Random(1).random)
     live = Live()
@@ -125,7 +131,7 @@ async def engine_in(home: Path, upstream: Upstream, limits: Limits | None = None
         Library(db, embedder),
     )
     worker = Worker(means, node=new_id())
-    turns_ = Turns(means, job_left=worker.ring)
+    turns_ = Turns(means, job_left=worker.ring, sleep=sleep)
     await recover(db)
     engine = Engine(means, turns_, worker, Writer(means), await db.write(_somebody), incidents)
     try:

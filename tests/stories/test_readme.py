@@ -12,6 +12,7 @@ TESTS = HERE.parent
 BESIDE = (
     "engine/test_kills.py",
     "engine/test_durability.py",
+    "engine/test_nodes.py",
     "engine/test_recovery.py",
     "engine/test_live.py",
 )

@@ -1,4 +1,8 @@
-"""Recovery: after a crash every turn that was under way ends as interrupted, with the text it had."""
+"""Recovery: after a crash every turn that was under way ends as interrupted, with the text it had.
+
+Where a database has one server, whatever is unfinished at its start was left by a crash. Where several share
+one, a turn is its node's for as long as that node's heart beats (heartbeat.py); then any other ends it.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,32 @@ _RESTARTED = Failure(
 )
 
 
+SILENT_MS = 15_000
+"""A node that has not been heard of for so long is taken for dead."""
+
+
 async def recover(db: Database) -> int:
-    """Ends what a stopped server left running; may itself be interrupted and run again."""
+    """Ends what a server that is no more left running; may itself be interrupted and run again."""
+    if db.is_shared:
+        return await _take_over(db)
     unfinished = await db.read(turns.unfinished)
     for turn in unfinished:
         await db.write(lambda tx, turn=turn: interrupt(tx, turn))  # type: ignore[misc]
     return len(unfinished)
+
+
+async def _take_over(db: Database) -> int:
+    abandoned = await db.read(lambda tx: turns.abandoned(tx, tx.now - SILENT_MS))
+    taken = [await db.write(lambda tx, turn=turn: _taken_over(tx, turn)) for turn in abandoned]  # type: ignore[misc]
+    return sum(taken)
+
+
+def _taken_over(tx: Tx, turn: Turn) -> bool:
+    """False: its node was only slow, or another was here first."""
+    if not turns.take_over(tx, turn.id, tx.now - SILENT_MS):
+        return False
+    interrupt(tx, turn)
+    return True
 
 
 def interrupt(tx: Tx, turn: Turn) -> Turn:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tertulia.core.errors import Busy, NotFound, TertuliaError
+from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message, Round, Status
 from tertulia.core.models import Model
 from tertulia.core.turns import Purpose, State, Turn
@@ -42,6 +43,8 @@ from tertulia.store import conversations, drafts, jobs, messages, turns
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
 
+ELSEWHERE_S = 0.5
+"""How often a round looks whether another server is done with the one before it."""
 FAREWELL_S = 10.0
 """How long the end of the server waits for the last replies to be written."""
 
@@ -55,9 +58,15 @@ class Waiting:
 
 
 class Turns:
-    def __init__(self, means: Means, job_left: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        means: Means,
+        job_left: Callable[[], None],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._means = means
         self._job_left = job_left
+        self._sleep = sleep
         self._lines: dict[str, deque[Waiting]] = {}
         self._runners: dict[str, asyncio.Task[None]] = {}
         self._starting: dict[str, bool] = {}
@@ -299,11 +308,18 @@ class Turns:
     async def _gather(self, waiting: Waiting, models: dict[str, Model]) -> Gathered:
         if waiting.turn.state is State.RUNNING:
             return await self._means.db.read(lambda tx: gather(tx, waiting.actor, waiting.turn, models))
-        return await self._means.db.write(lambda tx: self._start(tx, waiting, models))
+        while (gathered := await self._means.db.write(lambda tx: self._start(tx, waiting, models))) is None:
+            await self._sleep(ELSEWHERE_S)
+        return gathered
 
-    def _start(self, tx: Tx, waiting: Waiting, models: dict[str, Model]) -> Gathered:
-        """It was this turn's place in the line; now it runs."""
-        return gather(tx, waiting.actor, turns.set_state(tx, waiting.turn.id, State.RUNNING), models)
+    def _start(self, tx: Tx, waiting: Waiting, models: dict[str, Model]) -> Gathered | None:
+        """It was this turn's place in the line; now it runs. None while another server answers here."""
+        turn = waiting.turn
+        tx.hold(conversation_place(turn.conversation_id))
+        is_called_off = self._starting[turn.id] or self._is_closing
+        if turns.is_answered_elsewhere(tx, turn.conversation_id) and not is_called_off:
+            return None
+        return gather(tx, waiting.actor, turns.set_state(tx, turn.id, State.RUNNING), models)
 
     def _verdict(self, seating: Seating) -> State:
         if seating.is_stopped:

@@ -63,7 +63,7 @@ class Postgres:
     ) -> None:
         self._clock = clock
         self._new_id = new_id
-        self._node = new_id()
+        self.node = new_id()
         self._line: Line = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._open_works = 0
@@ -167,7 +167,7 @@ class Postgres:
         return Tx(connection.cursor(), self, self._clock, self._new_id)
 
     def _notify(self, tx: Tx) -> None:
-        for payload in _payloads(self._node, tx.events):
+        for payload in _payloads(self.node, tx.events):
             tx.execute(_NOTIFY, channel=CHANNEL, payload=payload)
 
     # ── hearing of other nodes
@@ -186,7 +186,7 @@ class Postgres:
         while not self._is_closed:
             for notice in connection.notifies(timeout=5, stop_after=1):
                 node, *places = notice.payload.split("\n")
-                if node != self._node:
+                if node != self.node:
                     self._fetch(places)
 
     def _fetch(self, places: Sequence[str]) -> None:
@@ -211,7 +211,7 @@ class Postgres:
 
     def _say_goodbye(self, tx: Tx) -> None:
         """Wakes our own listener, so that it sees that it may stop."""
-        tx.execute(_NOTIFY, channel=CHANNEL, payload=self._node)
+        tx.execute(_NOTIFY, channel=CHANNEL, payload=self.node)
 
     # ── what differs from SQLite
 

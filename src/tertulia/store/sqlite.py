@@ -48,6 +48,7 @@ class Sqlite:
     skip_locked = ""
     words: Words = Fts5()
     nearness: Nearness = InMemory()
+    node = "the only one"
     vectors = "compared in the server's memory"
     is_shared = False
 

@@ -56,6 +56,9 @@ class Dialect(Protocol):
     nearness: Nearness
     """How it keeps vectors, and whether it compares them."""
 
+    node: str
+    """Who writes: the name of this server among those that share the database."""
+
     def render(self, statement: TextClause) -> str:
         """The statement in the driver's own style of parameters."""
 
@@ -114,6 +117,10 @@ class Tx:
     @property
     def nearness(self) -> Nearness:
         return self._dialect.nearness
+
+    @property
+    def node(self) -> str:
+        return self._dialect.node
 
     def hold(self, name: str) -> None:
         """Keeps others out from here to the commit, where what is written depends on what was read."""

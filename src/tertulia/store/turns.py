@@ -38,7 +38,7 @@ def open(tx: Tx, turn: Turn, fingerprint: str, node: str | None = None) -> None:
         state=turn.state.value,
         message_id=turn.message_id,
         fingerprint=fingerprint,
-        node=node,
+        node=node or tx.node,
         heartbeat_at=tx.now,
         created_by=turn.created_by,
         created_at=turn.created_at,
@@ -183,9 +183,9 @@ _UNFINISHED = text(f"""
 """)
 
 
-def beat(tx: Tx, node: str) -> None:
-    """A node is alive, and so are its turns."""
-    tx.execute(_BEAT, node=node, now=tx.now)
+def beat(tx: Tx, node: str | None = None) -> None:
+    """A node, this one unless told otherwise, is alive, and so are its turns."""
+    tx.execute(_BEAT, node=node or tx.node, now=tx.now)
 
 
 _BEAT = text("""
@@ -201,6 +201,28 @@ def abandoned(tx: Tx, before_ms: int) -> tuple[Turn, ...]:
 _ABANDONED = text(f"""
     SELECT {_COLUMNS} FROM turns AS t
     WHERE t.state IN ('queued', 'running') AND t.heartbeat_at < :before ORDER BY t.created_at, t.id
+""")
+
+
+def take_over(tx: Tx, turn_id: str, before_ms: int) -> bool:
+    """Makes an abandoned turn this node's own; of several that try at once, one does."""
+    return tx.maybe(_TAKE_OVER, id=turn_id, before=before_ms, node=tx.node, now=tx.now) is not None
+
+
+_TAKE_OVER = text("""
+    UPDATE turns SET node = :node, heartbeat_at = :now
+    WHERE id = :id AND state IN ('queued', 'running') AND heartbeat_at < :before RETURNING id
+""")
+
+
+def is_answered_elsewhere(tx: Tx, conversation_id: str) -> bool:
+    """Another node answers a round of this conversation."""
+    return tx.maybe(_ELSEWHERE, conversation_id=conversation_id, node=tx.node) is not None
+
+
+_ELSEWHERE = text("""
+    SELECT id FROM turns
+    WHERE conversation_id = :conversation_id AND state = 'running' AND node <> :node LIMIT 1
 """)
 
 

@@ -1,0 +1,44 @@
+"""The heartbeat: says that this node's turns are alive, and ends those of nodes that say so no more.
+
+Only where several servers share a database; elsewhere a running turn needs no proof (recovery.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from tertulia.core.errors import TertuliaError
+from tertulia.engine.means import Means
+from tertulia.engine.recovery import recover
+from tertulia.store import turns
+
+EVERY_S = 4.0
+"""Two may be missed before a node is taken for dead."""
+
+
+class Heartbeat:
+    def __init__(
+        self,
+        means: Means,
+        job_left: Callable[[], None],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._means = means
+        self._job_left = job_left
+        self._sleep = sleep
+
+    async def run(self) -> None:
+        while self._means.db.is_shared:
+            await self._sleep(EVERY_S)
+            try:
+                await self.beat()
+            except TertuliaError as error:
+                # The database may be back at the next beat.
+                self._means.report(error)
+
+    async def beat(self) -> None:
+        if next(self._means.live.running(), None) is not None:
+            await self._means.db.write(turns.beat)
+        if await recover(self._means.db):
+            self._job_left()

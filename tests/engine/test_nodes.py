@@ -1,0 +1,190 @@
+"""Several servers on one database: each ends what a dead one left, and none what a living one runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from tertulia.core.messages import Status
+from tertulia.core.turns import State, Turn
+from tertulia.core.users import Actor
+from tertulia.engine.heartbeat import EVERY_S, Heartbeat
+from tertulia.engine.recovery import SILENT_MS, recover
+from tertulia.store import drafts, messages, turns
+from tertulia.store.database import Database
+from tests.engine.conftest import Engine, engine_in
+from tests.store.samples import conversation, draft, opened, person
+from tests.store_fixtures import Clock, Ids, Watch
+from tests.upstream.scripted import Finish, Hold, Say, Upstream
+
+
+@pytest.fixture
+def ada(db: Database) -> Actor:
+    return db.write_now(lambda tx: person(tx, "Ada"))
+
+
+@pytest.fixture
+def turn(db: Database, ada: Actor) -> Turn:
+    """A turn of this node, with a little text on disk."""
+    made = db.write_now(lambda tx: opened(tx, ada, conversation(tx, ada).id))
+    begun = db.write_now(lambda tx: draft(tx, made))
+    db.write_now(lambda tx: drafts.begin(tx, [begun]))
+    db.write_now(lambda tx: drafts.checkpoint(tx, [(begun.id, "So far", "", 1)]))
+    return made
+
+
+@pytest.fixture
+def another(postgres_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
+    """A second server on the same PostgreSQL."""
+    made = Database.open(postgres_url, clock=clock, new_id=ids)
+    yield made
+    made.close()
+
+
+async def state(db: Database, ada: Actor, turn: Turn) -> State:
+    return (await db.read(lambda tx: turns.get(tx, ada, turn.id))).state
+
+
+async def test_what_a_dead_server_left_ends_with_its_text_on_either_database(
+    db: Database, ada: Actor, turn: Turn, clock: Clock, watch: Watch
+) -> None:
+    clock.forward(SILENT_MS + 1)
+    async with watch(ada):
+        assert await recover(db) == 1
+    assert await state(db, ada, turn) is State.INTERRUPTED
+    here = await db.read(lambda tx: messages.round(tx, turn.conversation_id, turn.round_number))
+    assert (Status.INTERRUPTED, "So far") in [(reply.status, reply.content) for reply in here.replies]
+    async with watch.untouched():
+        assert await recover(db) == 0
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_the_only_server_of_a_database_waits_for_no_heart_to_stop(
+    db: Database, ada: Actor, turn: Turn
+) -> None:
+    assert await recover(db) == 1
+    assert await state(db, ada, turn) is State.INTERRUPTED
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+async def test_a_server_that_starts_leaves_alone_what_another_runs(
+    db: Database, another: Database, ada: Actor, turn: Turn, clock: Clock, watch: Watch
+) -> None:
+    for _ in range(10):
+        clock.forward(round(EVERY_S * 1000))
+        await db.write(turns.beat)
+        async with watch.untouched():
+            assert await recover(another) == 0
+    await another.write(turns.beat)  # its heart beats for its own turns alone
+    clock.forward(SILENT_MS)
+    async with watch.untouched():
+        assert await recover(another) == 0
+    clock.forward(1)
+    assert await recover(another) == 1
+    assert await state(db, ada, turn) is State.INTERRUPTED
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+async def test_of_several_that_find_a_dead_one_each_turn_is_ended_once(
+    db: Database, another: Database, turn: Turn, clock: Clock
+) -> None:
+    clock.forward(SILENT_MS + 1)
+    assert sorted(await asyncio.gather(*(recover(node) for node in (db, another) * 3)))[-1] == 1
+    here = await db.read(lambda tx: messages.round(tx, turn.conversation_id, turn.round_number))
+    assert len(here.replies) == len(turn.table)
+
+
+# ── two engines
+
+
+class Pauses:
+    """Sleeps no longer than it takes others to move on, and says when it was asked to three times."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.are_three = asyncio.Event()
+
+    async def __call__(self, seconds: float) -> None:
+        self.count += 1
+        if self.count == 3:
+            self.are_three.set()
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def pauses() -> Pauses:
+    return Pauses()
+
+
+@pytest.fixture
+async def pair(
+    tmp_path: Path, upstream: Upstream, postgres_url: str, pauses: Pauses
+) -> AsyncIterator[tuple[Engine, Engine]]:
+    async with (
+        engine_in(tmp_path / "one", upstream, url=postgres_url) as one,
+        engine_in(tmp_path / "two", upstream, url=postgres_url, sleep=pauses) as two,
+    ):
+        yield one, two
+
+
+AGE = text("UPDATE turns SET heartbeat_at = heartbeat_at - 60000 RETURNING id")
+BEATS = text("SELECT id FROM turns WHERE heartbeat_at > :now - 30000")
+
+
+async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    held = asyncio.Event()
+    upstream.plays((Say("Begun."), Hold(held), Finish()))
+    lives, dies = await one.open("Go on"), await two.open("Break off")
+    await one.said(lives.turn, "Begun.")
+    await two.said(dies.turn, "Begun.")
+    await one.db.write(lambda tx: tx.execute(AGE))
+    rung: list[bool] = []
+    await Heartbeat(one.means, job_left=lambda: rung.append(True)).beat()
+    beating = await one.db.read(lambda tx: [row.id for row in tx.execute(BEATS, now=tx.now)])
+    assert lives.turn.id in beating
+    assert (await one.stored(lives.turn)).state is State.RUNNING
+    assert (await one.stored(dies.turn)).state is State.INTERRUPTED
+    assert rung == [True]
+    held.set()
+    assert await one.over(lives.turn) is State.COMPLETE
+
+
+async def test_rounds_of_one_conversation_wait_for_each_other_whichever_server_took_them(
+    pair: tuple[Engine, Engine], upstream: Upstream, pauses: Pauses
+) -> None:
+    one, two = pair
+    held = asyncio.Event()
+    upstream.plays((Say("First."), Hold(held), Finish()), (Say("Second."), Finish()))
+    first = await one.open("One")
+    await one.said(first.turn, "First.")
+    second = await two.open("Two", conversation_id=first.conversation.id)
+    assert second.turn.state is State.QUEUED
+    async with asyncio.timeout(5):
+        await pauses.are_three.wait()
+    assert len(upstream.requests) == 1
+    held.set()
+    assert await two.over(second.turn) is State.COMPLETE
+    assert [reply.content for reply in await two.replies(second.turn)] == ["Second."]
+
+
+async def test_a_round_that_waits_for_another_server_can_be_stopped(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    held = asyncio.Event()
+    upstream.plays((Say("First."), Hold(held), Finish()))
+    first = await one.open("One")
+    await one.said(first.turn, "First.")
+    second = await two.open("Two", conversation_id=first.conversation.id)
+    await two.turns.stop(two.actor, second.turn.id)
+    assert await two.over(second.turn) is State.STOPPED
+    assert len(upstream.requests) == 1
+    held.set()
+    await one.over(first.turn)
