@@ -94,6 +94,14 @@ class Forest:
         new = self.db.write_now(lambda tx: replace(first, id=tx.new_id(), replaces_id=first.id))
         self._say(here, replace(new, conversation_id=here.id))
 
+    def conclude(self, here: Copied, number: int) -> None:
+        """A synthesis of any round, also of one that was inherited."""
+        first = here.rounds[number][0]
+        new = self.db.write_now(
+            lambda tx: replace(first, id=tx.new_id(), role=Role.SYNTHESIS, voice=VOICES[0])
+        )
+        self._say(here, replace(new, conversation_id=here.id))
+
     def remove(self, message: Message) -> None:
         self.db.write_now(lambda tx: trees.remove_message(tx, self.actor, message.id))
         gone = {message.id} if message.role is Role.USER else self._versions(message)
@@ -138,6 +146,8 @@ class Forest:
             page = messages.page(tx, self.actor, here.id, limit=100)
             assert (_by_number(page.rounds), page.next_before) == (here.rounds, None)
             self._check_recall(tx, here, before)
+            beside = conversations.beside(tx, here.id)
+            assert beside.isdisjoint({here.id, *(message.conversation_id for message in here.said)})
             for message in here.said:
                 seen = {one.id for one in self.all if message in one.said} - {message.conversation_id}
                 assert {heir.id for heir in messages.heirs(tx, message)} == seen
@@ -166,6 +176,9 @@ def _hit(message: Message) -> Hit:
     )  # fmt: skip
 
 
+ACTS = ["ask", "ask", "branch", "branch", "edit", "again", "again", "conclude", "remove", "cut"]
+
+
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_tree_reads_and_recalls_as_copies_would(db: Database, data: st.DataObject) -> None:
@@ -183,9 +196,7 @@ def test_any_tree_reads_and_recalls_as_copies_would(db: Database, data: st.DataO
 
 def act(forest: Forest, here: Copied, data: st.DataObject) -> None:
     replies = [one for one in here.said if one.role is not Role.USER]
-    match data.draw(
-        st.sampled_from(["ask", "ask", "branch", "branch", "edit", "again", "again", "remove", "cut"])
-    ):
+    match data.draw(st.sampled_from(ACTS)):
         case "branch":
             at = data.draw(st.integers(0, here.count))
             forest.branch(here, at, data.draw(st.sampled_from([None, *here.rounds.get(at, [])])))
@@ -195,6 +206,8 @@ def act(forest: Forest, here: Copied, data: st.DataObject) -> None:
             chosen = data.draw(st.sampled_from(replies))
             there = here if chosen.round_number == here.count else forest.branch(here, chosen.round_number)
             forest.answer_again(there, chosen)
+        case "conclude" if here.rounds:
+            forest.conclude(here, data.draw(st.sampled_from(sorted(here.rounds))))
         case "remove" if here.said:
             forest.remove(data.draw(st.sampled_from(here.said)))
         case "cut":

@@ -105,17 +105,17 @@ async def test_long_ago_is_recalled_along_the_line_alone(ada, upstream):
     upstream.says("The lighthouse password is marigold.", model="alpha")
     (first,) = await ada.hear("Which password has the lighthouse?", "alpha")
     conversation = first["conversation_id"]
-    upstream.says("The lighthouse password is hemlock.", model="alpha")
-    edited = await edit(ada, conversation, 1, "Which password had the lighthouse once?")
+    upstream.says("Hemlock is the password of the lighthouse: the password, lighthouse.", model="alpha")
+    edited = [await edit(ada, conversation, 1, "Which password of the lighthouse?") for _ in range(16)]
     upstream.says("Noted.", model="alpha")
     made = await branch(ada, conversation, 1)
     for number in range(18):
         await ada.hear(f"Remark {number} on the weather.", "alpha", conversation_id=made["id"])
-    for id in (conversation, edited["conversation"]["id"]):
+    for id in (conversation, *(one["conversation"]["id"] for one in edited)):
         await index_round(ada.world.house.means, f"{id}:1")
     await ada.hear("Which password was it, of the lighthouse?", "alpha", conversation_id=made["id"])
     assert "marigold" in shown(upstream.last)
-    assert "hemlock" not in shown(upstream.last)
+    assert "Hemlock" not in shown(upstream.last)
 
 
 # ── asking differently

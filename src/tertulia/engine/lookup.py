@@ -67,6 +67,7 @@ async def _hits(means: Means, actor: Actor, gathered: Gathered, known: frozenset
     if not await means.db.read(lambda tx: chunks.has_outside(tx, project_id, conversation_id, first)):
         return ()
     said = frozenset(message.id for round_ in shown for message in round_.messages)
+    beside = await means.db.read(lambda tx: conversations.beside(tx, conversation_id))
     most = max(RETRIEVED[model.tier] for model in gathered.models.values())
     found = await find(
         means.library,
@@ -74,7 +75,7 @@ async def _hits(means: Means, actor: Actor, gathered: Gathered, known: frozenset
         [project_id],
         gathered.question.content,
         limit=min(most, config.max_results) * SPARE,
-        leaving_out=known | said | {gathered.question.id},
+        leaving_out=known | said | beside | {gathered.question.id},
     )
     return found.hits
 

@@ -98,7 +98,7 @@ async def find(
     mode: Mode = Mode.HYBRID,
     leaving_out: frozenset[str] = frozenset(),
 ) -> Findings:
-    """The best hits; `leaving_out` names messages and files that are known already."""
+    """The best hits; `leaving_out` names messages, files and conversations that are not to be found."""
     question = _Question(actor, tuple(dict.fromkeys(project_ids)), text, filters, _sources(filters))
     await library.db.read(lambda tx: _must_see(tx, question))
     if not terms(text):
@@ -238,7 +238,11 @@ def _hits(
 
 def _facts(tx: Tx, actor: Actor, fused: Mapping[int, float], leaving_out: frozenset[str]) -> dict[int, Facts]:
     facts = chunks.facts(tx, actor, tuple(fused))
-    return {number: fact for number, fact in facts.items() if fact.source_id not in leaving_out}
+    return {
+        number: fact
+        for number, fact in facts.items()
+        if fact.source_id not in leaving_out and fact.group not in leaving_out
+    }
 
 
 def _strength(legs: _Legs, source: Source) -> float:

@@ -402,6 +402,14 @@ TREE = """
 
 _RELATIVES = text(f"{TREE} SELECT id FROM tree")
 
+
+def beside(tx: Tx, conversation_id: str) -> frozenset[str]:
+    """The ids of those of its tree that a conversation inherits nothing from."""
+    return frozenset(row.id for row in tx.execute(_BESIDE, id=conversation_id))
+
+
+_BESIDE = text(f"{TREE} SELECT t.id FROM tree AS t WHERE t.id NOT IN (SELECT a.id FROM ancestors AS a)")
+
 _FAMILY = text(f"{TREE} SELECT {_COLUMNS} FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id")
 
 
