@@ -26,7 +26,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Position:
     text: str
     seats: tuple[int, ...] = ()
 
@@ -34,7 +34,7 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class Tension:
     question: str
-    sides: tuple[Side, ...] = ()
+    sides: tuple[Position, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

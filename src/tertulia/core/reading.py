@@ -20,8 +20,8 @@ from tertulia.core.findings import (
     Note,
     Outline,
     Point,
+    Position,
     Ranking,
-    Side,
     Stance,
     Tension,
     Topic,
@@ -190,16 +190,16 @@ def _point(item: str, seats: Mapping[str, int]) -> Point:
 
 def _tension(item: str, seats: Mapping[str, int]) -> Tension:
     bracketed = _IN_BRACKETS.search(item)
-    sides: tuple[Side, ...] = ()
+    sides: tuple[Position, ...] = ()
     if bracketed and re.search(r"\bvs?\b", bracketed.group(1)):
         parts = re.split(r"\bvs?\b\.?", bracketed.group(1))
-        sides = tuple(Side("", _who(re.split(r"[,;&]|\band\b", part), seats)) for part in parts)
+        sides = tuple(Position("", _who(re.split(r"[,;&]|\band\b", part), seats)) for part in parts)
         item = item[: bracketed.start()].strip()
     question = _QUESTION.match(item)
     if question is None:
         return Tension(item, sides)
     text = question.group(2).strip()
-    return Tension(question.group(1).strip(), (Side(text), *sides) if text else sides)
+    return Tension(question.group(1).strip(), (Position(text), *sides) if text else sides)
 
 
 # ── a synthesis, as data
@@ -241,7 +241,7 @@ def _points(data: object, seats: Mapping[str, int]) -> Iterator[Point]:
 
 def _tensions(data: object, seats: Mapping[str, int]) -> Iterator[Tension]:
     for one in _objects(data):
-        sides = (Side(side.text, side.seats) for side in _points(one.get("sides"), seats))
+        sides = (Position(side.text, side.seats) for side in _points(one.get("sides"), seats))
         if question := _words(one.get("question")):
             yield Tension(question, tuple(sides))
 

@@ -1258,6 +1258,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/messages/{message_id}/vote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cast Vote
+         * @description One vote of each person in a round; a second one takes the place of the first.
+         */
+        post: operations["cast_vote_api_messages__message_id__vote_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{project_id}/leaderboard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Leaderboard
+         * @description What the votes of a project say of each voice, beside what it costs and how long it takes.
+         */
+        get: operations["get_leaderboard_api_projects__project_id__leaderboard_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1352,6 +1392,11 @@ export interface components {
             tools: boolean;
         };
         /**
+         * Choice
+         * @enum {string}
+         */
+        Choice: "best" | "tie" | "both_bad" | "none";
+        /**
          * ClientInfo
          * @description What a client said of itself when it signed in.
          */
@@ -1378,6 +1423,20 @@ export interface components {
             rounds: components["schemas"]["ComparedRound"][];
             left: components["schemas"]["Side"];
             right: components["schemas"]["Side"];
+        };
+        /**
+         * Contender
+         * @description A persona, through whichever model it spoke; or a model without one.
+         */
+        Contender: {
+            /** Model */
+            model: string;
+            /** Name */
+            name: string;
+            /** Message Id */
+            message_id: string;
+            /** Persona Id */
+            persona_id?: string | null;
         };
         /**
          * ContextStrategy
@@ -1441,6 +1500,8 @@ export interface components {
             turns: components["schemas"]["Turn"][];
             /** Drafts */
             drafts: components["schemas"]["Draft"][];
+            /** Votes */
+            votes: components["schemas"]["Vote"][];
             /** Cursor */
             cursor: number;
         };
@@ -1722,6 +1783,13 @@ export interface components {
          * @enum {string}
          */
         Layer: "system" | "always" | "rounds" | "retrieved" | "tools" | "question";
+        /** Leaderboard */
+        Leaderboard: {
+            /** Items */
+            items: components["schemas"]["tertulia__engine__leaderboard__Standing"][];
+            /** Votes */
+            votes: number;
+        };
         /** LeftOut */
         LeftOut: {
             layer: components["schemas"]["Layer"];
@@ -2235,7 +2303,7 @@ export interface components {
             /** Password */
             password: string;
             /** @default member */
-            role: components["schemas"]["Standing"];
+            role: components["schemas"]["Standing-Input"];
         };
         /** NewValue */
         NewValue: {
@@ -2243,6 +2311,10 @@ export interface components {
             key: string;
             /** Value */
             value: unknown;
+        };
+        /** NewVote */
+        NewVote: {
+            verdict: components["schemas"]["Choice"];
         };
         /**
          * Note
@@ -2271,6 +2343,8 @@ export interface components {
             next_before: number | null;
             /** Turns */
             turns: components["schemas"]["Turn"][];
+            /** Votes */
+            votes: components["schemas"]["Vote"][];
         };
         /** Opened */
         Opened: {
@@ -2738,7 +2812,7 @@ export interface components {
          * @description What an account may do on this server, whatever its projects allow.
          * @enum {string}
          */
-        Standing: "admin" | "member";
+        "Standing-Input": "admin" | "member";
         /**
          * State
          * @enum {string}
@@ -2917,7 +2991,7 @@ export interface components {
             name: string;
             /** Email */
             email: string;
-            role: components["schemas"]["Standing"];
+            role: components["schemas"]["tertulia__core__users__Standing"];
             /** Suspended */
             suspended: boolean;
             /** Created At */
@@ -2927,7 +3001,7 @@ export interface components {
         UserChange: {
             /** Name */
             name?: string | null;
-            role?: components["schemas"]["Standing"] | null;
+            role?: components["schemas"]["Standing-Input"] | null;
             /** Suspended */
             suspended?: boolean | null;
         };
@@ -3008,6 +3082,26 @@ export interface components {
             /** Problem */
             problem: string | null;
         };
+        /** Vote */
+        Vote: {
+            /** Id */
+            id: string;
+            /** Conversation Id */
+            conversation_id: string;
+            /** Round Number */
+            round_number: number;
+            /** Message Id */
+            message_id: string | null;
+            /** User Id */
+            user_id: string;
+            verdict: components["schemas"]["Choice"];
+            /** Is Blind */
+            is_blind: boolean;
+            /** Contenders */
+            contenders: components["schemas"]["Contender"][];
+            /** Created At */
+            created_at: number;
+        };
         /**
          * Waiting
          * @description A provider asked us to come back later.
@@ -3031,6 +3125,41 @@ export interface components {
             model?: string | null;
             /** Persona Id */
             persona_id?: string | null;
+        };
+        /**
+         * Standing
+         * @description What an account may do on this server, whatever its projects allow.
+         * @enum {string}
+         */
+        tertulia__core__users__Standing: "admin" | "member";
+        /** Standing */
+        tertulia__engine__leaderboard__Standing: {
+            /** Persona Id */
+            persona_id: string | null;
+            /** Model */
+            model: string;
+            /** Name */
+            name: string;
+            /** Rating */
+            rating: number;
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+            /** Wins */
+            wins: number;
+            /** Losses */
+            losses: number;
+            /** Ties */
+            ties: number;
+            /** Rounds */
+            rounds: number;
+            /** Cost Micros */
+            cost_micros: number | null;
+            /** Latency Ms */
+            latency_ms: number | null;
+            /** First Token Ms */
+            first_token_ms: number | null;
         };
     };
     responses: never;
@@ -5598,6 +5727,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    cast_vote_api_messages__message_id__vote_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                message_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewVote"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Vote"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_leaderboard_api_projects__project_id__leaderboard_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Leaderboard"];
                 };
             };
             /** @description Validation Error */

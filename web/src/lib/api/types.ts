@@ -15,7 +15,6 @@ type Sent<T, Defaulted extends keyof T> = Omit<T, Defaulted> & Partial<Pick<T, D
 /** The same, said the other way round: only these must be there. */
 type Needing<T, Needed extends keyof T> = Pick<T, Needed> & Partial<T>;
 
-export type Mode = 'quick' | 'parallel';
 export type Visibility = Schemas['Visibility'];
 export type Tier = Schemas['Tier'];
 export type Membership = Schemas['Membership'];
@@ -36,6 +35,13 @@ export type Usage = Whole<Schemas['Usage']>;
 export type Failure = Whole<Schemas['Failure']>;
 export type Thinking = Whole<Schemas['Thinking']>;
 export type Attachment = Whole<Schemas['Attachment']>;
+export type Quote = Whole<Schemas['Quote']>;
+export type Outline = Whole<Schemas['Outline']>;
+export type Cell = Whole<Schemas['Cell']>;
+export type Stance = Schemas['Stance'];
+export type Critique = Whole<Schemas['Critique']>;
+export type Finding = Schemas['Finding'];
+export type Verdict = Schemas['Verdict'];
 export type Message = Whole<Schemas['Message']>;
 export type Round = Whole<Schemas['Round']>;
 export type Turn = Whole<Schemas['Turn']>;

@@ -1,6 +1,6 @@
 /** What a person does to replies, with a word when it could not be done. Shared by cards, menus and keys. */
 import { getContext, setContext } from 'svelte';
-import type { Message } from '$lib/api/types';
+import type { Message, Voice } from '$lib/api/types';
 import { copy } from '$lib/markdown/copy';
 import { toast } from '$lib/ui/toasts.svelte';
 import type { Version } from './lanes';
@@ -10,6 +10,8 @@ export interface Acts {
   /** Whether this person may write here. */
   readonly canAct: boolean;
   replyTo(message: Message): void;
+  /** Asks whoever answered to take up a second opinion. */
+  revise(critique: Message, answerer: Voice): void;
   /** Nobody but this browser knows of the turn yet. */
   isUnsent(turnId: string): boolean;
 }

@@ -1,6 +1,6 @@
 /** What is being written: the words, who is at the table, how they answer, and what each may read. */
 import { Attaching } from '$lib/attachments/attaching.svelte';
-import type { Message, Model, NewEstimate, Visibility, Voice } from '$lib/api/types';
+import type { Message, Model, NewEstimate, Quote, Visibility, Voice } from '$lib/api/types';
 import { modeNamed, type Mode } from '$lib/council/modes';
 import { seated, SEATS } from '$lib/council/table';
 import type { NewOutgoing } from './outbox';
@@ -18,12 +18,17 @@ export class Composing {
   mode = $state.raw<Mode>(modeNamed('parallel'));
   visibility = $state.raw<Visibility>('open');
   replyTo = $state.raw<Message | null>(null);
+  quotes = $state.raw<Quote[]>([]);
+  /** Who brings it together; the first voice when nobody is chosen. */
+  chair = $state.raw<Voice | null>(null);
+  brief = $state('');
+  isBlind = $state(false);
   readonly attaching: Attaching;
 
   /** Quick seats one voice; the others keep their chairs for the next round. */
   voices = $derived.by<Voice[]>(() => seated(this.keys.slice(0, this.mode.most), this.model));
   isFull = $derived(this.keys.length >= SEATS);
-  canSend = $derived(this.#text.trim() !== '' && this.voices.length > 0);
+  canSend = $derived(this.#text.trim() !== '' && this.voices.length >= this.mode.least);
 
   constructor(
     /** The conversation, or "new" for one that does not exist yet. */
@@ -75,6 +80,11 @@ export class Composing {
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
       attachments: this.attaching.ready,
+      chair: this.mode.hasChair ? this.chair : null,
+      brief: this.mode.hasChair ? this.brief.trim() : '',
+      is_blind: this.isBlind && this.voices.length > 1,
+      aside: false,
+      quotes: this.quotes,
     };
   }
 
@@ -88,6 +98,7 @@ export class Composing {
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
       attachments: this.attaching.ready.map(({ id }) => id),
+      mode: this.mode.id,
     };
   }
 
@@ -95,5 +106,6 @@ export class Composing {
     this.text = '';
     this.attaching.clear();
     this.replyTo = null;
+    this.quotes = [];
   }
 }

@@ -7,6 +7,7 @@
  * Put together from what the house knows: the round's messages, the turns that answer it, the drafts being written.
  */
 import type { Draft, Message, Round, Turn, Voice } from '$lib/api/types';
+import { modeNamed } from '$lib/council/modes';
 import type { Seat, SeatState } from '$lib/seats/seats';
 
 export type LaneState =
@@ -20,28 +21,45 @@ export type Version =
       state: 'finished' | 'stopped' | 'interrupted' | 'failed';
     }
   | { kind: 'draft'; id: string; draft: Draft; state: 'thinking' | 'waiting' | 'writing' }
-  | { kind: 'queued'; id: string; turn: Turn; state: 'queued' | 'thinking' };
+  | { kind: 'queued'; id: string; turn: Turn; step: Step; state: 'queued' | 'thinking' };
+
+/** Where a reply stands in its round. */
+export type Step = 'answer' | 'rebuttal' | 'critique' | 'review' | 'synthesis' | 'outline' | 'summary';
+
+const ORDER: Step[] = ['answer', 'summary', 'rebuttal', 'critique', 'review', 'synthesis', 'outline'];
 
 export interface Lane {
   /** The same from the moment the table is set to the last version. */
   key: string;
   voice: Voice;
+  step: Step;
   /** Oldest first; never empty. */
   versions: Version[];
 }
 
+/** An outline is no lane of its own: it is drawn inside the synthesis it is of. */
 export function lanesOf(round: Round, turns: Turn[], drafts: Draft[]): Lane[] {
   const mine = turns.filter((turn) => turn.round_number === round.number);
   const chains = chainsOf([
     ...round.messages.filter((each) => each.voice).map(fromMessage),
     ...drafts.filter(isNew).map(fromDraft),
-  ]);
+  ]).filter((chain) => stepOf(chain[0]!) !== 'outline');
   for (const turn of mine.filter(isRunning)) addQueued(chains, turn);
-  return withKeys(chains.map((versions) => ({ voice: voiceOf(versions[0]!), versions })).sort(bySeat));
+  return withKeys(
+    chains
+      .map((versions) => ({ voice: voiceOf(versions[0]!), step: stepOf(versions[0]!), versions }))
+      .sort(byPlace),
+  );
 
   function isNew(draft: Draft): boolean {
     return draft.round_number === round.number && !round.messages.some((each) => each.id === draft.id);
   }
+}
+
+function stepOf(version: Version): Step {
+  if (version.kind === 'queued') return version.step;
+  const step = version.kind === 'message' ? version.message.step : version.draft.step;
+  return (step || 'answer') as Step;
 }
 
 export function latest(lane: Lane): Version {
@@ -112,26 +130,46 @@ function isRunning(turn: Turn): boolean {
   return turn.state === 'queued' || turn.state === 'running';
 }
 
-/** Voices of a running turn that have not begun: they wait at the table, or behind the reply they will replace. */
+/** Who is still to speak in a running turn: they wait at the table, or behind the reply they will replace. */
 function addQueued(chains: Version[][], turn: Turn): void {
-  for (const voice of turn.table) {
-    if (
-      chains.some((chain) =>
-        chain.some((version) => turnOf(version) === turn.id && voiceOf(version).id === voice.id),
-      )
-    )
-      continue;
-    const state = turn.state === 'queued' ? 'queued' : 'thinking';
+  for (const { voice, step } of awaited(turn)) {
+    const isClosing = step === 'synthesis';
+    const hasBegun = chains.some((chain) =>
+      chain.some(
+        (version) =>
+          turnOf(version) === turn.id &&
+          (isClosing ? stepOf(version) === step : voiceOf(version).id === voice.id && !isLate(version)),
+      ),
+    );
+    if (hasBegun) continue;
+    const chain = chains.find((each) => each.some((version) => version.id === turn.message_id));
     const queued: Version = {
       kind: 'queued',
-      id: `${turn.id}:${voice.id}`,
+      id: `${turn.id}:${voice.id}:${step}`,
       turn: { ...turn, table: [voice] },
-      state,
+      step: chain ? stepOf(chain[0]!) : step,
+      state: turn.state === 'queued' || isClosing ? 'queued' : 'thinking',
     };
-    const chain = chains.find((each) => each.some((version) => version.id === turn.message_id));
     if (chain) chain.push(queued);
     else chains.push([queued]);
   }
+}
+
+/** The closing is spoken by one who may have answered too. */
+function isLate(version: Version): boolean {
+  return stepOf(version) === 'synthesis';
+}
+
+function awaited(turn: Turn): { voice: Voice; step: Step }[] {
+  if (turn.purpose === 'synthesis') return turn.table.map((voice) => ({ voice, step: 'synthesis' }));
+  const { isReviewed, hasChair } = modeNamed(turn.mode);
+  const isFirst = turn.purpose === 'ask';
+  const table = turn.table.map((voice, n): { voice: Voice; step: Step } => ({
+    voice,
+    step: isReviewed && isFirst && n > 0 ? 'critique' : 'answer',
+  }));
+  const chair = turn.chair ?? turn.table[0];
+  return hasChair && isFirst && chair ? [...table, { voice: chair, step: 'synthesis' }] : table;
 }
 
 function turnOf(version: Version): string {
@@ -144,15 +182,16 @@ export function voiceOf(version: Version): Voice {
   return version.kind === 'draft' ? version.draft.voice : version.turn.table[0]!;
 }
 
-function bySeat(a: { voice: Voice }, b: { voice: Voice }): number {
-  return a.voice.seat - b.voice.seat;
+function byPlace(a: { voice: Voice; step: Step }, b: { voice: Voice; step: Step }): number {
+  return ORDER.indexOf(a.step) - ORDER.indexOf(b.step) || a.voice.seat - b.voice.seat;
 }
 
 function withKeys(lanes: Omit<Lane, 'key'>[]): Lane[] {
   const seen = new Map<string, number>();
   return lanes.map((lane) => {
-    const nth = seen.get(lane.voice.id) ?? 0;
-    seen.set(lane.voice.id, nth + 1);
-    return { ...lane, key: nth === 0 ? lane.voice.id : `${lane.voice.id}#${nth}` };
+    const name = lane.step === 'answer' ? lane.voice.id : `${lane.voice.id}/${lane.step}`;
+    const nth = seen.get(name) ?? 0;
+    seen.set(name, nth + 1);
+    return { ...lane, key: nth === 0 ? name : `${name}#${nth}` };
   });
 }

@@ -21,6 +21,11 @@ function item(id: string, change: Partial<NewOutgoing> = {}): NewOutgoing {
     visibility: 'open',
     reply_to_id: null,
     attachments: [],
+    chair: null,
+    brief: '',
+    is_blind: false,
+    aside: false,
+    quotes: [],
     ...change,
   };
 }

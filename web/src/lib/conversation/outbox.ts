@@ -6,7 +6,7 @@
  *      └─▶ failed (refused: tried again or taken back by the person)
  */
 import { ApiError } from '$lib/api/client';
-import type { Attachment, NewTurn, Visibility, Voice } from '$lib/api/types';
+import type { Attachment, NewTurn, Quote, Visibility, Voice } from '$lib/api/types';
 
 export interface Outgoing {
   /** Of the turn. */
@@ -21,6 +21,15 @@ export interface Outgoing {
   visibility: Visibility;
   reply_to_id: string | null;
   attachments: Attachment[];
+  /** Who brings it together, where the mode has a chair. */
+  chair: Voice | null;
+  /** What the synthesis should do, in one's own words. */
+  brief: string;
+  /** Names stay hidden until one has voted. */
+  is_blind: boolean;
+  /** Only this once: the conversation keeps its table. */
+  aside: boolean;
+  quotes: Quote[];
   state: 'sending' | 'queued' | 'sent' | 'failed';
   /** Why it failed. */
   reason: string;
@@ -45,7 +54,7 @@ export class Outbox {
   ) {
     this.#items = shelf.load().map((item) => ({
       ...item,
-      attachments: item.attachments ?? [], // none were kept by the version before
+      ...kept(item),
       state: item.state === 'failed' ? 'failed' : 'queued',
     }));
     changed(this.#items);
@@ -117,9 +126,17 @@ export class Outbox {
   }
 }
 
+/** What an earlier version of this page kept may lack what came later. */
+function kept(
+  item: Partial<Outgoing>,
+): Pick<Outgoing, 'attachments' | 'chair' | 'brief' | 'is_blind' | 'aside' | 'quotes'> {
+  const { attachments = [], chair = null, brief = '', is_blind = false, aside = false, quotes = [] } = item;
+  return { attachments, chair, brief, is_blind, aside, quotes };
+}
+
 function turnOf(item: Outgoing): NewTurn {
   const { id, conversation_id, project_id, text, mode, visibility, reply_to_id } = item;
-  const voices = item.table.map(({ model }) => ({ model }));
+  const voices = item.table.map(wanted);
   return {
     id,
     conversation_id,
@@ -130,7 +147,17 @@ function turnOf(item: Outgoing): NewTurn {
     visibility,
     ...(reply_to_id !== null && { reply_to_id }),
     ...(item.attachments.length && { attachments: item.attachments.map((each) => each.id) }),
+    ...(item.chair && { chair: wanted(item.chair) }),
+    ...(item.brief && { brief: item.brief }),
+    ...(item.is_blind && { is_blind: true }),
+    ...(item.aside && { aside: true }),
+    ...(item.quotes.length && { quotes: item.quotes }),
   } as NewTurn;
+}
+
+/** A persona is asked for by its name and speaks through its model. */
+export function wanted({ persona_id, model }: Voice): { persona_id: string } | { model: string } {
+  return persona_id ? { persona_id } : { model };
 }
 
 function said(reason: unknown): string {

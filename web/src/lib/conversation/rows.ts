@@ -67,7 +67,7 @@ function questionOf(item: Outgoing, number: number): Message {
     replaces_id: null,
     step: '',
     findings: null,
-    quotes: [],
+    quotes: item.quotes,
     brings_id: null,
     attachments: item.attachments,
   };
@@ -87,9 +87,9 @@ function turnOf(item: Outgoing, number: number): Turn {
     created_at: item.created_at,
     finished_at: null,
     message_id: null,
-    chair: null,
-    brief: '',
-    is_blind: false,
+    chair: item.chair,
+    brief: item.brief,
+    is_blind: item.is_blind,
     style: 'again',
   };
 }

@@ -5,23 +5,83 @@ export interface Mode {
   name: string;
   sentence: string;
   /** Which drawing stands for it. */
-  picture: 'quick' | 'parallel';
+  picture: 'quick' | 'parallel' | 'second' | 'trust' | 'relay' | 'debate' | 'review';
   /** How many voices it seats. */
+  least: number;
   most: number;
   /** More than one voice speaks, so it matters what each sees of the others. */
   isShared: boolean;
+  /** Someone brings it together at the end. */
+  hasChair: boolean;
+  /** The first voice answers and the others review it. */
+  isReviewed: boolean;
+  /** What its replies are called, step by step. */
+  stages: Record<string, string>;
 }
+
+const SHARED = { least: 2, most: 8, isShared: true, hasChair: false, isReviewed: false, stages: {} };
 
 export const MODES: Mode[] = [
   {
+    ...SHARED,
     id: 'parallel',
     name: 'Parallel',
     sentence: 'Everyone answers at once, side by side',
     picture: 'parallel',
-    most: 8,
-    isShared: true,
+    least: 1,
   },
-  { id: 'quick', name: 'Quick', sentence: 'One mind answers', picture: 'quick', most: 1, isShared: false },
+  {
+    ...SHARED,
+    id: 'quick',
+    name: 'Quick',
+    sentence: 'One mind answers',
+    picture: 'quick',
+    least: 1,
+    most: 1,
+    isShared: false,
+  },
+  {
+    ...SHARED,
+    id: 'second_opinion',
+    name: 'Second opinion',
+    sentence: 'One answers, the others check it',
+    picture: 'second',
+    isReviewed: true,
+  },
+  {
+    ...SHARED,
+    id: 'brain_trust',
+    name: 'Brain trust',
+    sentence: 'All advise unseen, the chair brings it together',
+    picture: 'trust',
+    hasChair: true,
+    stages: { answer: 'Advisors' },
+  },
+  {
+    ...SHARED,
+    id: 'relay',
+    name: 'In turn',
+    sentence: 'One after the other, each having read the rest',
+    picture: 'relay',
+  },
+  {
+    ...SHARED,
+    id: 'debate',
+    name: 'Debate',
+    sentence: 'Openings, rebuttals, and the chair closes',
+    picture: 'debate',
+    hasChair: true,
+    stages: { answer: 'Openings', rebuttal: 'Rebuttals' },
+  },
+  {
+    ...SHARED,
+    id: 'peer_review',
+    name: 'Peer review',
+    sentence: 'Answers ranked without names, then the chair',
+    picture: 'review',
+    hasChair: true,
+    stages: { answer: 'Answers', review: 'Reviews without names' },
+  },
 ];
 
 export function modeNamed(id: string): Mode {

@@ -10,8 +10,9 @@ export interface Choice {
 export const VISIBILITIES: Choice[] = [
   { id: 'open', name: 'Open table', sentence: 'Everyone reads what was said before' },
   { id: 'own_lane', name: 'Each alone', sentence: 'Each mind sees only you and itself' },
+  { id: 'chosen', name: 'Chosen replies', sentence: 'Of each round, only the reply marked best' },
 ];
 
 export function visibilityNamed(id: Visibility): Choice {
-  return VISIBILITIES.find((choice) => choice.id === id) ?? { id, name: 'Chosen replies', sentence: '' };
+  return VISIBILITIES.find((choice) => choice.id === id) ?? VISIBILITIES[0]!;
 }

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Conversation, ConversationPage, Message, ProjectFile, Turn } from '../api/types';
-import { EMPTY, type State } from './apply';
+import { apply, EMPTY, type State } from './apply';
 import { roundsOf } from './rounds';
 import {
   addConversations,
   addRounds,
   dropMessages,
+  isShownIn,
   leaveConversation,
   putConversation,
   putConversations,
@@ -23,6 +24,7 @@ const page = (numbers: number[], cursor = 7) =>
     rounds: numbers.map((number) => ({ number, messages: [message(`M${number}`, number)] })),
     next_before: numbers[0]! > 1 ? numbers[0]! : null,
     turns: numbers.map((number) => turn(`T${number}`, number)),
+    votes: [],
     drafts: [],
     cursor,
   }) as ConversationPage;
@@ -33,7 +35,7 @@ const numbersOf = (state: State) =>
 describe('a conversation read again', () => {
   it('keeps the older rounds someone has scrolled to when they join on', () => {
     let state = putConversation(EMPTY, page([6, 7]));
-    state = addRounds(state, page([4, 5]));
+    state = addRounds(state, 'C', page([4, 5]));
     state = putConversation(state, page([6, 7, 8]));
     expect(numbersOf(state)).toEqual([4, 5, 6, 7, 8]);
     expect(Object.keys(state.tables.turn).sort()).toEqual(['T4', 'T5', 'T6', 'T7', 'T8']);
@@ -48,7 +50,7 @@ describe('a conversation read again', () => {
 
   it('leaves other conversations alone', () => {
     const other = message('X', 1, { conversation_id: 'D' });
-    const before = addRounds(EMPTY, { rounds: [{ number: 1, messages: [other] }], turns: [] });
+    const before = addRounds(EMPTY, 'D', { rounds: [{ number: 1, messages: [other] }], turns: [] });
     expect(putConversation(before, page([1])).tables.message['X']).toBe(other);
   });
 
@@ -144,5 +146,64 @@ describe('rounds', () => {
     const messages = [message('M1', 1), message('M2', 2)];
     const before = roundsOf(messages);
     expect(roundsOf([...messages].reverse(), before)).toBe(before);
+  });
+});
+
+describe('a branch', () => {
+  const shown = (state: State, id: string) =>
+    roundsOf(Object.values(state.tables.message).filter(isShownIn(state, id))).map(({ number, messages }) => [
+      number,
+      messages.map((each) => each.id),
+    ]);
+  const branch = (...said: Message[]) =>
+    ({
+      ...page([1]),
+      conversation: conversation('B', { parent_id: 'C' }),
+      rounds: roundsOf(said),
+    }) as ConversationPage;
+  const own = (id: string, number: number) => message(id, number, { conversation_id: 'B' });
+
+  it('shows what was said before it, and nothing said after it left', () => {
+    let state = putConversation(EMPTY, page([1, 2, 3]));
+    state = putConversation(state, branch(message('M1', 1), own('N2', 2)));
+    expect(shown(state, 'B')).toEqual([
+      [1, ['M1']],
+      [2, ['N2']],
+    ]);
+    expect(shown(state, 'C').map(([number]) => number)).toEqual([1, 2, 3]);
+  });
+
+  it('inherits earlier rounds as they are read, and what is still said there', () => {
+    let state = putConversation(EMPTY, branch(message('M2', 2), own('N3', 3)));
+    state = addRounds(state, 'B', { rounds: roundsOf([message('M1', 1)]), turns: [] });
+    state = apply(state, {
+      type: 'event',
+      place: 'conversation:B',
+      number: 8,
+      noun: 'message',
+      kind: 'changed',
+      id: 'M2b',
+      value: message('M2b', 2),
+    });
+    expect(shown(state, 'B')).toEqual([
+      [1, ['M1']],
+      [2, ['M2', 'M2b']],
+      [3, ['N3']],
+    ]);
+  });
+
+  it('keeps what it inherited when the conversation it left is put away', () => {
+    let state = putConversation(EMPTY, page([1, 2]));
+    state = putConversation(state, branch(message('M1', 1), own('N2', 2)));
+    state = dropMessages(state, 'C');
+    expect(shown(state, 'B').map(([number]) => number)).toEqual([1, 2]);
+    expect(Object.keys(state.tables.message).sort()).toEqual(['M1', 'N2']);
+  });
+
+  it('read again, has lost what was deleted meanwhile', () => {
+    let state = putConversation(EMPTY, branch(message('M1', 1), own('N2', 2)));
+    state = putConversation(state, branch(own('N2', 2)));
+    state = putConversation(state, branch(message('M1b', 1), own('N2', 2)));
+    expect(shown(state, 'B')[0]).toEqual([1, ['M1b']]);
   });
 });
