@@ -178,5 +178,5 @@ function randomFrom(seed: number): () => number {
 
 /** A vector names only the tables it is about. */
 function whole(state: State): State {
-  return { ...state, tables: { ...EMPTY.tables, ...state.tables } };
+  return { ...state, inherited: {}, tables: { ...EMPTY.tables, ...state.tables } };
 }

@@ -10,7 +10,7 @@
  * Items may come twice or late, and frames may be lost: old ones change nothing, and `wishOf` says what to ask
  * for when something is missing.
  */
-import type { Draft } from '../api/types';
+import type { Draft, Message } from '../api/types';
 import {
   conversationPlace,
   partsOf,
@@ -26,7 +26,12 @@ export interface State {
   cursors: Record<Place, number>;
   tables: Tables;
   drafts: Record<string, Draft>;
+  /** By branch: the messages it shows that were said in the conversations it left. */
+  inherited: Record<string, Inherited>;
 }
+
+/** Ids of messages. */
+export type Inherited = Record<string, true>;
 
 /** What to ask the server for, so that the state becomes whole again. */
 export type Wish = { follow: Place } | { refetch: Place };
@@ -35,6 +40,7 @@ export const EMPTY: State = {
   cursors: {},
   tables: { user: {}, session: {}, project: {}, conversation: {}, message: {}, turn: {}, file: {} },
   drafts: {},
+  inherited: {},
 };
 
 export function apply(state: State, item: Item): State {
@@ -86,7 +92,15 @@ function applyEvent(state: State, event: EventItem): State {
   const tables = { ...state.tables, [event.noun]: changed };
   // The message takes over from its draft.
   const drafts = event.noun === 'message' ? without(state.drafts, event.id) : state.drafts;
-  return { cursors, tables, drafts };
+  return { cursors, tables, drafts, inherited: inheritedWith(state, event) };
+}
+
+/** A branch is told what is said before its branch point, too. */
+function inheritedWith({ inherited }: State, event: EventItem): State['inherited'] {
+  const [kind, id] = partsOf(event.place);
+  if (kind !== 'conversation' || event.noun !== 'message' || event.kind !== 'changed') return inherited;
+  if ((event.value as Message).conversation_id === id) return inherited;
+  return { ...inherited, [id]: { ...inherited[id], [event.id]: true } };
 }
 
 function applyDraft(state: State, draft: Draft): State {
@@ -141,6 +155,7 @@ function forgetConversations(state: State, isGone: (id: string) => boolean): Sta
       turn: keep(turn, (each) => !isGone(each.conversation_id)),
     },
     drafts: keep(state.drafts, (each) => !isGone(each.conversation_id)),
+    inherited: Object.fromEntries(Object.entries(state.inherited).filter(([each]) => !isGone(each))),
   };
 }
 

@@ -169,6 +169,11 @@ export class House {
     this.#next = { ...this.#next, [projectId]: page.next };
   }
 
+  /** Conversations that came with something else, such as a whole tree. */
+  meet(items: Conversation[]): void {
+    this.#state = snapshots.addConversations(this.#state, { items });
+  }
+
   async loadArchived(projectId: string): Promise<void> {
     const page = await request<ConversationList>('GET', listAddress(projectId, { archived: 'true' }));
     this.#state = snapshots.addConversations(this.#state, page);
@@ -250,15 +255,18 @@ export class House {
   rounds(id: string): Round[] {
     const known = this.#rounds.get(id);
     if (known?.messages === this.messages) return known.rounds;
-    const mine = Object.values(this.messages).filter((each) => each.conversation_id === id);
+    const mine = Object.values(this.messages).filter(snapshots.isShownIn(this.#state, id));
     const rounds = roundsOf(mine, known?.rounds);
     this.#rounds.set(id, { messages: this.messages, rounds });
     return rounds;
   }
 
+  /** Its own, and those it inherited: they are over for it, whatever still goes on where it left. */
   turnsOf(id: string): Turn[] {
+    const inherited = Object.keys(this.#state.inherited[id] ?? {});
+    const asked = new Set(inherited.map((each) => this.messages[each]?.turn_id));
     return Object.values(this.turns)
-      .filter((each) => each.conversation_id === id)
+      .filter((each) => each.conversation_id === id || (asked.has(each.id) && each.finished_at !== null))
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
@@ -275,7 +283,7 @@ export class House {
     const limit = Math.min(ROUNDS_AT_ONCE, missing.last - missing.first + 1);
     const query = new URLSearchParams({ before: String(missing.last + 1), limit: String(limit) });
     const page = await request<OlderRounds>('GET', `/api/conversations/${id}/messages?${query}`);
-    this.#state = snapshots.addRounds(this.#state, page);
+    this.#state = snapshots.addRounds(this.#state, id, page);
     if (page.rounds.length && missing.last - limit >= missing.first)
       await this.loadRounds(id, missing.first, missing.last - limit);
   }

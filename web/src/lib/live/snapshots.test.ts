@@ -202,7 +202,6 @@ describe('a branch', () => {
 
   it('read again, has lost what was deleted meanwhile', () => {
     let state = putConversation(EMPTY, branch(message('M1', 1), own('N2', 2)));
-    state = putConversation(state, branch(own('N2', 2)));
     state = putConversation(state, branch(message('M1b', 1), own('N2', 2)));
     expect(shown(state, 'B')[0]).toEqual([1, ['M1b']]);
   });

@@ -10,7 +10,7 @@ import type {
   Session,
   Turn,
 } from '../api/types';
-import { keep, type State } from './apply';
+import { keep, type Inherited, type State } from './apply';
 import { conversationPlace, projectPlace, userPlace } from './items';
 
 export function putMe(state: State, me: Me): State {
@@ -71,6 +71,7 @@ export function putFiles(
  */
 export function putConversation(state: State, snapshot: ConversationPage): State {
   const { conversation, rounds, cursor } = snapshot;
+  const said = rounds.flatMap((round) => round.messages);
   const joined = joinsOn(state, snapshot);
   const first = rounds[0]?.number ?? 0;
   const isMine = (each: { conversation_id: string }) => each.conversation_id === conversation.id;
@@ -83,23 +84,51 @@ export function putConversation(state: State, snapshot: ConversationPage): State
     tables: {
       ...state.tables,
       conversation: { ...state.tables.conversation, [conversation.id]: told ?? conversation },
-      message: { ...keep(state.tables.message, isOlder), ...byId(rounds.flatMap((round) => round.messages)) },
+      message: { ...keep(state.tables.message, isOlder), ...byId(said) },
       turn: { ...keep(state.tables.turn, isOlder), ...byId(snapshot.turns) },
     },
     drafts: { ...keep(state.drafts, (each) => !isMine(each)), ...byId(snapshot.drafts) },
+    inherited: {
+      ...state.inherited,
+      [conversation.id]: {
+        ...(joined && inheritedBefore(state, conversation.id, first)),
+        ...from(conversation.id, said),
+      },
+    },
   };
+}
+
+/** What it has inherited of the rounds before one. */
+function inheritedBefore(state: State, id: string, round: number): Inherited {
+  const ids = Object.keys(state.inherited[id] ?? {});
+  return marked(ids.filter((each) => (state.tables.message[each]?.round_number ?? round) < round));
+}
+
+/** Of these messages, those that were said in another conversation than this one. */
+function from(id: string, said: Message[]): Inherited {
+  return marked(said.filter((each) => each.conversation_id !== id).map((each) => each.id));
+}
+
+function marked(ids: string[]): Inherited {
+  return Object.fromEntries(ids.map((id) => [id, true]));
+}
+
+/** Said in it, or before it branched off. */
+export function isShownIn(state: State, id: string): (message: Message) => boolean {
+  const inherited = state.inherited[id];
+  return (message) => message.conversation_id === id || inherited?.[message.id] === true;
 }
 
 /** Whether the rounds known already touch those of the snapshot. */
 export function joinsOn(state: State, { conversation, rounds }: ConversationPage): boolean {
   const first = rounds[0]?.number ?? 0;
-  return Object.values(state.tables.message).some(
-    (each) => each.conversation_id === conversation.id && each.round_number === first - 1,
-  );
+  const isShown = isShownIn(state, conversation.id);
+  return Object.values(state.tables.message).some((each) => each.round_number === first - 1 && isShown(each));
 }
 
-export function addRounds(state: State, page: Pick<OlderRounds, 'rounds' | 'turns'>): State {
-  const messages = byId<Message>(page.rounds.flatMap((round) => round.messages));
+export function addRounds(state: State, id: string, page: Pick<OlderRounds, 'rounds' | 'turns'>): State {
+  const said = page.rounds.flatMap((round) => round.messages);
+  const messages = byId<Message>(said);
   const { message, turn } = state.tables;
   return {
     ...state,
@@ -108,6 +137,7 @@ export function addRounds(state: State, page: Pick<OlderRounds, 'rounds' | 'turn
       message: { ...messages, ...message },
       turn: { ...byId<Turn>(page.turns), ...turn },
     },
+    inherited: { ...state.inherited, [id]: { ...state.inherited[id], ...from(id, said) } },
   };
 }
 
@@ -125,10 +155,17 @@ export function leaveConversation(state: State, id: string): State {
   };
 }
 
+/** Nobody will come back to it soon; what a branch at hand shows of it stays. */
 export function dropMessages(state: State, conversationId: string): State {
-  const isKept = (each: { conversation_id: string }) => each.conversation_id !== conversationId;
+  const inherited = Object.fromEntries(
+    Object.entries(state.inherited).filter(([id]) => id !== conversationId),
+  );
+  const isInherited = (id: string) => Object.values(inherited).some((ids) => ids[id]);
   const { message, turn } = state.tables;
-  return { ...state, tables: { ...state.tables, message: keep(message, isKept), turn: keep(turn, isKept) } };
+  const messages = keep(message, (each) => each.conversation_id !== conversationId || isInherited(each.id));
+  const asked = new Set(Object.values(messages).map((each) => each.turn_id));
+  const turns = keep(turn, (each) => each.conversation_id !== conversationId || asked.has(each.id));
+  return { ...state, inherited, tables: { ...state.tables, message: messages, turn: turns } };
 }
 
 function byId<T extends { id: string }>(items: T[]): Record<string, T> {
