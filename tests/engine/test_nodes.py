@@ -156,6 +156,26 @@ async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
     assert await one.over(lives.turn) is State.COMPLETE
 
 
+async def test_a_server_that_slept_too_long_adds_nothing_to_what_another_has_ended(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    held = asyncio.Event()
+    upstream.plays((Say("Begun."), Hold(held), Say(" And done."), Finish()))
+    taken = await two.open("Sleep", "alpha", "beta")
+    await two.said(taken.turn, "Begun.", voices=2)
+    await one.db.write(lambda tx: tx.execute(AGE))
+    assert await recover(one.db) == 1
+    held.set()
+    await two.over(taken.turn)
+    assert [(reply.status, reply.content) for reply in await one.replies(taken.turn)] == [
+        (Status.INTERRUPTED, ""),
+        (Status.INTERRUPTED, ""),
+    ]
+    assert (await one.stored(taken.turn)).state is State.INTERRUPTED
+    assert two.incidents == []
+
+
 async def test_rounds_of_one_conversation_wait_for_each_other_whichever_server_took_them(
     pair: tuple[Engine, Engine], upstream: Upstream, pauses: Pauses
 ) -> None:

@@ -25,7 +25,7 @@ from tertulia.engine.live import LiveReply, LiveTurn
 from tertulia.engine.means import Means
 from tertulia.engine.requests import available
 from tertulia.providers.seam import Call, End, Piece, ProviderFault, Text, Thought, Wait
-from tertulia.store import drafts, messages, receipts, usage
+from tertulia.store import drafts, messages, receipts, turns, usage
 from tertulia.store.database import Tx
 
 OUTPUT_SHARE = 4
@@ -276,6 +276,7 @@ class Ask:
         await self._means.db.write(lambda tx: self._finish(tx, message))
 
     def _finish(self, tx: Tx, message: Message) -> None:
+        turns.keep(tx, message.turn_id)  # a server that slept too long finds its turn ended by another
         messages.add(tx, message)
         drafts.remove(tx, message.id)
         if self._assembled is not None and message.usage is not None:

@@ -215,6 +215,14 @@ _TAKE_OVER = text("""
 """)
 
 
+def keep(tx: Tx, turn_id: str) -> None:
+    """From here to the commit nobody takes it over; raises NotFound when someone has."""
+    tx.one(_KEEP, id=turn_id, node=tx.node, now=tx.now)
+
+
+_KEEP = text("UPDATE turns SET heartbeat_at = :now WHERE id = :id AND node = :node RETURNING id")
+
+
 def is_answered_elsewhere(tx: Tx, conversation_id: str) -> bool:
     """Another node answers a round of this conversation."""
     return tx.maybe(_ELSEWHERE, conversation_id=conversation_id, node=tx.node) is not None
