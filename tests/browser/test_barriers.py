@@ -12,10 +12,11 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.room import Room, in_parts
+from tests.browser.test_searching import talk_of_pottery
 from tests.browser.test_words import TEXT
 from tests.browser.windows import PHONE, Windows
 from tests.upstream.scripted import Cut, Say, Upstream, refuses
-from tests.world import Person, endpoints, running
+from tests.world import Person, World, endpoints, running
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -137,6 +138,29 @@ async def test_what_opens_over_the_page(page: Page, sam: Person) -> None:
     await page.keyboard.press("Escape")
     await room.sidebar.get_by_role("button", name="your account").click()
     await expect(page.get_by_role("menu")).to_be_visible()
+    await must_have_no_barriers(page)
+
+
+async def test_a_search(windows: Windows, world: World, sam: Person, upstream: Upstream) -> None:
+    talk = await talk_of_pottery(world, sam, upstream)
+    page = await windows.open(sam, "/search?q=bisque+firing")
+    await expect(page.get_by_role("heading", name="Files")).to_be_visible()
+    await page.keyboard.press("ArrowDown")
+    await must_have_no_barriers(page)
+    await page.get_by_role("button", name="When: Any time").click()
+    await expect(page.get_by_role("dialog", name="When")).to_be_visible()
+    await must_have_no_barriers(page)
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("Control+k")
+    await page.get_by_role("combobox").fill("bisque firing")
+    await expect(page.get_by_role("group", name="Said")).to_be_visible()
+    await must_have_no_barriers(page)
+    await page.goto("/search?q=zanzibar")
+    await expect(page.get_by_role("heading", name="Nothing about “zanzibar”.")).to_be_visible()
+    await must_have_no_barriers(page)
+    await page.goto(f"/c/{talk}")
+    await Room(page).words("Alpha").get_by_role("button", name="docs/kiln.md").click()
+    await expect(page.locator("li.meant").first).to_be_in_viewport()
     await must_have_no_barriers(page)
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page, ViewportSize, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.browser.room import Room, in_parts
+from tests.browser.test_searching import talk_of_pottery
 from tests.browser.test_words import TEXT
 from tests.browser.windows import PHONE, TABLET, Windows
 from tests.upstream.scripted import Upstream
-from tests.world import Person
+from tests.world import Person, World
 
 SMALLEST: ViewportSize = {"width": 320, "height": 640}
 WIDE = (
@@ -29,6 +31,7 @@ WIDE = (
     + "x+" * 80
     + "x$$"
 )
+Theme = Literal["light", "dark"]
 PAPER = "getComputedStyle(document.body).backgroundColor"
 
 
@@ -140,11 +143,58 @@ async def test_no_page_scrolls_sideways_on_a_phone(
         await page.get_by_role("tab", name=name).click()
         await expect(room.reply(name, "finished")).to_be_in_viewport()
         await _must_not_scroll_sideways(page)
-    for path in ("new", *(f"settings/{panel}" for panel in ("models", "appearance", "keyboard", "sessions"))):
+    for path in (
+        "new",
+        "search?q=wide",
+        *(f"settings/{panel}" for panel in ("models", "appearance", "keyboard", "sessions")),
+    ):
         await page.goto(f"/{path}")
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
         await page.wait_for_load_state("networkidle")
         await _must_not_scroll_sideways(page)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_a_search_by_day_and_by_evening(
+    windows: Windows, world: World, sam: Person, upstream: Upstream, tmp_path: Path, theme: Theme
+) -> None:
+    await talk_of_pottery(world, sam, upstream)
+    page = await windows.open(sam, "/search?q=bisque+firing", color_scheme=theme)
+    said, files = (page.get_by_role("heading", name=name) for name in ("Conversations", "Files"))
+    await expect(files).to_be_in_viewport()
+    await page.screenshot(path=tmp_path / f"search-{theme}.png")
+    assert await _top(said) == await _top(files)
+    await page.keyboard.press("Control+k")
+    await page.get_by_role("combobox").fill("bisque firing")
+    await expect(page.get_by_role("group", name="Said")).to_be_in_viewport()
+    await page.screenshot(path=tmp_path / f"palette-{theme}.png")
+
+
+async def test_a_phone_searches_from_its_drawer(
+    windows: Windows, world: World, sam: Person, upstream: Upstream, tmp_path: Path
+) -> None:
+    await talk_of_pottery(world, sam, upstream)
+    page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
+    await page.get_by_role("button", name="Conversations").tap()
+    await page.get_by_role("button", name="Search", exact=True).tap()
+    await page.get_by_role("combobox").fill("bisque firing")
+    await expect(page.get_by_role("group", name="Said")).to_be_visible()
+    await page.screenshot(path=tmp_path / "palette.png")
+    await _must_not_scroll_sideways(page)
+    await page.get_by_role("option", name="Search everywhere").tap()
+    said, files = (page.get_by_role("heading", name=name) for name in ("Conversations", "Files"))
+    await expect(said).to_be_in_viewport()
+    await page.screenshot(path=tmp_path / "search.png")
+    await _must_not_scroll_sideways(page)
+    assert await _top(said) < await _top(files)
+    await page.get_by_role("link").filter(has_text="docs/kiln.md").last.tap()
+    await expect(page.get_by_role("dialog", name="File").locator("li.meant").first).to_be_in_viewport()
+
+
+async def _top(element: Locator) -> float:
+    box = await element.bounding_box()
+    assert box
+    return box["y"]
 
 
 SIDEWAYS = """

@@ -26,6 +26,10 @@ CITING = (
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def pottery(world: World, sam: Person, upstream: Upstream) -> str:
+    return await talk_of_pottery(world, sam, upstream)
+
+
+async def talk_of_pottery(world: World, sam: Person, upstream: Upstream) -> str:
     """A manual that was brought in and a talk about it; the id of the conversation."""
     await sam.upload("docs/kiln.md", MANUAL.encode())
     await settled(world)
@@ -244,6 +248,17 @@ async def test_a_citation_opens_what_it_names_and_nothing_else_becomes_one(
     await expect(lines(page)).to_have_text([re.compile("^304The bisque"), re.compile("^305Open the kiln")])
     await expect(lines(page).first).to_be_in_viewport()
     await expect(cited.first).to_have_class("on")
+
+
+async def test_lines_that_are_gone_since_they_were_cited_are_said_to_be(
+    windows: Windows, sam: Person, pottery: str
+) -> None:
+    await sam.upload("docs/kiln.md", b"Only this is left.\n")
+    page = await windows.open(sam, f"/c/{pottery}")
+    await Room(page).words("Alpha").get_by_role("button", name="docs/kiln.md").click()
+    file = page.get_by_role("complementary", name="File")
+    await expect(file).to_contain_text("It has no lines 304 to 305 any more, only 1 line")
+    await expect(file).to_contain_text("Only this is left.")
 
 
 async def test_a_citation_is_at_hand_while_the_reply_is_still_written(
