@@ -72,6 +72,14 @@ async def test_a_text_and_a_picture_go_with_a_question_and_everyone_sees_them(
     await expect(desk.chips).to_have_count(0)
     await expect(desk.attached).to_have_count(2)
     await page.screenshot(path=tmp_path / "round.png")
+    await desk.reply("Alpha").focus()
+    await page.keyboard.press("r")
+    receipt = page.get_by_role("complementary", name="Context receipt")
+    await receipt.get_by_role("button", name="rota.md attached", exact=True).click()
+    await expect(receipt.get_by_role("group", name="Text of rota.md")).to_contain_text("with Mateo")
+    left = receipt.get_by_role("list", name="Left out").get_by_role("listitem")
+    await expect(left.filter(has_text="sea.png")).to_contain_text("this model cannot see images")
+    await page.keyboard.press("Escape")
 
     other = Desk(await windows.open(sam, f"/c/{desk.id}"))
     for each in (desk, other):
@@ -197,6 +205,11 @@ async def test_what_is_too_large_is_refused_and_a_mind_that_sees_is_not_warned_a
         await page.get_by_role("button", name="Remove film.bin").click()
         await desk.ask("What do you see?")
         await expect(desk.reply("Alpha", "finished")).to_be_visible()
+        await desk.reply("Alpha").focus()
+        await page.keyboard.press("r")
+        receipt = page.get_by_role("complementary", name="Context receipt")
+        await receipt.get_by_role("button", name="sea.png attached", exact=True).click()
+        await expect(receipt.get_by_role("img", name="sea.png")).to_have_js_property("naturalWidth", 8)
         await windows.close()
         windows.must_be_untroubled()
 

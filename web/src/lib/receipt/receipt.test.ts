@@ -42,6 +42,7 @@ describe('a receipt', () => {
         text: passage.text,
         without: 'chunk',
         place: { kind: 'file', path: 'docs/auth.md', from: 45, to: 67 },
+        picture: null,
       },
     ]);
   });
@@ -77,6 +78,22 @@ describe('a receipt', () => {
       ['Round 1, the question', null],
       ['Round 1, its own reply', 'own'],
       ['Round 1, Beta', 'other'],
+    ]);
+  });
+
+  it('says that something was attached, and shows a picture that was shown', () => {
+    const picture = { content_hash: 'x', mime_type: 'image/png' };
+    const [layer] = layersOf(
+      receipt(
+        segment('question', { reason: 'attached', source_id: 'a', name: 'rota.md' }),
+        segment('question', { reason: 'attached', source_id: 'b', name: 'sea.png', picture }),
+        segment('question', { reason: 'attached, not shown', source_id: 'c', name: 'film.bin' }),
+      ),
+    );
+    expect(layer!.pieces.map(({ name, why, picture }) => [name, why, picture])).toEqual([
+      ['rota.md', 'attached', null],
+      ['sea.png', 'attached', '/api/attachments/b?inline=true'],
+      ['film.bin', 'attached, not shown', null],
     ]);
   });
 

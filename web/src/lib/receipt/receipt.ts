@@ -1,4 +1,5 @@
 /** A receipt as people read it: layers in their order, each piece with a name, why it is there, what it takes. */
+import { addressOf } from '$lib/attachments/attachments';
 import type { Layer, LeftOut, Receipt, Segment, Usage } from '$lib/api/types';
 import { counted, tokens } from '$lib/conversation/numbers';
 
@@ -11,6 +12,8 @@ export interface Piece {
   without: string | null;
   /** Where it can be read; null when it is nowhere but here. */
   place: PiecePlace | null;
+  /** Where it can be seen, if it is a picture. */
+  picture: string | null;
 }
 
 export type PiecePlace =
@@ -112,6 +115,7 @@ function pieceOf(segment: Segment, isQuestion: boolean): Piece {
     text,
     without: canGo ? source_id : null,
     place: placeOf(segment),
+    picture: segment.picture && source_id ? addressOf(source_id, '?inline=true') : null,
   };
 }
 
@@ -143,7 +147,7 @@ function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: s
     case 'rounds':
       return { name: `Round ${round_number}, ${name || speakerOf(segment, isQuestion)}`, why: reason };
     case 'question':
-      return { name: questionPart(segment), why: reason === 'asked now' ? 'asked now' : '' };
+      return { name: questionPart(segment), why: /^(asked now|attached)/.test(reason) ? reason : '' };
     default:
       return { name: capital(reason), why: '' };
   }
