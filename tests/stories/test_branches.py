@@ -9,6 +9,7 @@ import pytest
 
 from tertulia.app import new_id
 from tertulia.engine.jobs.index_round import index_round
+from tests.server.cast import at_rest
 from tests.stories.listening import rounds, title_of
 from tests.upstream.scripted import Finish, Hold, Say, Seen, refuses, says
 from tests.world import Person
@@ -346,6 +347,18 @@ async def test_a_round_that_is_being_answered_is_not_deleted_under_its_voices(ad
     await ada.delete(f"/api/messages/{opened['message']['id']}")
 
 
+async def test_a_deleted_message_is_not_found_any_more(ada, upstream):
+    """Nor is what stood beside it, by its words."""
+    conversation, replies = await talked(ada, upstream, 2)
+    search = f"/api/projects/{ada.home}/search"
+    await at_rest(ada.world.house)
+    assert (await ada.post(search, {"query": "canary1beta"}))["hits"]
+    await ada.delete(f"/api/messages/{replies[0][1]['id']}")
+    await at_rest(ada.world.house)
+    assert (await ada.post(search, {"query": "canary1beta"}))["hits"] == []
+    assert (await ada.post(search, {"query": "canary1alpha"}))["hits"]
+
+
 async def test_what_a_branch_takes_with_it_is_said_before(ada, upstream):
     conversation, _ = await talked(ada, upstream, 2)
     edited = await edit(ada, conversation, 2, "Differently?")
@@ -398,6 +411,21 @@ async def test_a_branch_comes_back_as_one_message(ada, upstream):
     await ada.hear("So?", "alpha", conversation_id=conversation)
     assert "[Beta]: They took the train, in short." in shown(upstream.last)
     assert "We would take the train." not in shown(upstream.last)
+
+
+async def test_what_is_deleted_in_a_branch_leaves_the_receipt_of_what_was_brought_back(ada, upstream):
+    conversation, _ = await talked(ada, upstream, 1)
+    made = await branch(ada, conversation, 1)
+    upstream.says("The code is marigold.", model="alpha")
+    [said] = await ada.hear("What is the code?", "alpha", conversation_id=made["id"])
+    await bring_back(ada, made["id"])
+    [told] = await ada.replies(conversation, 2)
+    path = f"/api/messages/{told['id']}/receipt"
+    assert "marigold" in str(await ada.get(path))
+    await ada.delete(f"/api/messages/{said['id']}")
+    receipt = await ada.get(path)
+    assert "marigold" not in str(receipt)
+    assert "What is the code?" in str(receipt)
 
 
 async def test_only_a_branch_with_something_to_tell_comes_back(ada, upstream):

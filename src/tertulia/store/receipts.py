@@ -53,10 +53,11 @@ def _hash(said: str) -> str:
     return sha256(storable(said).encode()).hexdigest()
 
 
-def forget(tx: Tx, conversation_id: str, number: int, message_ids: Collection[str]) -> None:
+def forget(tx: Tx, conversation_id: str, number: int | None, message_ids: Collection[str]) -> None:
     """Messages of a round and what they brought go, and with them what a conversation's receipts show of it.
 
     The receipts of other replies keep the place and the size of what was shown, and say that it is gone.
+    Without a number the round is not one of the conversation's own, and only what names it is looked for.
     """
     gone: set[str] = set()
     for row in _naming(tx, conversation_id, number, message_ids):
@@ -81,9 +82,9 @@ def forget(tx: Tx, conversation_id: str, number: int, message_ids: Collection[st
         tx.execute(_LET_GO, conversation_id=conversation_id, hash=hash)
 
 
-def _naming(tx: Tx, conversation_id: str, number: int, message_ids: Collection[str]) -> list[Row]:
+def _naming(tx: Tx, conversation_id: str, number: int | None, message_ids: Collection[str]) -> list[Row]:
     """The receipts that may show something of them; a round that was recalled names one of its messages."""
-    words = (*message_ids, f'"round_number":{number}')
+    words = (*message_ids, *(() if number is None else (f'"round_number":{number}',)))
     found = {
         row.message_id: row
         for word in words
@@ -92,8 +93,8 @@ def _naming(tx: Tx, conversation_id: str, number: int, message_ids: Collection[s
     return list(found.values())
 
 
-def _shows(segment: Segment, number: int, message_ids: Collection[str]) -> bool:
-    is_recalled = segment.layer is Layer.RETRIEVED and segment.round_number == number
+def _shows(segment: Segment, number: int | None, message_ids: Collection[str]) -> bool:
+    is_recalled = segment.layer is Layer.RETRIEVED and number is not None and segment.round_number == number
     return segment.source_id in message_ids or is_recalled
 
 

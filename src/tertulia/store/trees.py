@@ -160,11 +160,23 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
     ids = frozenset(id for one in going.messages for id in (one.id, *(file.id for file in one.attachments)))
     for conversation_id in going.conversation_ids:
         receipts.forget(tx, conversation_id, message.round_number, ids)
+    for conversation_id in _left(tx, going):
+        receipts.forget(tx, conversation_id, None, ids)
     if message.role is Role.USER:
         _forget_round_votes(tx, going, message.round_number)
     for one in going.messages:
         _remove(tx, one)
     _index_again(tx, message, going)
+
+
+def _left(tx: Tx, going: _Going) -> set[str]:
+    """The conversations that these branches left, and may have been brought back to."""
+    owners = {one.conversation_id for one in going.messages}
+    parents = {row.parent_id for id in owners for row in tx.execute(_PARENT, id=id)}
+    return parents - set(going.conversation_ids)
+
+
+_PARENT = text("SELECT parent_id FROM conversations WHERE id = :id AND parent_id IS NOT NULL")
 
 
 def _must_be_quiet(tx: Tx, going: _Going, number: int) -> None:

@@ -1,0 +1,100 @@
+"""Branching in motion: what may cross, and what a crash leaves of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tertulia.app import new_id
+from tertulia.core.briefs import Step
+from tertulia.core.messages import Status
+from tertulia.core.tables import WantedVoice
+from tertulia.core.turns import Purpose, State
+from tertulia.engine.requests import NewEdit, NewReturn, NewTry
+from tertulia.store import conversations
+from tests.engine.conftest import engine_in
+from tests.upstream.scripted import Finish, Say, Stall
+
+ALPHA = (WantedVoice("voices:alpha"),)
+
+
+async def answered(engine, text: str, **more):
+    opened = await engine.open(text, **more)
+    assert await engine.over(opened.turn) is State.COMPLETE
+    return opened
+
+
+async def family(engine, conversation_id: str):
+    return await engine.db.read(lambda tx: conversations.family(tx, engine.actor, conversation_id))
+
+
+async def test_the_same_edit_in_the_same_breath_is_one_branch(engine, upstream):
+    first = await answered(engine, "One?")
+    request = NewEdit(new_id(), "Two?", ALPHA, "quick")
+    made = await asyncio.gather(
+        *(engine.turns.edit(engine.actor, first.conversation.id, 1, request) for _ in range(4))
+    )
+    assert len({opened.conversation.id for opened in made}) == 1
+    await engine.over(made[0].turn)
+    assert len(await family(engine, first.conversation.id)) == 2
+
+
+async def test_the_same_try_in_the_same_breath_is_one_branch(engine, upstream):
+    first = await answered(engine, "One?")
+    await answered(engine, "Two?", conversation_id=first.conversation.id)
+    [reply] = await engine.replies(first.turn)
+    request = NewTry(new_id())
+    made = await asyncio.gather(*(engine.turns.retry(engine.actor, reply.id, request) for _ in range(4)))
+    assert len({opened.conversation.id for opened in made}) == 1
+    assert await engine.over(made[0].turn) is State.COMPLETE
+    assert len(await family(engine, first.conversation.id)) == 2
+    [new] = await engine.replies(made[0].turn)
+    assert new.replaces_id == reply.id
+
+
+async def test_two_tries_of_one_reply_are_two_branches(engine, upstream):
+    first = await answered(engine, "One?")
+    await answered(engine, "Two?", conversation_id=first.conversation.id)
+    [reply] = await engine.replies(first.turn)
+    made = await asyncio.gather(
+        *(engine.turns.retry(engine.actor, reply.id, NewTry(new_id())) for _ in range(2))
+    )
+    for opened in made:
+        assert await engine.over(opened.turn) is State.COMPLETE
+    assert len(await family(engine, first.conversation.id)) == 3
+
+
+async def test_a_return_waits_for_its_place_in_the_line_it_comes_back_to(engine, upstream):
+    first = await answered(engine, "One?")
+    edited = await engine.turns.edit(
+        engine.actor, first.conversation.id, 1, NewEdit(new_id(), "Else?", ALPHA, "quick")
+    )
+    await engine.over(edited.turn)
+    upstream.plays((Say("Going on"), Stall()), (Say("In short."), Finish()))
+    running = await engine.open("Two?", conversation_id=first.conversation.id)
+    await engine.said(running.turn, "Going on")
+    back = await engine.turns.bring_back(engine.actor, edited.conversation.id, NewReturn(new_id(), ALPHA[0]))
+    assert (back.turn.state, back.turn.round_number) == (State.QUEUED, 3)
+    await engine.turns.stop(engine.actor, running.turn.id)
+    assert await engine.over(back.turn) is State.COMPLETE
+    assert [reply.content for reply in await engine.replies(back.turn)] == ["In short."]
+
+
+async def test_a_return_that_a_crash_cut_off_can_be_asked_for_again(tmp_path, upstream):
+    async with engine_in(tmp_path, upstream) as engine:
+        first = await answered(engine, "One?")
+        edited = await engine.turns.edit(
+            engine.actor, first.conversation.id, 1, NewEdit(new_id(), "Else?", ALPHA, "quick")
+        )
+        await engine.over(edited.turn)
+        upstream.plays((Stall(),))
+        back = await engine.turns.bring_back(
+            engine.actor, edited.conversation.id, NewReturn(new_id(), ALPHA[0])
+        )
+    async with engine_in(tmp_path, upstream) as engine:
+        [cut] = await engine.replies(back.turn)
+        assert (cut.status, cut.step) == (Status.INTERRUPTED, Step.SUMMARY)
+        upstream.says("In short.")
+        again = await engine.turns.retry(engine.actor, cut.id, NewTry(new_id()))
+        assert (again.turn.purpose, await engine.over(again.turn)) == (Purpose.RETRY, State.COMPLETE)
+        [told] = await engine.replies(back.turn)
+        assert (told.content, told.step, told.replaces_id) == ("In short.", Step.SUMMARY, cut.id)
