@@ -89,9 +89,9 @@ def test_a_critique_that_keeps_to_its_form_is_read_whole():
     assert critique.verdict is Verdict.MOSTLY_HOLDS
     assert critique.summary == "The cause is right. One claim is wrong."
     assert critique.notes == (
-        Note(Finding.CHECKS_OUT, "it is in the source.", "reads **warm sessions** from\nmemory"),
-        Note(Finding.WRONG, "they do at night.", "never touch the database", "rarely touch the database"),
-        Note(Finding.NOT_SHOWN, "nothing records a test.", "It has held since"),
+        Note(Finding.CHECKS_OUT, "It is in the source.", "reads **warm sessions** from\nmemory"),
+        Note(Finding.WRONG, "They do at night.", "never touch the database", "rarely touch the database"),
+        Note(Finding.NOT_SHOWN, "Nothing records a test.", "It has held since"),
     )
 
 

@@ -111,8 +111,9 @@ def _note(item: str, answer: str) -> Note:
 
 
 def _unmarked(text: str) -> str:
-    """Without what was left standing around the parts that were taken out."""
-    return re.sub(r"\s+", " ", text).strip(" \t\n*_-–—:.,;") + _stop(text)
+    """Without what was left standing around the parts that were taken out; a sentence of its own."""
+    bare = re.sub(r"\s+", " ", text).strip(" \t\n*_-–—:.,;") + _stop(text)
+    return bare[:1].upper() + bare[1:]
 
 
 def _stop(text: str) -> str:

@@ -74,8 +74,13 @@ export function isOver(state: LaneState): boolean {
   return state === 'finished' || state === 'stopped' || state === 'interrupted' || state === 'failed';
 }
 
+/** The table as it is drawn: everyone once, as they are doing now. */
 export function seatsOf(lanes: Lane[]): Seat[] {
-  return lanes.map((lane) => ({ seat: lane.voice.seat, state: SEAT_STATES[stateOf(lane)] }));
+  const seats = new Map<number, Seat>();
+  for (const lane of lanes)
+    if (!seats.has(lane.voice.seat) || !isOver(stateOf(lane)))
+      seats.set(lane.voice.seat, { seat: lane.voice.seat, state: SEAT_STATES[stateOf(lane)] });
+  return [...seats.values()];
 }
 
 const SEAT_STATES: Record<LaneState, SeatState> = {
