@@ -22,3 +22,19 @@ def _letters(word: str) -> str:
     """Typographers' and typewriters' quotation marks are the same letter."""
     escaped = re.escape(word)
     return re.sub(r"['‘’]", "['‘’]", re.sub(r'["“”„]', '["“”„]', escaped))
+
+
+def stands_in(quote: str, text: str) -> bool:
+    """Whether someone could have selected these words in the text as it is drawn: without its marks, in lines
+    of any length. Looks at each letter once, however long both are."""
+    bare = _bare(quote)
+    return bool(bare) and bare in _bare(text)
+
+
+def _bare(text: str) -> str:
+    return "".join(text.translate(_MARKS).split())
+
+
+_MARKS = str.maketrans(
+    {**dict.fromkeys("*_`~>#|\\"), **dict.fromkeys("‘’", "'"), **dict.fromkeys("“”„", '"')}
+)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tertulia.core.errors import Conflict, Invalid
 from tertulia.core.messages import Message, Quote
-from tertulia.core.quoting import find_quote
+from tertulia.core.quoting import stands_in
 from tertulia.core.users import Actor
 from tertulia.store import messages
 from tertulia.store.database import Tx
@@ -20,7 +20,7 @@ def check(
         _in_line(tx, actor, conversation_id, reply_to_id, "The message you reply to")
     for quote in quotes:
         said = _in_line(tx, actor, conversation_id, quote.message_id, "A message you quote")
-        if quote.text not in said.content and not find_quote(quote.text, said.content):
+        if quote.text not in said.content and not stands_in(quote.text, said.content):
             raise Invalid("The words you quote are not in that message. Select them again.")
 
 
