@@ -11,6 +11,7 @@ from tertulia.core.users import Actor
 from tertulia.store import chunks, conversations, files, projects
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
+from tertulia.store.words import ENOUGH
 from tests.store.samples import answered, conversation, file, home, person
 
 EVEN = Weights(body=1.0, heading=1.0, place=1.0, around=1.0)
@@ -143,6 +144,43 @@ async def test_another_project_is_never_searched(db: Database) -> None:
         return found(tx, ada, "walnut"), found(tx, bruno, "walnut"), {**hidden, **facts}
 
     assert await db.write(look) == (["walnut of Ada"], ["walnut of Bruno"], {})
+
+
+async def test_a_project_that_is_most_of_everything_is_searched_quicker_and_finds_the_same(
+    db: Database,
+) -> None:
+    texts = [f"walnut {'oak ' * (index % 7)} {'elm' if index % 3 else 'ash'} {index}" for index in range(60)]
+
+    def look(tx: Tx) -> None:
+        ada, bruno = person(tx, "Ada"), person(tx, "Bruno")
+        for index, one in enumerate(texts):
+            put(tx, bruno if index % 5 == 0 else ada, f"{index}.md", one)
+        for words in (["walnut", "oak"], ["elm", "oak", "7"], ["ash"], ["oak", "oak", "elm"]):
+            asked = ([home(tx, ada)], Source.FILE, words, EVEN, 9)
+            assert chunks.by_words(tx, *asked, many=1) == chunks.by_words(tx, *asked)
+
+    await db.write(look)
+
+
+async def test_words_that_most_rows_have_count_and_do_not_find(db: Database) -> None:
+    """What each row scores is the same as when every word finds. PostgreSQL never hurries."""
+
+    def look(tx: Tx) -> None:
+        words, ada = tx.words, person(tx, "Ada")
+        if not words.hurries:
+            return
+        for index in range(40):
+            put(tx, ada, f"{index}.md", f"oak {'walnut' if index % 4 == 0 else ''} {'elm ' * (index % 3)}")
+        asked = ["walnut", "oak", "elm"]
+        hurried, times = words.hurried(asked, {"walnut": ENOUGH, "oak": ENOUGH + 1, "elm": ENOUGH + 2})
+        quick = tx.execute(words.find(EVEN, ""), query=hurried, limit=100)
+        full = tx.execute(words.find(EVEN, ""), query=words.query((), asked), limit=100)
+        assert len(quick) == 10
+        assert len(full) == 40
+        scores = {row.number: row.score for row in full}
+        assert [row.score for row in quick] == pytest.approx([times * scores[row.number] for row in quick])
+
+    await db.write(look)
 
 
 async def test_a_rare_word_weighs_more_than_a_common_one(db: Database) -> None:

@@ -11,10 +11,9 @@ from sqlalchemy import TextClause, text
 from tertulia.core.chunks import Chunk, Filters, Location, Source, Weights
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
-from tertulia.store import access
 from tertulia.store.nearness import EXACT
 from tertulia.store.transactions import Row, Tx, as_json
-from tertulia.store.words import phrases, plain
+from tertulia.store.words import ENOUGH, phrases, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,6 +420,13 @@ def _fits(row: Row, filters: Filters) -> bool:
     )
 
 
+MANY = 50_000
+"""From so many chunks on it matters how they are searched."""
+SAMPLE = 50
+SPARE = 3
+"""So many times what is wanted is looked through: the project has more than half of everything."""
+
+
 def by_words(
     tx: Tx,
     project_ids: Sequence[str],
@@ -429,22 +435,75 @@ def by_words(
     weights: Weights,
     limit: int,
     within: Narrowed = _OPEN,
+    many: int = MANY,
 ) -> tuple[Scored, ...]:
     """Those with any of the words, best first; whatever is written in them is only looked for."""
     wanted = [phrase for word in words for phrase in phrases(word)]  # one that comes twice counts twice
     if not wanted or not project_ids or within.file_ids == ():
         return ()
-    scope = [[_project(id) for id in project_ids], [_kind(source)]]
+    if within.is_open and len(project_ids) == 1 and _is_most(tx, project_ids[0], source, many):
+        best = _among_all(tx, project_ids[0], source, wanted, weights, limit)
+        if len(best) == limit:
+            return best
     limits = _limits(tx, within)
     rows = tx.execute(
         tx.words.find(weights, _conditions(tx.words.among, tuple(limits))),
-        query=tx.words.query(scope, wanted),
+        query=tx.words.query([f"{_project(id)} {_kind(source)}" for id in project_ids], wanted),
         project_ids=tx.words.many(project_ids),
         source_type=source.value,
         limit=limit,
         **limits,
     )
     return tuple(Scored(row.number, float(row.score)) for row in rows)
+
+
+def _is_most(tx: Tx, project_id: str, source: Source, many: int) -> bool:
+    """Whether what is said in this project, or its files, is most of all there is; by a sample."""
+    last: int = tx.one(_LAST).number or 0 if tx.words.hurries else 0
+    if last < many:
+        return False
+    numbers = tx.words.many([last * part // SAMPLE for part in range(1, SAMPLE + 1)])
+    row = tx.one(_sample(tx.words.among), project_id=project_id, source_type=source.value, numbers=numbers)
+    return bool(row.its * 2 > row.rows)
+
+
+_LAST = text("SELECT MAX(number) AS number FROM content_chunks")
+
+
+@cache
+def _sample(among: str) -> TextClause:
+    return text(f"""
+        SELECT COUNT(*) AS rows,
+            COUNT(CASE WHEN project_id = :project_id AND source_type = :source_type THEN 1 END) AS its
+        FROM content_chunks WHERE {among.format(column="number", name="numbers")}
+    """)
+
+
+def _among_all(
+    tx: Tx, project_id: str, source: Source, wanted: Sequence[str], weights: Weights, limit: int
+) -> tuple[Scored, ...]:
+    """Searched without a scope, which costs more than it narrows; what is not its own is left out then."""
+    rows = {
+        phrase: tx.one(tx.words.count, query=tx.words.query((), [phrase]), limit=ENOUGH).rows
+        for phrase in dict.fromkeys(wanted)
+    }
+    query, times = tx.words.hurried(wanted, rows)
+    found = tx.execute(tx.words.find(weights, ""), query=query, limit=SPARE * limit)
+    numbers = tx.words.many([row.number for row in found])
+    its = tx.execute(
+        _of_project(tx.words.among), project_id=project_id, source_type=source.value, numbers=numbers
+    )
+    own = {row.number for row in its}
+    return tuple(Scored(row.number, row.score / times) for row in found if row.number in own)[:limit]
+
+
+@cache
+def _of_project(among: str) -> TextClause:
+    return text(f"""
+        SELECT number FROM content_chunks
+        WHERE {among.format(column="number", name="numbers")}
+            AND project_id = :project_id AND source_type = :source_type
+    """)
 
 
 def by_meaning(
@@ -558,10 +617,14 @@ def facts(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, Facts]:
 def _facts(among: str) -> TextClause:
     return text(f"""
         SELECT c.number, c.file_id, c.message_id, c.conversation_id, c.heading, c.created_at, f.path
-        FROM content_chunks AS c {access.MEMBER_OF_CONVERSATION}
-        LEFT JOIN project_files AS f ON f.id = c.file_id
-        WHERE {among.format(column="c.number", name="numbers")}
+        FROM content_chunks AS c {_SEEN} LEFT JOIN project_files AS f ON f.id = c.file_id
+        WHERE {among.format(column="c.number", name="numbers")} {_IS_SEEN}
     """)
+
+
+_SEEN = "CROSS JOIN project_members AS seen"
+_IS_SEEN = "AND seen.project_id = c.project_id AND seen.user_id = :actor_id"
+"""By the chunk first: whoever is a member of a hundred projects has the same few chunks looked at."""
 
 
 def get_many(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, Found]:
@@ -576,10 +639,10 @@ def _get(among: str) -> TextClause:
         SELECT c.number, c.id, c.source_type, c.file_id, c.message_id, c.project_id, c.chunk_index, c.content,
             c.heading, c.location, c.summary, c.token_count, c.created_at,
             COALESCE(f.path, t.title, '') AS title
-        FROM content_chunks AS c {access.MEMBER_OF_CONVERSATION}
+        FROM content_chunks AS c {_SEEN}
         LEFT JOIN project_files AS f ON f.id = c.file_id
         LEFT JOIN conversations AS t ON t.id = c.conversation_id
-        WHERE {among.format(column="c.number", name="numbers")}
+        WHERE {among.format(column="c.number", name="numbers")} {_IS_SEEN}
     """)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
@@ -22,6 +22,8 @@ _UNSPACED = re.compile(
     "\U00020000-\U0003ffff])"
 )
 _WORD = re.compile(r"[^\W_]+")
+ENOUGH = 2_000
+"""Rows that have one of the rarer words of a question: ten times as many as are looked at further."""
 
 
 def plain(written: str) -> str:
@@ -46,20 +48,37 @@ class Words(Protocol):
     """Takes number, scope, body, heading, place and around."""
     among: str
     """A condition on a column: its value is one of those in a parameter made by `many`."""
+    hurries: bool
+    """Whether it is ever worth it to search everything by `hurried`."""
+    count: TextClause
+    """Takes query and limit; gives rows."""
 
     def find(self, weights: Weights, more: str) -> TextClause:
         """Takes query, project_ids, source_type and limit; gives number and score, the higher the better."""
 
-    def query(self, scope: Sequence[Sequence[str]], phrases: Sequence[str]) -> object:
-        """The phrases in the database's own language, any of them, within the scope."""
+    def query(self, scope: Sequence[str], phrases: Sequence[str]) -> object:
+        """The phrases in the database's own language, any of them, within any of the scopes."""
+
+    def hurried(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[object, int]:
+        """The same of everything there is, but rows that have only words which many others have are left out;
+        and how many times too high it scores. `rows` says how many have each, no further than ENOUGH."""
 
     def many(self, values: Sequence[str] | Sequence[int]) -> object: ...
 
 
 class Fts5:
-    """SQLite. The scope stands inside MATCH: FTS5 scores every row that matches before WHERE is looked at."""
+    """SQLite. The scope stands inside MATCH: FTS5 scores every row that matches before WHERE is looked at.
+
+    A scope is one phrase of two words, a project and a kind. For its score FTS5 walks through all rows of
+    every phrase, also of one that weighs nothing, and the kind alone would be half of all rows there are.
+    """
 
     among = "{column} IN (SELECT value FROM json_each(:{name}))"
+    hurries = True
+    count = text("""
+        SELECT COUNT(*) AS rows
+        FROM (SELECT 1 FROM retrieval_index WHERE retrieval_index MATCH :query LIMIT :limit) AS some
+    """)
     add = text("""
         REPLACE INTO retrieval_index (rowid, scope, body, heading, place, around)
         VALUES (:number, :scope, :body, :heading, :place, :around)
@@ -68,12 +87,28 @@ class Fts5:
     def find(self, weights: Weights, more: str) -> TextClause:
         return _fts5(weights, more)
 
-    def query(self, scope: Sequence[Sequence[str]], phrases: Sequence[str]) -> str:
-        within = " AND ".join(f"scope : ({_any(words)})" for words in scope)
-        return f"{within} AND {{body heading place around}} : ({_any(phrases)})"
+    def query(self, scope: Sequence[str], phrases: Sequence[str]) -> str:
+        within = f"scope : ({_any(scope)}) AND " if scope else ""
+        return f"{within}{_COLUMNS} : ({_any(phrases)})"
+
+    def hurried(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[str, int]:
+        wanted: list[str] = []
+        others: list[str] = []
+        had = 0
+        for phrase in sorted(phrases, key=lambda phrase: (rows[phrase], phrase)):
+            (wanted if had < ENOUGH else others).append(phrase)
+            had += rows[phrase]
+        if not others:
+            return self.query((), phrases), 1
+        # FTS5 knows no word that only counts. Named once more beside the wanted, it does; and so that all
+        # still weigh alike, it is named twice, as the wanted ones are.
+        return f"{_COLUMNS} : ({_any(wanted)}) AND {_COLUMNS} : ({_any([*wanted, *others, *others])})", 2
 
     def many(self, values: Sequence[str] | Sequence[int]) -> str:
         return json.dumps(list(values))
+
+
+_COLUMNS = "{body heading place around}"
 
 
 def _any(phrases: Sequence[str]) -> str:
@@ -83,17 +118,16 @@ def _any(phrases: Sequence[str]) -> str:
 @cache
 def _fts5(weights: Weights, more: str) -> TextClause:
     w = weights
-    rank = f"bm25(retrieval_index, 0.0, {w.body}, {w.heading}, {w.place}, {w.around})"
+    score = f"-bm25(retrieval_index, 0.0, {w.body}, {w.heading}, {w.place}, {w.around}) AS score"
     if not more:
         return text(f"""
-            SELECT rowid AS number, -rank AS score FROM retrieval_index
-            WHERE retrieval_index MATCH :query AND rank MATCH '{rank.replace("retrieval_index, ", "")}'
-            ORDER BY rank LIMIT :limit
-        """)
+            SELECT rowid AS number, {score} FROM retrieval_index WHERE retrieval_index MATCH :query
+            ORDER BY score DESC, number LIMIT :limit
+        """)  # by its own column `rank` FTS5 would work every score out twice
     return text(f"""
-        SELECT c.number, -{rank} AS score FROM retrieval_index CROSS JOIN content_chunks AS c
+        SELECT c.number, {score} FROM retrieval_index CROSS JOIN content_chunks AS c
         WHERE retrieval_index MATCH :query AND c.number = retrieval_index.rowid {more}
-        ORDER BY score DESC LIMIT :limit
+        ORDER BY score DESC, number LIMIT :limit
     """)
 
 
@@ -101,6 +135,8 @@ class Tsvector:
     """PostgreSQL. Its own ranks know nothing of how rare a word is, so that is counted here."""
 
     among = "{column} = ANY(:{name})"
+    hurries = False
+    count = text("SELECT 0 AS rows WHERE CAST(:query AS TEXT[]) IS NOT NULL LIMIT :limit")
     add = text("""
         UPDATE content_chunks SET words =
             setweight(to_tsvector('tertulia', :heading), 'A')
@@ -112,8 +148,11 @@ class Tsvector:
     def find(self, weights: Weights, more: str) -> TextClause:
         return _tsvector(weights, more)
 
-    def query(self, scope: Sequence[Sequence[str]], phrases: Sequence[str]) -> list[str]:
+    def query(self, scope: Sequence[str], phrases: Sequence[str]) -> list[str]:
         return list(phrases)
+
+    def hurried(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[list[str], int]:
+        return list(phrases), 1
 
     def many(self, values: Sequence[str] | Sequence[int]) -> list[str] | list[int]:
         return [*values]
