@@ -62,6 +62,7 @@ async def test_a_word_is_found_in_a_file_and_opens_at_its_lines(
     await expect(file).to_contain_text(re.compile(r"score \d\.\d\d · by word"))
     await file.click()
     await expect(lines(page).filter(has_text="bisque firing")).to_be_in_viewport()
+    await expect(file).to_have_attribute("aria-current", "true")
     await expect(field).to_have_value("bisque firing")
 
 
