@@ -37,6 +37,7 @@ from tertulia.store import (
     tables,
     turns,
     users,
+    votes,
 )
 from tertulia.store.database import Database, Tx
 
@@ -369,6 +370,9 @@ def _said(tx: Tx, actor: Actor, conversation_id: str) -> Table:
     before: int | None = None
     while True:
         page = messages.page(tx, actor, conversation_id, before=before, limit=100)
+        for vote in votes.of_rounds(tx, actor, conversation_id, page.rounds):
+            if vote.conversation_id == conversation_id:
+                table["vote", vote.id] = to_plain(vote)
         for message in (message for round_ in page.rounds for message in round_.messages):
             table["message", message.id] = to_plain(message)
         if (before := page.next_before) is None:

@@ -163,6 +163,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("GET", "/api/messages/{message_id}/receipt"): Example(),
     ("POST", "/api/messages/{message_id}/retry"): Example(_try),
     ("POST", "/api/messages/{message_id}/continue"): Example(_try),
+    ("POST", "/api/messages/{message_id}/vote"): Example(_always({"verdict": "best"})),
     ("GET", "/api/models"): Example(),
     ("GET", "/api/models/metadata"): Example(),
     ("GET", "/api/personas"): Example(params=lambda its: {"project_id": its.project_id}),
@@ -195,6 +196,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
         _always({"query": "kanarienvogel"}), only_reads=True
     ),
     ("POST", "/api/projects/{project_id}/rebuild"): Example(),
+    ("GET", "/api/projects/{project_id}/leaderboard"): Example(),
     ("POST", "/api/search/global"): Example(_always({"query": "kanarienvogel"}), only_reads=True),
     ("GET", "/api/sessions"): Example(),
     ("DELETE", "/api/sessions/{session_id}"): Example(is_last=True),

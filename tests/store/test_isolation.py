@@ -17,6 +17,7 @@ from tertulia.core.personas import Scope
 from tertulia.core.projects import Membership
 from tertulia.core.tables import Defaults
 from tertulia.core.users import Actor
+from tertulia.core.votes import Choice
 from tertulia.store import (
     access,
     attachments,
@@ -33,6 +34,7 @@ from tertulia.store import (
     turns,
     usage,
     users,
+    votes,
 )
 from tertulia.store.database import Database, Tx
 from tests.store.samples import (
@@ -65,6 +67,7 @@ NOUNS = (
     turns,
     usage,
     users,
+    votes,
 )
 
 
@@ -146,6 +149,10 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "tables.visible_to": lambda tx, who, its: tables.visible_to(tx, who, its.project),
     "turns.get": lambda tx, who, its: turns.get(tx, who, its.turn),
     "usage.of_conversation": lambda tx, who, its: usage.of_conversation(tx, who, its.conversation),
+    "votes.cast": lambda tx, who, its: votes.cast(tx, who, its.message, Choice.BEST),
+    "votes.efforts": lambda tx, who, its: votes.efforts(tx, who, its.project),
+    "votes.of_project": lambda tx, who, its: votes.of_project(tx, who, its.project),
+    "votes.of_rounds": lambda tx, who, its: votes.of_rounds(tx, who, its.conversation, ()),
     "users.save": lambda tx, who, its: users.save(tx, who, its.user, name="Mine"),
 }
 

@@ -15,7 +15,7 @@ from tertulia.context.budget import PER_MESSAGE, budget_tokens, tier_for, window
 from tertulia.context.instructions import parts
 from tertulia.context.material import CountTokens, Material
 from tertulia.context.retrieved import retrieve
-from tertulia.context.rounds import as_seen, passage, quotation, retold
+from tertulia.context.rounds import as_seen, passage, quotation, retold, unseen_replies
 from tertulia.core.errors import Invalid
 from tertulia.core.messages import Round
 from tertulia.core.models import WORKING_ROUNDS
@@ -58,8 +58,9 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
     found = retrieve(material, room.tokens, budget, shown, count)
     ending = (*brought, *before, *along.segments, *asked)
     segments = _marked(_joined((*system, *rounds, *found.segments, *ending)))
-    left_out = (*along.left_out, *too_large, *_outside(material), *left_out, *not_brought, *found.left_out)
-    receipt = Receipt(material.model.key, budget, segments, left_out)
+    unseen = _unseen(material, shown, count)
+    left_out = (*along.left_out, *too_large, *_outside(material), *left_out, *unseen, *not_brought)
+    receipt = Receipt(material.model.key, budget, segments, (*left_out, *found.left_out))
     return Assembled(rebuild(receipt), receipt)
 
 
@@ -206,6 +207,12 @@ def _working_rounds(
         Layer.ROUNDS,
         lambda round_: attached(round_.question, Layer.ROUNDS, material, room, count),
     )
+
+
+def _unseen(material: Material, shown: frozenset[int], count: CountTokens) -> tuple[LeftOut, ...]:
+    """Replies of the rounds that are shown which the visibility keeps back."""
+    rounds = (round_ for round_ in material.rounds if round_.number in shown)
+    return tuple(one for round_ in rounds for one in unseen_replies(round_, material, count))
 
 
 def _newest(

@@ -83,6 +83,8 @@ class Material:
     """How many pieces of what was looked up the project allows."""
     without: frozenset[str] = frozenset()
     """Ids of files, attachments, chunks and messages a person took out before asking again."""
+    chosen: frozenset[str] = frozenset()
+    """Ids of the replies that were marked best."""
     persona_instructions: str = ""
     """The voice's own, when it is a persona."""
     brief: Brief = ANSWER

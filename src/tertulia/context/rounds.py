@@ -8,7 +8,7 @@ from tertulia.context.material import CountTokens, Material, Quoted
 from tertulia.core.briefs import Step
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Round
-from tertulia.core.receipts import Layer, Segment
+from tertulia.core.receipts import Layer, LeftOut, Segment
 
 QUOTE_LIMIT = 300
 
@@ -31,10 +31,31 @@ def _segments(round_: Round, material: Material, count: CountTokens) -> Iterator
 
 def seen_replies(round_: Round, material: Material) -> tuple[Message, ...]:
     """The replies of a round that this voice may see."""
-    said = (reply for reply in round_.replies if _is_for_others(reply) and reply.id not in material.without)
+    return tuple(reply for reply in _allowed(round_, material) if reply.id not in material.without)
+
+
+def unseen_replies(round_: Round, material: Material, count: CountTokens) -> Iterator[LeftOut]:
+    """What the visibility keeps from this voice, for the receipt."""
+    allowed = {reply.id for reply in _allowed(round_, material)}
+    for reply in round_.replies:
+        if _is_for_others(reply) and reply.id not in allowed:
+            reason = _WHY_UNSEEN[material.visibility]
+            yield LeftOut(Layer.ROUNDS, reason, count(reply.content), reply.id, round_.number)
+
+
+_WHY_UNSEEN = {
+    Visibility.OWN_LANE: "visibility own lane: someone else said it",
+    Visibility.CHOSEN: "visibility chosen: another reply of this round was marked best",
+}
+
+
+def _allowed(round_: Round, material: Material) -> list[Message]:
+    said = [reply for reply in round_.replies if _is_for_others(reply)]
     if material.visibility is Visibility.OWN_LANE:
-        return tuple(reply for reply in said if _is_own(reply, material))
-    return tuple(said)
+        return [reply for reply in said if _is_own(reply, material)]
+    if material.visibility is Visibility.CHOSEN:
+        return [reply for reply in said if reply.id in material.chosen] or said
+    return said
 
 
 def retold(round_: Round, count: CountTokens) -> tuple[Segment, ...]:

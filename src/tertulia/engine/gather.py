@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tertulia.context.budget import widest_window
@@ -10,6 +10,7 @@ from tertulia.context.material import AttachedText, FileText, Material, Quoted
 from tertulia.context.rounds import name_of
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
+from tertulia.core.conversations import Visibility
 from tertulia.core.files import FileEntry
 from tertulia.core.messages import Message, Quote, Role, Round
 from tertulia.core.models import Model
@@ -18,7 +19,7 @@ from tertulia.core.projects import Project
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
-from tertulia.store import conversations, messages, personas, projects, turns
+from tertulia.store import conversations, messages, personas, projects, turns, votes
 from tertulia.store.database import Tx
 
 BROUGHT_ROUNDS = 200
@@ -33,6 +34,8 @@ class LookedUp:
     files: tuple[FileEntry, ...] = ()
     hits: tuple[Hit, ...] = ()
     recalled: tuple[Round, ...] = ()
+    chosen: frozenset[str] = frozenset()
+    """Ids of the replies marked best in the recalled rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class Gathered:
     """What a person took out before asking again."""
     characters: Mapping[str, Character] = field(default_factory=dict)
     """By the id of the voice, what each persona at the table is."""
+    chosen: frozenset[str] = frozenset()
+    """Ids of the replies marked best; looked for only where that decides what is seen."""
 
     @property
     def project_id(self) -> str:
@@ -104,6 +109,7 @@ class Gathered:
             recalled=self.looked_up.recalled,
             max_results=settings.retrieval_config.max_results,
             without=self.without,
+            chosen=self.chosen | self.looked_up.chosen,
             persona_instructions=self.persona_instructions(voice),
         )
 
@@ -116,7 +122,14 @@ def gather(tx: Tx, actor: Actor, turn: Turn, models: Mapping[str, Model]) -> Gat
     replies = (m for m in here.messages if m.id == turn.message_id and m.role is not Role.USER)
     asked = None if turn.purpose is Purpose.ASK else turns.get(tx, actor, here.question.turn_id)
     gathered = gather_for(tx, actor, project, conversation.title, turn, here.question, models)
-    return replace(gathered, replaced=next(replies, None), here=here, asked=asked)
+    others = personas.characters(tx, _seated(asked)) if asked else {}
+    return replace(
+        gathered,
+        replaced=next(replies, None),
+        here=here,
+        asked=asked,
+        characters={**others, **gathered.characters},
+    )
 
 
 def gather_for(
@@ -130,18 +143,29 @@ def gather_for(
 ) -> Gathered:
     """For any question, sent or not."""
     widest = max(map(widest_window, models.values()), default=0)
+    rounds = messages.history(tx, turn.conversation_id, before_round=turn.round_number, rounds=widest)
     return Gathered(
         project=project,
         title=title,
-        rounds=messages.history(tx, turn.conversation_id, before_round=turn.round_number, rounds=widest),
+        rounds=rounds,
         question=question,
         turn=turn,
         models=models,
         quoted=messages.find(tx, actor, question.reply_to_id) if question.reply_to_id else None,
         quotes=tuple(_quoted(tx, actor, quote) for quote in question.quotes),
         brought=_brought(tx, actor, question),
-        characters=personas.characters(tx, (*turn.table, *filter(None, (turn.chair,)))),
+        characters=personas.characters(tx, _seated(turn)),
+        chosen=chosen_in(tx, turn, rounds),
     )
+
+
+def chosen_in(tx: Tx, turn: Turn, rounds: Sequence[Round]) -> frozenset[str]:
+    """The replies marked best, where the turn's voices are to see no others."""
+    return votes.chosen(tx, rounds) if turn.visibility is Visibility.CHOSEN else frozenset()
+
+
+def _seated(turn: Turn) -> tuple[Voice, ...]:
+    return (*turn.table, turn.chair) if turn.chair else turn.table
 
 
 def _quoted(tx: Tx, actor: Actor, quote: Quote) -> Quoted:

@@ -18,7 +18,7 @@ from tertulia.core.models import RETRIEVED, WORKING_ROUNDS
 from tertulia.core.users import Actor
 from tertulia.engine.attachments import read_all
 from tertulia.engine.files import text_of
-from tertulia.engine.gather import Gathered, LookedUp
+from tertulia.engine.gather import Gathered, LookedUp, chosen_in
 from tertulia.engine.means import Means
 from tertulia.library.search import find
 from tertulia.store import chunks, conversations, files, messages
@@ -46,8 +46,8 @@ async def _looked_up(means: Means, actor: Actor, gathered: Gathered) -> LookedUp
     )
     always = [text for file in shelf[0] if (text := await _whole(means, file)) is not None]
     hits = await _hits(means, actor, gathered, frozenset(file.id for file in shelf[0]))
-    kept, recalled = await means.db.read(lambda tx: _within_lineage(tx, gathered, hits))
-    return LookedUp(tuple(always), shelf[1], kept, recalled)
+    kept, recalled, chosen = await means.db.read(lambda tx: _within_lineage(tx, gathered, hits))
+    return LookedUp(tuple(always), shelf[1], kept, recalled, chosen)
 
 
 async def _whole(means: Means, file: ProjectFile) -> FileText | None:
@@ -91,9 +91,10 @@ def _shown_to_all(gathered: Gathered) -> tuple[Round, ...]:
 
 def _within_lineage(
     tx: Tx, gathered: Gathered, hits: tuple[Hit, ...]
-) -> tuple[tuple[Hit, ...], tuple[Round, ...]]:
+) -> tuple[tuple[Hit, ...], tuple[Round, ...], frozenset[str]]:
     turn = gathered.turn
-    return within_lineage(tx, turn.conversation_id, turn.round_number, hits)
+    kept, recalled = within_lineage(tx, turn.conversation_id, turn.round_number, hits)
+    return kept, recalled, chosen_in(tx, turn, recalled)
 
 
 def within_lineage(

@@ -216,6 +216,12 @@ _CHARACTER = text("""
 """)
 
 
+def names(tx: Tx, persona_ids: Iterable[str]) -> dict[str, str]:
+    """What personas are called now, also those that have been removed."""
+    rows = [tx.maybe(_READ, id=persona_id) for persona_id in persona_ids]
+    return {row.id: row.name for row in rows if row is not None}
+
+
 # ── changing
 
 

@@ -18,6 +18,7 @@ from tertulia.server.routes import (
     tables,
     turns,
     users,
+    votes,
 )
 
 ROUTES = (
@@ -38,4 +39,5 @@ ROUTES = (
     tables.router,
     turns.router,
     users.router,
+    votes.router,
 )

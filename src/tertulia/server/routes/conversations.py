@@ -13,9 +13,10 @@ from tertulia.core.events import conversation_place, project_place
 from tertulia.core.messages import Round
 from tertulia.core.turns import Draft, Turn
 from tertulia.core.users import Actor
+from tertulia.core.votes import Vote
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, large_answer, nothing
-from tertulia.store import conversations, events, messages, turns
+from tertulia.store import conversations, events, messages, turns, votes
 from tertulia.store.database import Tx
 
 router = APIRouter(tags=["conversations"])
@@ -40,6 +41,8 @@ class ConversationPage:
     turns: tuple[Turn, ...]
     """Those of these rounds, with the mode and the visibility of each, then those that wait or run."""
     drafts: tuple[Draft, ...]
+    votes: tuple[Vote, ...]
+    """On the rounds of this page."""
     cursor: int
 
 
@@ -48,6 +51,7 @@ class OlderRounds:
     rounds: tuple[Round, ...]
     next_before: int | None
     turns: tuple[Turn, ...]
+    votes: tuple[Vote, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ async def get_conversation(
             page.next_before,
             page.turns,
             tuple(draft for draft in drafts if draft.id not in done),
+            page.votes,
             page.cursor,
         ),
     )
@@ -117,7 +122,8 @@ async def list_messages(
 
     def read(tx: Tx) -> OlderRounds:
         page = messages.page(tx, actor, conversation_id, before=before, limit=limit)
-        return OlderRounds(page.rounds, page.next_before, turns.of_rounds(tx, page.rounds))
+        voted = votes.of_rounds(tx, actor, conversation_id, page.rounds)
+        return OlderRounds(page.rounds, page.next_before, turns.of_rounds(tx, page.rounds), voted)
 
     return large_answer(request, await house.db.read(read))
 
@@ -160,6 +166,7 @@ class _Stored:
     rounds: tuple[Round, ...]
     next_before: int | None
     turns: tuple[Turn, ...]
+    votes: tuple[Vote, ...]
     cursor: int
 
 
@@ -169,4 +176,5 @@ def _page(tx: Tx, actor: Actor, conversation_id: str) -> _Stored:
     page = messages.page(tx, actor, conversation_id, limit=FIRST_PAGE)
     live = turns.waiting_or_running(tx, conversation_id)
     over = tuple(turn for turn in turns.of_rounds(tx, page.rounds) if turn.state.is_over)
-    return _Stored(conversation, page.rounds, page.next_before, over + live, cursor)
+    voted = votes.of_rounds(tx, actor, conversation_id, page.rounds)
+    return _Stored(conversation, page.rounds, page.next_before, over + live, voted, cursor)

@@ -1,0 +1,34 @@
+"""Votes: which reply was best, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from tertulia.core.votes import Choice, Vote
+from tertulia.engine.leaderboard import Leaderboard, leaderboard
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer
+from tertulia.store import votes
+
+router = APIRouter(tags=["votes"])
+
+
+@dataclass(frozen=True, slots=True)
+class NewVote:
+    verdict: Choice
+    """"tie" and "both_bad" are about the round of the reply, "none" takes one's vote back."""
+
+
+@router.post("/api/messages/{message_id}/vote", response_model=Vote)
+async def cast_vote(house: TheHouse, actor: Someone, message_id: str, new: NewVote) -> Response:
+    """One vote of each person in a round; a second one takes the place of the first."""
+    return answer(await house.db.write(lambda tx: votes.cast(tx, actor, message_id, new.verdict)))
+
+
+@router.get("/api/projects/{project_id}/leaderboard", response_model=Leaderboard)
+async def get_leaderboard(house: TheHouse, actor: Someone, project_id: str) -> Response:
+    """What the votes of a project say of each voice, beside what it costs and how long it takes."""
+    return answer(await house.db.read(lambda tx: leaderboard(tx, actor, project_id, house.providers)))

@@ -1,0 +1,200 @@
+"""Votes: one of each person in each round, told where the reply was said.
+
+One that was taken back is kept as such: whoever votes again after it has seen the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from tertulia.core import votes
+from tertulia.core.errors import Conflict
+from tertulia.core.events import Kind, conversation_place
+from tertulia.core.messages import Message, Round
+from tertulia.core.plain import from_json
+from tertulia.core.users import Actor
+from tertulia.core.votes import Choice, Contender, Vote
+from tertulia.store import access, events, messages
+from tertulia.store.transactions import Row, Tx, as_json
+
+COUNTED = 10_000
+"""The newest votes and replies of a project that its leaderboard looks at."""
+
+_COLUMNS = """
+    v.id, v.conversation_id, v.round_number, v.message_id, v.user_id, v.verdict, v.is_blind, v.contenders,
+    v.created_at
+"""
+
+
+def cast(tx: Tx, actor: Actor, message_id: str, verdict: Choice) -> Vote:
+    """What someone says of a round; said again, the last word counts."""
+    meant = messages.get(tx, actor, message_id)
+    access.to_conversation(tx, actor, meant.conversation_id).must_write()
+    tx.hold(conversation_place(meant.conversation_id))  # of two first votes at once, one is blind
+    if verdict is Choice.NONE:
+        return _take_back(tx, actor, meant)
+    here = messages.round(tx, meant.conversation_id, meant.round_number)
+    against = votes.contenders(here, meant, verdict)
+    row = tx.one(
+        _CAST,
+        id=tx.new_id(),
+        conversation_id=meant.conversation_id,
+        round_number=meant.round_number,
+        user_id=actor.user_id,
+        verdict=verdict.value,
+        message_id=meant.id if verdict is Choice.BEST else None,
+        contenders=as_json(against),
+        is_blind=_is_blind(tx, here, meant),
+        now=tx.now,
+    )
+    vote = _vote(row)
+    tx.emit(conversation_place(vote.conversation_id), Kind.CHANGED, "vote", vote.id, vote)
+    return vote
+
+
+_CAST = text(f"""
+    INSERT INTO votes AS v (
+        id, project_id, conversation_id, round_number, user_id, verdict, message_id, contenders, is_blind,
+        created_at
+    )
+    SELECT :id, c.project_id, c.id, CAST(:round_number AS BIGINT), :user_id, :verdict,
+        CAST(:message_id AS TEXT), :contenders, CAST(:is_blind AS BOOLEAN), CAST(:now AS BIGINT)
+    FROM conversations AS c WHERE c.id = :conversation_id
+    ON CONFLICT (conversation_id, round_number, user_id) DO UPDATE SET
+        verdict = excluded.verdict, message_id = excluded.message_id, contenders = excluded.contenders,
+        is_blind = excluded.is_blind, created_at = excluded.created_at
+    RETURNING {_COLUMNS.replace("v.", "")}
+""")
+
+
+def _is_blind(tx: Tx, here: Round, meant: Message) -> bool:
+    """The names come to light with the first vote, whosever it is."""
+    where = {"conversation_id": meant.conversation_id, "round_number": meant.round_number}
+    return bool(tx.one(_IS_BLIND, turn_id=here.question.turn_id).is_blind) and not tx.maybe(_VOTED, **where)
+
+
+_IS_BLIND = text("SELECT is_blind FROM turns WHERE id = :turn_id")
+
+_VOTED = text("""
+    SELECT 1 FROM votes WHERE conversation_id = :conversation_id AND round_number = :round_number LIMIT 1
+""")
+
+
+def _take_back(tx: Tx, actor: Actor, meant: Message) -> Vote:
+    row = tx.maybe(
+        _TAKE_BACK,
+        conversation_id=meant.conversation_id,
+        round_number=meant.round_number,
+        user_id=actor.user_id,
+    )
+    if row is None:
+        raise Conflict("You have not voted in this round, so there is nothing to take back.")
+    _removed(tx, meant.conversation_id, row.id)
+    return _vote(row)
+
+
+_TAKE_BACK = text(f"""
+    UPDATE votes SET verdict = 'none', message_id = NULL
+    WHERE conversation_id = :conversation_id AND round_number = :round_number AND user_id = :user_id
+        AND verdict <> 'none'
+    RETURNING {_COLUMNS.replace("v.", "")}
+""")
+
+
+def _removed(tx: Tx, conversation_id: str, vote_id: str) -> None:
+    events.redact(tx, conversation_place(conversation_id), "vote", vote_id)
+    tx.emit(conversation_place(conversation_id), Kind.REMOVED, "vote", vote_id)
+
+
+def _vote(row: Row) -> Vote:
+    return Vote(
+        id=row.id,
+        conversation_id=row.conversation_id,
+        round_number=row.round_number,
+        message_id=row.message_id,
+        user_id=row.user_id,
+        verdict=Choice(row.verdict),
+        is_blind=bool(row.is_blind),
+        contenders=from_json(tuple[Contender, ...], row.contenders),
+        created_at=row.created_at,
+    )
+
+
+# ── reading
+
+
+def of_rounds(tx: Tx, actor: Actor, conversation_id: str, rounds: Iterable[Round]) -> tuple[Vote, ...]:
+    """What was voted on in rounds that were read; in a branch, as far as it has what was voted for."""
+    access.to_conversation(tx, actor, conversation_id)
+    return tuple(_in_rounds(tx, tuple(rounds)))
+
+
+def chosen(tx: Tx, rounds: Iterable[Round]) -> frozenset[str]:
+    """The replies that were marked best in rounds that were read."""
+    read = tuple(rounds)
+    return votes.chosen(read, tuple(_in_rounds(tx, read)))
+
+
+def _in_rounds(tx: Tx, rounds: tuple[Round, ...]) -> Iterator[Vote]:
+    there = {message.id for round_ in rounds for message in round_.messages}
+    numbers: dict[str, set[int]] = {}
+    for round_ in rounds:
+        for message in round_.messages:
+            numbers.setdefault(message.conversation_id, set()).add(round_.number)
+    for conversation_id, its in numbers.items():
+        rows = tx.execute(_BETWEEN, conversation_id=conversation_id, first=min(its), last=max(its))
+        for vote in map(_vote, rows):
+            if vote.round_number in its and (vote.message_id is None or vote.message_id in there):
+                yield vote
+
+
+_BETWEEN = text(f"""
+    SELECT {_COLUMNS} FROM votes AS v
+    WHERE v.conversation_id = :conversation_id AND v.round_number BETWEEN :first AND :last
+        AND v.verdict <> 'none'
+    ORDER BY v.round_number, v.created_at, v.id
+""")
+
+
+def of_project(tx: Tx, actor: Actor, project_id: str) -> tuple[Vote, ...]:
+    """The newest first."""
+    access.to_project(tx, actor, project_id)
+    return tuple(map(_vote, tx.execute(_OF_PROJECT, project_id=project_id, limit=COUNTED)))
+
+
+_OF_PROJECT = text(f"""
+    SELECT {_COLUMNS} FROM votes AS v WHERE v.project_id = :project_id AND v.verdict <> 'none'
+    ORDER BY v.created_at DESC, v.id DESC LIMIT :limit
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What one reply took."""
+
+    persona_id: str | None
+    model: str
+    cost_micros: int | None
+    latency_ms: int
+    first_token_ms: int | None
+
+
+def efforts(tx: Tx, actor: Actor, project_id: str) -> tuple[Effort, ...]:
+    """Of the newest replies that came to their end in a project."""
+    access.to_project(tx, actor, project_id)
+    rows = tx.execute(_EFFORTS, project_id=project_id, limit=COUNTED)
+    return tuple(
+        Effort(row.persona_id, row.model_id, row.cost_micros, row.latency_ms, row.first_token_ms)
+        for row in rows
+    )
+
+
+_EFFORTS = text("""
+    SELECT m.persona_id, m.model_id, u.cost_micros, u.latency_ms, u.first_token_ms
+    FROM usage AS u JOIN conversation_messages AS m ON m.id = u.message_id
+    WHERE u.project_id = :project_id AND m.role = 'advisor' AND m.status = 'complete'
+    ORDER BY u.created_at DESC, u.id DESC LIMIT :limit
+""")

@@ -1,0 +1,135 @@
+"""Votes: one of each person in a round, blind until the first, told to everyone there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tertulia.core.errors import Conflict, Forbidden
+from tertulia.core.messages import Message
+from tertulia.core.projects import Membership
+from tertulia.core.users import Actor
+from tertulia.core.votes import Choice, Vote
+from tertulia.store import conversations, messages, projects, votes
+from tertulia.store.database import Database, Tx
+from tests.store.samples import answered, conversation, opened, reply
+from tests.store_fixtures import Clock, Watch
+
+
+@pytest.fixture
+async def both(db: Database, ada: Actor, bob: Actor, adas_home: str) -> str:
+    """A conversation that Ada and Bob share."""
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    made = await db.write(lambda tx: conversation(tx, ada))
+    return made.id
+
+
+@pytest.fixture
+async def replies(db: Database, ada: Actor, both: str) -> list[Message]:
+    _, said = await db.write(lambda tx: answered(tx, ada, both))
+    return said
+
+
+async def seen(db: Database, actor: Actor, conversation_id: str) -> tuple[Vote, ...]:
+    def read(tx: Tx) -> tuple[Vote, ...]:
+        page = messages.page(tx, actor, conversation_id, limit=100)
+        return votes.of_rounds(tx, actor, conversation_id, page.rounds)
+
+    return await db.read(read)
+
+
+async def test_a_vote_names_the_best_and_whom_it_was_up_against(
+    db: Database, ada: Actor, bob: Actor, both: str, replies: list[Message], watch: Watch
+) -> None:
+    async with watch(ada, bob):
+        vote = await db.write(lambda tx: votes.cast(tx, ada, replies[0].id, Choice.BEST))
+    assert (vote.message_id, vote.user_id, vote.is_blind) == (replies[0].id, ada.user_id, False)
+    assert [one.message_id for one in vote.contenders] == [one.id for one in replies]
+    assert vote.winner == "openai:gpt-4o"
+    assert await seen(db, bob, both) == (vote,)
+
+
+async def test_a_second_vote_of_the_same_person_takes_the_place_of_the_first(
+    db: Database, ada: Actor, bob: Actor, both: str, replies: list[Message], watch: Watch
+) -> None:
+    first = await db.write(lambda tx: votes.cast(tx, ada, replies[0].id, Choice.BEST))
+    await db.write(lambda tx: votes.cast(tx, bob, replies[1].id, Choice.BOTH_BAD))
+    async with watch(ada, bob):
+        second = await db.write(lambda tx: votes.cast(tx, ada, replies[1].id, Choice.TIE))
+    assert (second.id, second.message_id, second.winner) == (first.id, None, None)
+    assert {vote.verdict for vote in await seen(db, ada, both)} == {Choice.TIE, Choice.BOTH_BAD}
+
+
+async def test_a_vote_can_be_taken_back_and_given_again(
+    db: Database, ada: Actor, both: str, replies: list[Message], watch: Watch
+) -> None:
+    await db.write(lambda tx: votes.cast(tx, ada, replies[0].id, Choice.BEST))
+    async with watch(ada):
+        await db.write(lambda tx: votes.cast(tx, ada, replies[1].id, Choice.NONE))
+    assert await seen(db, ada, both) == ()
+    async with watch.untouched():
+        with pytest.raises(Conflict):
+            await db.write(lambda tx: votes.cast(tx, ada, replies[1].id, Choice.NONE))
+    async with watch(ada):
+        await db.write(lambda tx: votes.cast(tx, ada, replies[1].id, Choice.BEST))
+    [vote] = await seen(db, ada, both)
+    assert vote.message_id == replies[1].id
+
+
+async def test_a_viewer_does_not_vote(
+    db: Database, ada: Actor, bob: Actor, both: str, replies: list[Message], watch: Watch, adas_home: str
+) -> None:
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
+    async with watch.untouched():
+        with pytest.raises(Forbidden):
+            await db.write(lambda tx: votes.cast(tx, bob, replies[0].id, Choice.BEST))
+
+
+async def test_names_are_hidden_for_the_first_vote_alone(
+    db: Database, ada: Actor, bob: Actor, both: str
+) -> None:
+    def ask(tx: Tx) -> Message:
+        turn = opened(tx, ada, both, is_blind=True)
+        said = reply(tx, turn)
+        messages.add(tx, said)
+        return said
+
+    said = await db.write(ask)
+    first = await db.write(lambda tx: votes.cast(tx, ada, said.id, Choice.BEST))
+    second = await db.write(lambda tx: votes.cast(tx, bob, said.id, Choice.BEST))
+    await db.write(lambda tx: votes.cast(tx, ada, said.id, Choice.NONE))
+    again = await db.write(lambda tx: votes.cast(tx, ada, said.id, Choice.BEST))
+    assert [first.is_blind, second.is_blind, again.is_blind] == [True, False, False]
+
+
+async def test_a_branch_knows_the_votes_on_what_it_inherits_and_no_others(
+    db: Database, ada: Actor, both: str, replies: list[Message], clock: Clock
+) -> None:
+    await db.write(lambda tx: votes.cast(tx, ada, replies[0].id, Choice.BEST))
+    _, later = await db.write(lambda tx: answered(tx, ada, both, "And then?"))
+    await db.write(lambda tx: votes.cast(tx, ada, later[0].id, Choice.BEST))
+    whole = await db.write(lambda tx: conversations.branch(tx, ada, both, at_round=1))
+    other = await db.write(
+        lambda tx: conversations.branch(tx, ada, both, at_round=1, message_id=replies[1].id)
+    )
+    _, own = await db.write(lambda tx: answered(tx, ada, whole.id, "Or rather?"))
+    assert [vote.message_id for vote in await seen(db, ada, whole.id)] == [replies[0].id]
+    assert await seen(db, ada, other.id) == ()
+
+    def marked(tx: Tx) -> frozenset[str]:
+        return votes.chosen(tx, messages.history(tx, whole.id, before_round=3, rounds=10))
+
+    assert await db.read(marked) == {replies[0].id}
+    clock.forward(1)
+    await db.write(lambda tx: votes.cast(tx, ada, own[1].id, Choice.BEST))
+    assert await db.read(marked) == {replies[0].id, own[1].id}
+
+
+async def test_a_project_counts_its_own_votes_and_efforts_alone(
+    db: Database, ada: Actor, both: str, replies: list[Message], adas_home: str
+) -> None:
+    await db.write(lambda tx: votes.cast(tx, ada, replies[0].id, Choice.BEST))
+    elsewhere = await db.write(lambda tx: projects.add(tx, ada, "Elsewhere"))
+    assert len(await db.read(lambda tx: votes.of_project(tx, ada, adas_home))) == 1
+    assert await db.read(lambda tx: votes.of_project(tx, ada, elsewhere.id)) == ()
+    await db.write(lambda tx: conversations.remove(tx, ada, both))
+    assert await db.read(lambda tx: votes.of_project(tx, ada, adas_home)) == ()
