@@ -69,6 +69,13 @@ export type Abilities = Whole<Schemas['Abilities']>;
 /** As the picker shows it: with its provider's name, and whether it can answer. */
 export type Model = Whole<Schemas['ModelView']>;
 
+export type Tree = Whole<Schemas['Tree']>;
+export type TreeNode = Whole<Schemas['TreeNode']>;
+export type TreeRound = Whole<Schemas['TreeRound']>;
+export type Comparison = Whole<Schemas['Comparison']>;
+export type Removal = Whole<Schemas['Removal']>;
+export type MessageRemoval = Whole<Schemas['MessageRemoval']>;
+
 export type Setup = Whole<Schemas['SetupState']>;
 export type Me = Whole<Schemas['Me']>;
 export type ModelList = Whole<Schemas['ModelList']>;
@@ -83,4 +90,5 @@ export type NewSetup = Sent<Schemas['NewSetup'], 'token'>;
 export type NewProject = Sent<Schemas['NewProject'], 'description' | 'instructions'>;
 export type ProjectChange = Schemas['ProjectChange'];
 export type NewEstimate = Needing<Schemas['NewEstimate'], 'text' | 'voices'>;
+export type NewEdit = Needing<Schemas['NewEdit'], 'id' | 'text' | 'voices'>;
 export type NewTurn = Needing<Schemas['NewTurn'], 'id' | 'text' | 'voices'>;

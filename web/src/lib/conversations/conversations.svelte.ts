@@ -4,11 +4,12 @@
  */
 import ArchiveIcon from '@lucide/svelte/icons/archive';
 import { ApiError, request } from '../api/client';
-import type { Conversation } from '../api/types';
+import type { Conversation, Removal } from '../api/types';
 import { house } from '../live/house.svelte';
 import { confirm } from '../ui/confirm.svelte';
 import { toast } from '../ui/toasts.svelte';
 import { titleOf } from './groups';
+import { whatGoes } from './removal';
 
 type Change = Partial<Pick<Conversation, 'title' | 'pinned' | 'archived'>>;
 
@@ -53,16 +54,16 @@ export function restore(conversation: Conversation): Promise<boolean> {
   return change(conversation, { archived: false }, 'archived', 'It could not be restored.');
 }
 
-/** Resolves to whether it is gone. */
+/** Says first what would go with it. Resolves to whether it is gone. */
 export async function remove(conversation: Conversation): Promise<boolean> {
-  const rounds = conversation.round_count === 1 ? '1 round' : `${conversation.round_count} rounds`;
-  const isSure = await confirm({
-    title: `Delete “${titleOf(conversation)}”?`,
-    body: `${rounds} will go, for everyone and for good. To keep it out of sight, archive it instead.`,
-    action: 'Delete conversation',
-  });
-  if (!isSure) return false;
   try {
+    const removal = await request<Removal>('GET', `/api/conversations/${conversation.id}/removal`);
+    const isSure = await confirm({
+      title: `Delete “${titleOf(conversation)}”?`,
+      body: whatGoes(conversation, removal),
+      action: conversation.parent_id ? 'Delete branch' : 'Delete conversation',
+    });
+    if (!isSure) return false;
     await request('DELETE', `/api/conversations/${conversation.id}`);
     toast({ text: `“${titleOf(conversation)}” deleted` });
     return true;

@@ -1,5 +1,6 @@
 /** Conversations as the sidebar shows them: pinned first, then by day; branches hang from where they left. */
 import type { Conversation } from '../api/types';
+import { branchName, type Named } from './family';
 
 export interface Node {
   conversation: Conversation;
@@ -37,8 +38,12 @@ export function treeOf(conversations: Conversation[]): Node[] {
 }
 
 /** What is shown for one without a title yet. */
-export function titleOf(conversation: Pick<Conversation, 'title'>): string {
-  return conversation.title || 'New conversation';
+export function titleOf(conversation: Named): string {
+  return conversation.title || (conversation.parent_id ? branchName(conversation) : 'New conversation');
+}
+
+export function holds(node: Node, id: string | undefined): boolean {
+  return node.branches.some((branch) => branch.conversation.id === id || holds(branch, id));
 }
 
 export function countBranches(node: Node): number {
