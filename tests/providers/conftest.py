@@ -78,10 +78,11 @@ class Listener:
         prompt: Prompt | str = "Hello?",
         temperature: float | None = None,
         pictures: Mapping[str, bytes] = MappingProxyType({}),
+        schema: Mapping[str, object] | None = None,
     ) -> Call:
         if isinstance(prompt, str):
             prompt = Prompt("Be kind.", (PromptMessage("user", prompt),))
-        return Call(self.model(key), prompt, self.max_output_tokens, temperature, pictures)
+        return Call(self.model(key), prompt, self.max_output_tokens, temperature, pictures, schema)
 
     async def ask(
         self,
@@ -89,9 +90,10 @@ class Listener:
         prompt: Prompt | str = "Hello?",
         temperature: float | None = None,
         pictures: Mapping[str, bytes] = MappingProxyType({}),
+        schema: Mapping[str, object] | None = None,
     ) -> Heard:
         heard = Heard()
-        call = self.call(key, prompt, temperature, pictures)
+        call = self.call(key, prompt, temperature, pictures, schema)
         try:
             async with aclosing(self.providers.stream(call)) as pieces:
                 async for piece in pieces:

@@ -19,7 +19,7 @@ from tertulia.providers.openai_responses import ResponsesReading
 from tertulia.providers.reading import Reading
 from tertulia.providers.seam import Text, Thought
 from tertulia.providers.sse import Event
-from tests.providers.conftest import ANTHROPIC, GOOGLE, RESPONSES, Listener
+from tests.providers.conftest import ANTHROPIC, CHAT, GOOGLE, RESPONSES, Listener
 from tests.upstream.scripted import Bare, Finish, Raw, Say, Upstream
 
 FAULTS = Faults("Someone", catalogue.unknown("openai", "gpt-9"), Limits())
@@ -351,3 +351,29 @@ def test_an_event_by_another_name_is_not_heard(reading: type[Reading]) -> None:
     events = [json.dumps(event) for event in said]
     assert reading(FAULTS).take([Event("", data) for data in events]) == [Text("x")]
     assert reading(FAULTS).take([Event("execute", data) for data in events]) == []
+
+
+# --- an answer of a given shape -----------------------------------------------------------------------------
+
+SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [
+        (CHAT, ("response_format", "json_schema", "schema")),
+        (RESPONSES, ("text", "format", "schema")),
+        (ANTHROPIC, ("output_config", "format", "schema")),
+        (GOOGLE, ("generationConfig", "responseJsonSchema")),
+    ],
+)
+async def test_a_shape_is_asked_for_where_the_dialect_wants_it(
+    upstream: Upstream, listener: Listener, model: str, path: tuple[str, ...]
+) -> None:
+    await listener.ask(model)
+    await listener.ask(model, schema=SCHEMA)
+    plain, shaped = (seen.body for seen in upstream.requests)
+    assert path[0] not in plain or path[-1] not in plain[path[0]]
+    for name in path:
+        shaped = shaped[name]
+    assert shaped == SCHEMA

@@ -27,6 +27,8 @@ class Abilities:
     streaming: bool = True
     thinking: bool = False
     code_execution: bool = False
+    structured: bool = False
+    """Keeps to a JSON schema when it is given one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,6 +206,32 @@ def _tension(item: str, seats: Mapping[str, int]) -> Tension:
 # ── a synthesis, as data
 
 
+def _shape(**fields: object) -> dict[str, object]:
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+def _many(item: object) -> dict[str, object]:
+    return {"type": "array", "items": item}
+
+
+_STRING = {"type": "string"}
+_SAID = _shape(text=_STRING, who=_many(_STRING))
+_STANDS = _shape(who=_STRING, stance={"type": "string", "enum": [*Stance]}, quote=_STRING)
+OUTLINE_SCHEMA = _shape(
+    headline=_STRING,
+    agreement=_many(_SAID),
+    tensions=_many(_shape(question=_STRING, sides=_many(_SAID))),
+    next_steps=_many(_SAID),
+    map=_many(_shape(topic=_STRING, cells=_many(_STANDS))),
+)
+"""For models that keep to one; what the others write is read just the same."""
+
+
 def read_outline(text: str, shown: Sequence[Shown]) -> Outline | None:
     """A JSON object, wherever it stands in the text; parts that are not what they should be are left out."""
     data = _object_in(text)

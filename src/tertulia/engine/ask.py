@@ -6,7 +6,7 @@ assemble (context) ─▶ listen (provider) ─▶ finish: reply, receipt and us
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ from tertulia.core.errors import Busy, StorageFull, UnknownModel
 from tertulia.core.findings import Findings
 from tertulia.core.messages import Failure, Message, Status, Thinking, Usage, speaker_of
 from tertulia.core.models import Model, TokenCount, cost_micros
-from tertulia.core.reading import read, written
+from tertulia.core.reading import OUTLINE_SCHEMA, read, written
 from tertulia.core.turns import Draft, Purpose, Waiting
 from tertulia.core.voices import Voice
 from tertulia.engine.attachments import pictures_of
@@ -139,7 +139,7 @@ class Ask:
             self._assembled = assemble(material, self._means.counter(model))
             prompt = self._assembled.prompt
             pictures = await pictures_of(self._means, prompt)
-            call = Call(model, prompt, output_limit(model), pictures=pictures)
+            call = Call(model, prompt, output_limit(model), schema=self._schema(model), pictures=pictures)
             return await self._take(self._means.providers.stream(call))
         except DoesNotFit as error:
             return Outcome(Status.FAILED, Failure("context_length", error.message))
@@ -153,6 +153,10 @@ class Ask:
                 self._broken(),
                 Failure("internal", f"Something went wrong here, not at the provider. Incident {incident}."),
             )
+
+    def _schema(self, model: Model) -> Mapping[str, object] | None:
+        """An outline is asked for in its shape where the model keeps to one."""
+        return OUTLINE_SCHEMA if self._brief.step is Step.OUTLINE and model.abilities.structured else None
 
     async def _take(self, pieces: AsyncIterator[Piece]) -> Outcome:
         async with aclosing(pieces) as stream:  # type: ignore[type-var]

@@ -45,6 +45,8 @@ def encode(call: Call) -> dict[str, object]:
         "messages": _messages(call),
         "stream": True,
     }
+    if call.schema is not None:
+        body["output_config"] = {"format": {"type": "json_schema", "schema": call.schema}}
     if call.prompt.system.strip():
         body["system"] = call.prompt.system
     return body

@@ -15,6 +15,8 @@ from typing import Any
 from tertulia.core.models import Abilities, Model, Prices, Tier
 from tertulia.providers.dialects import Dialect
 
+STRUCTURED = ("openai", "anthropic", "google")
+"""Whose models that take tools also keep to a JSON schema."""
 UNKNOWN_WINDOW = 128_000
 DEFAULT_OUTPUT = 4096
 
@@ -62,7 +64,10 @@ def _entry(provider: str, model_id: str, row: dict[str, Any]) -> Entry:
         max_output_tokens=row["output"],
         tier=Tier(row["tier"]),
         abilities=Abilities(
-            tools="tools" in abilities, vision="vision" in abilities, thinking="thinking" in abilities
+            tools="tools" in abilities,
+            vision="vision" in abilities,
+            thinking="thinking" in abilities,
+            structured=provider in STRUCTURED and "tools" in abilities,
         ),
         prices=Prices(_micros(row.get("in")), _micros(row.get("cached")), _micros(row.get("out"))),
         vocabulary=row.get("vocabulary", "o200k_base"),

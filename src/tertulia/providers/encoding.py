@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from tertulia.core.prompts import Picture, Prompt, PromptMessage
 from tertulia.providers.seam import Call
 
+SHAPE = "answer"
+"""Some want a name for the shape an answer is to have."""
 HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream"}
 
 Part = dict[str, object]

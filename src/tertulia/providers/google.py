@@ -42,6 +42,8 @@ def encode(call: Call) -> dict[str, object]:
     settings: dict[str, object] = {"maxOutputTokens": call.max_output_tokens}
     if call.temperature is not None:
         settings["temperature"] = call.temperature
+    if call.schema is not None:
+        settings |= {"responseMimeType": "application/json", "responseJsonSchema": call.schema}
     body: dict[str, object] = {"contents": _contents(call), "generationConfig": settings}
     if call.prompt.system.strip():
         body["systemInstruction"] = {"parts": [{"text": call.prompt.system}]}

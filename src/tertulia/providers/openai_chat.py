@@ -8,7 +8,7 @@ from typing import Any
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, as_body, as_data_url, bearer, parts, said
+from tertulia.providers.encoding import HEADERS, SHAPE, as_body, as_data_url, bearer, parts, said
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.reading import Reading, Words, inside
@@ -35,6 +35,9 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
         "stream": True,
         endpoint.output_limit: call.max_output_tokens,
     }
+    if call.schema is not None:
+        shape = {"name": SHAPE, "schema": call.schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": shape}
     if endpoint.asks_for_count:
         body["stream_options"] = {"include_usage": True}
     if call.temperature is not None and endpoint.takes_temperature(call.model):

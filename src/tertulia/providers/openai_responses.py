@@ -7,7 +7,7 @@ from typing import Any
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, as_body, as_data_url, bearer, parts, said
+from tertulia.providers.encoding import HEADERS, SHAPE, as_body, as_data_url, bearer, parts, said
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.reading import PLAIN_EVENTS, Reading, Words, inside
@@ -37,6 +37,9 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
         "max_output_tokens": call.max_output_tokens,
         "store": False,  # Otherwise OpenAI keeps what was said for a month.
     }
+    if call.schema is not None:
+        shape = {"type": "json_schema", "name": SHAPE, "schema": call.schema, "strict": True}
+        body["text"] = {"format": shape}
     if call.prompt.system.strip():
         body["instructions"] = call.prompt.system
     if call.temperature is not None and endpoint.takes_temperature(call.model):

@@ -28,6 +28,8 @@ class Call:
     temperature: float | None = None
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     """The bytes of the prompt's pictures by their content's hash."""
+    schema: Mapping[str, object] | None = None
+    """The answer is JSON of this shape; only for a model that can keep to one."""
 
 
 @dataclass(frozen=True, slots=True)
