@@ -154,3 +154,44 @@ async def first_reply(engine: Engine, turn):
         while not (replies := await engine.replies(turn)):
             pass
     return replies[0]
+
+
+async def test_a_council_that_was_cut_off_goes_on_from_the_reply_that_is_tried_again(
+    engine, tmp_path, upstream
+):
+    """The advisors stay, the one that was cut off is asked again, and then the chair closes after all."""
+    upstream.plays(says("Mine."), model="alpha")
+    upstream.plays((Say("Half of "), Stall()), model="beta")
+    opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust")
+    await engine.said(opened.turn, "Half of ", voices=1)
+    await engine.writer.checkpoint()
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        alpha, beta, chair = await restarted.replies(opened.turn)
+        assert [(r.step, r.status) for r in (beta, chair)] == [
+            ("answer", Status.INTERRUPTED),
+            ("synthesis", Status.INTERRUPTED),
+        ]
+        assert (beta.content, chair.content) == ("Half of ", "")
+        asked = len(upstream.requests)
+        upstream.forget()
+        upstream.plays(says("All of it."), model="beta")
+        upstream.plays(says("Together."), says("{}"), model="alpha")
+        retried = await restarted.turns.retry(restarted.actor, beta.id, NewTry(new_id()))
+        assert await restarted.over(retried.turn) is State.COMPLETE
+        replies = {r.step: r for r in await restarted.replies(opened.turn)}
+        assert (replies["synthesis"].content, replies["synthesis"].replaces_id) == ("Together.", chair.id)
+        assert asked == 2
+
+
+async def test_of_a_relay_that_never_began_the_first_voice_can_be_tried_again(engine, tmp_path, upstream):
+    upstream.plays((Stall(),))
+    opened = await engine.open("Talk", "alpha", "beta", mode="relay")
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        [first] = await restarted.replies(opened.turn)
+        assert (first.voice.name, first.content) == ("Alpha", "")
+        upstream.forget()
+        upstream.plays(says("One."), model="alpha")
+        upstream.plays(says("Two."), model="beta")
+        retried = await restarted.turns.retry(restarted.actor, first.id, NewTry(new_id()))
+        assert await restarted.over(retried.turn) is State.COMPLETE
+        assert [r.content for r in await restarted.replies(opened.turn)] == ["One.", "Two."]
