@@ -195,6 +195,29 @@ async def test_another_round_of_the_same_conversation_is_one_address_away(
     await expect(room.question("Question 3")).not_to_be_attached()
 
 
+async def test_a_branch_opens_at_a_round_it_shares_and_what_it_left_is_whole(
+    windows: Windows, sam: Person, long: str
+) -> None:
+    left = long.removeprefix("/c/")
+    [reply, *_] = await sam.replies(left, 9)
+    at = {"at_round": 9, "message_id": reply["id"], "title": "Another road"}
+    branch = await sam.post(f"/api/conversations/{left}/branches", at, expect=201)
+    page = await windows.open(sam, f"/c/{branch['id']}#round-9")
+    room = Room(page)
+    ninth = room.feed.locator('[aria-posinset="9"]').get_by_role("article")
+    await expect(room.question("Question 9")).to_be_in_viewport()
+    await expect(ninth).to_have_count(1)
+    await page.evaluate("location.hash = '#round-2'")
+    await expect(room.question("Question 2")).to_be_in_viewport()
+    await page.goto(f"/c/{branch['id']}#round-9")
+    await expect(ninth).to_have_count(1)
+    await room.sidebar.get_by_role("link", name="New conversation").last.click()
+    await expect(room.question(f"Question {ROUNDS}")).to_be_in_viewport()
+    await page.evaluate("location.hash = '#round-9'")
+    await expect(room.question("Question 9")).to_be_in_viewport()
+    await expect(ninth).to_have_count(3)
+
+
 async def test_a_phone_opens_the_reply_that_was_meant(windows: Windows, sam: Person, long: str) -> None:
     page = await _phone_at_reply(windows, sam, long)
     meant = Room(page).feed.locator('[aria-posinset="5"]')

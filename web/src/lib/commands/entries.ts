@@ -117,7 +117,7 @@ function foundBySearch(query: string, known: Known): Section[] {
 function entriesOf(hits: Hit[], { openHit, openBeside }: Known): Entry[] {
   return hits.slice(0, HITS).map((hit) => ({
     id: hit.chunk_id,
-    title: titleOf(hit),
+    title: hit.title || 'New conversation',
     icon: hit.source_type === 'file' ? FileText : Quote,
     hint: placeOf(hit),
     excerpt: excerpt(hit),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { missingOf } from '$lib/live/rounds';
+import { Read } from '$lib/live/rounds';
 import { question } from './samples';
 import { rowsOf } from './rows';
 import { firstJoined, lastJoined, placeIn } from './stretch';
@@ -23,12 +23,23 @@ it('joins rounds up to the next gap, either way', () => {
 it('takes a round of which only a late reply is here for one that was not read', () => {
   const rows = rowsOf([round(6, 'advisor'), round(7)], [], []);
   expect(firstJoined(rows, 7)).toBe(7);
-  expect(missingOf([round(6, 'advisor'), round(7)], 5, 7)).toEqual({ first: 5, last: 6 });
-  expect(missingOf([round(7)], 7, 7)).toBeNull();
 });
 
 it('reads the round and the reply from an address', () => {
   expect(placeIn('#round-4')).toEqual({ round: 4, replyId: null });
   expect(placeIn('#round-12/01JABC')).toEqual({ round: 12, replyId: '01JABC' });
   for (const hash of ['', '#round-', '#round-x', '#top']) expect(placeIn(hash)).toBeNull();
+});
+
+it('knows which rounds were read, and forgets them when a gap came between', () => {
+  const read = new Read();
+  read.snapshot(36, false, 0);
+  expect(read.missing(34, 40)).toEqual({ first: 34, last: 35 });
+  read.page([round(8), round(9)]);
+  expect(read.missing(7, 10)).toEqual({ first: 7, last: 10 });
+  expect(read.missing(8, 9)).toBeNull();
+  read.snapshot(38, true, 40);
+  expect(read.missing(36, 41)).toBeNull();
+  read.snapshot(96, false, 41);
+  expect(read.missing(8, 100)).toEqual({ first: 8, last: 95 });
 });

@@ -9,18 +9,23 @@ import type {
   Conversation,
   ConversationList,
   ConversationPage,
+  Defaults,
   Draft,
   FileList,
   ModelList,
   Me,
   Model,
+  Persona,
+  PersonaList,
   Project,
   ProjectFile,
   Round,
   OlderRounds,
+  SavedTable,
   Session,
   SessionList,
   Setup,
+  TableList,
   Turn,
   User,
 } from '../api/types';
@@ -28,7 +33,7 @@ import { apply, EMPTY, wishOf, type State, type Wish } from './apply';
 import { browserWorld, Connection, type ConnectionState, type World } from './connection';
 import { Frames } from './frames';
 import { conversationPlace, partsOf, projectPlace, type Item, type Place } from './items';
-import { missingOf, roundsOf } from './rounds';
+import { Read, roundsOf } from './rounds';
 import * as snapshots from './snapshots';
 
 export type Standing = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
@@ -63,10 +68,14 @@ export class House {
   messages = $derived(this.#tables.message);
   turns = $derived(this.#tables.turn);
   files = $derived(this.#tables.file);
+  personas = $derived(this.#tables.persona);
+  tables = $derived(this.#tables.table);
   drafts = $derived(this.#state.drafts);
 
   me = $derived<User | null>((this.#userId && this.users[this.#userId]) || null);
   session = $derived<Session | null>((this.#sessionId && this.sessions[this.#sessionId]) || null);
+  /** What one begins with where the project says nothing. */
+  defaults = $derived<Defaults | null>((this.#userId && this.#tables.defaults[this.#userId]) || null);
   project = $derived<Project | null>(
     (this.#projectId && this.projects[this.#projectId]) || Object.values(this.projects)[0] || null,
   );
@@ -75,6 +84,7 @@ export class House {
   #left: string[] = [];
   #readingModels: Promise<void> | null = null;
   #rounds = new Map<string, { messages: unknown; rounds: Round[] }>();
+  #read = new Map<string, Read>();
   #refetching = new Set<Place>();
   #frames = new Frames((items) => this.#receive(items));
   #connection: Connection;
@@ -202,8 +212,20 @@ export class House {
       items.push(...page.items);
       [next, cursor] = [page.next, cursor ?? page.cursor];
     } while (next !== null);
-    this.#state = snapshots.putFiles(this.#state, before, projectId, { items, cursor });
+    this.#state = snapshots.putAll(this.#state, before, 'file', projectId, { items, cursor });
     this.#listed = { ...this.#listed, [projectId]: true };
+  }
+
+  // --- who can be invited ----------------------------------------------------------------------------------
+
+  /** Everyone's, the project's, one's own: who can speak there. */
+  personasOf(projectId: string | null): Persona[] {
+    return byScope(Object.values(this.personas).filter((each) => isAtHand(each, projectId)));
+  }
+
+  /** The project's, then one's own. */
+  tablesOf(projectId: string | null): SavedTable[] {
+    return byScope(Object.values(this.tables).filter((each) => isAtHand(each, projectId)));
   }
 
   // --- one conversation ------------------------------------------------------------------------------------
@@ -239,6 +261,7 @@ export class House {
     this.#left = this.#left.slice(1);
     if (this.#opened.has(oldest)) return;
     this.#rounds.delete(oldest);
+    this.#read.delete(oldest);
     this.#state = snapshots.dropMessages(this.#state, oldest);
   }
 
@@ -278,12 +301,14 @@ export class House {
 
   /** Reads those rounds from one to another that are not here, wherever they stand. Throws ApiError. */
   async loadRounds(id: string, first: number, last: number): Promise<void> {
-    const missing = missingOf(this.rounds(id), Math.max(1, first), last);
-    if (missing === null) return;
+    const read = this.#read.get(id);
+    const missing = read?.missing(Math.max(1, first), last) ?? null;
+    if (!read || missing === null) return;
     const limit = Math.min(ROUNDS_AT_ONCE, missing.last - missing.first + 1);
     const query = new URLSearchParams({ before: String(missing.last + 1), limit: String(limit) });
     const page = await request<OlderRounds>('GET', `/api/conversations/${id}/messages?${query}`);
     this.#state = snapshots.addRounds(this.#state, id, page);
+    read.page(page.rounds);
     if (page.rounds.length && missing.last - limit >= missing.first)
       await this.loadRounds(id, missing.first, missing.last - limit);
   }
@@ -335,7 +360,7 @@ export class House {
     if (this.#refetching.has(place)) return;
     this.#refetching.add(place);
     try {
-      await this.#read(place);
+      await this.#readPlace(place);
       const cursor = this.#state.cursors[place];
       if (cursor !== undefined) this.#connection.follow(place, cursor);
     } finally {
@@ -343,7 +368,7 @@ export class House {
     }
   }
 
-  async #read(place: Place): Promise<void> {
+  async #readPlace(place: Place): Promise<void> {
     const [kind, id] = partsOf(place);
     if (kind === 'user') this.#state = snapshots.putMe(this.#state, await request<Me>('GET', '/api/me'));
     if (kind === 'project') await this.#readProject(id);
@@ -351,8 +376,16 @@ export class House {
   }
 
   async #readProject(id: string): Promise<void> {
-    const page = await request<ConversationList>('GET', listAddress(id));
-    this.#state = snapshots.putConversations(this.#state, id, page);
+    const before = this.#state;
+    const [page, personas, tables] = await Promise.all([
+      request<ConversationList>('GET', listAddress(id)),
+      request<PersonaList>('GET', `/api/personas?project_id=${id}`),
+      request<TableList>('GET', `/api/tables?project_id=${id}`),
+    ]);
+    let state = snapshots.putConversations(this.#state, id, page);
+    state = snapshots.putAll(state, before, 'persona', id, personas);
+    state = snapshots.putAll(state, before, 'table', id, tables);
+    this.#state = snapshots.followFrom(state, id, Math.min(page.cursor, personas.cursor, tables.cursor));
     this.#next = { ...this.#next, [id]: page.next };
     if (this.hasFiles(id)) await this.loadFiles(id);
   }
@@ -360,6 +393,10 @@ export class House {
   async #readConversation(id: string): Promise<void> {
     const snapshot = await request<ConversationPage>('GET', `/api/conversations/${id}`);
     if (!this.#opened.has(id)) return; // closed meanwhile
+    const read = this.#read.get(id) ?? new Read();
+    const isJoined = snapshots.joinsOn(this.#state, snapshot);
+    read.snapshot(snapshot.rounds[0]?.number ?? 1, isJoined, this.rounds(id).at(-1)?.number ?? 0);
+    this.#read.set(id, read);
     this.#state = snapshots.putConversation(this.#state, snapshot);
   }
 
@@ -382,10 +419,24 @@ export class House {
     this.#gone = {};
     this.#listed = {};
     this.#rounds.clear();
+    this.#read.clear();
     this.models = [];
     this.standing = 'out';
     void this.#lookAtDoor();
   }
+}
+
+const SCOPES = ['all', 'project', 'user'];
+
+function byScope<T extends { id: string; scope: string; created_at: number }>(items: T[]): T[] {
+  const place = (each: T) => SCOPES.indexOf(each.scope);
+  return items.sort(
+    (a, b) => place(a) - place(b) || a.created_at - b.created_at || (a.id < b.id ? -1 : 1),
+  );
+}
+
+function isAtHand(each: { project_id: string | null }, projectId: string | null): boolean {
+  return each.project_id === null || each.project_id === projectId;
 }
 
 /** Worth another try: no network, or a server that is busy or broken for now. */

@@ -31,14 +31,30 @@ export function isWhole(round: Round): boolean {
   return round.messages.some((message) => message.role === 'user');
 }
 
-/** The first and the last of those between two that are not here; null when all are. */
-export function missingOf(
-  rounds: Round[],
-  first: number,
-  last: number,
-): { first: number; last: number } | null {
-  const known = new Set(rounds.filter(isWhole).map((round) => round.number));
-  while (first <= last && known.has(first)) first++;
-  while (last >= first && known.has(last)) last--;
-  return first <= last ? { first, last } : null;
+/** Which rounds were read through a conversation: what a branch of it shows of a round may be one reply alone. */
+export class Read {
+  #from = Infinity;
+  #before = new Set<number>();
+
+  /** From its first round on all is here, and the stream keeps it so; up to `last` it was before, if that joins on. */
+  snapshot(first: number, isJoined: boolean, last: number): void {
+    if (!isJoined) this.#before.clear();
+    else for (let number = this.#from; number <= last; number++) this.#before.add(number);
+    this.#from = first;
+  }
+
+  page(rounds: Round[]): void {
+    for (const { number } of rounds) this.#before.add(number);
+  }
+
+  /** The first and the last of those between two that were not read; null when all were. */
+  missing(first: number, last: number): { first: number; last: number } | null {
+    while (first <= last && this.#has(first)) first++;
+    while (last >= first && this.#has(last)) last--;
+    return first <= last ? { first, last } : null;
+  }
+
+  #has(number: number): boolean {
+    return number >= this.#from || this.#before.has(number);
+  }
 }
