@@ -31,6 +31,7 @@ from tertulia.store import (
     receipts,
     sessions,
     tables,
+    trees,
     turns,
     usage,
     users,
@@ -64,6 +65,7 @@ NOUNS = (
     receipts,
     sessions,
     tables,
+    trees,
     turns,
     usage,
     users,
@@ -98,6 +100,8 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
         tx, who, its.project, mode="quick", table=VOICES, visibility=Visibility.OPEN
     ),
     "conversations.branch": lambda tx, who, its: conversations.branch(tx, who, its.conversation, at_round=0),
+    "conversations.family": lambda tx, who, its: conversations.family(tx, who, its.conversation),
+    "conversations.family": lambda tx, who, its: conversations.family(tx, who, its.conversation),
     "conversations.get": lambda tx, who, its: conversations.get(tx, who, its.conversation),
     "conversations.page": lambda tx, who, its: conversations.page(tx, who, its.project, limit=5),
     "conversations.remove": lambda tx, who, its: conversations.remove(tx, who, its.conversation),
@@ -147,6 +151,11 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "tables.remove": lambda tx, who, its: tables.remove(tx, who, its.table),
     "tables.set_defaults": lambda tx, who, its: tables.set_defaults(tx, who, Defaults(its.table)),
     "tables.visible_to": lambda tx, who, its: tables.visible_to(tx, who, its.project),
+    "trees.compared": lambda tx, who, its: trees.compared(tx, who, its.conversation, its.conversation),
+    "trees.get": lambda tx, who, its: trees.get(tx, who, its.conversation),
+    "trees.message_removal": lambda tx, who, its: trees.message_removal(tx, who, its.message),
+    "trees.removal": lambda tx, who, its: trees.removal(tx, who, its.conversation),
+    "trees.remove_message": lambda tx, who, its: trees.remove_message(tx, who, its.message),
     "turns.get": lambda tx, who, its: turns.get(tx, who, its.turn),
     "usage.of_conversation": lambda tx, who, its: usage.of_conversation(tx, who, its.conversation),
     "votes.cast": lambda tx, who, its: votes.cast(tx, who, its.message, Choice.BEST),
@@ -157,8 +166,12 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
 }
 
 TESTED_ELSEWHERE = {
+    "conversations.find",  # answers nothing instead of raising: below
+    "messages.find",
     "attachments.again",  # of a message that was read before: test_attachments
+    "conversations.find",  # finds nothing instead of raising: test_conversations
     "events.may_follow",  # answers no instead of raising: test_events
+    "messages.find",  # finds nothing instead of raising: test_messages
     "projects.add",  # makes something new of one's own
     "projects.visible_to",  # lists one's own: test_projects
     "tables.defaults",  # one's own: test_tables
@@ -218,6 +231,11 @@ async def test_a_stranger_cannot_tell_what_is_hidden_from_what_never_was(
                     await db.write(lambda tx, ask=ask, things=things: ask(tx, bob, things))
                 answers.append((refused.value.code, refused.value.message))
             assert answers[0] == answers[1], name
+
+
+async def test_what_may_be_missing_is_missing_for_a_stranger(db: Database, bob: Actor, adas: Things) -> None:
+    assert await db.read(lambda tx: conversations.find(tx, bob, adas.conversation)) is None
+    assert await db.read(lambda tx: messages.find(tx, bob, adas.message)) is None
 
 
 async def test_an_administrator_sees_no_more_of_others_projects_than_anyone(
