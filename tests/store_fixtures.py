@@ -371,8 +371,7 @@ def _said(tx: Tx, actor: Actor, conversation_id: str) -> Table:
     while True:
         page = messages.page(tx, actor, conversation_id, before=before, limit=100)
         for vote in votes.of_rounds(tx, actor, conversation_id, page.rounds):
-            if vote.conversation_id == conversation_id:
-                table["vote", vote.id] = to_plain(vote)
+            table["vote", vote.id] = to_plain(vote)
         for message in (message for round_ in page.rounds for message in round_.messages):
             table["message", message.id] = to_plain(message)
         if (before := page.next_before) is None:
@@ -399,7 +398,7 @@ def _own(place: str, table: Table) -> Table:
     return {
         (noun, id): value
         for (noun, id), value in table.items()
-        if noun != "message" or value["conversation_id"] == here
+        if noun not in ("message", "vote") or value["conversation_id"] == here
     }
 
 

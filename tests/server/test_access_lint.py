@@ -43,6 +43,7 @@ WITHOUT_ASKING = {
     "events.first_number",
     "events.after",
     "turns.waiting_or_running",
+    "turns.of_rounds",
     "messages.round",
 }
 

@@ -101,7 +101,6 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     ),
     "conversations.branch": lambda tx, who, its: conversations.branch(tx, who, its.conversation, at_round=0),
     "conversations.family": lambda tx, who, its: conversations.family(tx, who, its.conversation),
-    "conversations.family": lambda tx, who, its: conversations.family(tx, who, its.conversation),
     "conversations.get": lambda tx, who, its: conversations.get(tx, who, its.conversation),
     "conversations.page": lambda tx, who, its: conversations.page(tx, who, its.project, limit=5),
     "conversations.remove": lambda tx, who, its: conversations.remove(tx, who, its.conversation),
@@ -169,9 +168,7 @@ TESTED_ELSEWHERE = {
     "conversations.find",  # answers nothing instead of raising: below
     "messages.find",
     "attachments.again",  # of a message that was read before: test_attachments
-    "conversations.find",  # finds nothing instead of raising: test_conversations
     "events.may_follow",  # answers no instead of raising: test_events
-    "messages.find",  # finds nothing instead of raising: test_messages
     "projects.add",  # makes something new of one's own
     "projects.visible_to",  # lists one's own: test_projects
     "tables.defaults",  # one's own: test_tables

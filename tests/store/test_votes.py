@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tertulia.core.errors import Conflict, Forbidden
+from tertulia.core.events import Kind
 from tertulia.core.messages import Message
 from tertulia.core.projects import Membership
 from tertulia.core.users import Actor
 from tertulia.core.votes import Choice, Vote
-from tertulia.store import conversations, messages, projects, votes
+from tertulia.store import conversations, messages, projects, trees, votes
 from tertulia.store.database import Database, Tx
 from tests.store.samples import answered, conversation, opened, reply
 from tests.store_fixtures import Clock, Watch
@@ -122,6 +125,45 @@ async def test_a_branch_knows_the_votes_on_what_it_inherits_and_no_others(
     clock.forward(1)
     await db.write(lambda tx: votes.cast(tx, ada, own[1].id, Choice.BEST))
     assert await db.read(marked) == {replies[0].id, own[1].id}
+
+
+@pytest.mark.parametrize("verdict", [Choice.BEST, Choice.TIE])
+async def test_every_branch_that_reads_a_reply_hears_of_the_votes_on_it(
+    db: Database, ada: Actor, bob: Actor, both: str, replies: list[Message], watch: Watch, verdict: Choice
+) -> None:
+    for message_id in (None, replies[0].id, replies[1].id):
+        await db.write(partial(branch, actor=ada, parent_id=both, message_id=message_id))
+    for one in replies:  # the second vote is on another reply, and some branches read only one of them
+        async with watch(ada, bob):
+            await db.write(partial(votes.cast, actor=ada, message_id=one.id, verdict=verdict))
+    async with watch(ada, bob):
+        await db.write(lambda tx: votes.cast(tx, ada, replies[0].id, Choice.NONE))
+
+
+@pytest.mark.parametrize("verdict", [Choice.BEST, Choice.TIE])
+@pytest.mark.parametrize("is_question", [False, True])
+async def test_a_vote_goes_with_what_it_was_cast_on(
+    db: Database,
+    ada: Actor,
+    bob: Actor,
+    both: str,
+    replies: list[Message],
+    watch: Watch,
+    verdict: Choice,
+    is_question: bool,
+) -> None:
+    await db.write(partial(branch, actor=ada, parent_id=both, message_id=None))
+    await db.write(lambda tx: votes.cast(tx, ada, replies[0].id, verdict))
+    asked = await db.read(lambda tx: messages.round(tx, both, 1).question)
+    gone = asked if is_question else replies[0]
+    async with watch(ada, bob) as news:
+        await db.write(lambda tx: trees.remove_message(tx, ada, gone.id))
+    assert [event.kind for event in news if event.noun == "vote"] == [Kind.REMOVED] * 2
+    assert await seen(db, ada, both) == ()
+
+
+def branch(tx: Tx, actor: Actor, parent_id: str, message_id: str | None) -> None:
+    conversations.branch(tx, actor, parent_id, at_round=1, message_id=message_id)
 
 
 async def test_a_project_counts_its_own_votes_and_efforts_alone(

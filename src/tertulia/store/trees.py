@@ -162,8 +162,6 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
         receipts.forget(tx, conversation_id, message.round_number, ids)
     for conversation_id in _left(tx, going):
         receipts.forget(tx, conversation_id, None, ids)
-    if message.role is Role.USER:
-        _forget_round_votes(tx, going, message.round_number)
     for one in going.messages:
         _remove(tx, one)
     _index_again(tx, message, going)
@@ -188,34 +186,18 @@ def _must_be_quiet(tx: Tx, going: _Going, number: int) -> None:
 
 
 def _remove(tx: Tx, message: Message) -> None:
+    cast = [row.id for row in tx.execute(_FORGET_VOTES, message_id=message.id)]
     for place in messages.places(tx, message):
-        events.redact(tx, place, "message", message.id)
-        tx.emit(place, Kind.REMOVED, "message", message.id)
-    for row in tx.execute(_FORGET_VOTES, message_id=message.id):
-        _vote_is_gone(tx, row)
+        for noun, id in (("message", message.id), *(("vote", id) for id in cast)):
+            events.redact(tx, place, noun, id)
+            tx.emit(place, Kind.REMOVED, noun, id)
     attachments.release_message(tx, message.id)
     tx.execute(_REMOVE, id=message.id)
 
 
 _REMOVE = text("DELETE FROM conversation_messages WHERE id = :id")
 
-_FORGET_VOTES = text("DELETE FROM votes WHERE message_id = :message_id RETURNING id, conversation_id")
-
-
-def _forget_round_votes(tx: Tx, going: _Going, number: int) -> None:
-    for conversation_id in going.conversation_ids:
-        for row in tx.execute(_FORGET_ROUND_VOTES, conversation_id=conversation_id, round_number=number):
-            _vote_is_gone(tx, row)
-
-
-_FORGET_ROUND_VOTES = text("""
-    DELETE FROM votes WHERE conversation_id = :conversation_id AND round_number = :round_number
-    RETURNING id, conversation_id
-""")
-
-
-def _vote_is_gone(tx: Tx, row: Row) -> None:
-    tx.emit(conversation_place(row.conversation_id), Kind.REMOVED, "vote", row.id)
+_FORGET_VOTES = text("DELETE FROM votes WHERE message_id = :message_id RETURNING id")
 
 
 def _index_again(tx: Tx, message: Message, going: _Going) -> None:

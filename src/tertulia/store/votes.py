@@ -1,6 +1,7 @@
-"""Votes: one of each person in each round, told where the reply was said.
+"""Votes: one of each person in each round, told wherever the reply is seen that it was cast on.
 
-One that was taken back is kept as such: whoever votes again after it has seen the names.
+Also a tie hangs on the reply that named its round: it is seen where that one is, and goes with it. A vote
+that was taken back is kept as such: whoever votes again after it has seen the names.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def cast(tx: Tx, actor: Actor, message_id: str, verdict: Choice) -> Vote:
         return _take_back(tx, actor, meant)
     here = messages.round(tx, meant.conversation_id, meant.round_number)
     against = votes.contenders(here, meant, verdict)
+    before = _find(tx, actor, meant)
     row = tx.one(
         _CAST,
         id=tx.new_id(),
@@ -45,13 +47,16 @@ def cast(tx: Tx, actor: Actor, message_id: str, verdict: Choice) -> Vote:
         round_number=meant.round_number,
         user_id=actor.user_id,
         verdict=verdict.value,
-        message_id=meant.id if verdict is Choice.BEST else None,
+        message_id=meant.id,
         contenders=as_json(against),
         is_blind=_is_blind(tx, here, meant),
         now=tx.now,
     )
     vote = _vote(row)
-    tx.emit(conversation_place(vote.conversation_id), Kind.CHANGED, "vote", vote.id, vote)
+    if before is not None:
+        _gone(tx, actor, before)
+    for place in messages.places(tx, meant):
+        tx.emit(place, Kind.CHANGED, "vote", vote.id, vote)
     return vote
 
 
@@ -61,7 +66,7 @@ _CAST = text(f"""
         created_at
     )
     SELECT :id, c.project_id, c.id, CAST(:round_number AS BIGINT), :user_id, :verdict,
-        CAST(:message_id AS TEXT), :contenders, CAST(:is_blind AS BOOLEAN), CAST(:now AS BIGINT)
+        :message_id, :contenders, CAST(:is_blind AS BOOLEAN), CAST(:now AS BIGINT)
     FROM conversations AS c WHERE c.id = :conversation_id
     ON CONFLICT (conversation_id, round_number, user_id) DO UPDATE SET
         verdict = excluded.verdict, message_id = excluded.message_id, contenders = excluded.contenders,
@@ -84,29 +89,39 @@ _VOTED = text("""
 
 
 def _take_back(tx: Tx, actor: Actor, meant: Message) -> Vote:
-    row = tx.maybe(
-        _TAKE_BACK,
+    before = _find(tx, actor, meant)
+    if before is None:
+        raise Conflict("You have not voted in this round, so there is nothing to take back.")
+    _gone(tx, actor, before)
+    return _vote(tx.one(_TAKE_BACK, id=before.id))
+
+
+_TAKE_BACK = text(f"""
+    UPDATE votes SET verdict = 'none' WHERE id = :id RETURNING {_COLUMNS.replace("v.", "")}
+""")
+
+
+def _find(tx: Tx, actor: Actor, meant: Message) -> Row | None:
+    """What someone has said of a round so far."""
+    return tx.maybe(
+        _FIND,
         conversation_id=meant.conversation_id,
         round_number=meant.round_number,
         user_id=actor.user_id,
     )
-    if row is None:
-        raise Conflict("You have not voted in this round, so there is nothing to take back.")
-    _removed(tx, meant.conversation_id, row.id)
-    return _vote(row)
 
 
-_TAKE_BACK = text(f"""
-    UPDATE votes SET verdict = 'none', message_id = NULL
+_FIND = text("""
+    SELECT id, message_id FROM votes
     WHERE conversation_id = :conversation_id AND round_number = :round_number AND user_id = :user_id
         AND verdict <> 'none'
-    RETURNING {_COLUMNS.replace("v.", "")}
 """)
 
 
-def _removed(tx: Tx, conversation_id: str, vote_id: str) -> None:
-    events.redact(tx, conversation_place(conversation_id), "vote", vote_id)
-    tx.emit(conversation_place(conversation_id), Kind.REMOVED, "vote", vote_id)
+def _gone(tx: Tx, actor: Actor, row: Row) -> None:
+    for place in messages.places(tx, messages.get(tx, actor, row.message_id)):
+        events.redact(tx, place, "vote", row.id)
+        tx.emit(place, Kind.REMOVED, "vote", row.id)
 
 
 def _vote(row: Row) -> Vote:
@@ -114,7 +129,7 @@ def _vote(row: Row) -> Vote:
         id=row.id,
         conversation_id=row.conversation_id,
         round_number=row.round_number,
-        message_id=row.message_id,
+        message_id=row.message_id if row.verdict == Choice.BEST else None,
         user_id=row.user_id,
         verdict=Choice(row.verdict),
         is_blind=bool(row.is_blind),
@@ -127,7 +142,7 @@ def _vote(row: Row) -> Vote:
 
 
 def of_rounds(tx: Tx, actor: Actor, conversation_id: str, rounds: Iterable[Round]) -> tuple[Vote, ...]:
-    """What was voted on in rounds that were read; in a branch, as far as it has what was voted for."""
+    """What was voted on in rounds that were read; in a branch, as far as it has what was voted on."""
     access.to_conversation(tx, actor, conversation_id)
     return tuple(_in_rounds(tx, tuple(rounds)))
 
@@ -146,9 +161,7 @@ def _in_rounds(tx: Tx, rounds: tuple[Round, ...]) -> Iterator[Vote]:
             numbers.setdefault(message.conversation_id, set()).add(round_.number)
     for conversation_id, its in numbers.items():
         rows = tx.execute(_BETWEEN, conversation_id=conversation_id, first=min(its), last=max(its))
-        for vote in map(_vote, rows):
-            if vote.round_number in its and (vote.message_id is None or vote.message_id in there):
-                yield vote
+        yield from (_vote(row) for row in rows if row.round_number in its and row.message_id in there)
 
 
 _BETWEEN = text(f"""
