@@ -56,13 +56,6 @@ async def test_a_viewer_begins_changes_and_removes_nothing(
                 await db.write(act)
 
 
-async def test_what_is_someone_elses_or_gone_is_not_found(db: Database, ada: Actor, bob: Actor) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    assert await db.read(lambda tx: conversations.find(tx, ada, made.id)) == made
-    assert await db.read(lambda tx: conversations.find(tx, bob, made.id)) is None
-    assert await db.read(lambda tx: conversations.find(tx, ada, "0" * 26)) is None
-
-
 # ── changing
 
 

@@ -62,14 +62,6 @@ async def test_text_that_no_database_holds_is_the_same_for_all_readers(
     assert (said.content, said.voice.name, said.failure.message) == (clean, clean, clean)
 
 
-async def test_what_is_someone_elses_or_gone_is_not_found(db: Database, ada: Actor, bob: Actor) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    _, [said, _] = await db.write(lambda tx: answered(tx, ada, made.id))
-    assert await db.read(lambda tx: messages.find(tx, ada, said.id)) == said
-    assert await db.read(lambda tx: messages.find(tx, bob, said.id)) is None
-    assert await db.read(lambda tx: messages.find(tx, ada, "0" * 26)) is None
-
-
 async def test_pages_go_back_to_the_beginning(db: Database, ada: Actor) -> None:
     made = await db.write(lambda tx: conversation(tx, ada))
     for number in range(1, 8):
