@@ -176,6 +176,7 @@ async def test_an_upload_that_broke_off_is_tried_again(windows: Windows, page: P
     await must_have_no_barriers(page)
     await desk.ask("Not without it.")
     await expect(desk.field).to_have_value("Not without it.")
+    await expect(page.get_by_role("button", name="Send", exact=True)).to_be_disabled()
     await page.unroute(UPLOADS)
     await page.get_by_role("button", name="Try rota.md again").click()
     await expect(desk.chip("rota.md")).to_contain_text("44 B")
@@ -210,6 +211,27 @@ async def test_what_is_too_large_is_refused_and_a_mind_that_sees_is_not_warned_a
         receipt = page.get_by_role("complementary", name="Context receipt")
         await receipt.get_by_role("button", name="sea.png attached", exact=True).click()
         await expect(receipt.get_by_role("img", name="sea.png")).to_have_js_property("naturalWidth", 8)
+        await windows.close()
+        windows.must_be_untroubled()
+
+
+async def test_a_mind_that_cannot_hold_the_question_is_named_and_left_out(
+    browser: Browser, upstream: Upstream, tmp_path: Path
+) -> None:
+    small = endpoints(upstream).replace('"id": "gamma"', '"window": 1200, "id": "gamma"')
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": small}) as house:
+        windows = Windows(browser, house.url)
+        page = await windows.open(await house.first("Sam"), "/new")
+        desk = Desk(page)
+        await desk.seat("Alpha", "Gamma")
+        await desk.field.fill("word " * 3000)
+        warning = page.get_by_role("status").filter(has_text="Gamma")
+        await expect(warning).to_contain_text(re.compile("has room for [0-9]+ tokens"))
+        await page.screenshot(path=tmp_path / "over.png")
+        await must_have_no_barriers(page)
+        await warning.get_by_role("button", name="Leave it out").click()
+        await expect(page.get_by_role("button", name="Remove Gamma")).to_have_count(0)
+        await expect(warning).to_have_count(0)
         await windows.close()
         windows.must_be_untroubled()
 

@@ -28,7 +28,11 @@ export class Composing {
   /** Quick seats one voice; the others keep their chairs for the next round. */
   voices = $derived.by<Voice[]>(() => seated(this.keys.slice(0, this.mode.most), this.model));
   isFull = $derived(this.keys.length >= SEATS);
-  canSend = $derived(this.#text.trim() !== '' && this.voices.length >= this.mode.least);
+  /** Not without a file that was meant to come along. */
+  canSend = $derived.by(
+    () =>
+      this.#text.trim() !== '' && this.voices.length >= this.mode.least && !this.attaching.hasFailed,
+  );
 
   constructor(
     /** The conversation, or "new" for one that does not exist yet. */
