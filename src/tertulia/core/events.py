@@ -4,9 +4,9 @@ An event carries the new value, so applying it is one rule: `changed` puts the v
 its id, `removed` takes it out.
 
 place                 what happens there
-user:<id>             the projects one can see, one's sessions, oneself
-project:<id>          the project, its conversations and its files
-conversation:<id>     its messages and turns
+user:<id>             the projects one can see, one's sessions, personas, tables and defaults, oneself
+project:<id>          the project, its conversations, files, personas and tables
+conversation:<id>     its messages, turns and votes
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Event:
     number: int
     kind: Kind
     noun: str
-    """project, conversation, file, message, turn, session or user."""
+    """project, conversation, file, message, turn, vote, session, user, persona, table or defaults."""
     id: str
     value: str | None
     """The new value as JSON; None when removed."""
