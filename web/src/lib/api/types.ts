@@ -69,6 +69,17 @@ export type Abilities = Whole<Schemas['Abilities']>;
 /** As the picker shows it: with its provider's name, and whether it can answer. */
 export type Model = Whole<Schemas['ModelView']>;
 
+export type Scope = Schemas['Scope'];
+export type Character = Whole<Schemas['Character']>;
+export type Persona = Whole<Schemas['Persona']>;
+/** A model, a persona, or a persona that is to speak through a certain model. */
+export type WantedVoice = Whole<Schemas['WantedVoice']>;
+export type SavedTable = Whole<Schemas['SavedTable']>;
+export type TableSetting = Whole<Schemas['TableSetting']>;
+export type Defaults = Whole<Schemas['Defaults']>;
+export type PersonaList = Whole<Schemas['PersonaList']>;
+export type TableList = Whole<Schemas['TableList']>;
+
 export type Tree = Whole<Schemas['Tree']>;
 export type TreeNode = Whole<Schemas['TreeNode']>;
 export type TreeRound = Whole<Schemas['TreeRound']>;

@@ -38,7 +38,18 @@ export type Wish = { follow: Place } | { refetch: Place };
 
 export const EMPTY: State = {
   cursors: {},
-  tables: { user: {}, session: {}, project: {}, conversation: {}, message: {}, turn: {}, file: {} },
+  tables: {
+    user: {},
+    session: {},
+    project: {},
+    conversation: {},
+    message: {},
+    turn: {},
+    file: {},
+    persona: {},
+    table: {},
+    defaults: {},
+  },
   drafts: {},
   inherited: {},
 };
@@ -140,6 +151,8 @@ function forget(state: State, place: Place): State {
     ...state.tables,
     project: without(state.tables.project, id),
     file: keep(state.tables.file, (each) => each.project_id !== id),
+    persona: keep(state.tables.persona, (each) => each.project_id !== id),
+    table: keep(state.tables.table, (each) => each.project_id !== id),
   };
   return forgetConversations({ ...state, cursors, tables: left }, (each) => inside[each]?.project_id === id);
 }

@@ -23,6 +23,9 @@ const ME = {
   user: { id: 'U', name: 'Ana' },
   session: { id: 'S', user_id: 'U' },
   projects: [{ id: 'P', name: 'Home' }],
+  personas: [{ id: 'sage', scope: 'all', project_id: null, created_at: 1 }],
+  tables: [],
+  defaults: { table_id: null },
   cursor: 4,
 } as unknown as Me;
 
@@ -50,6 +53,8 @@ const draft = {
   number: 0,
 } as unknown as Draft;
 
+const LOCAL = { id: 'local', scope: 'project', project_id: 'P', created_at: 0 };
+
 function snapshot(cursor: number, messages = [question]): ConversationPage {
   return {
     conversation: { id: 'C', project_id: 'P' },
@@ -75,6 +80,8 @@ describe('the house', () => {
       '/api/me': ME,
       '/api/models': { items: [{ key: 'a:b' }] },
       '/api/conversations?project_id=P&limit=50': { items: [], next: null, cursor: 9 },
+      '/api/personas?project_id=P': { items: [LOCAL], cursor: 9 },
+      '/api/tables?project_id=P': { items: [], cursor: 9 },
       '/api/conversations/C': snapshot(20),
     };
     vi.stubGlobal('fetch', (path: string) => {
@@ -110,6 +117,36 @@ describe('the house', () => {
   };
   const followed = (place: string) =>
     line.said.filter((each) => each.type === 'follow' && each.place === place);
+
+  it('knows who can be invited: everyone’s, the project’s, one’s own, as they come and go', async () => {
+    const names = () => house.personasOf('P').map((each) => each.id);
+    expect(names()).toEqual(['sage', 'local']);
+    expect(house.personasOf('Q').map((each) => each.id)).toEqual(['sage']);
+    const mine = { id: 'mine', scope: 'user', project_id: null, created_at: 2 };
+    await hear(
+      { type: 'event', place: 'project:P', number: 10, noun: 'persona', id: 'local', kind: 'removed' },
+      {
+        type: 'event',
+        place: 'user:U',
+        number: 5,
+        noun: 'persona',
+        id: 'mine',
+        kind: 'changed',
+        value: mine,
+      },
+      {
+        type: 'event',
+        place: 'user:U',
+        number: 6,
+        noun: 'defaults',
+        id: 'U',
+        kind: 'changed',
+        value: { mode: 'quick' },
+      },
+    );
+    expect(names()).toEqual(['sage', 'mine']);
+    expect(house.defaults?.mode).toBe('quick');
+  });
 
   it('knows who is in and follows them, their project and its conversations', () => {
     expect(house.standing).toBe('in');
@@ -190,9 +227,13 @@ describe('the house', () => {
     expect(house.isListed('Q')).toBe(false);
     isDown = false;
     answers['/api/conversations?project_id=Q&limit=50'] = { items: [], next: null, cursor: 2 };
+    answers['/api/personas?project_id=Q'] = { items: [], cursor: 1 };
+    answers['/api/tables?project_id=Q'] = { items: [], cursor: 2 };
     line.onopen?.();
     await settled();
     expect(house.isListed('Q')).toBe(true);
+    // From where the oldest of the three answers stood: nothing falls between them.
+    expect(line.said.at(-1)).toEqual({ type: 'follow', place: 'project:Q', after: 1 });
   });
 
   it('forgets everything when the session ends', async () => {

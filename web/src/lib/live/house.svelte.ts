@@ -9,18 +9,23 @@ import type {
   Conversation,
   ConversationList,
   ConversationPage,
+  Defaults,
   Draft,
   FileList,
   ModelList,
   Me,
   Model,
+  Persona,
+  PersonaList,
   Project,
   ProjectFile,
   Round,
   OlderRounds,
+  SavedTable,
   Session,
   SessionList,
   Setup,
+  TableList,
   Turn,
   User,
 } from '../api/types';
@@ -63,10 +68,14 @@ export class House {
   messages = $derived(this.#tables.message);
   turns = $derived(this.#tables.turn);
   files = $derived(this.#tables.file);
+  personas = $derived(this.#tables.persona);
+  tables = $derived(this.#tables.table);
   drafts = $derived(this.#state.drafts);
 
   me = $derived<User | null>((this.#userId && this.users[this.#userId]) || null);
   session = $derived<Session | null>((this.#sessionId && this.sessions[this.#sessionId]) || null);
+  /** What one begins with where the project says nothing. */
+  defaults = $derived<Defaults | null>((this.#userId && this.#tables.defaults[this.#userId]) || null);
   project = $derived<Project | null>(
     (this.#projectId && this.projects[this.#projectId]) || Object.values(this.projects)[0] || null,
   );
@@ -203,8 +212,20 @@ export class House {
       items.push(...page.items);
       [next, cursor] = [page.next, cursor ?? page.cursor];
     } while (next !== null);
-    this.#state = snapshots.putFiles(this.#state, before, projectId, { items, cursor });
+    this.#state = snapshots.putAll(this.#state, before, 'file', projectId, { items, cursor });
     this.#listed = { ...this.#listed, [projectId]: true };
+  }
+
+  // --- who can be invited ----------------------------------------------------------------------------------
+
+  /** Everyone's, the project's, one's own: who can speak there. */
+  personasOf(projectId: string | null): Persona[] {
+    return byScope(Object.values(this.personas).filter((each) => isAtHand(each, projectId)));
+  }
+
+  /** The project's, then one's own. */
+  tablesOf(projectId: string | null): SavedTable[] {
+    return byScope(Object.values(this.tables).filter((each) => isAtHand(each, projectId)));
   }
 
   // --- one conversation ------------------------------------------------------------------------------------
@@ -355,8 +376,16 @@ export class House {
   }
 
   async #readProject(id: string): Promise<void> {
-    const page = await request<ConversationList>('GET', listAddress(id));
-    this.#state = snapshots.putConversations(this.#state, id, page);
+    const before = this.#state;
+    const [page, personas, tables] = await Promise.all([
+      request<ConversationList>('GET', listAddress(id)),
+      request<PersonaList>('GET', `/api/personas?project_id=${id}`),
+      request<TableList>('GET', `/api/tables?project_id=${id}`),
+    ]);
+    let state = snapshots.putConversations(this.#state, id, page);
+    state = snapshots.putAll(state, before, 'persona', id, personas);
+    state = snapshots.putAll(state, before, 'table', id, tables);
+    this.#state = snapshots.followFrom(state, id, Math.min(page.cursor, personas.cursor, tables.cursor));
     this.#next = { ...this.#next, [id]: page.next };
     if (this.hasFiles(id)) await this.loadFiles(id);
   }
@@ -395,6 +424,17 @@ export class House {
     this.standing = 'out';
     void this.#lookAtDoor();
   }
+}
+
+const SCOPES = ['all', 'project', 'user'];
+
+function byScope<T extends { id: string; scope: string; created_at: number }>(items: T[]): T[] {
+  const place = (each: T) => SCOPES.indexOf(each.scope);
+  return items.sort((a, b) => place(a) - place(b) || a.created_at - b.created_at || (a.id < b.id ? -1 : 1));
+}
+
+function isAtHand(each: { project_id: string | null }, projectId: string | null): boolean {
+  return each.project_id === null || each.project_id === projectId;
 }
 
 /** Worth another try: no network, or a server that is busy or broken for now. */

@@ -1,10 +1,13 @@
 /** What the live stream carries; see the server's events page for the promises behind each. */
 import type {
   Conversation,
+  Defaults,
   Draft,
   Message,
+  Persona,
   Project,
   ProjectFile,
+  SavedTable,
   Session,
   Turn,
   User,
@@ -22,6 +25,10 @@ export interface Tables {
   message: Record<string, Message>;
   turn: Record<string, Turn>;
   file: Record<string, ProjectFile>;
+  persona: Record<string, Persona>;
+  table: Record<string, SavedTable>;
+  /** By person: what they begin a conversation with. */
+  defaults: Record<string, Defaults>;
 }
 
 export type Noun = keyof Tables;

@@ -10,7 +10,7 @@ import {
   leaveConversation,
   putConversation,
   putConversations,
-  putFiles,
+  putAll,
 } from './snapshots';
 
 const conversation = (id: string, more: Partial<Conversation> = {}) =>
@@ -108,27 +108,27 @@ describe('the files of a project', () => {
 
   it('are those of the list, and of other projects what was known', () => {
     const before = told(3, file('gone'), file('other', 1, 'Q'));
-    const after = putFiles(before, before, 'P', { items: [file('a'), file('b')], cursor: 3 });
+    const after = putAll(before, before, 'file', 'P', { items: [file('a'), file('b')], cursor: 3 });
     expect(versionsIn(after)).toEqual({ a: 1, b: 1, other: 1 });
   });
 
   it('keep what the stream told while the list was on its way', () => {
     const before = told(3, file('a'));
     const meanwhile = told(5, file('a', 2), file('new'));
-    const after = putFiles(meanwhile, before, 'P', { items: [file('a')], cursor: 3 });
+    const after = putAll(meanwhile, before, 'file', 'P', { items: [file('a')], cursor: 3 });
     expect(versionsIn(after)).toEqual({ a: 2, new: 1 });
   });
 
   it('do not come back when they were deleted while the list was on its way', () => {
     const before = told(3, file('a'));
-    const after = putFiles(told(4), before, 'P', { items: [file('a')], cursor: 3 });
+    const after = putAll(told(4), before, 'file', 'P', { items: [file('a')], cursor: 3 });
     expect(versionsIn(after)).toEqual({});
   });
 
   it('follow a list that is newer than what the stream has told', () => {
     const before = told(3, file('a'));
     const meanwhile = told(4, file('a', 2));
-    const after = putFiles(meanwhile, before, 'P', { items: [file('a', 3)], cursor: 6 });
+    const after = putAll(meanwhile, before, 'file', 'P', { items: [file('a', 3)], cursor: 6 });
     expect(versionsIn(after)).toEqual({ a: 3 });
   });
 });

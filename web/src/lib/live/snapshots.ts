@@ -3,7 +3,6 @@ import type {
   Conversation,
   ConversationList,
   ConversationPage,
-  FileList,
   Me,
   Message,
   OlderRounds,
@@ -11,10 +10,11 @@ import type {
   Turn,
 } from '../api/types';
 import { keep, type Inherited, type State } from './apply';
-import { conversationPlace, projectPlace, userPlace } from './items';
+import { conversationPlace, projectPlace, userPlace, type Tables } from './items';
 
 export function putMe(state: State, me: Me): State {
-  const { user, session, projects, cursor } = me;
+  const { user, session, projects, personas, tables, defaults, cursor } = me;
+  const ofProjects = (each: { project_id: string | null }) => each.project_id !== null;
   return {
     ...state,
     cursors: { ...state.cursors, [userPlace(user.id)]: cursor },
@@ -23,6 +23,9 @@ export function putMe(state: State, me: Me): State {
       user: { ...state.tables.user, [user.id]: user },
       session: { ...state.tables.session, [session.id]: session },
       project: byId(projects),
+      persona: { ...keep(state.tables.persona, ofProjects), ...byId(personas) },
+      table: { ...keep(state.tables.table, ofProjects), ...byId(tables) },
+      defaults: { [user.id]: defaults },
     },
   };
 }
@@ -48,21 +51,29 @@ export function addConversations(state: State, page: Pick<ConversationList, 'ite
 }
 
 /**
- * All files of a project, read while `before` was known. What the stream told since then and the answer does not
- * contain yet is newer and stays.
+ * All that a project has of one kind, read while `before` was known. What the stream told since then and the
+ * answer does not contain yet is newer and stays.
  */
-export function putFiles(
+export function putAll<Noun extends 'file' | 'persona' | 'table'>(
   state: State,
   before: State,
+  noun: Noun,
   projectId: string,
-  list: Pick<FileList, 'items' | 'cursor'>,
+  list: { items: Tables[Noun][string][]; cursor: number },
 ): State {
   const isBehind = (state.cursors[projectPlace(projectId)] ?? 0) > list.cursor;
-  const [now, then] = [state.tables.file, before.tables.file];
+  const [now, then]: [OfProject, OfProject] = [state.tables[noun], before.tables[noun]];
   const isNewer = (id: string) => isBehind && now[id] !== then[id];
   const told = keep(now, (each) => each.project_id !== projectId || isNewer(each.id));
-  const read = byId(list.items.filter((each) => !isNewer(each.id)));
-  return { ...state, tables: { ...state.tables, file: { ...read, ...told } } };
+  const read = byId(list.items.filter((each) => each.project_id === projectId && !isNewer(each.id)));
+  return { ...state, tables: { ...state.tables, [noun]: { ...read, ...told } } };
+}
+
+type OfProject = Record<string, { id: string; project_id: string | null }>;
+
+/** The project is followed from where the oldest of several answers stood. */
+export function followFrom(state: State, projectId: string, cursor: number): State {
+  return { ...state, cursors: { ...state.cursors, [projectPlace(projectId)]: cursor } };
 }
 
 /**
