@@ -16,7 +16,8 @@ from tertulia.core.receipts import Layer, Receipt, Segment
 from tertulia.core.trees import MessageRemoval, Removal, Siblings, TreeRound, Versions
 from tertulia.core.turns import State
 from tertulia.core.users import Actor
-from tertulia.store import conversations, messages, projects, receipts, trees, turns, usage
+from tertulia.core.votes import Choice
+from tertulia.store import conversations, messages, projects, receipts, trees, turns, usage, votes
 from tertulia.store.database import Database, Tx
 from tests.store.samples import FIRST, answered, conversation, opened, reply, said_with
 from tests.store.samples import attachment as brought
@@ -232,25 +233,17 @@ async def test_nothing_of_a_deleted_message_is_left_but_what_it_cost(db: Databas
     assert left == sorted([f"{made.id}:1", f"{branch.id}:1"])
 
 
-async def test_votes_on_a_deleted_message_go_and_are_told(db: Database, ada: Actor, watch: Watch) -> None:
+async def test_votes_on_a_deleted_message_go_and_are_told_wherever_it_was_seen(
+    db: Database, ada: Actor, watch: Watch
+) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada, rounds=1))
-    vote = text("""
-        INSERT INTO votes (
-            id, project_id, conversation_id, round_number, user_id, verdict, message_id, contenders, is_blind,
-            created_at
-        )
-        VALUES (:id, :project_id, :conversation_id, 1, :user_id, 'best', :message_id, '[]', FALSE, 0)
-    """)
-    ids = {
-        "project_id": made.project_id,
-        "conversation_id": made.id,
-        "user_id": ada.user_id,
-        "message_id": replies[0][0].id,
-    }
-    await db.write(lambda tx: tx.execute(vote, id="V", **ids))
-    begun = len(watch.heard)
-    await db.write(lambda tx: trees.remove_message(tx, ada, replies[0][0].id))
-    assert ("vote", "V", Kind.REMOVED) in [(e.noun, e.id, e.kind) for e in watch.heard[begun:]]
+    branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1))
+    vote = await db.write(lambda tx: votes.cast(tx, ada, replies[0][0].id, Choice.BEST))
+    async with watch(ada) as news:
+        await db.write(lambda tx: trees.remove_message(tx, ada, replies[0][0].id))
+    told = {(event.place, event.kind) for event in news if (event.noun, event.id) == ("vote", vote.id)}
+    assert told == {(conversation_place(one.id), Kind.REMOVED) for one in (made, branch)}
+    assert contents(db)["votes"] == []
 
 
 async def test_what_a_question_brought_along_goes_with_it(db: Database, ada: Actor) -> None:

@@ -186,18 +186,20 @@ def _must_be_quiet(tx: Tx, going: _Going, number: int) -> None:
 
 
 def _remove(tx: Tx, message: Message) -> None:
-    cast = [row.id for row in tx.execute(_FORGET_VOTES, message_id=message.id)]
-    for place in messages.places(tx, message):
-        for noun, id in (("message", message.id), *(("vote", id) for id in cast)):
+    """With the votes on it, wherever they were told."""
+    places = messages.places(tx, message)
+    votes = [row.id for row in tx.execute(_FORGET_VOTES, message_id=message.id)]
+    for place in places:
+        for noun, id in (("message", message.id), *(("vote", id) for id in votes)):
             events.redact(tx, place, noun, id)
             tx.emit(place, Kind.REMOVED, noun, id)
     attachments.release_message(tx, message.id)
     tx.execute(_REMOVE, id=message.id)
 
 
-_REMOVE = text("DELETE FROM conversation_messages WHERE id = :id")
-
 _FORGET_VOTES = text("DELETE FROM votes WHERE message_id = :message_id RETURNING id")
+
+_REMOVE = text("DELETE FROM conversation_messages WHERE id = :id")
 
 
 def _index_again(tx: Tx, message: Message, going: _Going) -> None:
