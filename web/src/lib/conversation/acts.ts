@@ -10,6 +10,8 @@ export interface Acts {
   /** Whether this person may write here. */
   readonly canAct: boolean;
   replyTo(message: Message): void;
+  /** Brings a message into view, if its round is known. */
+  show(message: Message): void;
   /** Asks whoever answered to take up a second opinion. */
   revise(critique: Message, answerer: Voice): void;
   /** Nobody but this browser knows of the turn yet. */

@@ -6,6 +6,9 @@ import { seated, SEATS } from '$lib/council/table';
 import type { NewOutgoing } from './outbox';
 import { keepUnsent, unsent } from './unsent';
 
+/** As many as one question may bring along. */
+const QUOTES = 10;
+
 export interface Setting {
   keys: string[];
   mode: string;
@@ -19,6 +22,8 @@ export class Composing {
   visibility = $state.raw<Visibility>('open');
   replyTo = $state.raw<Message | null>(null);
   quotes = $state.raw<Quote[]>([]);
+  /** One mind alone, this once: the table waits. */
+  aside = $state.raw<string | null>(null);
   /** Who brings it together; the first voice when nobody is chosen. */
   chair = $state.raw<Voice | null>(null);
   brief = $state('');
@@ -26,12 +31,16 @@ export class Composing {
   readonly attaching: Attaching;
 
   /** Quick seats one voice; the others keep their chairs for the next round. */
-  voices = $derived.by<Voice[]>(() => seated(this.keys.slice(0, this.mode.most), this.model));
+  voices = $derived.by<Voice[]>(() =>
+    seated(this.aside ? [this.aside] : this.keys.slice(0, this.mode.most), this.model),
+  );
   isFull = $derived(this.keys.length >= SEATS);
   /** Not without a file that was meant to come along. */
   canSend = $derived.by(
     () =>
-      this.#text.trim() !== '' && this.voices.length >= this.mode.least && !this.attaching.hasFailed,
+      this.#text.trim() !== '' &&
+      this.voices.length >= (this.aside ? 1 : this.mode.least) &&
+      !this.attaching.hasFailed,
   );
 
   constructor(
@@ -62,6 +71,7 @@ export class Composing {
 
   /** A second mind at a quick table makes it a shared one. */
   invite(key: string): void {
+    this.aside = null;
     if (this.isFull) return;
     if (!this.mode.isShared && this.keys.length) {
       this.keys = this.keys.slice(0, this.mode.most);
@@ -71,6 +81,7 @@ export class Composing {
   }
 
   dismiss(place: number): void {
+    if (this.aside) return this.unreply();
     this.keys = this.keys.filter((_, n) => n !== place);
   }
 
@@ -79,15 +90,15 @@ export class Composing {
     return {
       created_at: at,
       text: this.#text.trim(),
-      mode: this.mode.id,
+      mode: this.aside ? 'quick' : this.mode.id,
       table: this.voices,
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
       attachments: this.attaching.ready,
-      chair: this.mode.hasChair ? this.chair : null,
-      brief: this.mode.hasChair ? this.brief.trim() : '',
+      chair: this.mode.hasChair && !this.aside ? this.chair : null,
+      brief: this.mode.hasChair && !this.aside ? this.brief.trim() : '',
       is_blind: this.isBlind && this.voices.length > 1,
-      aside: false,
+      aside: this.aside !== null,
       quotes: this.quotes,
     };
   }
@@ -102,14 +113,38 @@ export class Composing {
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
       attachments: this.attaching.ready.map(({ id }) => id),
-      mode: this.mode.id,
+      mode: this.aside ? 'quick' : this.mode.id,
     };
+  }
+
+  /** What one mind said is put before another, which answers alone. */
+  askAside(message: Message, key: string): void {
+    this.replyTo = message;
+    this.aside = key;
+  }
+
+  unreply(): void {
+    this.replyTo = null;
+    this.aside = null;
+  }
+
+  /** False when there are enough of them. */
+  quote(messageId: string, text: string): boolean {
+    const isThere = this.quotes.some((each) => each.message_id === messageId && each.text === text);
+    if (isThere) return true;
+    if (this.quotes.length >= QUOTES) return false;
+    this.quotes = [...this.quotes, { message_id: messageId, text }];
+    return true;
+  }
+
+  unquote(place: number): void {
+    this.quotes = this.quotes.filter((_, n) => n !== place);
   }
 
   clear(): void {
     this.text = '';
     this.attaching.clear();
-    this.replyTo = null;
+    this.unreply();
     this.quotes = [];
   }
 }

@@ -18,6 +18,7 @@ export interface Hands {
   reply(): void;
   copy(): void;
   regenerate(): void;
+  branch(): void;
   fold(): void;
   receipt(): void;
   inspector(): void;
@@ -69,6 +70,7 @@ export function commandsOf(hands: Hands): Command[] {
       when: () => mayChange() && isOnCard(),
       run: hands.reply,
     },
+    { ...reply, id: 'branch', title: 'Branch from here', keys: 'b', when: mayChange, run: hands.branch },
     { ...reply, id: 'copy', title: 'Copy', keys: 'c', when: onReply, run: hands.copy },
     {
       ...reply,
@@ -106,6 +108,7 @@ export function commandsOf(hands: Hands): Command[] {
       run: hands.stopAll,
     },
     { group: 'Writing', id: 'send', title: 'Send', keys: 'Enter', palette: false },
+    { group: 'Writing', id: 'edit-last', title: 'Edit the last question', keys: 'ArrowUp', palette: false },
     { group: 'Writing', id: 'line', title: 'New line', keys: 'shift+Enter', palette: false },
   ];
 }

@@ -1,0 +1,136 @@
+/** What makes a conversation branch, or takes something out of it. Shared by cards, menus and keys. */
+import { getContext, setContext } from 'svelte';
+import { goto } from '$app/navigation';
+import type { Message, Turn } from '$lib/api/types';
+import { whatGoesWith } from '$lib/conversations/removal';
+import { house } from '$lib/live/house.svelte';
+import { routes } from '$lib/routes';
+import type { Grove } from '$lib/tree/grove.svelte';
+import * as requests from '$lib/tree/requests';
+import { announce } from '$lib/ui/announce.svelte';
+import { confirm } from '$lib/ui/confirm.svelte';
+import { toast } from '$lib/ui/toasts.svelte';
+import { saying } from './acts';
+import type { Composing } from './composing.svelte';
+import { wanted } from './outbox';
+
+/** A mind is being chosen for something. */
+export interface Picking {
+  title: string;
+  anchor: HTMLElement;
+  run: (key: string) => void;
+}
+
+export class Growing {
+  /** The question that is being asked differently. */
+  editing = $state.raw<string | null>(null);
+  picking = $state.raw<Picking | null>(null);
+  isPicking = $state(false);
+
+  constructor(
+    private readonly id: string,
+    readonly grove: Grove,
+    private readonly composing: Composing,
+    private readonly write: () => void,
+  ) {}
+
+  /** The question once more in other words, to the same table: a branch beside this one. */
+  async edit(question: Message, asked: Turn | undefined, text: string): Promise<void> {
+    const table = asked ?? house.conversation(this.id);
+    if (!table) return;
+    const work = requests.edit(this.id, question.round_number, {
+      text,
+      voices: table.table.map(wanted),
+      mode: table.mode,
+      visibility: table.visibility,
+      reply_to_id: question.reply_to_id,
+      attachments: question.attachments.map((each) => each.id),
+      quotes: question.quotes,
+      ...(table.chair && { chair: wanted(table.chair) }),
+      ...(asked && { brief: asked.brief, is_blind: asked.is_blind }),
+    });
+    await saying('The question was not asked.', this.#goTo(work, question.round_number));
+  }
+
+  async #goTo(work: ReturnType<typeof requests.edit>, round: number): Promise<void> {
+    const { conversation } = await work;
+    this.editing = null;
+    if (conversation.id === this.id) return;
+    house.meet([conversation]);
+    await goto(routes.round(conversation.id, round));
+    announce(`Round ${round} goes on in a branch`);
+  }
+
+  /** The question or the reply as another branch has it. */
+  async show(conversationId: string, round: number): Promise<void> {
+    await goto(routes.round(conversationId, round), { keepFocus: true });
+  }
+
+  /** From one reply alone, or from a question with all its replies. */
+  branch(message: Message): Promise<void> {
+    const { round_number: round } = message;
+    const made = async () => {
+      const branch = await requests.branch(this.id, round, message.voice ? message.id : undefined);
+      house.meet([branch]);
+      await goto(routes.conversation(branch.id));
+      announce(`A branch from round ${round}`);
+    };
+    return saying('The branch was not made.', made());
+  }
+
+  regenerate(message: Message, how: requests.How = {}): Promise<void> {
+    const work = requests.regenerate(message.id, this.id, how);
+    return saying('The reply was not asked for again.', this.#goTo(work, message.round_number));
+  }
+
+  /** A reply with its versions, or a question with its round. */
+  async remove(message: Message): Promise<void> {
+    const isQuestion = message.voice === null;
+    const gone = async () => {
+      const removal = await requests.removalOfMessage(message.id);
+      const isSure = await confirm({
+        title: isQuestion
+          ? `Delete round ${message.round_number}?`
+          : `Delete the reply of ${message.voice?.name}?`,
+        body: whatGoesWith(isQuestion, removal),
+        action: isQuestion ? 'Delete round' : 'Delete reply',
+      });
+      if (!isSure) return;
+      await requests.removeMessage(message.id);
+      toast({ text: isQuestion ? `Round ${message.round_number} deleted` : 'Reply deleted' });
+    };
+    await saying('It was not deleted.', gone());
+  }
+
+  /** One mind is asked about what another said; the table stays as it is. */
+  askAnother(message: Message, anchor: HTMLElement): void {
+    this.#pick('Ask another voice about this', anchor, (key) => {
+      this.composing.askAside(message, key);
+      this.write();
+    });
+  }
+
+  tryAnother(message: Message, anchor: HTMLElement): void {
+    this.#pick('Regenerate with another model', anchor, (model) => void this.regenerate(message, { model }));
+  }
+
+  #pick(title: string, anchor: HTMLElement, run: (key: string) => void): void {
+    this.picking = { title, anchor, run };
+    this.isPicking = true;
+  }
+
+  quote(messageId: string, text: string): void {
+    if (this.composing.quote(messageId, text)) this.write();
+    else toast({ text: 'Ten quotes are enough for one question.', tone: 'error' });
+  }
+}
+
+const KEY = Symbol('growing');
+
+export function provideGrowing(growing: Growing): Growing {
+  return setContext(KEY, growing);
+}
+
+export function useGrowing(): Growing {
+  return getContext<Growing>(KEY);
+}

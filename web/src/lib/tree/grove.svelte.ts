@@ -1,0 +1,70 @@
+/** The tree a conversation stands in: read when it has branches, and again whenever something in it changed. */
+import { untrack } from 'svelte';
+import type { Conversation, Tree } from '$lib/api/types';
+import { familyOf } from '$lib/conversations/family';
+import { house } from '$lib/live/house.svelte';
+import { readTree } from './requests';
+
+type Siblings = Tree['siblings'][number];
+type Versions = Tree['versions'][number];
+
+export class Grove {
+  tree = $state.raw<Tree | null>(null);
+  /** Why it could not be read. */
+  problem = $state.raw<string | null>(null);
+  #asked = 0;
+
+  /** All that is known of it, also before it was read. */
+  family = $derived.by<Conversation[]>(() => familyOf(house.conversations, this.id()));
+
+  #standing = $derived(
+    this.family.map((each) => `${each.id} ${each.round_count} ${each.is_answering}`).join('\n'),
+  );
+
+  /** Called while a component is made; `isWanted` reads it even where no branch is known of. */
+  constructor(
+    private readonly id: () => string,
+    private readonly isWanted: () => boolean = () => false,
+  ) {
+    $effect(() => {
+      const id = this.id();
+      void this.#standing;
+      if (this.#isWorthReading(id)) untrack(() => void this.read());
+    });
+  }
+
+  /** A long list of conversations is not here whole: there may be branches nobody has heard of. */
+  #isWorthReading(id: string): boolean {
+    const conversation = house.conversation(id);
+    if (!conversation) return false;
+    return (
+      this.isWanted() ||
+      conversation.parent_id !== null ||
+      this.family.length > 1 ||
+      house.hasMoreConversations(conversation.project_id)
+    );
+  }
+
+  async read(): Promise<void> {
+    const asked = ++this.#asked;
+    try {
+      const tree = await readTree(this.id());
+      if (asked !== this.#asked) return;
+      this.tree = tree;
+      this.problem = null;
+      house.meet(tree.nodes.map((node) => node.conversation));
+    } catch (reason) {
+      if (asked === this.#asked) this.problem = reason instanceof Error ? reason.message : '';
+    }
+  }
+
+  /** The other versions of a round's question. */
+  siblings(round: number): Siblings | null {
+    return this.tree?.siblings.find((each) => each.round_number === round) ?? null;
+  }
+
+  /** A reply as other branches have it. */
+  versions(messageId: string): Versions | null {
+    return this.tree?.versions.find((each) => each.message_ids[each.index] === messageId) ?? null;
+  }
+}
