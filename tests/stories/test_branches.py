@@ -208,6 +208,21 @@ async def test_in_a_branch_without_rounds_of_its_own_the_last_one_is_the_one_it_
     await again(ada, replies[1][0]["id"], expect=409, conversation_id=other["id"])
 
 
+async def test_a_version_of_ones_own_is_not_joined_by_the_parents_next(ada, upstream):
+    """The branch shares the round; two versions of one reply would stand in it."""
+    conversation, replies = await talked(ada, upstream, 1)
+    made = await branch(ada, conversation, 1)
+    upstream.says("The branch's own.", model="alpha")
+    await again(ada, replies[0][0]["id"], conversation_id=made["id"])
+    other = await again(ada, replies[0][0]["id"])
+    assert other["conversation"]["id"] not in (conversation, made["id"])
+    [here] = await rounds(ada, made["id"])
+    assert [m["content"] for m in here["messages"] if m["replaces_id"]] == ["The branch's own."]
+    beside = await branch(ada, conversation, 1)
+    third = await again(ada, replies[0][0]["id"], conversation_id=beside["id"])
+    assert third["conversation"]["id"] == beside["id"]
+
+
 async def test_what_broke_off_is_mended_where_it_stands(ada, upstream):
     upstream.plays(refuses(401), says("Fine."), model="alpha")
     [failed] = await ada.hear("Hello?", "alpha")

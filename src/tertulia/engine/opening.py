@@ -91,14 +91,15 @@ def open_again(
     if purpose is Purpose.CONTINUE and not can_continue(reply):
         raise NothingToContinue("This reply ended by itself; there is nothing to continue.")
     must_have_room(tx, actor)
+    asked = turns.get(tx, actor, here.question.turn_id)
     turn = Turn(
         id=turn_id,
         conversation_id=conversation.id,
         round_number=reply.round_number,
         purpose=purpose,
-        mode=turns.get(tx, actor, here.question.turn_id).mode,
+        mode=asked.mode,
         table=(voice_for(reply, here),),
-        visibility=conversation.visibility,
+        visibility=asked.visibility,
         state=first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
@@ -164,9 +165,20 @@ def _tried_in(tx: Tx, actor: Actor, meant: Message, seen_in: str, branch_id: str
     newest = _newest(messages.round(tx, here.id, meant.round_number), meant)
     if newest.status is not Status.COMPLETE:
         return writable(tx, actor, newest.conversation_id)
-    if newest.round_number == here.round_count:
+    if newest.round_number == here.round_count and not _has_version_below(tx, here, newest):
         return here
     return conversations.branch(tx, actor, here.id, at_round=newest.round_number, id=branch_id)
+
+
+def _has_version_below(tx: Tx, here: Conversation, reply: Message) -> bool:
+    """Whether a branch that would read what comes now has a version of its own; two must not stand there."""
+    new = replace(reply, id="", conversation_id=here.id)
+    for heir in messages.heirs(tx, new):
+        said = messages.of_round(tx, heir.id, reply.round_number)
+        awaited = turns.waiting_or_running(tx, heir.id)
+        if any(one.replaces_id == reply.id for one in said) or any(t.message_id == reply.id for t in awaited):
+            return True
+    return False
 
 
 def _must_be_idle(tx: Tx, conversation: Conversation, reply: Message) -> None:
