@@ -18,6 +18,7 @@ from tertulia.engine.jobs.sweep_sessions import leave_sweep
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover
+from tertulia.engine.replays import Replays
 from tertulia.engine.turns import Turns
 from tertulia.engine.uploads import Uploads
 from tertulia.engine.worker import Worker
@@ -47,6 +48,7 @@ class House:
     turns: Turns
     files: Files
     attachments: Attachments
+    replays: Replays
     means: Means
     job_left: Callable[[], None]
     """Wakes the worker."""
@@ -103,7 +105,9 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     uploads = Uploads(means, job_left=worker.ring)
     files = Files(means, worker.ring, uploads)
     attachments = Attachments(means, uploads)
+    replays = Replays(means, turns)
     await recover(db)
+    await replays.recover()
     await db.write(files_.recover)
     await db.write(personas.seed)
     await db.write(leave_sweep)
@@ -112,8 +116,9 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     works = (Writer(means).run(), heartbeat.run(), worker.run(), providers.warm())
     tasks = [asyncio.create_task(work) for work in works]
     try:
-        yield House(settings, db, providers, live, turns, files, attachments, means, worker.ring)
+        yield House(settings, db, providers, live, turns, files, attachments, replays, means, worker.ring)
     finally:
+        await replays.close()
         await turns.close()
         for task in tasks:
             task.cancel()

@@ -105,6 +105,10 @@ def _return(its: Things, probed: str | None) -> dict[str, Any]:
     return {"id": new_id(), "voice": _voices(its, probed)[0]}
 
 
+def _replay(its: Things, probed: str | None) -> dict[str, Any]:
+    return {"id": new_id(), "voices": _voices(its, probed), "chair": None}
+
+
 FILES = "/api/projects/{project_id}/files"
 
 EXAMPLES: dict[tuple[str, str], Example] = {

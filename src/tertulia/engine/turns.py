@@ -39,7 +39,7 @@ from tertulia.engine.requests import (
 )
 from tertulia.engine.seating import Adjourned, Seating
 from tertulia.engine.seats import project_of, seated, seated_chair
-from tertulia.store import conversations, drafts, jobs, messages, turns
+from tertulia.store import attachments, conversations, drafts, jobs, messages, turns
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
 
@@ -86,6 +86,22 @@ class Turns:
             table = seated(tx, actor, project_id, request.voices, self._means.providers)
             chair = seated_chair(tx, actor, project_id, request.chair, table, self._means.providers)
             return opening.open_round(tx, actor, request, table, mark, chair)
+
+        return self._begin(actor, await self._means.db.write(begin))
+
+    async def ask_again(self, actor: Actor, request: NewTurn, asked: Message) -> Opened:
+        """A question asked before, elsewhere: what it brought along comes with it."""
+        self._must_be_open()
+        check(request)
+        mark = fingerprint(request)
+
+        def begin(tx: Tx) -> Opening:
+            project_id = project_of(tx, actor, request.conversation_id, request.project_id)
+            table = seated(tx, actor, project_id, request.voices, self._means.providers)
+            chair = seated_chair(tx, actor, project_id, request.chair, table, self._means.providers)
+            ids = [one.id for one in asked.attachments]
+            brought = attachments.again(tx, actor, project_id, asked, ids)
+            return opening.open_round(tx, actor, replace(request, attachments=brought), table, mark, chair)
 
         return self._begin(actor, await self._means.db.write(begin))
 

@@ -918,6 +918,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/conversations/{conversation_id}/replay/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Estimate Replay
+         * @description What it would cost, round by round; nothing is asked or kept.
+         */
+        post: operations["estimate_replay_api_conversations__conversation_id__replay_estimate_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{conversation_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Replay
+         * @description How far the replay is that fills this conversation.
+         */
+        get: operations["get_replay_api_conversations__conversation_id__replay_get"];
+        put?: never;
+        /**
+         * Begin Replay
+         * @description A branch in which the questions are asked again, one after the other.
+         */
+        post: operations["begin_replay_api_conversations__conversation_id__replay_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{conversation_id}/replay/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop Replay */
+        post: operations["stop_replay_api_conversations__conversation_id__replay_stop_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/projects/{project_id}/search": {
         parameters: {
             query?: never;
@@ -1329,6 +1390,11 @@ export interface components {
              * @default false
              */
             code_execution: boolean;
+            /**
+             * Structured
+             * @default false
+             */
+            structured: boolean;
         };
         /** Archive */
         Archive: {
@@ -1959,7 +2025,8 @@ export interface components {
              *       "vision": false,
              *       "streaming": true,
              *       "thinking": false,
-             *       "code_execution": false
+             *       "code_execution": false,
+             *       "structured": false
              *     }
              */
             abilities: components["schemas"]["Abilities"];
@@ -2153,6 +2220,30 @@ export interface components {
              * @default
              */
             instructions: string;
+        };
+        /**
+         * NewReplay
+         * @description What is left out stays as it was in each round.
+         */
+        NewReplay: {
+            /** Id */
+            id: string;
+            /**
+             * From Round
+             * @default 1
+             */
+            from_round: number;
+            /**
+             * Voices
+             * @default []
+             */
+            voices: components["schemas"]["WantedVoice"][];
+            /** Mode */
+            mode?: string | null;
+            visibility?: components["schemas"]["Visibility"] | null;
+            chair?: components["schemas"]["WantedVoice"] | null;
+            /** Cap Micros */
+            cap_micros?: number | null;
         };
         /**
          * NewReturn
@@ -2609,6 +2700,53 @@ export interface components {
             replies: number;
             /** Titles */
             titles: string[];
+        };
+        /** Replay */
+        Replay: {
+            /** Id */
+            id: string;
+            /** Source Id */
+            source_id: string;
+            /** From Round */
+            from_round: number;
+            /** To Round */
+            to_round: number;
+            /** Done Round */
+            done_round: number;
+            /** Cap Micros */
+            cap_micros: number | null;
+            /** Spent Micros */
+            spent_micros: number;
+            state: components["schemas"]["ReplayState"];
+            /** Reason */
+            reason: string;
+            /** Created By */
+            created_by: string;
+            /** Created At */
+            created_at: number;
+        };
+        /** ReplayEstimate */
+        ReplayEstimate: {
+            /** Rounds */
+            rounds: number;
+            /** Cost Micros */
+            cost_micros: number | null;
+            /** Per Round */
+            per_round: (number | null)[];
+        };
+        /**
+         * ReplayState
+         * @enum {string}
+         */
+        ReplayState: "running" | "complete" | "stopped";
+        /** ReplayView */
+        ReplayView: {
+            replay: components["schemas"]["Replay"] | null;
+        };
+        /** Replaying */
+        Replaying: {
+            conversation: components["schemas"]["Conversation"];
+            replay: components["schemas"]["Replay"];
         };
         /** RetrievalConfig */
         RetrievalConfig: {
@@ -5038,6 +5176,138 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    estimate_replay_api_conversations__conversation_id__replay_estimate_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewReplay"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayEstimate"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_replay_api_conversations__conversation_id__replay_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    begin_replay_api_conversations__conversation_id__replay_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewReplay"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Replaying"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    stop_replay_api_conversations__conversation_id__replay_stop_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conversation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayView"];
+                };
             };
             /** @description Validation Error */
             422: {

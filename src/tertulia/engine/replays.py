@@ -1,0 +1,279 @@
+"""Replays: what if this conversation had sat at another table?
+
+A branch is made where the replay begins, and the questions that were asked from there on are asked in it once
+more, one after the other, of whom the person wants now. Before each round the price is known; a cap that it
+would break ends the replay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from tertulia import council
+from tertulia.core.conversations import Conversation, Visibility
+from tertulia.core.errors import Conflict, Invalid, TertuliaError
+from tertulia.core.messages import Message
+from tertulia.core.plain import to_json
+from tertulia.core.replays import Replay, ReplayState
+from tertulia.core.tables import WantedVoice
+from tertulia.core.turns import Turn
+from tertulia.core.users import Actor
+from tertulia.core.voices import Voice
+from tertulia.engine.estimates import Estimate, NewEstimate, estimate
+from tertulia.engine.means import Means
+from tertulia.engine.opening import writable
+from tertulia.engine.requests import NewTurn, check_branch_id
+from tertulia.engine.turns import Turns
+from tertulia.store import conversations, messages, replays, turns, usage
+from tertulia.store.database import Tx
+
+ROUNDS_LIMIT = 50
+"""A replay of more is begun in parts."""
+_GONE_AWAY = "The server was restarted. Replay again from the round it had reached."
+
+
+@dataclass(frozen=True, slots=True)
+class NewReplay:
+    """What is left out stays as it was in each round."""
+
+    id: str
+    """Of the branch, made by the client."""
+    from_round: int = 1
+    voices: tuple[WantedVoice, ...] = ()
+    mode: str | None = None
+    visibility: Visibility | None = None
+    chair: WantedVoice | None = None
+    cap_micros: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replaying:
+    conversation: Conversation
+    replay: Replay
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayEstimate:
+    rounds: int
+    cost_micros: int | None
+    """None: a price is not known."""
+    per_round: tuple[int | None, ...]
+
+
+class Replays:
+    def __init__(self, means: Means, turns_: Turns) -> None:
+        self._means = means
+        self._turns = turns_
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    async def recover(self) -> None:
+        """Nobody asks on behalf of a person who may have left; what stood still says so."""
+        await self._means.db.write(lambda tx: replays.end_all(tx, _GONE_AWAY))
+
+    async def close(self) -> None:
+        for task in self._running.values():
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    # ── before
+
+    async def estimate(self, actor: Actor, source_id: str, request: NewReplay) -> ReplayEstimate:
+        """The questions as they were asked, of whom would be asked now; what they would answer is guessed."""
+        asked = await self._means.db.read(lambda tx: _questions(tx, actor, source_id, request))
+        prices = [await self._price(actor, source_id, question, request) for question in asked]
+        is_known = all(price is not None for price in prices)
+        total = sum(price for price in prices if price is not None) if is_known else None
+        return ReplayEstimate(len(asked), total, tuple(prices))
+
+    async def _price(self, actor: Actor, source_id: str, asked: Asked, request: NewReplay) -> int | None:
+        setting = asked.setting(request)
+        found: Estimate = await estimate(
+            self._means,
+            actor,
+            NewEstimate(
+                text=asked.question.content,
+                voices=setting.voices,
+                conversation_id=source_id,
+                visibility=setting.visibility,
+                mode=setting.mode,
+                chair=setting.chair,
+            ),
+        )
+        return found.cost_micros
+
+    # ── during
+
+    async def begin(self, actor: Actor, source_id: str, request: NewReplay) -> Replaying:
+        check_branch_id(request.id)
+        made = await self._means.db.write(lambda tx: _begin(tx, actor, source_id, request))
+        if made.replay.state is ReplayState.RUNNING and made.replay.id not in self._running:
+            task = asyncio.create_task(self._run(actor, made.replay, request))
+            self._running[made.replay.id] = task
+            task.add_done_callback(lambda _: self._running.pop(made.replay.id, None))
+        return made
+
+    async def _run(self, actor: Actor, replay: Replay, request: NewReplay) -> None:
+        try:
+            for number in range(replay.from_round, replay.to_round + 1):
+                if not await self._round(actor, replay, number, request):
+                    return
+            await self._end(replay, ReplayState.COMPLETE)
+        except TertuliaError as error:
+            await self._end(replay, ReplayState.STOPPED, error.message)
+        except Exception as error:  # noqa: BLE001 - a person who waits is told, whatever it was
+            incident = self._means.report(error)
+            await self._end(replay, ReplayState.STOPPED, f"Something went wrong here. Incident {incident}.")
+
+    async def _round(self, actor: Actor, replay: Replay, number: int, request: NewReplay) -> bool:
+        """Whether it goes on after this one."""
+        asked = await self._means.db.read(lambda tx: _question(tx, actor, replay.source_id, number))
+        setting = asked.setting(request)
+        price = await self._price(actor, replay.id, asked, request)
+        now = await self._means.db.read(lambda tx: replays.find(tx, actor, replay.id))
+        if now is None or now.state is not ReplayState.RUNNING:
+            return False
+        if too_much := _over(replay, now.spent_micros, price, number):
+            await self._end(replay, ReplayState.STOPPED, too_much)
+            return False
+        await self._ask(actor, replay, asked, setting)
+        spent = await self._means.db.read(lambda tx: usage.of_conversation(tx, actor, replay.id))
+        await self._means.db.write(lambda tx: replays.advance(tx, replay.id, number, spent.cost_micros))
+        return True
+
+    async def _ask(self, actor: Actor, replay: Replay, asked: Asked, setting: Setting) -> None:
+        """One question in the branch, heard to its last word."""
+        new = NewTurn(
+            id=self._means.new_id(),
+            text=asked.question.content,
+            voices=setting.voices,
+            mode=setting.mode,
+            conversation_id=replay.id,
+            visibility=setting.visibility,
+            chair=setting.chair,
+            brief=asked.turn.brief,
+        )
+        opened = await self._turns.ask_again(actor, new, asked.question)
+        live = self._means.live.find(opened.turn.id)
+        if live is not None:
+            await live.over.wait()
+
+    async def stop(self, actor: Actor, conversation_id: str) -> Replay | None:
+        """What is being answered is stopped too."""
+
+        def ended(tx: Tx) -> tuple[Replay | None, tuple[Turn, ...]]:
+            writable(tx, actor, conversation_id)
+            if replays.find(tx, actor, conversation_id) is None:
+                return None, ()
+            replays.end(tx, conversation_id, ReplayState.STOPPED, "Stopped by a person.")
+            return replays.find(tx, actor, conversation_id), turns.waiting_or_running(tx, conversation_id)
+
+        replay, unfinished = await self._means.db.write(ended)
+        for turn in unfinished:
+            await self._turns.stop(actor, turn.id)
+        return replay
+
+    async def _end(self, replay: Replay, state: ReplayState, reason: str = "") -> None:
+        await self._means.db.write(lambda tx: replays.end(tx, replay.id, state, reason))
+
+
+def _over(replay: Replay, spent_micros: int, price: int | None, number: int) -> str:
+    """Why the cap does not allow the next round; empty when it does."""
+    if replay.cap_micros is None:
+        return ""
+    if price is None:
+        return f"The price of round {number} is not known, so the cap could not be kept."
+    return f"Round {number} would have gone over the cap." if spent_micros + price > replay.cap_micros else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    voices: tuple[WantedVoice, ...]
+    mode: str
+    visibility: Visibility
+    chair: WantedVoice | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as it was asked once."""
+
+    question: Message
+    turn: Turn
+
+    def setting(self, request: NewReplay) -> Setting:
+        """As it was, but for what the person wants otherwise."""
+        voices = request.voices or tuple(map(_wanted, self.turn.table))
+        mode = request.mode or self.turn.mode
+        visibility = request.visibility or self.turn.visibility
+        return Setting(
+            voices, mode, visibility, self._chair(request) if council.get(mode).has_chair else None
+        )
+
+    def _chair(self, request: NewReplay) -> WantedVoice | None:
+        return request.chair or (_wanted(self.turn.chair) if self.turn.chair else None)
+
+
+def _wanted(voice: Voice) -> WantedVoice:
+    return WantedVoice(persona_id=voice.persona_id) if voice.persona_id else WantedVoice(voice.model)
+
+
+def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> Replaying:
+    """The branch and the replay; sent twice, the same."""
+    source = conversations.get(tx, actor, source_id)
+    if before := _begun(tx, actor, request):
+        return before
+    asked = _questions(tx, actor, source_id, request)
+    for one in asked:
+        setting = one.setting(request)
+        council.get(setting.mode).must_seat(len(setting.voices))
+    branch = conversations.branch(
+        tx, actor, source_id, at_round=request.from_round - 1, id=request.id, title=_title(source)
+    )
+    replay = Replay(
+        id=branch.id,
+        source_id=source_id,
+        from_round=request.from_round,
+        to_round=request.from_round + len(asked) - 1,
+        done_round=request.from_round - 1,
+        cap_micros=request.cap_micros,
+        spent_micros=0,
+        state=ReplayState.RUNNING,
+        reason="",
+        created_by=actor.user_id,
+        created_at=tx.now,
+    )
+    replays.add(tx, replay, to_json(request))
+    return Replaying(branch, replay)
+
+
+def _begun(tx: Tx, actor: Actor, request: NewReplay) -> Replaying | None:
+    try:
+        branch = conversations.get(tx, actor, request.id)
+    except TertuliaError:
+        return None
+    replay = replays.find(tx, actor, request.id)
+    if replay is None or replay.created_by != actor.user_id:
+        raise Conflict("There is already a conversation with this id. Make a new id and try again.")
+    return Replaying(branch, replay)
+
+
+def _title(source: Conversation) -> str:
+    return f"What if: {source.title}"[:200] if source.title else "What if"
+
+
+def _questions(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> tuple[Asked, ...]:
+    source = conversations.get(tx, actor, source_id)
+    if not 1 <= request.from_round <= source.round_count:
+        raise Invalid("A replay begins at a round its conversation has.")
+    if source.round_count - request.from_round >= ROUNDS_LIMIT:
+        raise Invalid(f"A replay asks at most {ROUNDS_LIMIT} rounds. Begin it at a later one.")
+    if request.cap_micros is not None and request.cap_micros < 0:
+        raise Invalid("A cap is 0 or more.")
+    numbers = range(request.from_round, source.round_count + 1)
+    return tuple(_question(tx, actor, source_id, number) for number in numbers)
+
+
+def _question(tx: Tx, actor: Actor, source_id: str, number: int) -> Asked:
+    question = messages.round(tx, source_id, number).question
+    return Asked(question, turns.get(tx, actor, question.turn_id))

@@ -1,0 +1,46 @@
+"""Replays: the questions of a conversation asked once more of another table, in a branch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from tertulia.core.replays import Replay
+from tertulia.engine.replays import NewReplay, ReplayEstimate, Replaying
+from tertulia.server.access import Someone, TheHouse
+from tertulia.server.answers import answer
+from tertulia.store import replays
+
+router = APIRouter(tags=["branches"])
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayView:
+    replay: Replay | None
+    """None for a conversation that a person leads."""
+
+
+@router.post("/api/conversations/{conversation_id}/replay/estimate", response_model=ReplayEstimate)
+async def estimate_replay(house: TheHouse, actor: Someone, conversation_id: str, new: NewReplay) -> Response:
+    """What it would cost, round by round; nothing is asked or kept."""
+    return answer(await house.replays.estimate(actor, conversation_id, new))
+
+
+@router.post("/api/conversations/{conversation_id}/replay", response_model=Replaying, status_code=202)
+async def begin_replay(house: TheHouse, actor: Someone, conversation_id: str, new: NewReplay) -> Response:
+    """A branch in which the questions are asked again, one after the other."""
+    return answer(await house.replays.begin(actor, conversation_id, new), 202)
+
+
+@router.get("/api/conversations/{conversation_id}/replay", response_model=ReplayView)
+async def get_replay(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
+    """How far the replay is that fills this conversation."""
+    found = await house.db.read(lambda tx: replays.find(tx, actor, conversation_id))
+    return answer(ReplayView(found))
+
+
+@router.post("/api/conversations/{conversation_id}/replay/stop", response_model=ReplayView)
+async def stop_replay(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
+    return answer(ReplayView(await house.replays.stop(actor, conversation_id)))

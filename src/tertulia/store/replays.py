@@ -1,0 +1,119 @@
+"""Replays: how far each is, told in the place of the branch it fills."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+
+from tertulia.core.events import Kind, conversation_place
+from tertulia.core.replays import Replay, ReplayState
+from tertulia.core.users import Actor
+from tertulia.store import access
+from tertulia.store.transactions import Row, Tx
+
+_COLUMNS = """
+    r.id, r.source_id, r.from_round, r.to_round, r.done_round, r.cap_micros, r.spent_micros, r.state,
+    r.reason, r.created_by, r.created_at
+"""
+
+
+def add(tx: Tx, replay: Replay, request: str) -> None:
+    """The request is kept beside it as it came."""
+    tx.execute(
+        _ADD,
+        id=replay.id,
+        source_id=replay.source_id,
+        from_round=replay.from_round,
+        to_round=replay.to_round,
+        done_round=replay.done_round,
+        request=request,
+        cap_micros=replay.cap_micros,
+        spent_micros=replay.spent_micros,
+        state=replay.state.value,
+        reason=replay.reason,
+        created_by=replay.created_by,
+        created_at=replay.created_at,
+    )
+    _tell(tx, replay)
+
+
+_ADD = text("""
+    INSERT INTO replays (
+        id, source_id, from_round, to_round, done_round, request, cap_micros, spent_micros, state, reason,
+        created_by, created_at
+    )
+    VALUES (
+        :id, :source_id, :from_round, :to_round, :done_round, :request, :cap_micros, :spent_micros, :state,
+        :reason, :created_by, :created_at
+    )
+""")
+
+
+def find(tx: Tx, actor: Actor, conversation_id: str) -> Replay | None:
+    """The replay that fills a conversation; None for one that a person leads."""
+    access.to_conversation(tx, actor, conversation_id)
+    row = tx.maybe(_FIND, id=conversation_id)
+    return _replay(row) if row else None
+
+
+_FIND = text(f"SELECT {_COLUMNS} FROM replays AS r WHERE r.id = :id")
+
+
+def _replay(row: Row) -> Replay:
+    return Replay(
+        id=row.id,
+        source_id=row.source_id,
+        from_round=row.from_round,
+        to_round=row.to_round,
+        done_round=row.done_round,
+        cap_micros=row.cap_micros,
+        spent_micros=row.spent_micros,
+        state=ReplayState(row.state),
+        reason=row.reason,
+        created_by=row.created_by,
+        created_at=row.created_at,
+    )
+
+
+def advance(tx: Tx, replay_id: str, done_round: int, spent_micros: int) -> None:
+    """One more round was answered; a replay that is over stays as it ended."""
+    _changed(tx, tx.maybe(_ADVANCE, id=replay_id, done_round=done_round, spent_micros=spent_micros))
+
+
+_ADVANCE = text(f"""
+    UPDATE replays AS r SET done_round = :done_round, spent_micros = :spent_micros
+    WHERE r.id = :id RETURNING {_COLUMNS.replace("r.", "")}
+""")
+
+
+def end(tx: Tx, replay_id: str, state: ReplayState, reason: str = "") -> None:
+    """Once: whoever ends it first says why."""
+    _changed(tx, tx.maybe(_END, id=replay_id, state=state.value, reason=reason))
+
+
+_END = text(f"""
+    UPDATE replays AS r SET state = :state, reason = :reason
+    WHERE r.id = :id AND r.state = 'running' RETURNING {_COLUMNS.replace("r.", "")}
+""")
+
+
+def end_all(tx: Tx, reason: str) -> None:
+    """What a server that went away left running; where something is being answered, somebody is at work."""
+    for row in tx.execute(_END_ALL, reason=reason):
+        _changed(tx, row)
+
+
+_END_ALL = text(f"""
+    UPDATE replays AS r SET state = 'stopped', reason = :reason
+    WHERE r.state = 'running' AND NOT EXISTS (
+        SELECT 1 FROM turns AS t WHERE t.conversation_id = r.id AND t.state IN ('queued', 'running')
+    ) RETURNING {_COLUMNS.replace("r.", "")}
+""")
+
+
+def _changed(tx: Tx, row: Row | None) -> None:
+    if row is not None:
+        _tell(tx, _replay(row))
+
+
+def _tell(tx: Tx, replay: Replay) -> None:
+    tx.emit(conversation_place(replay.id), Kind.CHANGED, "replay", replay.id, replay)

@@ -1,0 +1,146 @@
+"""What if: a conversation is asked once more at another table, its price told first and its cap kept."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tertulia.app import new_id
+from tests.upstream.scripted import Finish, Hold, Say, says
+from tests.world import Person, running
+
+
+async def test_the_same_questions_are_asked_of_another_table_in_a_branch(ada, upstream):
+    source = await talked(ada, upstream)
+    upstream.plays(says("Beta one."), says("Beta two."), model="beta")
+    begun = await replayed(ada, source, voices=[{"model": "voices:beta"}])
+    branch = begun["conversation"]["id"]
+    assert (begun["conversation"]["parent_id"], begun["conversation"]["branch_round"]) == (source, 0)
+    replay = await over(ada, branch)
+    assert (replay["state"], replay["done_round"]) == ("complete", 2)
+    rounds = (await ada.get(f"/api/conversations/{branch}"))["rounds"]
+    assert [[m["content"] for m in r["messages"]] for r in rounds] == [
+        ["Tea?", "Beta one."],
+        ["Sure?", "Beta two."],
+    ]
+    compared = await ada.get(f"/api/conversations/{source}/compare/{branch}")
+    assert [(r["number"], bool(r["left"]), bool(r["right"])) for r in compared["rounds"]] == [
+        (1, True, True),
+        (2, True, True),
+    ]
+
+
+async def test_a_replay_may_begin_later_and_sees_what_came_before(ada, upstream):
+    source = await talked(ada, upstream)
+    upstream.says("Anew.", model="beta")
+    begun = await replayed(ada, source, from_round=2, voices=[{"model": "voices:beta"}])
+    await over(ada, begun["conversation"]["id"])
+    last = upstream.requests[-1].body["messages"]
+    assert "[Alpha]: Yes." in str(last)
+    assert "Alpha two" not in str(last)
+
+
+async def test_what_is_not_named_stays_as_it_was_asked(ada, upstream):
+    first = await ada.hear("Tea?", "alpha", "beta", mode="relay", visibility="own_lane")
+    begun = await replayed(ada, first[0]["conversation_id"])
+    branch = begun["conversation"]["id"]
+    await over(ada, branch)
+    page = await ada.get(f"/api/conversations/{branch}")
+    assert [(t["mode"], t["visibility"], len(t["table"])) for t in page["turns"]] == [
+        ("relay", "own_lane", 2)
+    ]
+
+
+async def test_what_was_attached_comes_along(ada, upstream):
+    attachment = await ada.attach("notes.md", b"The number is 741.")
+    [reply] = await ada.hear("Which?", "alpha", attachments=[attachment["id"]])
+    begun = await replayed(ada, reply["conversation_id"], voices=[{"model": "voices:beta"}])
+    await over(ada, begun["conversation"]["id"])
+    assert "The number is 741." in str(upstream.requests[-1].body)
+
+
+async def test_the_price_is_told_first_and_a_cap_is_kept(tmp_path, upstream):
+    environ = {"OPENAI_API_KEY": "a key", "OPENAI_BASE_URL": f"{upstream.url}/v1"}
+    async with running(tmp_path, environ) as world:
+        ada = await world.first("Ada")
+        first = await ada.hear("Tea?", "openai:gpt-4o")
+        source = first[0]["conversation_id"]
+        await ada.hear("Sure?", "openai:gpt-4o", conversation_id=source)
+        asked = {"id": new_id(), "voices": [{"model": "openai:gpt-4o"}]}
+        price = await ada.post(f"/api/conversations/{source}/replay/estimate", asked)
+        assert price["rounds"] == 2
+        assert price["cost_micros"] == sum(price["per_round"]) > 0
+        begun = await replayed(ada, source, **(asked | {"cap_micros": 1}))
+        replay = await over(ada, begun["conversation"]["id"])
+        assert (replay["state"], replay["reason"]) == ("stopped", "Round 1 would have gone over the cap.")
+        assert sum(seen.model == "gpt-4o" for seen in upstream.requests) == 2
+
+
+async def test_a_cap_that_cannot_be_kept_asks_nothing(ada, upstream):
+    source = await talked(ada, upstream)
+    before = len(upstream.requests)
+    begun = await replayed(ada, source, cap_micros=1_000_000)
+    replay = await over(ada, begun["conversation"]["id"])
+    assert replay["reason"] == "The price of round 1 is not known, so the cap could not be kept."
+    assert len(upstream.requests) == before
+
+
+async def test_a_stop_ends_the_replay_and_what_is_being_said(ada, upstream):
+    source = await talked(ada, upstream)
+    held = asyncio.Event()
+    upstream.plays((Say("Half"), Hold(held), Finish()), model="beta")
+    before = len(upstream.requests)
+    begun = await replayed(ada, source, voices=[{"model": "voices:beta"}])
+    branch = begun["conversation"]["id"]
+    await upstream.heard(before + 1)
+    stopped = await ada.post(f"/api/conversations/{branch}/replay/stop")
+    assert (stopped["replay"]["state"], stopped["replay"]["reason"]) == ("stopped", "Stopped by a person.")
+    await over(ada, branch)
+    page = await ada.get(f"/api/conversations/{branch}")
+    assert page["conversation"]["round_count"] == 1
+
+
+async def test_sent_twice_it_is_the_same_replay(ada, upstream):
+    source = await talked(ada, upstream)
+    wanted = {"id": new_id(), "voices": [{"model": "voices:beta"}]}
+    first = await replayed(ada, source, **wanted)
+    second = await replayed(ada, source, **wanted)
+    assert first["conversation"]["id"] == second["conversation"]["id"]
+    await over(ada, wanted["id"])
+    assert sum(seen.model == "beta" for seen in upstream.requests) == 2
+
+
+async def test_a_round_that_is_not_there_cannot_be_replayed(ada, upstream):
+    source = await talked(ada, upstream)
+    refused = await ada.post(
+        f"/api/conversations/{source}/replay", {"id": new_id(), "from_round": 3}, expect=422
+    )
+    assert refused["message"] == "A replay begins at a round its conversation has."
+
+
+# ── aids
+
+
+async def talked(person: Person, upstream: Any) -> str:
+    upstream.plays(says("Yes."), says("Alpha two."), model="alpha")
+    [first] = await person.hear("Tea?", "alpha")
+    conversation: str = first["conversation_id"]
+    await person.hear("Sure?", "alpha", conversation_id=conversation)
+    return conversation
+
+
+async def replayed(person: Person, source: str, **wanted: Any) -> Any:
+    asked = {"id": new_id()} | wanted
+    return await person.post(f"/api/conversations/{source}/replay", asked, expect=202)
+
+
+async def over(person: Person, branch: str) -> Any:
+    """The replay, once it has ended."""
+    async with person.live() as window, asyncio.timeout(5):
+        await window.follow(f"conversation:{branch}")
+        while True:
+            replay = (await person.get(f"/api/conversations/{branch}/replay"))["replay"]
+            page = await person.get(f"/api/conversations/{branch}")
+            if replay["state"] != "running" and not page["conversation"]["is_answering"]:
+                return replay
+            await window.next()
