@@ -86,6 +86,27 @@ async def test_a_branch_at_a_reply_knows_that_reply_alone(ada, upstream):
     assert canaries(upstream.last) == {"1asked", "1alpha", "1beta", "2asked", "2beta"}
 
 
+async def test_at_any_depth_a_line_knows_its_own_way_and_nothing_beside_it(ada, upstream):
+    """Each branch goes on from one reply; what its parent says after that stays there."""
+    conversation, way = None, set()
+    for depth in range(1, 7):
+        where = {"conversation_id": conversation} if conversation else {}
+        for model in MODELS:
+            upstream.says(f"canary{depth}{model}", model=model)
+        replies = await ada.hear(f"canary{depth}asked", *MODELS, **where)
+        seen = [canaries(one) - {f"{depth}asked"} for one in upstream.requests[-2:]]
+        assert seen == [way, way]
+        parent = replies[0]["conversation_id"]
+        taken = replies[depth % 2]
+        made = await branch(ada, parent, depth, message_id=taken["id"])
+        assert made["parent_id"] == parent
+        await ada.hear(f"canary{depth}after", "alpha", conversation_id=parent)
+        conversation = made["id"]
+        way |= {f"{depth}asked", f"{depth}{MODELS[depth % 2]}"}
+    tree = await ada.get(f"/api/conversations/{conversation}/tree")
+    assert [len(node["rounds"]) for node in tree["nodes"]] == [2, 2, 2, 2, 2, 2, 0]
+
+
 async def test_a_branch_sent_twice_is_one_branch(ada, upstream):
     conversation, _ = await talked(ada, upstream, 1)
     chosen = new_id()
