@@ -107,6 +107,28 @@ def test_in_its_own_lane_a_voice_sees_nothing_of_the_others():
     assert "Anna says 3" in everything
 
 
+def test_only_the_reply_marked_best_is_seen_where_that_was_chosen():
+    best = message(1, BERT, "Bert says 1")
+    given_material = material(
+        (round_(1), round_(2)), visibility=Visibility.CHOSEN, chosen=frozenset([best.id])
+    )
+    text = "\n".join(m.content for m in assemble(given_material, count).prompt.messages)
+    assert ("Bert says 1" in text, "Anna says 1" in text, "Cara says 1" in text) == (True, False, False)
+    assert all(f"{voice.name} says 2" in text for voice in TABLE)
+
+
+def test_taking_out_the_reply_marked_best_does_not_bring_the_others_to_light():
+    best = frozenset([message(1, BERT).id])
+    given_material = material((round_(1),), visibility=Visibility.CHOSEN, chosen=best, without=best)
+    text = "\n".join(m.content for m in assemble(given_material, count).prompt.messages)
+    assert "says 1" not in text
+
+
+def test_a_personas_instructions_stand_last_in_the_system_prompt():
+    given_material = material(instructions="Rhyme.", persona_instructions="Doubt.")
+    assert assemble(given_material, count).prompt.system.endswith("Your character at this table:\nDoubt.")
+
+
 def test_the_system_prompt_says_who_it_is_and_not_to_claim_an_order():
     system = assemble(material(), count).prompt.system
     assert "You are Anna" in system
@@ -369,6 +391,12 @@ def materials(draw) -> Material:
         attached=draw(read_from(made, *asked)),
         model=replace(WIDE, tier=tier, context_window=window, abilities=abilities),
         visibility=draw(st.sampled_from(list(Visibility))),
+        chosen=frozenset(
+            reply.id
+            for one in made
+            if draw(st.booleans())
+            for reply in one.replies[draw(st.integers(0, 2)) :][:1]
+        ),
         max_output_tokens=200,
         max_context_tokens=draw(st.integers(700, 30_000)),
         always=files,
@@ -406,10 +434,24 @@ def test_a_round_is_shown_whole_or_not_at_all(given_material):
         here = given_material.rounds[number - 1]
         shown = [s for s in receipt.segments if s.layer is Layer.ROUNDS]
         sources = [s.source_id for s in shown if s.round_number == number and s.reason == "recent"]
-        seen = [here.question, *(r for r in here.replies if r.content)]
-        if given_material.visibility is Visibility.OWN_LANE:
-            seen = [m for m in seen if m.voice in (None, ANNA)]
+        seen = [here.question, *allowed(here, given_material)]
         assert sorted(sources) == sorted(m.id for m in seen)
+        hidden = [left.source_id for left in receipt.left_out if left.reason.startswith("visibility ")]
+        kept_back = {r.id for r in here.replies if r.content} - {m.id for m in seen}
+        assert kept_back <= set(hidden)
+        assert not set(hidden) & set(sources)
+
+
+def allowed(here: Round, given_material: Material) -> list[Message]:
+    """What the visibility lets Anna see, said once more and in the plainest way."""
+    said = [reply for reply in here.replies if reply.content]
+    match given_material.visibility:
+        case Visibility.OPEN:
+            return said
+        case Visibility.OWN_LANE:
+            return [reply for reply in said if reply.voice is ANNA]
+        case Visibility.CHOSEN:
+            return [reply for reply in said if reply.id in given_material.chosen] or said
 
 
 @given(materials())
@@ -429,11 +471,15 @@ def test_a_recalled_round_comes_once_whole_and_only_as_far_as_it_may_be_seen(giv
     for segment in found:
         here = given_material.rounds[segment.round_number - 1]
         assert here.question.content in segment.text
+        seen = allowed(here, given_material)
         for reply in here.replies:
-            if reply.content and given_material.visibility is not Visibility.OWN_LANE:
+            if reply in seen:
                 assert f"[{reply.voice.name}]: {reply.content}" in segment.text
-            if given_material.visibility is Visibility.OWN_LANE and reply.voice is not ANNA:
-                assert f"[{reply.voice.name}]:" not in segment.text.replace(here.question.content, "")
+            elif all(other.voice is not reply.voice for other in seen):
+                rest = segment.text
+                for shown in (here.question, *seen):
+                    rest = rest.replace(shown.content, "")
+                assert f"[{reply.voice.name}]:" not in rest
 
 
 @given(materials())

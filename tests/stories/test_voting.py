@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tertulia.app import new_id
-from tests.upstream.scripted import Upstream, says
+from tests.upstream.scripted import Upstream, refuses, says
 from tests.world import Person
 
 TABLE = ("alpha", "beta", "gamma")
@@ -79,6 +79,18 @@ async def test_the_newest_mark_counts_and_one_taken_back_does_not(ada, upstream)
         await ada.hear("Well?", *TABLE, conversation_id=conversation, visibility="chosen")
         shown = json.dumps(last(upstream, "alpha"))
         assert {who for who in TABLE if canary(1, who) in shown} == seen
+
+
+async def test_a_reply_tried_again_sees_what_its_own_round_allowed(ada, upstream):
+    first = await canaries(ada, upstream, 1)
+    conversation = first[0]["conversation_id"]
+    upstream.plays(refuses(401), says("Noted."), model="beta")
+    second = await ada.hear("Two", *TABLE, conversation_id=conversation, visibility="own_lane")
+    await ada.hear("Three", *TABLE, conversation_id=conversation, visibility="open")
+    opened = await ada.post(f"/api/messages/{by(second, 'beta')['id']}/retry", {"id": new_id()}, expect=202)
+    await ada.ended(opened["turn"]["id"])
+    shown = json.dumps(last(upstream, "beta"))
+    assert {who for who in TABLE if canary(1, who) in shown} == {"beta"}
 
 
 async def test_the_visibility_is_kept_with_its_turn(ada):
