@@ -13,6 +13,7 @@ BARS = (
     "four_voices",
     "idle",
     "long_conversation",
+    "context_assembly",
     "javascript",
 )
 

@@ -21,7 +21,7 @@ from tertulia.context.material import AttachedText, FileText, Material
 from tertulia.core.attachments import Attachment
 from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.conversations import Visibility
-from tertulia.core.files import FileEntry
+from tertulia.core.files import FileEntry, Folder, Shelf
 from tertulia.core.messages import Message, Role, Round, Status, speaker_of
 from tertulia.core.models import WORKING_ROUNDS, Abilities, Model, Tier
 from tertulia.core.projects import ContextStrategy
@@ -210,11 +210,11 @@ def test_files_always_included_are_whole_and_stand_before_the_rounds():
     assert [s.source_id for s in assembled.receipt.segments if s.layer is Layer.ALWAYS] == ["f1"]
 
 
-def test_fifty_files_are_listed_and_more_become_folders_with_counts():
+def test_few_files_are_listed_and_many_become_folders_with_counts():
     few = tuple(FileEntry(f"docs/{i}.md", 2048, "about tea") for i in range(50))
-    many = (*few, FileEntry("README.md", 10, ""))
-    assert "- docs/7.md (2.0 kB): about tea" in assemble(material(files=few), count).prompt.system
-    listed = assemble(material(files=many), count).prompt.system
+    many = Shelf(51, folders=(Folder("", 1), Folder("docs/", 50)))
+    assert "- docs/7.md (2.0 kB): about tea" in assemble(material(shelf=Shelf(50, few)), count).prompt.system
+    listed = assemble(material(shelf=many), count).prompt.system
     assert "The project has 51 files:\n- (top) 1 files\n- docs/ 50 files" in listed
 
 
@@ -268,7 +268,7 @@ def test_a_round_outside_the_window_is_recalled_whole_when_a_hit_lies_in_it():
 
 
 def test_what_is_cited_can_be_followed_to_its_place():
-    listed = assemble(material(files=(FileEntry("docs/plan.md", 10, ""),)), count).prompt.system
+    listed = assemble(material(shelf=Shelf(1, (FileEntry("docs/plan.md", 10, ""),))), count).prompt.system
     assert "[docs/plan.md:12-40]" in listed
     assert "[round 7]" in listed
     assert "[round 7]" not in assemble(material(), count).prompt.system

@@ -6,7 +6,7 @@ import pytest
 
 from tertulia.providers import catalogue
 from tertulia.providers.builtin import SMOLLM2
-from tertulia.providers.tokens import VOCABULARIES, counter, estimate
+from tertulia.providers.tokens import REMEMBERED, VOCABULARIES, counter, estimate
 
 GPT_4O = next(entry.model for entry in catalogue.entries() if entry.model.key == "openai:gpt-4o")
 TEXTS = [
@@ -48,3 +48,11 @@ def test_markers_of_a_model_are_counted_as_the_text_they_are() -> None:
 
 def test_the_built_in_model_is_counted_with_a_margin() -> None:
     assert counter(SMOLLM2)(TEXTS[0]) > counter(GPT_4O)(TEXTS[0])
+
+
+def test_a_count_is_remembered_and_never_taken_for_that_of_another_text() -> None:
+    count = counter(GPT_4O)
+    fresh = [len(str(number)) * [f"word {number}"] for number in range(REMEMBERED // 4)]
+    first = [count(" ".join(words)) for words in fresh]
+    assert [count(" ".join(words)) for words in fresh] == first
+    assert [count(text) for text in TEXTS] == [19, 19, 22, 14, 8]

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from tertulia.core.events import Kind, project_place
-from tertulia.core.files import FileEntry, FileMetadata, Indexing, IndexState
+from tertulia.core.files import FileEntry, FileMetadata, Folder, Indexing, IndexState, Shelf
 from tertulia.core.projects import Membership
 from tertulia.core.users import Actor
 from tertulia.store import events, files, jobs, projects
@@ -157,9 +157,20 @@ async def test_a_list_is_in_the_order_of_paths_page_by_page(db: Database, ada: A
     assert seen == sorted(names)
     folder = await db.read(lambda tx: files.page(tx, ada, adas_home, limit=9, prefix="docs/"))
     assert [item.path for item in folder.items] == ["docs/1.md", "docs/2.md"]
-    entries = await db.read(lambda tx: files.entries(tx, adas_home))
-    assert entries[0] == FileEntry("B.md", 7, "")
-    assert [entry.path for entry in entries] == sorted(names)
+    shelf = await db.read(lambda tx: files.shelf(tx, adas_home))
+    assert (shelf.count, shelf.entries[0]) == (len(names), FileEntry("B.md", 7, ""))
+    assert [entry.path for entry in shelf.entries] == sorted(names)
+    assert shelf.folders == ()
+
+
+async def test_of_many_files_only_the_top_folders_are_listed(
+    db: Database, ada: Actor, adas_home: str
+) -> None:
+    names = [*(f"docs/{number}.md" for number in range(30)), *(f"a/b/{number}" for number in range(20)), "x"]
+    for name in names:
+        await db.write(lambda tx, name=name: file(tx, ada, name))
+    shelf = await db.read(lambda tx: files.shelf(tx, adas_home))
+    assert shelf == Shelf(51, folders=(Folder("", 1), Folder("a/", 20), Folder("docs/", 30)))
 
 
 @pytest.mark.parametrize("tag", ["plan", 'a "quoted" one', "50%", "x_y", "\u00e9\u4e2d", "back\\slash"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from tertulia.context.attached import Attached, Room, attached
 from tertulia.context.briefing import in_step
@@ -67,22 +68,21 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
 def rebuild(receipt: Receipt) -> Prompt:
     """The request exactly as it was sent."""
     system = BETWEEN.join(segment.text for segment in receipt.segments if segment.role == "system")
-    messages: list[PromptMessage] = []
-    for segment in receipt.segments:
-        if segment.role == "system":
-            continue
-        pictures = () if segment.picture is None else (segment.picture,)
-        if segment.starts_message:
-            messages.append(PromptMessage(segment.role, segment.text, segment.ends_cacheable, pictures))
-        else:
-            last = messages[-1]
-            messages[-1] = PromptMessage(
-                last.role,
-                last.content + BETWEEN + segment.text,
-                segment.ends_cacheable,
-                (*last.pictures, *pictures),
-            )
-    return Prompt(system, tuple(messages))
+    said = [segment for segment in receipt.segments if segment.role != "system"]
+    starts = [place for place, segment in enumerate(said) if segment.starts_message]
+    messages = (said[start:end] for start, end in pairwise([*starts, len(said)]))
+    return Prompt(system, tuple(_message(segments) for segments in messages))
+
+
+def _message(segments: Sequence[Segment]) -> PromptMessage:
+    first, last = segments[0], segments[-1]
+    assert first.role != "system"
+    return PromptMessage(
+        first.role,
+        BETWEEN.join(segment.text for segment in segments),
+        last.ends_cacheable,
+        tuple(segment.picture for segment in segments if segment.picture is not None),
+    )
 
 
 def _system(material: Material, count: CountTokens) -> tuple[Segment, ...]:
@@ -193,7 +193,8 @@ def _outside(material: Material) -> tuple[LeftOut, ...]:
 
 def _in_window(material: Material) -> tuple[Round, ...]:
     """The rounds in the window, before the budget has its say."""
-    return tuple(round_ for round_ in material.rounds if round_.number > _hidden(material))
+    hidden = _hidden(material)
+    return tuple(round_ for round_ in material.rounds if round_.number > hidden)
 
 
 def _working_rounds(
@@ -257,7 +258,7 @@ def _joined(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     joined: list[Segment] = []
     for segment in segments:
         follows = bool(joined) and joined[-1].role == segment.role
-        joined.append(replace(segment, starts_message=False) if follows else segment)
+        joined.append(segment.joined() if follows else segment)
     return tuple(joined)
 
 

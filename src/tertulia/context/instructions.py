@@ -5,13 +5,12 @@ Nothing that changes with the round belongs here (no clock, no counter): it woul
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tertulia.context import marks
 from tertulia.context.material import FileText, Material
-from tertulia.core.files import FileEntry
+from tertulia.core.files import FileEntry, Shelf
 from tertulia.core.receipts import Layer
 
 _TABLE = (
@@ -27,9 +26,6 @@ _PROVIDERS = {
     "openai": "Take the time to reason before you answer when a question needs several steps.",
     "anthropic": "Use extended thinking where it is hard: large material, a stubborn fault, a long plan.",
 }
-
-
-FILES_LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +50,8 @@ def parts(material: Material) -> Iterator[Part]:
     for file in material.always:
         if file.id not in material.without:
             yield Part(_whole(file), "always included", Layer.ALWAYS, file.id, file.path)
-    if material.files:
-        yield Part(_listing(material.files), "the project's files")
+    if material.shelf.count:
+        yield Part(_listing(material.shelf), "the project's files")
         yield Part(marks.HOW_TO_CITE, "how to cite")
     if material.persona_instructions:
         yield Part(
@@ -68,13 +64,10 @@ def _whole(file: FileText) -> str:
     return f"The file {file.path}, whole {marks.of_lines(file.path, 1, lines)}:\n{file.text}"
 
 
-def _listing(files: tuple[FileEntry, ...]) -> str:
-    """Every file while they are few; else the top folders and how many lie in each."""
-    head = f"The project has {len(files)} files:" if len(files) > 1 else "The project has one file:"
-    if len(files) <= FILES_LISTED:
-        return "\n".join([head, *(_line(file) for file in files)])
-    tops = Counter(f"{file.path.split('/')[0]}/" if "/" in file.path else "(top)" for file in files)
-    return "\n".join([head, *(f"- {top} {count} files" for top, count in sorted(tops.items()))])
+def _listing(shelf: Shelf) -> str:
+    head = f"The project has {shelf.count} files:" if shelf.count > 1 else "The project has one file:"
+    tops = (f"- {folder.name or '(top)'} {folder.count} files" for folder in shelf.folders)
+    return "\n".join([head, *map(_line, shelf.entries), *tops])
 
 
 def _line(file: FileEntry) -> str:

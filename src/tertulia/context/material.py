@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Visibility
-from tertulia.core.files import FileEntry
+from tertulia.core.files import Shelf
 from tertulia.core.messages import Message, Round
 from tertulia.core.models import Model
 from tertulia.core.projects import ContextStrategy
@@ -71,7 +71,7 @@ class Material:
     """The reply's own beginning, when it is to be continued."""
     always: tuple[FileText, ...] = ()
     """Files of the project that are shown every time, in the order of their paths."""
-    files: tuple[FileEntry, ...] = ()
+    shelf: Shelf = Shelf()
     """All files of the project, for the list."""
     attached: tuple[AttachedText, ...] = ()
     """The text of what the question and the rounds brought along."""

@@ -13,6 +13,8 @@ PATH_LIMIT_BYTES = 1024
 DEPTH_LIMIT = 32
 TAG_LIMIT = 50
 SUMMARY_LIMIT = 1000
+LISTED = 50
+"""Up to so many files a list names each."""
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
@@ -78,6 +80,23 @@ class FileEntry:
     path: str
     size_bytes: int
     summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    name: str
+    """Ends with a slash; empty for what lies in none."""
+    count: int
+    """The files in it, at any depth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A project's files as a list of them says: each one while they are few, else only the top folders."""
+
+    count: int = 0
+    entries: tuple[FileEntry, ...] = ()
+    folders: tuple[Folder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,22 @@ class Segment:
     name: str = ""
     """What a person knows it by: a file's path and lines, an attachment's name, a round."""
 
+    def joined(self) -> Segment:
+        """The same, as a part of the message before it; written out, because every prompt asks it of most."""
+        return Segment(
+            self.layer,
+            self.role,
+            self.text,
+            self.reason,
+            self.tokens,
+            self.source_id,
+            self.round_number,
+            self.ends_cacheable,
+            False,
+            self.picture,
+            self.name,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:

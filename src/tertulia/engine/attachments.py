@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from tertulia.context.material import AttachedText
 from tertulia.core.attachments import Attachment, clean_file_name
 from tertulia.core.errors import TertuliaError
+from tertulia.core.files import Extracted
 from tertulia.core.messages import Message
 from tertulia.core.prompts import Prompt
 from tertulia.core.users import Actor
-from tertulia.engine.files import lines_of, text_of
+from tertulia.engine.files import lines_of, text_of, texts_kept
 from tertulia.engine.means import Means
 from tertulia.engine.uploads import Chunks, Uploads, arrived
 from tertulia.library.mime import pixels
@@ -45,19 +46,14 @@ class Attachments:
 
 async def read_all(means: Means, said: Iterable[Message]) -> tuple[AttachedText, ...]:
     """The text of everything that was brought along; what cannot be read says why."""
-    return tuple(
-        [
-            await _read(means, attachment)
-            for message in said
-            for attachment in message.attachments
-            if not attachment.is_picture
-        ]
-    )
+    brought = [one for message in said for one in message.attachments if not one.is_picture]
+    kept = await means.db.read(lambda tx: texts_kept(tx, brought)) if brought else ()
+    return tuple([await _read(means, one, text) for one, text in zip(brought, kept, strict=True)])
 
 
-async def _read(means: Means, attachment: Attachment) -> AttachedText:
+async def _read(means: Means, attachment: Attachment, kept: Extracted | None) -> AttachedText:
     try:
-        extracted = await text_of(means, attachment)
+        extracted = kept or await text_of(means, attachment)
     except TertuliaError as error:
         return AttachedText(attachment.id, "", error.message)
     return AttachedText(attachment.id, extracted.text, extracted.reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tertulia.core.errors import Invalid
@@ -39,6 +39,11 @@ async def text_of(means: Means, file: Holding) -> Extracted:
         extracted = await means.extractor.text(opened, mime_type, hash)
     await means.db.write(lambda tx: texts.save(tx, hash, VERSION, extracted))
     return extracted
+
+
+def texts_kept(tx: Tx, files: Sequence[Holding]) -> tuple[Extracted | None, ...]:
+    """The texts of several that were read before; None where one was not."""
+    return tuple(texts.find(tx, file.content_hash, file.mime_type, VERSION) for file in files)
 
 
 async def lines_of(means: Means, file: Holding, start_line: int, end_line: int) -> Lines:

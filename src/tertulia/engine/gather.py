@@ -11,7 +11,7 @@ from tertulia.context.rounds import name_of
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Visibility
-from tertulia.core.files import FileEntry
+from tertulia.core.files import Shelf
 from tertulia.core.messages import Message, Quote, Role, Round
 from tertulia.core.models import Model
 from tertulia.core.personas import Character
@@ -31,7 +31,7 @@ class LookedUp:
     """What the library had for the question."""
 
     always: tuple[FileText, ...] = ()
-    files: tuple[FileEntry, ...] = ()
+    shelf: Shelf = Shelf()
     hits: tuple[Hit, ...] = ()
     recalled: tuple[Round, ...] = ()
     chosen: frozenset[str] = frozenset()
@@ -104,7 +104,7 @@ class Gathered:
             style=self.turn.style,
             attached=self.attached,
             always=self.looked_up.always,
-            files=self.looked_up.files,
+            shelf=self.looked_up.shelf,
             hits=self.looked_up.hits,
             recalled=self.looked_up.recalled,
             max_results=settings.retrieval_config.max_results,

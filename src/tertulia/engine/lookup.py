@@ -12,12 +12,12 @@ from tertulia.context.budget import tier_for, window_start
 from tertulia.context.material import FileText
 from tertulia.core.chunks import Hit, Source
 from tertulia.core.errors import TertuliaError
-from tertulia.core.files import ProjectFile
+from tertulia.core.files import Extracted, ProjectFile, Shelf
 from tertulia.core.messages import Round
 from tertulia.core.models import RETRIEVED, WORKING_ROUNDS
 from tertulia.core.users import Actor
 from tertulia.engine.attachments import read_all
-from tertulia.engine.files import text_of
+from tertulia.engine.files import text_of, texts_kept
 from tertulia.engine.gather import Gathered, LookedUp, chosen_in
 from tertulia.engine.means import Means
 from tertulia.library.search import find
@@ -41,19 +41,28 @@ async def look_up(means: Means, actor: Actor, gathered: Gathered) -> Gathered:
 
 async def _looked_up(means: Means, actor: Actor, gathered: Gathered) -> LookedUp:
     project_id = gathered.project_id
-    shelf = await means.db.read(
-        lambda tx: (files.always_included(tx, project_id), files.entries(tx, project_id))
-    )
-    always = [text for file in shelf[0] if (text := await _whole(means, file)) is not None]
-    hits = await _hits(means, actor, gathered, frozenset(file.id for file in shelf[0]))
+    always, kept_texts, shelf = await means.db.read(lambda tx: _on_the_shelf(tx, project_id))
+    whole = await _whole(means, always, kept_texts)
+    hits = await _hits(means, actor, gathered, frozenset(file.id for file in always))
     kept, recalled, chosen = await means.db.read(lambda tx: _within_lineage(tx, gathered, hits))
-    return LookedUp(tuple(always), shelf[1], kept, recalled, chosen)
+    return LookedUp(whole, shelf, kept, recalled, chosen)
 
 
-async def _whole(means: Means, file: ProjectFile) -> FileText | None:
-    """None for a file without text; its place in the list says that it is there."""
-    extracted = await text_of(means, file)
-    return FileText(file.id, file.path, extracted.text) if extracted.text else None
+def _on_the_shelf(
+    tx: Tx, project_id: str
+) -> tuple[tuple[ProjectFile, ...], tuple[Extracted | None, ...], Shelf]:
+    always = files.always_included(tx, project_id)
+    return always, texts_kept(tx, always), files.shelf(tx, project_id)
+
+
+async def _whole(
+    means: Means, always: Sequence[ProjectFile], kept: Sequence[Extracted | None]
+) -> tuple[FileText, ...]:
+    """None of a file without text; its place in the list says that it is there."""
+    read = [text or await text_of(means, file) for file, text in zip(always, kept, strict=True)]
+    return tuple(
+        FileText(file.id, file.path, one.text) for file, one in zip(always, read, strict=True) if one.text
+    )
 
 
 async def _hits(means: Means, actor: Actor, gathered: Gathered, known: frozenset[str]) -> tuple[Hit, ...]:
@@ -107,6 +116,7 @@ def within_lineage(
     relatives = conversations.relatives(tx, conversation_id) if conversation_id else frozenset()
     kept: list[Hit] = []
     recalled: dict[int, Round] = {}
+    read: dict[int, tuple[Round, ...]] = {}
     for hit in hits:
         where = hit.location
         if hit.source_type is Source.FILE or where.conversation_id not in relatives:
@@ -115,7 +125,9 @@ def within_lineage(
         number = where.round_number or 0
         if number >= before_round:
             continue
-        inherited = messages.history(tx, conversation_id, before_round=number + 1, rounds=1)
+        if number not in read:
+            read[number] = messages.history(tx, conversation_id, before_round=number + 1, rounds=1)
+        inherited = read[number]
         if any(hit.source_id in _known(round_) for round_ in inherited):
             recalled.update((round_.number, round_) for round_ in inherited)
             kept.append(hit)

@@ -233,7 +233,13 @@ def _hits(
     best = sorted(scores, key=lambda number: (-scores[number], number))[: max(0, limit)]
     found = chunks.get_many(tx, question.actor, best)
     known = terms(question.text)
-    return tuple(_hit(found[number], scores[number], legs, known) for number in best if number in found)
+    by_words = {one.number for leg in legs.words.values() for one in leg}
+    likeness = {one.number: one.score for leg in legs.meaning.values() for one in leg}
+    return tuple(
+        _hit(found[number], scores[number], number in by_words, likeness.get(number), known)
+        for number in best
+        if number in found
+    )
 
 
 def _facts(tx: Tx, actor: Actor, fused: Mapping[int, float], leaving_out: frozenset[str]) -> dict[int, Facts]:
@@ -256,18 +262,15 @@ def _strength(legs: _Legs, source: Source) -> float:
     return 0.5 + 0.5 * sum(shares) / len(shares) if shares else 1.0
 
 
-def _hit(found: Found, score: float, legs: _Legs, words: Sequence[str]) -> Hit:
+def _hit(found: Found, score: float, by_words: bool, likeness: float | None, words: Sequence[str]) -> Hit:
     chunk = found.chunk
-    source = chunk.source_type
     shown = snippet(chunk.content, words)
-    likeness = next((one.score for one in legs.meaning.get(source, ()) if one.number == found.number), None)
-    by_words = any(one.number == found.number for one in legs.words.get(source, ()))
     found_by = tuple(
         name for name, is_so in (("keyword", by_words), ("meaning", likeness is not None)) if is_so
     )
     return Hit(
         chunk_id=chunk.id,
-        source_type=source,
+        source_type=chunk.source_type,
         source_id=chunk.source_id,
         project_id=chunk.project_id,
         title=found.title,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,15 +27,23 @@ class Snippet:
 def snippet(content: str, words: Sequence[str]) -> Snippet:
     """The stretch with the most different words in it."""
     wanted = frozenset(stem for word in words for stem in _stems(word))
-    places = [
-        (match.start(), match.end(), stem)
-        for match in _WORD.finditer(content[:READ])
-        for stem in _stems(match[0])
-        if stem in wanted
-    ]
+    places = list(_places(content[:READ], wanted))
     start, end = _edges(content, _best_start(places))
     marked = tuple(Span(a - start, b - start) for a, b, _ in places if start <= a and b <= end)
     return Snippet(content[start:end], _merged(marked), len({stem for _, _, stem in places}))
+
+
+def _places(content: str, wanted: frozenset[str]) -> Iterator[tuple[int, int, str]]:
+    """Each different word is looked at once, and only if it begins as one that is wanted."""
+    begun = tuple(wanted)
+    likely = (w for w in set(_WORD.findall(content)) if w.lower().startswith(begun) or not w.isascii())
+    known = {word: _stems(word) for word in likely if not wanted.isdisjoint(_stems(word))}
+    if not known:
+        return
+    for match in _WORD.finditer(content):
+        for stem in known.get(match[0], ()):
+            if stem in wanted:
+                yield match.start(), match.end(), stem
 
 
 @lru_cache(maxsize=20_000)

@@ -12,6 +12,9 @@ from tertulia.core.models import Model
 
 Counter = Callable[[str], int]
 
+REMEMBERED = 20_000
+"""Counts of so many texts, a few megabytes; then it begins anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
@@ -70,8 +73,17 @@ def _table(name: str) -> Any | None:
 
 
 def _counting(table: Any, margin: float) -> Counter:
+    """What was counted lately is remembered by its hash: a prompt is mostly what the last one was."""
+    known: dict[tuple[int, int], int] = {}
+
     def count(text: str) -> int:
-        exact = len(table.encode_ordinary(text))
-        return exact if margin == 1.0 else math.ceil(exact * margin)
+        mark = (len(text), hash(text))
+        found = known.get(mark)
+        if found is None:
+            if len(known) >= REMEMBERED:
+                known.clear()
+            exact = len(table.encode_ordinary(text))
+            found = known[mark] = exact if margin == 1.0 else math.ceil(exact * margin)
+        return found
 
     return count

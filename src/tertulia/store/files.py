@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,13 +14,16 @@ from sqlalchemy import text
 from tertulia.core.errors import Conflict, Invalid, Stale
 from tertulia.core.events import Kind, project_place
 from tertulia.core.files import (
+    LISTED,
     Content,
     FileEntry,
     FileMetadata,
     FileVersion,
+    Folder,
     Indexing,
     IndexState,
     ProjectFile,
+    Shelf,
     clean_path,
     clean_summary,
     clean_tags,
@@ -255,12 +259,24 @@ _ALWAYS = text(f"""
 """)
 
 
-def entries(tx: Tx, project_id: str) -> tuple[FileEntry, ...]:
-    """All files of a project, a line each, in the order of their paths."""
-    return tuple(
-        FileEntry(row.path, row.size_bytes, row.summary)
-        for row in tx.execute(_ENTRIES, project_id=project_id)
-    )
+def shelf(tx: Tx, project_id: str) -> Shelf:
+    """The project's files in the order of their paths, or the top folders in the order of their names."""
+    count: int = tx.one(_COUNT, project_id=project_id).files
+    if count > LISTED:
+        tops = Counter(_top(row.path) for row in tx.execute(_PATHS, project_id=project_id))
+        return Shelf(count, folders=tuple(Folder(*top) for top in sorted(tops.items())))
+    rows = tx.execute(_ENTRIES, project_id=project_id)
+    return Shelf(count, tuple(FileEntry(row.path, row.size_bytes, row.summary) for row in rows))
+
+
+def _top(path: str) -> str:
+    first, slash, _ = path.partition("/")
+    return f"{first}/" if slash else ""
+
+
+_COUNT = text("SELECT COUNT(*) AS files FROM project_files WHERE project_id = :project_id")
+
+_PATHS = text("SELECT path FROM project_files WHERE project_id = :project_id")
 
 
 _ENTRIES = text("""
