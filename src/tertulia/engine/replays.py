@@ -24,7 +24,9 @@ from tertulia.engine.estimates import Estimate, NewEstimate, estimate
 from tertulia.engine.means import Means
 from tertulia.engine.opening import writable
 from tertulia.engine.requests import NewTurn, check_branch_id
+from tertulia.engine.seats import seated, seated_chair
 from tertulia.engine.turns import Turns
+from tertulia.providers.houses import Providers
 from tertulia.store import conversations, messages, replays, turns, usage
 from tertulia.store.database import Tx
 
@@ -106,7 +108,9 @@ class Replays:
 
     async def begin(self, actor: Actor, source_id: str, request: NewReplay) -> Replaying:
         check_branch_id(request.id)
-        made = await self._means.db.write(lambda tx: _begin(tx, actor, source_id, request))
+        made = await self._means.db.write(
+            lambda tx: _begin(tx, actor, source_id, request, self._means.providers)
+        )
         if made.replay.state is ReplayState.RUNNING and made.replay.id not in self._running:
             task = asyncio.create_task(self._run(actor, made.replay, request))
             self._running[made.replay.id] = task
@@ -218,7 +222,7 @@ def _wanted(voice: Voice) -> WantedVoice:
     return WantedVoice(persona_id=voice.persona_id) if voice.persona_id else WantedVoice(voice.model)
 
 
-def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> Replaying:
+def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: Providers) -> Replaying:
     """The branch and the replay; sent twice, the same."""
     source = conversations.get(tx, actor, source_id)
     if before := _begun(tx, actor, request):
@@ -227,6 +231,8 @@ def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> Replayin
     for one in asked:
         setting = one.setting(request)
         council.get(setting.mode).must_seat(len(setting.voices))
+        table = seated(tx, actor, source.project_id, setting.voices, providers)
+        seated_chair(tx, actor, source.project_id, setting.chair, table, providers)
     branch = conversations.branch(
         tx, actor, source_id, at_round=request.from_round - 1, id=request.id, title=_title(source)
     )
