@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from playwright.async_api import Browser, FilePayload, Locator, Page, Route, expect
+from playwright.async_api import Browser, FilePayload, Locator, Page, Request, Route, expect
 
 from tests.browser.room import Room
 from tests.browser.test_barriers import must_have_no_barriers
@@ -57,7 +57,8 @@ async def test_a_text_and_a_picture_go_with_a_question_and_everyone_sees_them(
     upstream.says("Mateo has it.")
     desk = Desk(page)
     await desk.seat("Alpha", "Beta")
-    await desk.attach([TEXT, PICTURE])
+    async with page.expect_request(lambda request: _asks_with_files(request, 2)):
+        await desk.attach([TEXT, PICTURE])
     await expect(desk.chip("rota.md")).to_contain_text("44 B")
     await expect(desk.chip("sea.png").locator("img")).to_have_js_property("naturalWidth", 8)
     blind = "Alpha and Beta cannot see pictures. They are asked without sea.png."
@@ -96,9 +97,14 @@ async def test_a_text_and_a_picture_go_with_a_question_and_everyone_sees_them(
     await desk.attached.get_by_role("button", name="sea.png").click()
     large = page.get_by_role("dialog", name="sea.png")
     await expect(large.get_by_role("img", name="sea.png")).to_be_visible()
-    await must_have_no_barriers(page)
     await page.keyboard.press("Escape")
     await expect(desk.attached.get_by_role("button", name="sea.png")).to_be_focused()
+
+
+def _asks_with_files(request: Request, count: int) -> bool:
+    """What it would cost is asked with what is attached."""
+    asked = request.post_data_json if request.url.endswith("/api/estimate") else None
+    return asked is not None and len(asked["attachments"]) == count
 
 
 async def test_what_is_attached_is_still_there_after_a_reload(page: Page) -> None:

@@ -177,7 +177,6 @@ async def test_versions_say_what_changed_and_one_is_brought_back(shelf: Shelf, s
     await expect(newest.get_by_role("button", name="Restore")).to_have_count(0)
     await dialog.get_by_role("button", name="Restore").click()
     await expect(dialog.get_by_text("Version 3")).to_be_visible()
-    await must_have_no_barriers(page)
     await page.keyboard.press("Escape")
     await page.get_by_role("button", name="plan.md", exact=True).click()
     await expect(page.get_by_role("complementary", name="File")).to_contain_text("Walk.")
@@ -286,6 +285,19 @@ async def test_a_phone_shows_each_file_as_a_card(windows: Windows, sam: Person, 
     await must_have_no_barriers(page)
     await row.get_by_role("button", name=re.compile("^a rather long")).tap()
     await expect(page.get_by_role("dialog", name="File")).to_contain_text("used once")
+
+
+async def test_the_page_opens_while_the_line_is_down_and_fills_when_it_is_back(
+    windows: Windows, page: Page, sam: Person
+) -> None:
+    windows.expect("ERR_INTERNET_DISCONNECTED", "WebSocket connection")
+    await sam.upload("plan.md", b"Walk.\n")
+    await page.wait_for_load_state("networkidle")
+    await page.context.set_offline(True)
+    await page.get_by_role("link", name="Project", exact=True).click()
+    await expect(page.get_by_text("The files could not be listed.")).to_be_visible()
+    await page.context.set_offline(False)
+    await expect(Shelf(page).row("plan.md")).to_be_visible()
 
 
 @pytest.mark.parametrize("tab", ["Files", "Instructions and context"])
