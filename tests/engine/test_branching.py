@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 
+from sqlalchemy import text
+
 from tertulia.app import new_id
 from tertulia.core.briefs import Step
 from tertulia.core.messages import Status
 from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import Purpose, State
+from tertulia.engine.jobs import JOBS
 from tertulia.engine.requests import NewEdit, NewReturn, NewTry
-from tertulia.store import conversations
+from tertulia.store import conversations, receipts, trees
 from tests.engine.conftest import engine_in
-from tests.upstream.scripted import Finish, Say, Stall
+from tests.upstream.scripted import Finish, Hold, Say, Stall
 
 ALPHA = (WantedVoice("voices:alpha"),)
 
@@ -61,6 +64,31 @@ async def test_two_tries_of_one_reply_are_two_branches(engine, upstream):
     for opened in made:
         assert await engine.over(opened.turn) is State.COMPLETE
     assert len(await family(engine, first.conversation.id)) == 3
+
+
+async def test_what_is_deleted_while_someone_answers_leaves_the_receipt_that_comes_after(engine, upstream):
+    upstream.says("The code is marigold.")
+    first = await answered(engine, "What is the code?")
+    [said] = await engine.replies(first.turn)
+    go_on = asyncio.Event()
+    upstream.plays((Say("One"), Hold(go_on), Finish()))
+    second = await engine.open("And now?", conversation_id=first.conversation.id)
+    await engine.said(second.turn, "One")
+    await engine.db.write(lambda tx: trees.remove_message(tx, engine.actor, said.id))
+    go_on.set()
+    await engine.over(second.turn)
+    [late] = await engine.replies(second.turn)
+    assert "marigold" in str(await receipt_of(engine, late))
+    [left] = await engine.db.read(
+        lambda tx: tx.execute(text("SELECT payload, run_at FROM jobs WHERE kind = 'forget_shown'"))
+    )
+    assert left.run_at > engine.means.clock()
+    await JOBS["forget_shown"](engine.means, left.payload)
+    assert "marigold" not in str(await receipt_of(engine, late))
+
+
+async def receipt_of(engine, reply):
+    return await engine.db.read(lambda tx: receipts.get(tx, engine.actor, reply.id))
 
 
 async def test_a_return_waits_for_its_place_in_the_line_it_comes_back_to(engine, upstream):

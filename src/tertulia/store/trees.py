@@ -14,6 +14,7 @@ from sqlalchemy import text
 from tertulia.core.errors import Conflict
 from tertulia.core.events import Kind, conversation_place
 from tertulia.core.messages import Message, Role, Round
+from tertulia.core.plain import from_json
 from tertulia.core.trees import (
     EXCERPT,
     TITLES_LIMIT,
@@ -29,7 +30,7 @@ from tertulia.core.users import Actor
 from tertulia.store import access, attachments, conversations, events, jobs, messages, receipts, turns
 from tertulia.store.conversations import SUBTREE, TREE
 from tertulia.store.messages import Heir, voice
-from tertulia.store.transactions import Row, Tx
+from tertulia.store.transactions import Row, Tx, as_json
 
 
 def get(tx: Tx, actor: Actor, conversation_id: str) -> Tree:
@@ -159,12 +160,39 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
     _must_be_quiet(tx, going, message.round_number)
     ids = frozenset(id for one in going.messages for id in (one.id, *(file.id for file in one.attachments)))
     for conversation_id in going.conversation_ids:
-        receipts.forget(tx, conversation_id, message.round_number, ids)
+        _forget_shown(tx, _Shown(conversation_id, message.round_number, tuple(sorted(ids))))
     for conversation_id in _left(tx, going):
-        receipts.forget(tx, conversation_id, None, ids)
+        _forget_shown(tx, _Shown(conversation_id, None, tuple(sorted(ids))))
     for one in going.messages:
         _remove(tx, one)
     _index_again(tx, message, going)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What the receipts of a conversation are not to show any more."""
+
+    conversation_id: str
+    number: int | None
+    ids: tuple[str, ...]
+
+
+def _forget_shown(tx: Tx, shown: _Shown) -> None:
+    """Now, and once more when all is written that is being answered now: it may have been shown this."""
+    receipts.forget(tx, shown.conversation_id, shown.number, shown.ids)
+    if turns.waiting_or_running(tx, shown.conversation_id):
+        jobs.add(tx, FORGET_JOB, as_json(shown), run_at=tx.now + FORGET_AFTER_MS)
+
+
+def forget_again(tx: Tx, payload: str) -> None:
+    """What was left to be done by a deletion."""
+    shown = from_json(_Shown, payload)
+    receipts.forget(tx, shown.conversation_id, shown.number, shown.ids)
+
+
+FORGET_JOB = "forget_shown"
+FORGET_AFTER_MS = 3_600_000
+"""No turn takes as long."""
 
 
 def _left(tx: Tx, going: _Going) -> set[str]:

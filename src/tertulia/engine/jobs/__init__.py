@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from tertulia.engine.jobs.embed import embed
+from tertulia.engine.jobs.forget_shown import forget_shown
 from tertulia.engine.jobs.index_file import index_file
 from tertulia.engine.jobs.index_round import index_round
 from tertulia.engine.jobs.sweep_attachments import sweep_attachments
@@ -15,6 +16,7 @@ from tertulia.engine.means import Means
 
 JOBS: dict[str, Callable[[Means, str], Awaitable[None]]] = {
     "embed": embed,
+    "forget_shown": forget_shown,
     "index_file": index_file,
     "index_round": index_round,
     "sweep_attachments": sweep_attachments,
