@@ -85,6 +85,7 @@ async def test_asking_again_keeps_the_earlier_version_within_reach(page: Page, u
     await expect(card).to_contain_text("A first try.")
     await card.hover()
     await card.get_by_role("button", name="Regenerate").click()
+    await card.get_by_role("menuitem", name="Again").click()
     await expect(card).to_contain_text("A second try.")
     versions = card.get_by_role("group", name="Versions")
     await expect(versions).to_contain_text("2 of 2")

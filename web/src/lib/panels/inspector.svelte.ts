@@ -4,7 +4,8 @@ import type { Attachment } from '$lib/api/types';
 export type Shown =
   | { kind: 'receipt'; messageId: string }
   | { kind: 'file'; projectId: string; fileId: string; from: number | null; to: number | null }
-  | { kind: 'attachment'; attachment: Attachment };
+  | { kind: 'attachment'; attachment: Attachment }
+  | { kind: 'tree'; conversationId: string };
 
 class Inspector {
   shown = $state.raw<Shown | null>(null);
@@ -27,6 +28,10 @@ class Inspector {
 
   showAttachment(attachment: Attachment): void {
     this.#open({ kind: 'attachment', attachment });
+  }
+
+  showTree(conversationId: string): void {
+    this.#open({ kind: 'tree', conversationId });
   }
 
   /** While receipts are read, the one of the reply at hand. */
