@@ -218,6 +218,19 @@ async def test_a_branch_opens_at_a_round_it_shares_and_what_it_left_is_whole(
     await expect(ninth).to_have_count(3)
 
 
+async def test_a_round_that_was_deleted_leaves_no_wall(windows: Windows, sam: Person, long: str) -> None:
+    conversation = f"/api/conversations/{long.removeprefix('/c/')}"
+    for number in (8, 3):
+        rounds = (await sam.get(f"{conversation}/messages", before=number + 1, limit=1))["rounds"]
+        await sam.delete(f"/api/messages/{rounds[0]['messages'][0]['id']}")
+    page = await windows.open(sam, f"{long}#round-8")
+    room = Room(page)
+    await expect(room.question("Question 9")).to_be_in_viewport()
+    await page.get_by_role("button", name="5 earlier rounds").dispatch_event("click")
+    await expect(room.question("Question 1")).to_be_attached()
+    await expect(page.get_by_role("button", name=re.compile("earlier round"))).to_be_hidden()
+
+
 async def test_a_phone_opens_the_reply_that_was_meant(windows: Windows, sam: Person, long: str) -> None:
     page = await _phone_at_reply(windows, sam, long)
     meant = Room(page).feed.locator('[aria-posinset="5"]')

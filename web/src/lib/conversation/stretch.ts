@@ -1,21 +1,18 @@
-/** Rounds that follow one another without a gap: a conversation may be known at its end and somewhere before it. */
-import { isWhole } from '$lib/live/rounds';
-import type { Row } from './rows';
+/** Rounds that were read one after the other: a conversation may be known at its end and somewhere before it. */
 
-/** Going back from a round, the first that joins on. */
-export function firstJoined(rows: Row[], from: number): number {
-  return walked(rows, from, -1);
-}
+type IsRead = (round: number) => boolean;
 
-/** Going on from a round, the last that joins on. */
-export function lastJoined(rows: Row[], from: number): number {
-  return walked(rows, from, 1);
-}
-
-function walked(rows: Row[], from: number, step: 1 | -1): number {
-  const known = new Set(rows.filter(({ round }) => isWhole(round)).map(({ round }) => round.number));
+/** Going back from a round, the first up to which all were read. */
+export function firstJoined(isRead: IsRead, from: number): number {
   let at = from;
-  while (known.has(at + step)) at += step;
+  while (at > 1 && isRead(at - 1)) at--;
+  return at;
+}
+
+/** Going on from a round, the last up to which all were read, of so many. */
+export function lastJoined(isRead: IsRead, from: number, count: number): number {
+  let at = from;
+  while (at < count && isRead(at + 1)) at++;
   return at;
 }
 

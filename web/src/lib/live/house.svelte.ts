@@ -299,6 +299,11 @@ export class House {
       .sort((a, b) => a.voice.seat - b.voice.seat);
   }
 
+  /** Whether a round was read, though it may be gone since. Of a conversation that is not there yet all is known. */
+  hasRead(id: string, round: number): boolean {
+    return this.#read.get(id)?.has(round) ?? true;
+  }
+
   /** Reads those rounds from one to another that are not here, wherever they stand. Throws ApiError. */
   async loadRounds(id: string, first: number, last: number): Promise<void> {
     const read = this.#read.get(id);
@@ -308,9 +313,8 @@ export class House {
     const query = new URLSearchParams({ before: String(missing.last + 1), limit: String(limit) });
     const page = await request<OlderRounds>('GET', `/api/conversations/${id}/messages?${query}`);
     this.#state = snapshots.addRounds(this.#state, id, page);
-    read.page(page.rounds);
-    if (page.rounds.length && missing.last - limit >= missing.first)
-      await this.loadRounds(id, missing.first, missing.last - limit);
+    read.page(missing.last - limit + 1, missing.last);
+    if (missing.last - limit >= missing.first) await this.loadRounds(id, missing.first, missing.last - limit);
   }
 
   model(key: string): Model | undefined {
@@ -395,7 +399,7 @@ export class House {
     if (!this.#opened.has(id)) return; // closed meanwhile
     const read = this.#read.get(id) ?? new Read();
     const isJoined = snapshots.joinsOn(this.#state, snapshot);
-    read.snapshot(snapshot.rounds[0]?.number ?? 1, isJoined, this.rounds(id).at(-1)?.number ?? 0);
+    read.snapshot(snapshot.next_before ?? 1, isJoined, this.rounds(id).at(-1)?.number ?? 0);
     this.#read.set(id, read);
     this.#state = snapshots.putConversation(this.#state, snapshot);
   }

@@ -26,11 +26,6 @@ function byAge(a: Message, b: Message): number {
   return a.id < b.id ? -1 : 1;
 }
 
-/** A round is whole when its question is here: of one that was never read, a late reply may be. */
-export function isWhole(round: Round): boolean {
-  return round.messages.some((message) => message.role === 'user');
-}
-
 /** Which rounds were read through a conversation: what a branch of it shows of a round may be one reply alone. */
 export class Read {
   #from = Infinity;
@@ -43,18 +38,19 @@ export class Read {
     this.#from = first;
   }
 
-  page(rounds: Round[]): void {
-    for (const { number } of rounds) this.#before.add(number);
+  /** All of them between these two: one that did not come is no more. */
+  page(first: number, last: number): void {
+    for (let number = first; number <= last; number++) this.#before.add(number);
+  }
+
+  has(number: number): boolean {
+    return number >= this.#from || this.#before.has(number);
   }
 
   /** The first and the last of those between two that were not read; null when all were. */
   missing(first: number, last: number): { first: number; last: number } | null {
-    while (first <= last && this.#has(first)) first++;
-    while (last >= first && this.#has(last)) last--;
+    while (first <= last && this.has(first)) first++;
+    while (last >= first && this.has(last)) last--;
     return first <= last ? { first, last } : null;
-  }
-
-  #has(number: number): boolean {
-    return number >= this.#from || this.#before.has(number);
   }
 }
