@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.library.chunk import CHARACTERS, LINES, chunk
+from tertulia.library.chunk import CHARACTERS, LINES, chunk, is_code
 
 texts = st.text(alphabet=st.sampled_from("ab .\n\r\x0b\u2028#`\tdefclass():é漢"), max_size=4_000)
 endings = st.sampled_from(["md", "py", "ts", "csv", ""])
@@ -80,3 +80,8 @@ def test_a_megabyte_of_anything_is_cut_in_linear_time():
     for text in ("a" * 1_000_000, "[" * 1_000_000, " a" * 500_000, "é" * 1_000_000):
         assert sum(len(p.content) for p in chunk(text, "md")) > 400_000
         assert max(len(p.content) for p in chunk(text, "py")) <= CHARACTERS
+
+
+def test_code_is_told_from_prose_by_its_name():
+    assert all(is_code(path) for path in ("src/a.py", "A.TS", "x/y.test.svelte"))
+    assert not any(is_code(path) for path in ("a.md", "a.pdf", "py", "a.py/readme", "notes.txt", ""))

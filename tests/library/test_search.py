@@ -113,6 +113,17 @@ async def test_an_answer_is_found_by_the_words_of_its_question(library: Library,
     assert "Lima." in [hit.content for hit in hits]
 
 
+async def test_a_passage_is_found_by_the_words_beside_it_and_code_by_the_parts_of_its_names(
+    library: Library, ada: Actor
+) -> None:
+    put(library.db, ada, "a.md", f"{'All about Peru. ' * 5}\n\n# Capital\n\nIt is Lima, by the sea.")
+    put(library.db, ada, "a.py", "def crackWalnut():\n    pass\n\n\ndef rest():\n    return crack")
+    hits = await look(library, ada, "Peru", mode=Mode.KEYWORD)
+    assert any(hit.content.startswith("# Capital") for hit in hits)
+    (hit,) = await look(library, ada, "walnut", mode=Mode.KEYWORD)
+    assert hit.content.startswith("def crackWalnut")
+
+
 async def test_rounds_that_changed_after_they_were_read_are_not_written(library: Library, ada: Actor) -> None:
     """They are cut outside the transaction, so somebody may speak meanwhile."""
     conversation_id = say(library.db, ada, ("Do walnuts float?", "They do."))

@@ -18,6 +18,13 @@ LEAST = 40
 """A beginning shorter than this does not stand alone: a heading right above another one."""
 
 _MARKDOWN = frozenset({"md", "markdown", "mdx", "rst", "adoc", "txt", ""})
+_CODE = frozenset(
+    """
+    awk bash bat c cc clj cljs cmake cpp cs css cu cxx dart ex exs erl f90 fs go gradle groovy h hpp hrl hs
+    java jl js jsx kt kts less lisp lua m mjs ml mm nim pas php pl pm proto ps1 py pyi pyx r rb rs scala scss
+    sh sol sql svelte swift tcl tf ts tsx v vb vue zig zsh
+    """.split()  # noqa: SIM905 - a paragraph reads better than seventy quoted words
+)
 _HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
 _DEFINITION = re.compile(
     r"^\s{0,8}(?:export\s+|default\s+|public\s+|private\s+|protected\s+|static\s+|abstract\s+|final\s+|async\s+|pub(?:\([^)]*\))?\s+|unsafe\s+|override\s+)*"
@@ -53,6 +60,16 @@ class _Unit:
     @property
     def size(self) -> int:
         return self.end - self.start
+
+
+def ending_of(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2].lower() if "." in name else ""
+
+
+def is_code(path: str) -> bool:
+    """By its name; all else is read as prose."""
+    return ending_of(path) in _CODE
 
 
 def chunk(text: str, ending: str, lines: int = LINES, characters: int = CHARACTERS) -> tuple[Piece, ...]:

@@ -12,21 +12,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tertulia.core.chunks import Source, Weights
+from tertulia.library.chunk import is_code
 from tertulia.store.chunks import Facts, Scored
 
 LEG_LIMIT = 200
-MEANING = {Source.MESSAGE: 0.3, Source.FILE: 0.5}
-"""The share of meaning; the rest is the words'."""
+TALK_MEANING, PROSE_MEANING, CODE_MEANING = 0.2, 0.35, 0.6
+"""The share of meaning; the rest is the words'. Who asks about code seldom uses its words."""
 WEIGHTS = {
     Source.MESSAGE: Weights(body=1.0, heading=0.4, place=0.6, around=0.35),
     Source.FILE: Weights(body=1.0, heading=3.0, place=2.0, around=0.5),
 }
-CONVERSATION = 0.2
+CONVERSATION = 0.4
 SPEAKER = 0.1
 DATE = 0.2
 DAYS_BEFORE, DAYS_AFTER = 3, 21
 FILE = 0.4
-TESTS = 0.5
+TESTS = 0.35
 
 _DAY_MS = 86_400_000
 _TEST = re.compile(
@@ -54,17 +55,31 @@ class Ranked:
     """How near in meaning, where that was looked at."""
 
 
-def fuse(words: Sequence[Scored], meaning: Sequence[Scored], share: float) -> dict[int, float]:
-    """One leg alone counts whole."""
+def fuse(words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts]) -> dict[int, float]:
+    """One leg alone counts whole. Only those with facts: the others may not be seen, or are gone."""
+    fused = _fused(words, meaning, facts)
+    return {number: score for number, score in fused.items() if number in facts}
+
+
+def _fused(
+    words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts]
+) -> dict[int, float]:
     if not meaning:
         return _scaled(words)
     if not words:
         return _scaled(meaning)
     by_words, by_meaning = _scaled(words), _scaled(meaning)
+    shares = {number: _share(fact) for number, fact in facts.items()}
     return {
         number: (1 - share) * by_words.get(number, 0.0) + share * by_meaning.get(number, 0.0)
-        for number in by_words | by_meaning
+        for number, share in shares.items()
     }
+
+
+def _share(fact: Facts) -> float:
+    if not fact.path:
+        return TALK_MEANING
+    return CODE_MEANING if is_code(fact.path) else PROSE_MEANING
 
 
 def _scaled(found: Sequence[Scored]) -> dict[int, float]:
@@ -80,11 +95,9 @@ def _scaled(found: Sequence[Scored]) -> dict[int, float]:
 def boosted(
     source: Source, scores: Mapping[int, float], facts: Mapping[int, Facts], text: str
 ) -> dict[int, float]:
-    """Only those with facts: the others may not be seen, or are gone."""
-    known = {number: score for number, score in scores.items() if number in facts}
     if source is Source.FILE:
-        return _with_files(known, facts, text)
-    return _with_talk(known, facts, text)
+        return _with_files(scores, facts, text)
+    return _with_talk(scores, facts, text)
 
 
 def _with_talk(scores: Mapping[int, float], facts: Mapping[int, Facts], text: str) -> dict[int, float]:

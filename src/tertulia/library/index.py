@@ -1,7 +1,8 @@
 """Indexing: files and messages become chunks, each with its place and the columns it is found by.
 
            body        heading            place            around
-file       the text    heading, function  path             identifiers taken apart
+code       the text    function           path             identifiers taken apart
+prose      the text    heading            path             what stands before and after
 message    the text    who said it        date, in words   what was said before and after
 """
 
@@ -16,7 +17,7 @@ from tertulia.core.chunks import Location, Source
 from tertulia.core.errors import NotFound
 from tertulia.core.files import ProjectFile
 from tertulia.core.messages import Message, Role, Round, Status
-from tertulia.library.chunk import CHARACTERS, chunk
+from tertulia.library.chunk import CHARACTERS, chunk, ending_of, is_code
 from tertulia.library.query import identifiers
 from tertulia.library.search import Library
 from tertulia.store import chunks, conversations, messages, users
@@ -33,7 +34,12 @@ _MARKUP = re.compile(r"^[\s#>*\-=/`|]+|[\s#*=`|]+$")
 
 def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
     """One after the other: of a large file never all at once."""
-    for piece in chunk(text, _ending(file.path), lines):
+    pieces = chunk(text, ending_of(file.path), lines)
+    for index, piece in enumerate(pieces):
+        if is_code(file.path):
+            around = identifiers(f"{piece.heading} {piece.content}")
+        else:
+            around = _around([one.content for one in pieces[max(0, index - 1) : index + 2]], min(index, 1))
         yield NewChunk(
             content=piece.content,
             heading=piece.heading,
@@ -47,13 +53,15 @@ def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
             summary=summary(piece.content),
             token_count=tokens(piece.content),
             place=file.path,
-            around=identifiers(f"{piece.heading} {piece.content}"),
+            around=around,
         )
 
 
-def _ending(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return name.rpartition(".")[2].lower() if "." in name else ""
+def _around(texts: Sequence[str], index: int) -> str:
+    """What stands right before one of these, and right after it."""
+    before = texts[index - 1][-AROUND_CHARACTERS:] if index else ""
+    after = texts[index + 1][:AROUND_CHARACTERS] if index + 1 < len(texts) else ""
+    return f"{before}\n{after}"
 
 
 # ── what was said
@@ -139,10 +147,9 @@ def of_messages(said: Sequence[Said]) -> dict[str, tuple[NewChunk, ...]]:
     """By message; what stands before and after each piece is looked for in the order given."""
     pieces = [(one, *cut) for one in said if can_be_found(one.message) for cut in _cuts(one.message.content)]
     found: dict[str, list[NewChunk]] = {one.message.id: [] for one in said}
+    texts = [content for _, _, content in pieces]
     for index, (one, start, content) in enumerate(pieces):
-        before = pieces[index - 1][2][-AROUND_CHARACTERS:] if index else ""
-        after = pieces[index + 1][2][:AROUND_CHARACTERS] if index + 1 < len(pieces) else ""
-        found[one.message.id].append(_of_message(one, start, content, f"{before}\n{after}"))
+        found[one.message.id].append(_of_message(one, start, content, _around(texts, index)))
     return {id: tuple(chunks) for id, chunks in found.items()}
 
 

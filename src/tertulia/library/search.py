@@ -225,8 +225,8 @@ def _hits(
     scores: dict[int, float] = {}
     for source in question.sources:
         words, meaning = legs.words.get(source, ()), legs.meaning.get(source, ())
-        fused = fuse.fuse(words, meaning, fuse.MEANING[source])
-        facts = _facts(tx, question.actor, fused, leaving_out)
+        facts = _facts(tx, question.actor, {one.number for one in (*words, *meaning)}, leaving_out)
+        fused = fuse.fuse(words, meaning, facts)
         strength = _strength(legs, source)
         boosted = fuse.boosted(source, fused, facts, question.text)
         scores |= {number: score * strength for number, score in boosted.items()}
@@ -242,8 +242,8 @@ def _hits(
     )
 
 
-def _facts(tx: Tx, actor: Actor, fused: Mapping[int, float], leaving_out: frozenset[str]) -> dict[int, Facts]:
-    facts = chunks.facts(tx, actor, tuple(fused))
+def _facts(tx: Tx, actor: Actor, numbers: set[int], leaving_out: frozenset[str]) -> dict[int, Facts]:
+    facts = chunks.facts(tx, actor, sorted(numbers)) if numbers else {}
     return {
         number: fact
         for number, fact in facts.items()
