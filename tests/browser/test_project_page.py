@@ -287,6 +287,27 @@ async def test_a_phone_shows_each_file_as_a_card(windows: Windows, sam: Person, 
     await expect(page.get_by_role("dialog", name="File")).to_contain_text("used once")
 
 
+async def test_who_may_only_read_finds_nothing_that_would_change_a_file(
+    windows: Windows, sam: Person, administrator: Person
+) -> None:
+    shared = (await administrator.post("/api/projects", {"name": "Shared"}, expect=201))["id"]
+    await administrator.put(f"/api/projects/{shared}/members", {"user_id": sam.id, "role": "viewer"})
+    for content in (b"Walk.\n", b"Run.\n"):
+        await administrator.upload("plan.md", content, shared)
+    page = await windows.open(sam, f"/p/{shared}")
+    shelf = Shelf(page)
+    await expect(shelf.flag("Always in context", "plan.md")).to_be_disabled()
+    await expect(page.get_by_role("button", name=re.compile("Upload|New text"))).to_have_count(0)
+    await shelf.drop(("mine.md", "# Mine\n"))
+    await page.get_by_role("button", name="More for plan.md").click()
+    await expect(page.get_by_role("menuitem")).to_have_text(["Versions", "Download"])
+    await page.get_by_role("menuitem", name="Versions").click()
+    dialog = page.get_by_role("dialog", name="Versions of plan.md")
+    await expect(dialog.get_by_role("button", name="What changed")).to_have_count(2)
+    await expect(dialog.get_by_role("button", name="Restore")).to_have_count(0)
+    await expect(shelf.uploads).to_have_count(0)
+
+
 async def test_the_page_opens_while_the_line_is_down_and_fills_when_it_is_back(
     windows: Windows, page: Page, sam: Person
 ) -> None:
