@@ -54,7 +54,7 @@ WORDS_IN_A_REPLY = 150
 ALWAYS = 3
 ATTACHED_EVERY = 5
 """So many rounds apart, a question brought a file along."""
-QUESTIONS = 40
+WARM_UP, QUESTIONS = 10, 40
 AT_ONCE = 100
 TIERS = (Tier.SMART, Tier.FAST)
 
@@ -65,8 +65,10 @@ async def main() -> None:
         try:
             stage = Stage(means, Language.spoken())
             await stage.fill()
-            spent = {tier.value: [await stage.ask((tier,)) for _ in range(QUESTIONS)][1:] for tier in TIERS}
-            spent["four voices"] = [await stage.ask((Tier.SMART,) * 4) for _ in range(QUESTIONS)][1:]
+            for _ in range(WARM_UP):
+                await stage.ask(TIERS)
+            spent = {tier.value: [await stage.ask((tier,)) for _ in range(QUESTIONS)] for tier in TIERS}
+            spent["four voices"] = [await stage.ask((Tier.SMART,) * 4) for _ in range(QUESTIONS)]
         finally:
             means.extractor.close()
             means.blobs.close()

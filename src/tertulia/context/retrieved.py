@@ -6,7 +6,7 @@ It gets at most a fifth of the budget, and is the first to go when there is too 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tertulia.context import marks
 from tertulia.context.budget import PER_MESSAGE, RETRIEVED_SHARE, tier_for
@@ -31,54 +31,85 @@ def retrieve(
 ) -> Retrieved:
     """The best pieces that fit; nothing that the working rounds show anyway."""
     limit = min(RETRIEVED[tier_for(material.model, material.context_strategy)], material.max_results)
-    pieces = [piece for piece in _pieces(material, shown, count) if piece.source_id not in material.without]
     share = min(room, int(budget * RETRIEVED_SHARE)) - count(_OPENING) - PER_MESSAGE
     kept: list[Segment] = []
     left_out: list[LeftOut] = []
-    for piece in pieces:
-        size = piece.tokens + PER_MESSAGE
+    for piece in _pieces(material, shown):
+        if piece.source_id in material.without:
+            continue
         if len(kept) == limit:
-            left_out.append(_left(piece, f"more than the {limit} best"))
-        elif size > share:
-            left_out.append(_left(piece, "over the share of what is looked up"))
+            left_out.append(piece.left(f"more than the {limit} best", piece.hit.token_count))
+            continue
+        segment = piece.segment(material, count)
+        size = segment.tokens + PER_MESSAGE
+        if size > share:
+            left_out.append(piece.left("over the share of what is looked up", segment.tokens))
         else:
             share -= size
-            kept.append(piece)
+            kept.append(segment)
     if not kept:
         return Retrieved((), tuple(left_out))
     opening = Segment(Layer.RETRIEVED, "user", _OPENING, "what follows", count(_OPENING))
     return Retrieved((opening, *kept), tuple(left_out))
 
 
-def _pieces(material: Material, shown: frozenset[int], count: CountTokens) -> Iterator[Segment]:
-    """In the order of the hits; a round of this conversation comes once and whole."""
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What a hit brings; its text is written and counted only when there is a place for it."""
+
+    hit: Hit
+    round_: Round | None = None
+    """Of this conversation: it comes whole."""
+
+    @property
+    def source_id(self) -> str:
+        return self.hit.chunk_id if self.round_ is None else self.hit.source_id
+
+    @property
+    def number(self) -> int | None:
+        return None if self.round_ is None else self.round_.number
+
+    @property
+    def name(self) -> str:
+        return _name(self.hit) if self.round_ is None else f"round {self.round_.number}"
+
+    def segment(self, material: Material, count: CountTokens) -> Segment:
+        text = _text(self.hit) if self.round_ is None else _recalled(self.round_, material)
+        return Segment(
+            layer=Layer.RETRIEVED,
+            role="user",
+            text=text,
+            reason=_reason(self.hit),
+            tokens=count(text),
+            source_id=self.source_id,
+            round_number=self.number,
+            name=self.name,
+        )
+
+    def left(self, reason: str, tokens: int) -> LeftOut:
+        return LeftOut(Layer.RETRIEVED, reason, tokens, self.source_id, self.number, self.name)
+
+
+def _pieces(material: Material, shown: frozenset[int]) -> Iterator[_Piece]:
+    """In the order of the hits; a round of this conversation comes once."""
     recalled = {round_.number: round_ for round_ in material.recalled if round_.number not in shown}
     here = material.question.conversation_id
     lineage = {message.id: round_.number for round_ in material.recalled for message in round_.messages}
     for hit in material.hits:
         number = lineage.get(hit.source_id)
-        if number is not None or hit.location.conversation_id == here:
-            round_ = recalled.pop(number, None) if number is not None else None
-            if round_ is not None:
-                yield _recalled(round_, hit, material, count)
-            continue
-        text = _text(hit)
-        piece = Segment(Layer.RETRIEVED, "user", text, _reason(hit), count(text), hit.chunk_id)
-        yield replace(piece, name=_name(hit))
+        if number is None and hit.location.conversation_id != here:
+            yield _Piece(hit)
+        elif number is not None and (round_ := recalled.pop(number, None)) is not None:
+            yield _Piece(hit, round_)
 
 
-def _recalled(round_: Round, hit: Hit, material: Material, count: CountTokens) -> Segment:
+def _recalled(round_: Round, material: Material) -> str:
     lines = [f"Earlier in this conversation {marks.of_round(round_.number)}:"]
     if brought := ", ".join(one.name for one in round_.question.attachments):
         lines.append(f"(Attached then: {brought}.)")
     lines += [f"[User]: {round_.question.content}"]
     lines += [tagged(reply) for reply in seen_replies(round_, material)]
-    text = "\n".join(lines)
-    return replace(
-        Segment(Layer.RETRIEVED, "user", text, _reason(hit), count(text), hit.source_id),
-        round_number=round_.number,
-        name=f"round {round_.number}",
-    )
+    return "\n".join(lines)
 
 
 def _name(hit: Hit) -> str:
@@ -99,7 +130,3 @@ def _text(hit: Hit) -> str:
 
 def _reason(hit: Hit) -> str:
     return f"hit {hit.score:.2f}: {hit.why}" if hit.why else f"hit {hit.score:.2f}"
-
-
-def _left(piece: Segment, reason: str) -> LeftOut:
-    return LeftOut(Layer.RETRIEVED, reason, piece.tokens, piece.source_id, piece.round_number, piece.name)

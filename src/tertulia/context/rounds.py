@@ -36,6 +36,8 @@ def seen_replies(round_: Round, material: Material) -> tuple[Message, ...]:
 
 def unseen_replies(round_: Round, material: Material, count: CountTokens) -> Iterator[LeftOut]:
     """What the visibility keeps from this voice, for the receipt."""
+    if material.visibility is Visibility.OPEN:
+        return
     allowed = {reply.id for reply in _allowed(round_, material)}
     for reply in round_.replies:
         if _is_for_others(reply) and reply.id not in allowed:

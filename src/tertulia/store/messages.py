@@ -129,7 +129,7 @@ _GET = text(f"""
 
 def _message(row: Row) -> Message:
     parts = from_json(_Parts, row.parts) if row.parts else _NO_PARTS
-    metadata = from_json(_Metadata, row.metadata) if row.metadata else _NO_METADATA
+    metadata = _known_metadata(row.metadata) if row.metadata else _NO_METADATA
     return Message(
         id=row.id,
         conversation_id=row.conversation_id,
@@ -158,6 +158,12 @@ def _message(row: Row) -> Message:
 
 _NO_PARTS = _Parts()
 _NO_METADATA = _Metadata()
+
+
+@lru_cache(maxsize=4096)
+def _known_metadata(written: str) -> _Metadata:
+    """A turn reads mostly what the turn before has read."""
+    return from_json(_Metadata, written)
 
 
 @lru_cache(maxsize=1024)
