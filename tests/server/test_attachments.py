@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tertulia.app import new_id
+from tertulia.server.uploads import takes_bytes
 from tests.library.documents import png
 from tests.server.test_files import HARMLESS, TRAVERSALS
 from tests.upstream.scripted import scripted
@@ -193,3 +194,9 @@ async def test_what_has_no_text_says_so(ada: Person) -> None:
     made = await ada.attach("photo.png", png(20, 10))
     refused = await ada.get(f"/api/attachments/{made['id']}/text", expect=422)
     assert refused["code"] == "invalid"
+
+
+async def test_bytes_beyond_what_json_may_have_are_let_through_to_be_counted_as_they_come() -> None:
+    assert takes_bytes("POST", "/api/projects/01/attachments")
+    assert not takes_bytes("POST", "/api/projects/01/attachments/02")
+    assert not takes_bytes("DELETE", "/api/attachments/01")

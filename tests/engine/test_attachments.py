@@ -1,0 +1,71 @@
+"""Attachments in the engine: taken in as a stream, read ahead of a prompt, and swept by a job."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+
+from tertulia.core.attachments import UNSENT_KEPT_MS, Attachment
+from tertulia.core.errors import NotFound
+from tertulia.core.messages import Message, Role, Status
+from tertulia.core.prompts import Picture, Prompt, PromptMessage
+from tertulia.engine.attachments import Attachments, pictures_of, read_all
+from tertulia.engine.uploads import Uploads
+from tertulia.store import attachments, jobs, projects
+from tertulia.store.database import Tx
+from tests.engine.conftest import Engine
+from tests.library.documents import png
+
+LARGE = png(800, 600) + bytes(2 << 20)
+
+
+async def take(engine: Engine, name: str, content: bytes) -> Attachment:
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), 100_000):
+            yield content[start : start + 100_000]
+
+    home = await engine.db.read(lambda tx: projects.visible_to(tx, engine.actor)[0].id)
+    verbs = Attachments(engine.means, Uploads(engine.means, job_left=lambda: None))
+    return await verbs.add(engine.actor, home, name, chunks())
+
+
+def said(*brought: Attachment) -> Message:
+    return Message("m", "c", 1, "t", "user", Role.USER, "Look", Status.COMPLETE, "u", 0, attachments=brought)
+
+
+async def test_a_picture_knows_its_size_and_its_bytes_are_brought_to_the_call(engine: Engine) -> None:
+    made = await take(engine, "photo.png", LARGE)
+    assert (made.mime_type, made.width, made.height) == ("image/png", 800, 600)
+    shown = PromptMessage("user", "Look", pictures=(Picture(made.content_hash, made.mime_type),) * 2)
+    assert await pictures_of(engine.means, Prompt("", (shown, shown))) == {made.content_hash: LARGE}
+    assert await pictures_of(engine.means, Prompt("", (PromptMessage("user", "Hello"),))) == {}
+
+
+async def test_texts_are_read_once_and_what_cannot_be_read_breaks_nothing(engine: Engine) -> None:
+    notes = await take(engine, "notes.md", b"# Notes\n")
+    photo = await take(engine, "photo.png", png(2, 2))
+    gone = replace(notes, id="gone", content_hash="0" * 64)
+    for _ in range(2):
+        read = await read_all(engine.means, [said(notes, photo), said(gone)])
+        assert [(one.id, one.text) for one in read] == [(notes.id, "# Notes\n"), ("gone", "")]
+        assert read[1].reason
+
+
+async def test_the_job_sweeps_what_waited_longer_than_a_day(engine: Engine) -> None:
+    old, fresh = await take(engine, "old.md", b"old"), await take(engine, "fresh.md", b"fresh")
+
+    def age(tx: Tx) -> None:
+        long_ago = tx.now - UNSENT_KEPT_MS - 1
+        tx.execute(text("UPDATE attachments SET created_at = :at WHERE id = :id"), at=long_ago, id=old.id)
+        jobs.add(tx, attachments.SWEEP_JOB, "")
+
+    await engine.db.write(age)
+    while await engine.worker.work():
+        pass
+    assert await engine.db.read(lambda tx: jobs.set_aside(tx)) == ()
+    assert await engine.db.read(lambda tx: attachments.get(tx, engine.actor, fresh.id)) == fresh
+    with pytest.raises(NotFound):
+        await engine.db.read(lambda tx: attachments.get(tx, engine.actor, old.id))
