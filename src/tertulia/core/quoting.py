@@ -7,12 +7,14 @@ import re
 _BETWEEN = r"[\s*_`~>]+"
 """What may lie between two words without their being other words: line breaks and marks of emphasis."""
 _EDGES = "*_`~ \t\n\"'“”„‘’«»…."
+LONGEST = 80
+"""Words. More than this is no quotation but a copy, and would be slow to look for."""
 
 
 def find_quote(quote: str, text: str) -> str:
     """The span of the text that says exactly this, as it stands there; empty when there is none."""
     words = [word for word in (part.strip("*_`~") for part in quote.strip(_EDGES).split()) if word]
-    if not words:
+    if not words or len(words) > LONGEST:
         return ""
     found = re.search(_BETWEEN.join(map(_letters, words)), text)
     return found.group(0) if found else ""

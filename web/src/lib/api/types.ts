@@ -36,6 +36,17 @@ export type Failure = Whole<Schemas['Failure']>;
 export type Thinking = Whole<Schemas['Thinking']>;
 export type Attachment = Whole<Schemas['Attachment']>;
 export type Quote = Whole<Schemas['Quote']>;
+export type Vote = Whole<Schemas['Vote']>;
+export type Leaderboard = Whole<Schemas['Leaderboard']>;
+export type Choice = Schemas['Choice'];
+export type Replay = Whole<Schemas['Replay']>;
+export type NewReplay = Sent<
+  Schemas['NewReplay'],
+  'from_round' | 'voices' | 'mode' | 'visibility' | 'chair' | 'cap_micros'
+>;
+export type Replaying = Whole<Schemas['Replaying']>;
+export type ReplayView = Whole<Schemas['ReplayView']>;
+export type ReplayEstimate = Whole<Schemas['ReplayEstimate']>;
 export type Outline = Whole<Schemas['Outline']>;
 export type Cell = Whole<Schemas['Cell']>;
 export type Stance = Schemas['Stance'];

@@ -21,6 +21,7 @@ export interface Hands {
   branch(): void;
   fold(): void;
   receipt(): void;
+  best(): void;
   inspector(): void;
 }
 
@@ -81,6 +82,7 @@ export function commandsOf(hands: Hands): Command[] {
       run: hands.regenerate,
     },
     { ...reply, id: 'receipt', title: 'Context receipt', keys: 'r', when: onReply, run: hands.receipt },
+    { ...reply, id: 'best', title: 'Best', keys: 's', when: mayChange, run: hands.best },
     { ...reply, id: 'fold', title: 'Fold traces', keys: 'f', when: onReply, run: hands.fold },
     {
       ...reply,

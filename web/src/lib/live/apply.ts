@@ -49,6 +49,8 @@ export const EMPTY: State = {
     persona: {},
     table: {},
     defaults: {},
+    vote: {},
+    replay: {},
   },
   drafts: {},
   inherited: {},
@@ -158,11 +160,13 @@ function forget(state: State, place: Place): State {
 }
 
 function forgetConversations(state: State, isGone: (id: string) => boolean): State {
-  const { conversation, message, turn } = state.tables;
+  const { conversation, message, turn, vote, replay } = state.tables;
   return {
     ...state,
     tables: {
       ...state.tables,
+      vote: keep(vote, (each) => !isGone(each.conversation_id)),
+      replay: keep(replay, (each) => !isGone(each.id)),
       conversation: keep(conversation, (each) => !isGone(each.id)),
       message: keep(message, (each) => !isGone(each.conversation_id)),
       turn: keep(turn, (each) => !isGone(each.conversation_id)),

@@ -62,6 +62,7 @@ function snapshot(cursor: number, messages = [question]): ConversationPage {
     next_before: null,
     turns: [],
     drafts: [],
+    votes: [],
     cursor,
   } as unknown as ConversationPage;
 }

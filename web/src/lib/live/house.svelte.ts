@@ -70,6 +70,8 @@ export class House {
   files = $derived(this.#tables.file);
   personas = $derived(this.#tables.persona);
   tables = $derived(this.#tables.table);
+  votes = $derived(this.#tables.vote);
+  replays = $derived(this.#tables.replay);
   drafts = $derived(this.#state.drafts);
 
   me = $derived<User | null>((this.#userId && this.users[this.#userId]) || null);

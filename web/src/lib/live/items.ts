@@ -7,10 +7,12 @@ import type {
   Persona,
   Project,
   ProjectFile,
+  Replay,
   SavedTable,
   Session,
   Turn,
   User,
+  Vote,
   Waiting,
 } from '../api/types';
 
@@ -27,6 +29,9 @@ export interface Tables {
   file: Record<string, ProjectFile>;
   persona: Record<string, Persona>;
   table: Record<string, SavedTable>;
+  vote: Record<string, Vote>;
+  /** By the branch it fills. */
+  replay: Record<string, Replay>;
   /** By person: what they begin a conversation with. */
   defaults: Record<string, Defaults>;
 }

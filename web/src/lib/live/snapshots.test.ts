@@ -50,7 +50,11 @@ describe('a conversation read again', () => {
 
   it('leaves other conversations alone', () => {
     const other = message('X', 1, { conversation_id: 'D' });
-    const before = addRounds(EMPTY, 'D', { rounds: [{ number: 1, messages: [other] }], turns: [] });
+    const before = addRounds(EMPTY, 'D', {
+      rounds: [{ number: 1, messages: [other] }],
+      turns: [],
+      votes: [],
+    });
     expect(putConversation(before, page([1])).tables.message['X']).toBe(other);
   });
 
@@ -175,7 +179,7 @@ describe('a branch', () => {
 
   it('inherits earlier rounds as they are read, and what is still said there', () => {
     let state = putConversation(EMPTY, branch(message('M2', 2), own('N3', 3)));
-    state = addRounds(state, 'B', { rounds: roundsOf([message('M1', 1)]), turns: [] });
+    state = addRounds(state, 'B', { rounds: roundsOf([message('M1', 1)]), turns: [], votes: [] });
     state = apply(state, {
       type: 'event',
       place: 'conversation:B',

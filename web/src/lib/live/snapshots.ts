@@ -97,6 +97,7 @@ export function putConversation(state: State, snapshot: ConversationPage): State
       conversation: { ...state.tables.conversation, [conversation.id]: told ?? conversation },
       message: { ...keep(state.tables.message, isOlder), ...byId(said) },
       turn: { ...keep(state.tables.turn, isOlder), ...byId(snapshot.turns) },
+      vote: { ...keep(state.tables.vote, isOlder), ...byId(snapshot.votes) },
     },
     drafts: { ...keep(state.drafts, (each) => !isMine(each)), ...byId(snapshot.drafts) },
     inherited: {
@@ -137,7 +138,11 @@ export function joinsOn(state: State, { conversation, rounds }: ConversationPage
   return Object.values(state.tables.message).some((each) => each.round_number === first - 1 && isShown(each));
 }
 
-export function addRounds(state: State, id: string, page: Pick<OlderRounds, 'rounds' | 'turns'>): State {
+export function addRounds(
+  state: State,
+  id: string,
+  page: Pick<OlderRounds, 'rounds' | 'turns' | 'votes'>,
+): State {
   const said = page.rounds.flatMap((round) => round.messages);
   const messages = byId<Message>(said);
   const { message, turn } = state.tables;
@@ -147,6 +152,7 @@ export function addRounds(state: State, id: string, page: Pick<OlderRounds, 'rou
       ...state.tables,
       message: { ...messages, ...message },
       turn: { ...byId<Turn>(page.turns), ...turn },
+      vote: { ...byId(page.votes), ...state.tables.vote },
     },
     inherited: { ...state.inherited, [id]: { ...state.inherited[id], ...from(id, said) } },
   };

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import type { Vote } from '$lib/api/types';
+import { lanesOf } from '$lib/conversation/lanes';
+import { reply, round, turn, voice } from '$lib/conversation/samples';
+import { bestOf, contenders, isMasked, masked, votesOn } from './votes';
+
+const [a, b] = [voice(1, 'Ada'), voice(2, 'Bo')];
+const here = round(reply('r1', a), reply('r2', b));
+
+function vote(change: Partial<Vote> = {}): Vote {
+  return {
+    id: 'v1',
+    conversation_id: 'c1',
+    round_number: 1,
+    message_id: 'r1',
+    user_id: 'u1',
+    verdict: 'best',
+    is_blind: false,
+    contenders: ['r1', 'r2'].map((message_id) => ({ model: 'm', name: 'n', message_id, persona_id: null })),
+    created_at: 1,
+    ...change,
+  };
+}
+
+describe('votes', () => {
+  it('belong to a round by what they are about, also in a branch', () => {
+    const elsewhere = vote({ id: 'v2', contenders: [] });
+    expect(
+      votesOn(here, { v1: vote({ conversation_id: 'other' }), v2: elsewhere }).map((each) => each.id),
+    ).toEqual(['v1']);
+  });
+
+  it('make the newest mark the best, and a tie none', () => {
+    const later = vote({ id: 'v2', user_id: 'u2', message_id: 'r2', created_at: 2 });
+    expect(bestOf([later, vote()])).toBe('r2');
+    expect(bestOf([vote({ verdict: 'tie', message_id: null })])).toBeNull();
+  });
+});
+
+describe('a blind round', () => {
+  const blind = turn([a, b], { is_blind: true, state: 'complete' });
+
+  it('hides the names until one has voted oneself', () => {
+    expect(isMasked(blind, [], 'u1')).toBe(true);
+    expect(isMasked(blind, [vote({ user_id: 'u2' })], 'u1')).toBe(true);
+    expect(isMasked(blind, [vote()], 'u1')).toBe(false);
+    expect(isMasked({ ...blind, is_blind: false }, [], 'u1')).toBe(false);
+  });
+
+  it('tells nothing of who is who: no name, no model, no price, no seat', () => {
+    const shown = masked(lanesOf(here, [blind], []), 't1');
+    const told = JSON.stringify(shown.map((lane) => [lane.voice.name, lane.voice.model, lane.versions]));
+    for (const word of ['Ada', 'Bo', 'house:', 'cost_micros'])
+      expect(told.replace(/"speaker":"[^"]*"|"id":"house:[^"]*"/g, '')).not.toContain(word);
+    expect(shown.map((lane) => lane.voice.name)).toEqual(['Mind A', 'Mind B']);
+  });
+
+  it('has the same letters every time, and an order of its own', () => {
+    const lanes = lanesOf(here, [blind], []);
+    const orders = Array.from({ length: 40 }, (_, n) => masked(lanes, `t${n}`)[0]!.voice.id);
+    expect(new Set(orders).size).toBe(2);
+    expect(masked(lanes, 't1')).toEqual(masked(lanes, 't1'));
+  });
+
+  it('lets one vote on answers that have text', () => {
+    const lanes = lanesOf(round(reply('r1', a), reply('r2', b, { status: 'failed', content: '' })), [], []);
+    expect(contenders(lanes).map((each) => each.message.id)).toEqual(['r1']);
+  });
+});
