@@ -22,6 +22,11 @@ describe('two questions side by side', () => {
     expect(shown(apart.right)).toBe('Quite another thing');
   });
 
+  it('mark words and not the space after them', () => {
+    const { left } = diffWords('rye or wheat on Mondays', 'rye or spelt on Mondays');
+    expect(left.map(({ text }) => text)).toEqual(['rye or ', 'wheat', ' on Mondays']);
+  });
+
   it('keep every letter and every line break', () => {
     const [a, b] = ['One,  two\n\nthree  four', '\tOne, two\nfive three  four '];
     const { left, right } = diffWords(a, b);

@@ -68,5 +68,14 @@ function pieces(words: string[], shared: Set<number>): Piece[] {
     if (last?.isOnlyHere === isOnlyHere) last.text += text;
     else found.push({ text, isOnlyHere });
   });
+  found.forEach((piece, n) => n > 0 && moveSpace(found[n - 1]!, piece));
   return found;
+}
+
+/** A mark ends with its last word. */
+function moveSpace(before: Piece, piece: Piece): void {
+  if (!before.isOnlyHere) return;
+  const words = before.text.trimEnd();
+  piece.text = before.text.slice(words.length) + piece.text;
+  before.text = words;
 }

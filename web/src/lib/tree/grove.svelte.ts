@@ -36,7 +36,7 @@ export class Grove {
   /** A long list of conversations is not here whole: there may be branches nobody has heard of. */
   #isWorthReading(id: string): boolean {
     const conversation = house.conversation(id);
-    if (!conversation) return false;
+    if (!conversation || house.goneReason(id) !== null) return false;
     return (
       this.isWanted() ||
       conversation.parent_id !== null ||
@@ -47,12 +47,15 @@ export class Grove {
 
   async read(): Promise<void> {
     const asked = ++this.#asked;
+    const before = house.conversations;
     try {
       const tree = await readTree(this.id());
       if (asked !== this.#asked) return;
       this.tree = tree;
       this.problem = null;
-      house.meet(tree.nodes.map((node) => node.conversation));
+      // Whoever was known and is no longer was deleted while this was on its way.
+      const found = tree.nodes.map((node) => node.conversation);
+      house.meet(found.filter(({ id }) => id in house.conversations || !(id in before)));
     } catch (reason) {
       if (asked === this.#asked) this.problem = reason instanceof Error ? reason.message : '';
     }

@@ -1,0 +1,374 @@
+"""A conversation branches: asked differently, walked, drawn as a map, compared, brought back, cut back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Locator, Page, expect
+
+from tertulia.app import new_id
+from tests.browser.room import Room
+from tests.browser.test_barriers import must_have_no_barriers
+from tests.browser.windows import PHONE, Windows
+from tests.upstream.scripted import Upstream, says
+from tests.world import Person
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def talk(sam: Person, upstream: Upstream) -> str:
+    """The id of a conversation of two rounds between two minds."""
+    upstream.plays(says("Fifty loaves."), says("Rye keeps longer."), model="alpha")
+    upstream.plays(says("Sixty loaves."), says("Wheat sells better."), model="beta")
+    replies = await sam.hear("How many loaves a day?", "alpha", "beta")
+    conversation_id: str = replies[0]["conversation_id"]
+    await sam.hear("Rye or wheat on Mondays?", "alpha", "beta", conversation_id=conversation_id)
+    return conversation_id
+
+
+async def branched(sam: Person, upstream: Upstream, conversation_id: str) -> str:
+    """The id of a branch in which the second question was asked differently."""
+    upstream.says("Spelt, then.", model="alpha")
+    upstream.says("Bake both.", model="beta")
+    edit = {"id": new_id(), "text": "Rye or spelt on Mondays?", "voices": [{"model": "voices:alpha"}]}
+    opened = await sam.post(f"/api/conversations/{conversation_id}/rounds/2/edit", edit, 202)
+    await sam.ended(opened["turn"]["id"])
+    branch_id: str = opened["conversation"]["id"]
+    await sam.put(f"/api/conversations/{branch_id}/title", {"title": "Only spelt"})
+    return branch_id
+
+
+def asked(page: Page, number: int) -> Locator:
+    """A round with its question."""
+    return page.get_by_role("feed").locator(f"[aria-posinset='{number}']")
+
+
+async def test_a_question_is_asked_differently_and_arrows_lead_between_both(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream
+) -> None:
+    page = await windows.open(sam, f"/c/{talk}")
+    room, second = Room(page), asked(page, 2)
+    await expect(second).to_contain_text("Wheat sells better.")
+    upstream.says("Spelt is dear.", model="alpha")
+    upstream.says("Spelt is fine.", model="beta")
+    await second.get_by_role("heading", level=2).hover()
+    await second.get_by_role("button", name="Edit").click()
+    field = second.get_by_role("textbox", name="The question")
+    await expect(field).to_be_focused()
+    await field.fill("Rye or spelt on Mondays?")
+    await field.press("Enter")
+
+    await page.wait_for_url(lambda url: talk not in url)
+    await expect(second).to_contain_text("Spelt is dear.")
+    await expect(asked(page, 1)).to_contain_text("Sixty loaves.")
+    await expect(asked(page, 1).get_by_role("group", name="Versions")).to_have_count(0)
+    versions = second.get_by_role("group", name="Versions of this question")
+    await expect(versions).to_contain_text("2 of 2")
+    await expect(room.field).to_be_visible()
+
+    await versions.get_by_role("button", name="Earlier version").press("Enter")
+    await page.wait_for_url(lambda url: talk in url)
+    await expect(second).to_contain_text("Wheat sells better.")
+    await expect(second.get_by_role("group", name="Versions of this question")).to_contain_text("1 of 2")
+
+
+async def test_up_in_an_empty_field_takes_the_last_question_up_again(
+    windows: Windows, sam: Person, talk: str
+) -> None:
+    page = await windows.open(sam, f"/c/{talk}")
+    room = Room(page)
+    await expect(asked(page, 2)).to_contain_text("Wheat sells better.")
+    await room.field.press("ArrowUp")
+    field = page.get_by_role("textbox", name="The question")
+    await expect(field).to_have_value("Rye or wheat on Mondays?")
+    await field.press("Escape")
+    await expect(field).to_have_count(0)
+    await expect(room.question("Rye or wheat on Mondays?")).to_be_visible()
+
+
+async def test_a_branch_goes_on_from_one_reply_alone(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream
+) -> None:
+    page = await windows.open(sam, f"/c/{talk}")
+    room = Room(page)
+    await asked(page, 2).get_by_role("article", name=re.compile("^Beta")).focus()
+    await page.keyboard.press("b")
+    await page.wait_for_url(lambda url: talk not in url)
+    await expect(asked(page, 2)).to_contain_text("Wheat sells better.")
+    await expect(asked(page, 2)).not_to_contain_text("Rye keeps longer.")
+    pill = page.get_by_role("button", name="Branch: Branch at round 2")
+    await expect(pill).to_be_visible()
+
+    upstream.says("Then bake wheat.", model="alpha")
+    upstream.says("As I said.", model="beta")
+    await room.ask("So?")
+    await expect(asked(page, 3)).to_contain_text("Then bake wheat.")
+    await expect(room.row("So?")).to_be_visible()
+    await page.get_by_role("button", name="Branch: So?").click()
+    await page.get_by_role("menuitem", name=re.compile("^main")).click()
+    await page.wait_for_url(lambda url: talk in url)
+    await expect(asked(page, 2)).to_contain_text("Rye keeps longer.")
+    await expect(asked(page, 3)).to_have_count(0)
+
+
+async def test_a_reply_of_an_earlier_round_asked_for_again_opens_a_branch(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream
+) -> None:
+    page = await windows.open(sam, f"/c/{talk}")
+    card = asked(page, 1).get_by_role("article", name=re.compile("^Alpha"))
+    upstream.says("Fifty.", model="alpha")
+    await card.hover()
+    await card.get_by_role("button", name="Regenerate").click()
+    await card.get_by_role("menuitem", name="More concise").click()
+    await page.wait_for_url(lambda url: talk not in url)
+    await expect(card.locator(".words")).to_have_text("Fifty.")
+    await expect(card.get_by_role("group", name="Versions")).to_contain_text("2 of 2")
+    await expect(asked(page, 2)).to_have_count(0)
+
+    await page.goto(f"/c/{talk}")
+    versions = card.get_by_role("group", name="Versions")
+    await expect(versions).to_contain_text("1 of 2")
+    await versions.get_by_role("button", name="Later version").click()
+    await page.wait_for_url(lambda url: talk not in url)
+    await expect(card.locator(".words")).to_have_text("Fifty.")
+
+
+async def test_the_map_shows_every_round_and_leads_to_it(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream, tmp_path: Path
+) -> None:
+    branch = await branched(sam, upstream, talk)
+    page = await windows.open(sam, f"/c/{branch}")
+    await page.get_by_role("button", name="Branch: Only spelt").click()
+    await page.get_by_role("menuitem", name="Branch map").click()
+    spots = page.get_by_role("region", name="Branch map").get_by_role("button")
+    await expect(spots).to_have_count(3)
+    here = page.get_by_role("button", name="Round 2 of Only spelt: Rye or spelt on Mondays?")
+    await expect(here).to_have_attribute("aria-current", "location")
+    await page.screenshot(path=tmp_path / "map.png")
+
+    await here.focus()
+    await page.keyboard.press("ArrowLeft")
+    await expect(spots.and_(page.get_by_label("Round 1 of main"))).to_be_focused()
+    await page.keyboard.press("ArrowRight")
+    await page.keyboard.press("Enter")
+    card = page.get_by_role("dialog", name="Round 2 of main")
+    await expect(card).to_contain_text("Wheat sells better.")
+    await must_have_no_barriers(page)
+    await page.screenshot(path=tmp_path / "map-evening.png")
+    await page.emulate_media(color_scheme="light")
+    await card.get_by_role("link", name="Open").click()
+    await page.wait_for_url(lambda url: talk in url)
+    await expect(asked(page, 2)).to_contain_text("Wheat sells better.")
+
+
+async def test_two_branches_stand_side_by_side_with_what_differs_marked(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream, tmp_path: Path
+) -> None:
+    branch = await branched(sam, upstream, talk)
+    upstream.says("Yes.", model="alpha")
+    await sam.hear("Really?", "alpha", conversation_id=branch)
+    page = await windows.open(sam, f"/c/{talk}/compare/{branch}")
+    second = page.get_by_role("region", name="Round 2")
+    await expect(second.locator("ins")).to_have_text(["wheat", "spelt"])
+    await expect(second).to_contain_text("Rye keeps longer.")
+    await expect(second).to_contain_text("Spelt, then.")
+    await expect(page.get_by_role("region", name="Round 3")).to_contain_text("main stops here.")
+    await must_have_no_barriers(page)
+    await page.screenshot(path=tmp_path / "compare-evening.png")
+    await page.emulate_media(color_scheme="light")
+    await page.screenshot(path=tmp_path / "compare.png")
+
+    await page.get_by_role("button", name="Round 1 is the same in both").click()
+    await expect(page.get_by_role("link", name="Round 1 How many loaves a day?")).to_be_visible()
+    await page.get_by_role("button", name="Swap sides").click()
+    await page.wait_for_url(f"**/c/{branch}/compare/{talk}")
+    await expect(second.locator("ins")).to_have_text(["spelt", "wheat"])
+    await page.get_by_role("switch", name="Scroll together").click()
+    await expect(page.get_by_role("region", name="Only spelt")).to_contain_text("Spelt, then.")
+    await page.get_by_role("switch", name="Scroll together").click()
+    await page.get_by_role("link", name="Continue main").click()
+    await page.wait_for_url(f"**/c/{talk}")
+
+
+async def test_before_a_branch_is_deleted_one_reads_what_goes(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream
+) -> None:
+    branch = await branched(sam, upstream, talk)
+    page = await windows.open(sam, f"/c/{branch}")
+    room = Room(page)
+    await expect(room.row("Only spelt")).to_be_visible()
+    await page.get_by_role("button", name="Branch: Only spelt").click()
+    await page.get_by_role("menuitem", name="Delete branch").click()
+    question = page.get_by_role("alertdialog", name="Delete “Only spelt”?")
+    await expect(question).to_contain_text("1 round and 1 reply will go.")
+    await expect(question).to_contain_text("The conversation it left from stays.")
+    await question.get_by_role("button", name="Delete branch").click()
+    await page.wait_for_url(lambda url: talk in url)
+    await expect(room.row("Only spelt")).to_have_count(0)
+    await expect(asked(page, 2)).to_contain_text("Wheat sells better.")
+
+
+async def test_a_reply_and_a_round_are_taken_out(windows: Windows, sam: Person, talk: str) -> None:
+    page = await windows.open(sam, f"/c/{talk}")
+    card = asked(page, 2).get_by_role("article", name=re.compile("^Beta"))
+    await card.hover()
+    await card.get_by_role("button", name="More for Beta").click()
+    await card.get_by_role("menuitem", name="Delete this reply").click()
+    await expect(page.get_by_role("alertdialog")).to_contain_text("This reply will go")
+    await page.get_by_role("button", name="Delete reply").click()
+    await expect(card).to_have_count(0)
+    await expect(asked(page, 2)).to_contain_text("Rye keeps longer.")
+
+    await asked(page, 1).get_by_role("heading", level=2).hover()
+    await asked(page, 1).get_by_role("button", name="More for round 1").click()
+    await asked(page, 1).get_by_role("menuitem", name="Delete this round").click()
+    await expect(page.get_by_role("alertdialog")).to_contain_text("The question and 2 replies will go.")
+    await page.get_by_role("button", name="Delete round").click()
+    await expect(asked(page, 1)).to_have_count(0)
+    await expect(asked(page, 2)).to_contain_text("Rye keeps longer.")
+
+
+async def test_a_branch_is_brought_back_as_one_summary_that_leads_to_it(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream
+) -> None:
+    branch = await branched(sam, upstream, talk)
+    page = await windows.open(sam, f"/c/{branch}")
+    await expect(asked(page, 2)).to_contain_text("Spelt, then.")
+    upstream.says("In short: spelt.", model="beta")
+    await page.get_by_role("button", name="Branch: Only spelt").click()
+    await page.get_by_role("menuitem", name="Bring back as a summary").click()
+    dialog = page.get_by_role("dialog", name="Bring back as a summary")
+    await dialog.get_by_role("combobox").select_option(label="Beta")
+    await dialog.get_by_role("button", name="Bring it back").click()
+    await page.wait_for_url(lambda url: talk in url)
+    await expect(asked(page, 3)).to_contain_text("Brought back from")
+    await expect(asked(page, 3)).to_contain_text("In short: spelt.")
+    await asked(page, 3).get_by_role("link", name="Only spelt").click()
+    await page.wait_for_url(lambda url: branch in url)
+
+
+async def test_branches_fold_away_in_the_sidebar(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream
+) -> None:
+    await branched(sam, upstream, talk)
+    page = await windows.open(sam, f"/c/{talk}")
+    room = Room(page)
+    await expect(room.row("Only spelt")).to_be_visible()
+    fold = room.sidebar.get_by_role("button", name=re.compile("^Fold away 1 branch"))
+    await fold.click()
+    await expect(room.row("Only spelt")).to_have_count(0)
+    await page.reload()
+    await expect(room.row("How many loaves a day?")).to_be_visible()
+    await expect(room.row("Only spelt")).to_have_count(0)
+    await room.row("How many loaves a day?").press("ArrowRight")
+    await expect(room.row("Only spelt")).to_be_visible()
+
+
+async def test_on_a_phone_the_map_is_a_log(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream, tmp_path: Path
+) -> None:
+    branch = await branched(sam, upstream, talk)
+    page = await windows.open(sam, f"/c/{branch}", PHONE, is_mobile=True, has_touch=True)
+    await expect(asked(page, 2)).to_contain_text("Spelt, then.")
+    await page.screenshot(path=tmp_path / "phone-branch.png")
+    await page.get_by_role("button", name="Branch: Only spelt").tap()
+    await page.get_by_role("menuitem", name="Branch map").tap()
+    log = page.get_by_role("dialog", name="Branch map")
+    await expect(log.get_by_role("listitem")).to_have_count(3)
+    await page.screenshot(path=tmp_path / "phone-log.png")
+    await must_have_no_barriers(page)
+    await page.emulate_media(color_scheme="light")
+    await log.get_by_role("link", name="Rye or wheat on Mondays?").tap()
+    await page.wait_for_url(lambda url: talk in url)
+    await page.goto(f"/c/{talk}/compare/{branch}")
+    await expect(page.get_by_role("region", name="Round 2").locator("ins")).to_have_count(2)
+    await page.screenshot(path=tmp_path / "phone-compare.png")
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+SELECT = """
+    (words) => {
+        const walker = document.createTreeWalker(document.querySelector('[role=feed]'), NodeFilter.SHOW_TEXT);
+        for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+            const at = node.data.indexOf(words);
+            if (at < 0) continue;
+            const range = document.createRange();
+            range.setStart(node, at);
+            range.setEnd(node, at + words.length);
+            getSelection().removeAllRanges();
+            getSelection().addRange(range);
+            return;
+        }
+    }
+"""
+
+
+async def test_words_of_several_replies_are_quoted_in_a_question(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream
+) -> None:
+    page = await windows.open(sam, f"/c/{talk}")
+    room = Room(page)
+    await expect(asked(page, 2)).to_contain_text("Wheat sells better.")
+    await page.evaluate(SELECT, "keeps longer")
+    await page.get_by_role("button", name="Quote").click()
+    await expect(room.field).to_be_focused()
+    await page.evaluate(SELECT, "Sixty loaves")
+    await page.evaluate("document.activeElement.blur()")
+    await page.keyboard.press("q")
+    quotes = page.get_by_role("list", name="Quotes").get_by_role("listitem")
+    await expect(quotes).to_have_text([re.compile("Alpha.*keeps longer"), re.compile("Beta.*Sixty loaves")])
+
+    upstream.says("Both hold.", model="alpha")
+    upstream.says("Mine does.", model="beta")
+    await room.ask("Do both hold?")
+    await expect(asked(page, 3)).to_contain_text("Both hold.")
+    await expect(asked(page, 3).get_by_role("blockquote")).to_have_count(2)
+    await expect(asked(page, 3).get_by_role("blockquote").first).to_contain_text("Alpha, round 2")
+    await expect(quotes).to_have_count(0)
+    heard = upstream.last.body
+    assert "keeps longer" in str(heard)
+
+
+async def test_another_voice_is_asked_about_a_reply_and_the_table_stays(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream
+) -> None:
+    page = await windows.open(sam, f"/c/{talk}")
+    room = Room(page)
+    card = asked(page, 1).get_by_role("article", name=re.compile("^Beta"))
+    await card.hover()
+    await card.get_by_role("button", name="More for Beta").click()
+    await card.get_by_role("menuitem", name="Ask another voice about this").click()
+    picker = page.get_by_role("dialog", name="Ask another voice about this")
+    await picker.get_by_role("combobox").fill("gamma")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("asks Gamma alone")).to_be_visible()
+    upstream.says("Sixty is too many.", model="gamma")
+    await room.ask("Is that right?")
+    third = asked(page, 3)
+    await expect(third).to_contain_text("Sixty is too many.")
+    await expect(third.get_by_role("button", name=re.compile("Sixty loaves"))).to_be_visible()
+    await expect(third.get_by_role("article")).to_have_count(1)
+    await room.field.click()
+    await expect(room.table).to_contain_text("Alpha")
+    await expect(room.table).not_to_contain_text("Gamma")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_a_branch_and_its_menus_have_no_barriers(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream, tmp_path: Path, theme: str
+) -> None:
+    branch = await branched(sam, upstream, talk)
+    page = await windows.open(sam, f"/c/{branch}", color_scheme=theme)
+    await expect(asked(page, 2)).to_contain_text("Spelt, then.")
+    await asked(page, 2).get_by_role("article").hover()
+    await page.screenshot(path=tmp_path / f"branch-{theme}.png")
+    await page.get_by_role("button", name="Branch: Only spelt").click()
+    await expect(page.get_by_role("menuitem", name="Branch map")).to_be_visible()
+    await page.screenshot(path=tmp_path / f"pill-{theme}.png")
+    await page.keyboard.press("Escape")
+    await Room(page).field.press("ArrowUp")
+    await expect(page.get_by_role("textbox", name="The question")).to_be_visible()
+    await page.screenshot(path=tmp_path / f"edit-{theme}.png")
+    await must_have_no_barriers(page)
