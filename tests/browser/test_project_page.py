@@ -287,6 +287,22 @@ async def test_a_phone_shows_each_file_as_a_card(windows: Windows, sam: Person, 
     await expect(page.get_by_role("dialog", name="File")).to_contain_text("used once")
 
 
+async def test_a_file_let_go_where_nobody_takes_it_does_not_take_the_page_s_place(
+    windows: Windows, sam: Person
+) -> None:
+    page = await windows.open(sam, "/settings/appearance")
+    await expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert await page.evaluate(
+        """() => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File(['words'], 'a.md'));
+            const manner = { dataTransfer, bubbles: true, cancelable: true };
+            const isHeld = (kind) => !document.body.dispatchEvent(new DragEvent(kind, manner));
+            return ['dragover', 'drop'].every(isHeld);
+        }"""
+    )
+
+
 async def test_who_may_only_read_finds_nothing_that_would_change_a_file(
     windows: Windows, sam: Person, administrator: Person
 ) -> None:
