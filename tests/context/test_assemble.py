@@ -100,11 +100,13 @@ def test_a_voice_that_joins_later_sees_everyone_tagged():
     assert "[Bert]: Bert says 1" in prompt.messages[0].content
 
 
-def test_in_its_own_lane_a_voice_sees_nothing_of_the_others():
-    prompt = assemble(material(rounds(3), visibility=Visibility.OWN_LANE), count).prompt
+def test_in_its_own_lane_a_voice_sees_nothing_of_the_others_and_the_receipt_names_it():
+    assembled = assemble(material(rounds(3), visibility=Visibility.OWN_LANE), count)
+    prompt = assembled.prompt
     everything = prompt.system + "".join(m.content for m in prompt.messages)
     assert "Bert" not in everything
     assert "Anna says 3" in everything
+    assert "round 3, Bert" in [left.name for left in assembled.receipt.left_out]
 
 
 def test_only_the_reply_marked_best_is_seen_where_that_was_chosen():

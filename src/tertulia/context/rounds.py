@@ -42,7 +42,8 @@ def unseen_replies(round_: Round, material: Material, count: CountTokens) -> Ite
     for reply in round_.replies:
         if _is_for_others(reply) and reply.id not in allowed:
             reason = _WHY_UNSEEN[material.visibility]
-            yield LeftOut(Layer.ROUNDS, reason, count(reply.content), reply.id, round_.number)
+            name = f"round {round_.number}, {name_of(reply)}"
+            yield LeftOut(Layer.ROUNDS, reason, count(reply.content), reply.id, round_.number, name)
 
 
 _WHY_UNSEEN = {
