@@ -33,7 +33,7 @@ class Room:
             await self._chips.first.click()
         await self.table.get_by_role("button", name="Add a mind").click()
         for name in names:
-            called = self.page.get_by_text(name, exact=True)
+            called = self.page.locator("b", has_text=re.compile(f"^{re.escape(name)}$"))
             await self.page.get_by_role("option", disabled=False).filter(has=called).click()
         await self.page.keyboard.press("Escape")
         await expect(self._chips).to_have_count(len(names))

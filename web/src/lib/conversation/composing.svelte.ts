@@ -1,52 +1,74 @@
 /** What is being written: the words, who is at the table, how they answer, and what each may read. */
 import { Attaching } from '$lib/attachments/attaching.svelte';
-import type { Message, Model, NewEstimate, Quote, Visibility, Voice } from '$lib/api/types';
+import type { Message, NewEstimate, Quote, Visibility, Voice } from '$lib/api/types';
+import { addressed } from '$lib/council/mentions';
+import { ofModel, ofPersona, type Mind } from '$lib/council/minds';
 import { modeNamed, type Mode } from '$lib/council/modes';
-import { seated, SEATS } from '$lib/council/table';
+import type { Setting } from '$lib/council/settings';
+import { canCome, seated, SEATS, type Guests, type Seated } from '$lib/council/table';
+import { inWords } from './numbers';
 import type { NewOutgoing } from './outbox';
 import { keepUnsent, unsent } from './unsent';
 
 /** As many as one question may bring along. */
 const QUOTES = 10;
 
-export interface Setting {
-  keys: string[];
-  mode: string;
-  visibility: Visibility;
-}
-
 export class Composing {
   #text = $state('');
-  keys = $state.raw<string[]>([]);
+  minds = $state.raw<Mind[]>([]);
   mode = $state.raw<Mode>(modeNamed('parallel'));
   visibility = $state.raw<Visibility>('open');
   replyTo = $state.raw<Message | null>(null);
   quotes = $state.raw<Quote[]>([]);
   /** One mind alone, this once: the table waits. */
-  aside = $state.raw<string | null>(null);
+  aside = $state.raw<Mind | null>(null);
   /** Who brings it together; the first voice when nobody is chosen. */
-  chair = $state.raw<Voice | null>(null);
+  chair = $state.raw<Mind | null>(null);
   brief = $state('');
   isBlind = $state(false);
   readonly attaching: Attaching;
 
   /** Quick seats one voice; the others keep their chairs for the next round. */
-  voices = $derived.by<Voice[]>(() =>
-    seated(this.aside ? [this.aside] : this.keys.slice(0, this.mode.most), this.model),
+  voices = $derived.by<Seated[]>(() =>
+    seated(this.aside ? [this.aside] : this.minds.slice(0, this.mode.most), this.guests),
   );
-  isFull = $derived(this.keys.length >= SEATS);
+  isFull = $derived(this.minds.length >= SEATS);
+  /** Whom one can address: those at the table, and every persona that could come. */
+  known = $derived.by<Seated[]>(() => {
+    const others = this.guests.personas.map(({ id }) => ofPersona(id));
+    const isAbsent = ({ persona_id }: Mind) => this.voices.every((each) => each.persona_id !== persona_id);
+    const beside = others.filter((each) => isAbsent(each) && canCome(each, this.guests));
+    return [...this.voices, ...beside.flatMap((each) => seated([each], this.guests, this.voices))];
+  });
+  /** Those named with an @ are asked alone. */
+  addressed = $derived.by<Seated[]>(() => addressed(this.#text, this.known));
+  /** Who will answer. */
+  asking = $derived(this.addressed.length ? this.addressed : this.voices);
+  isAside = $derived(this.aside !== null || this.addressed.length > 0);
+  /** How they will answer. */
+  way = $derived(this.isAside ? modeNamed(this.asking.length > 1 ? 'parallel' : 'quick') : this.mode);
+  /** One of the table, or somebody beside it. */
+  presiding = $derived.by<Seated | null>(() => {
+    if (!this.way.hasChair || !this.voices.length) return null;
+    const [beside] = this.chair ? seated([this.chair], this.guests, this.voices) : [];
+    const isChair = (each: Voice) => each.persona_id === beside?.persona_id && each.model === beside?.model;
+    return beside ? (this.voices.find(isChair) ?? beside) : this.voices[0]!;
+  });
+  /** Why it cannot be asked like this; empty when it can. */
+  problem = $derived.by<string>(() => {
+    const absent = this.asking.find((each) => !canCome(each.wanted, this.guests));
+    if (absent && this.guests.models.length) return absentSentence(absent);
+    if (this.asking.length >= this.way.least) return '';
+    if (!this.asking.length) return 'Nobody is at the table. Add a mind.';
+    return `${this.way.name} takes at least ${inWords(this.way.least)} minds. Add another.`;
+  });
   /** Not without a file that was meant to come along. */
-  canSend = $derived.by(
-    () =>
-      this.#text.trim() !== '' &&
-      this.voices.length >= (this.aside ? 1 : this.mode.least) &&
-      !this.attaching.hasFailed,
-  );
+  canSend = $derived.by(() => this.#text.trim() !== '' && this.problem === '' && !this.attaching.hasFailed);
 
   constructor(
     /** The conversation, or "new" for one that does not exist yet. */
     private readonly place: string,
-    private readonly model: (key: string) => Model | undefined,
+    private readonly guests: Guests,
     setting: Setting,
   ) {
     this.attaching = new Attaching(place);
@@ -63,26 +85,33 @@ export class Composing {
     keepUnsent(this.place, text);
   }
 
-  use({ keys, mode, visibility }: Setting): void {
-    this.keys = keys;
+  use({ minds, mode, visibility, chair, brief }: Setting): void {
+    this.minds = minds;
     this.mode = modeNamed(mode);
     this.visibility = visibility;
+    this.chair = chair;
+    this.brief = brief;
+  }
+
+  get setting(): Setting {
+    const { minds, mode, visibility, chair, brief } = this;
+    return { minds, mode: mode.id, visibility, chair, brief };
   }
 
   /** A second mind at a quick table makes it a shared one. */
-  invite(key: string): void {
+  invite(mind: Mind): void {
     this.aside = null;
     if (this.isFull) return;
-    if (!this.mode.isShared && this.keys.length) {
-      this.keys = this.keys.slice(0, this.mode.most);
+    if (!this.mode.isShared && this.minds.length) {
+      this.minds = this.minds.slice(0, this.mode.most);
       this.mode = modeNamed('parallel');
     }
-    this.keys = [...this.keys, key];
+    this.minds = [...this.minds, mind];
   }
 
   dismiss(place: number): void {
     if (this.aside) return this.unreply();
-    this.keys = this.keys.filter((_, n) => n !== place);
+    this.minds = this.minds.filter((_, n) => n !== place);
   }
 
   /** What goes out, as it stands. */
@@ -90,15 +119,15 @@ export class Composing {
     return {
       created_at: at,
       text: this.#text.trim(),
-      mode: this.aside ? 'quick' : this.mode.id,
-      table: this.voices,
+      mode: this.way.id,
+      table: this.asking,
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
       attachments: this.attaching.ready,
-      chair: this.mode.hasChair && !this.aside ? this.chair : null,
-      brief: this.mode.hasChair && !this.aside ? this.brief.trim() : '',
-      is_blind: this.isBlind && this.voices.length > 1,
-      aside: this.aside !== null,
+      chair: this.chair && this.presiding,
+      brief: this.way.hasChair ? this.brief.trim() : '',
+      is_blind: this.isBlind && this.asking.length > 1,
+      aside: this.isAside,
       quotes: this.quotes,
     };
   }
@@ -107,20 +136,21 @@ export class Composing {
   asked(projectId: string | null): NewEstimate {
     return {
       text: this.#text,
-      voices: this.voices.map(({ model }) => ({ model })),
+      voices: this.asking.map((each) => each.wanted),
       conversation_id: this.place === 'new' ? null : this.place,
       project_id: projectId,
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
       attachments: this.attaching.ready.map(({ id }) => id),
-      mode: this.aside ? 'quick' : this.mode.id,
+      mode: this.way.id,
+      chair: this.presiding?.wanted ?? null,
     };
   }
 
   /** What one mind said is put before another, which answers alone. */
-  askAside(message: Message, key: string): void {
+  askAside(message: Message, who: Mind | string): void {
     this.replyTo = message;
-    this.aside = key;
+    this.aside = typeof who === 'string' ? ofModel(who) : who;
   }
 
   unreply(): void {
@@ -147,4 +177,10 @@ export class Composing {
     this.unreply();
     this.quotes = [];
   }
+}
+
+function absentSentence({ persona_id, persona_version, name }: Seated): string {
+  return persona_id !== null && persona_version === null
+    ? 'Someone at this table is no longer here. Take them off to go on.'
+    : `${name} cannot answer now. Take them off, or see Models for what is missing.`;
 }

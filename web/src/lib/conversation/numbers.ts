@@ -67,6 +67,11 @@ export function inWords(count: number): string {
   return NAMES[count] ?? exact.format(count);
 }
 
+/** "The Sage, The Skeptic and The Strategist" */
+export function listed(names: string[]): string {
+  return names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
 /** second; 12th from nine on. */
 export function ordinal(place: number): string {
   return ORDINALS[place - 1] ?? `${place}th`;

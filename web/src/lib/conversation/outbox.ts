@@ -6,7 +6,9 @@
  *      └─▶ failed (refused: tried again or taken back by the person)
  */
 import { ApiError } from '$lib/api/client';
-import type { Attachment, NewTurn, Quote, Visibility, Voice } from '$lib/api/types';
+import type { Attachment, NewTurn, Quote, Visibility, Voice, WantedVoice } from '$lib/api/types';
+import { mindOf } from '$lib/council/minds';
+import type { Seated } from '$lib/council/table';
 
 export interface Outgoing {
   /** Of the turn. */
@@ -155,9 +157,9 @@ function turnOf(item: Outgoing): NewTurn {
   } as NewTurn;
 }
 
-/** A persona is asked for by its name and speaks through its model. */
-export function wanted({ persona_id, model }: Voice): { persona_id: string } | { model: string } {
-  return persona_id ? { persona_id } : { model };
+/** As it was wanted when it was seated; else a persona is asked for as itself and speaks through its model. */
+export function wanted(voice: Voice | Seated): WantedVoice {
+  return 'wanted' in voice ? voice.wanted : mindOf(voice);
 }
 
 function said(reason: unknown): string {

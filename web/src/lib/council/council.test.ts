@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Model } from '$lib/api/types';
-import { partsOf, sum } from './estimate';
-import { factsOf, groupsOf, typicalCost } from './minds';
-import { firstTable, seated } from './table';
+import type { Model, Persona, SavedTable } from '$lib/api/types';
+import { closingOf, partsOf, sum } from './estimate';
+import { invitationsTo } from './invitations';
+import { factsOf, groupsOf, ofModel, ofPersona, typicalCost } from './minds';
+import { beginning, PLAIN, type Habits } from './settings';
+import { atHand, canCome, firstTable, seated, speakerFor } from './table';
 
 function model(key: string, change: Partial<Model> = {}): Model {
   const [provider = '', model_id = ''] = key.split(':');
@@ -16,12 +18,33 @@ function model(key: string, change: Partial<Model> = {}): Model {
     context_window: 10_000,
     max_output_tokens: 1_000,
     prices: { input_micros: 1_000_000, cached_micros: null, output_micros: 2_000_000 },
-    abilities: { tools: true, vision: false, streaming: true, thinking: false, code_execution: false },
+    abilities: {
+      tools: true,
+      vision: false,
+      streaming: true,
+      thinking: false,
+      code_execution: false,
+      structured: false,
+    },
     is_local: false,
     is_demo: false,
     is_available: true,
     unavailable_reason: null,
     ...change,
+  };
+}
+
+function persona(id: string, hue: number): Persona {
+  const character = { name: `Persona ${id}`, glyph: '', hue, instructions: '', model: '', tools: true };
+  return {
+    id,
+    scope: 'all',
+    owner_id: null,
+    project_id: null,
+    character,
+    version: 3,
+    created_at: 0,
+    updated_at: 0,
   };
 }
 
@@ -33,15 +56,56 @@ describe('the table', () => {
     model('c:gone', { is_available: false }),
     model('d:small', { is_demo: true }),
   ];
-  const find = (key: string) => models.find((each) => each.key === key);
+  const guests = { models, personas: [persona('P', 2), persona('Q', 2), persona('R', 1)] };
 
   it('seats voices as the server does: in order, the same model twice under two names', () => {
-    expect(seated(['a:one', 'b:three', 'a:one'], find)).toMatchObject([
+    expect(seated(['a:one', 'b:three', 'a:one'].map(ofModel), guests)).toMatchObject([
       { id: 'a:one:0', seat: 1, name: 'one' },
       { id: 'b:three:0', seat: 2, name: 'three' },
       { id: 'a:one:1', seat: 3, name: 'one 2' },
     ]);
-    expect(seated(['x:unknown:7b'], find)[0]!.name).toBe('unknown:7b');
+    expect(seated([ofModel('x:unknown:7b')], guests)[0]!.name).toBe('unknown:7b');
+  });
+
+  it('gives a persona the seat of its colour where that is free, and the others the first free ones', () => {
+    const minds = [ofModel('a:one'), ofPersona('P'), ofPersona('Q'), ofPersona('P')];
+    expect(seated(minds, guests)).toMatchObject([
+      { id: 'a:one:0', seat: 1, persona_id: null, persona_version: null },
+      { id: 'persona:P:0', seat: 2, name: 'Persona P', persona_id: 'P', persona_version: 3 },
+      { id: 'persona:Q:0', seat: 3, name: 'Persona Q' },
+      { id: 'persona:P:1', seat: 4, name: 'Persona P 2' },
+    ]);
+    // A persona is seated before a model that would have taken its place.
+    expect(seated([ofModel('a:one'), ofPersona('R')], guests).map((each) => each.seat)).toEqual([2, 1]);
+    const table = seated([ofPersona('P')], guests);
+    expect(seated([ofPersona('P')], guests, table)[0]).toMatchObject({ id: 'persona:P:1', seat: 1 });
+  });
+
+  it('lets a persona speak through its model, or who comes closest where that cannot', () => {
+    const own = { ...persona('P', 1), character: { ...persona('P', 1).character, model: 'b:three' } };
+    expect(speakerFor(own, models)?.key).toBe('b:three');
+    const gone = { ...own, character: { ...own.character, model: 'c:gone' } };
+    const strong = [model('e:strong', { tier: 'smart' }), ...models];
+    expect(speakerFor(gone, strong)?.key).toBe('a:one'); // of the same tier as the one that is gone
+    const unknown = { ...own, character: { ...own.character, model: 'nobody:knows' } };
+    expect(speakerFor(unknown, strong)?.key).toBe('e:strong');
+    expect(speakerFor(own, models.slice(3))?.key).toBe('d:small');
+    expect(speakerFor(own, [])).toBeUndefined();
+  });
+
+  it('knows who could be asked now', () => {
+    expect(canCome(ofPersona('P'), guests)).toBe(true);
+    expect(canCome(ofPersona('unknown'), guests)).toBe(false);
+    expect(canCome(ofModel('c:gone'), guests)).toBe(false);
+    expect(canCome({ model: 'a:one', persona_id: 'P' }, guests)).toBe(true);
+    expect(canCome({ model: 'c:gone', persona_id: 'P' }, guests)).toBe(false);
+  });
+
+  it('is laid for the three of the house as soon as more than the demo can speak for them', () => {
+    const sage = persona('0000000000000000000000SAGE', 1);
+    expect(atHand({ models, personas: [sage] })).toEqual([ofPersona(sage.id)]);
+    expect(atHand({ models: models.slice(3), personas: [sage] })).toEqual([ofModel('d:small')]);
+    expect(atHand({ models, personas: [] })).toEqual([ofModel('a:one'), ofModel('b:three')]);
   });
 
   it('is laid with what was wanted, else one of each house, else the demo', () => {
@@ -49,6 +113,51 @@ describe('the table', () => {
     expect(firstTable([], models)).toEqual(['a:one', 'b:three']);
     expect(firstTable(['c:gone'], models.slice(3))).toEqual(['d:small']);
     expect(firstTable([], [])).toEqual([]);
+  });
+});
+
+describe('a conversation begins', () => {
+  const guests = { models: [model('a:one'), model('b:two')], personas: [persona('P', 2)] };
+  const table = (id: string, ...voices: SavedTable['voices']) =>
+    ({
+      ...PLAIN,
+      id,
+      voices,
+      mode: 'brain_trust',
+      visibility: 'own_lane',
+      chair: voices[0],
+      brief: 'Short',
+    }) as never;
+  const plain: Habits = {
+    project: { default_table_id: null, default_models: ['b:two'], default_mode: 'relay' },
+    defaults: { table_id: null, mode: null, visibility: null, voices: [] },
+    tables: [table('ours', ofPersona('P'), ofModel('a:one')), table('mine', ofModel('b:two'))],
+    last: null,
+  };
+  const first = (habits: Partial<Habits>) => beginning({ ...plain, ...habits }, guests);
+
+  it('as the project has it, then as one has it oneself, then as it was last, then with what is at hand', () => {
+    const ours = { ...plain.project!, default_table_id: 'ours' };
+    const mine = { ...plain.defaults!, table_id: 'mine' };
+    const last = { ...PLAIN, minds: [ofModel('a:one')] };
+    expect(first({ project: ours, defaults: mine, last })).toEqual({
+      minds: [ofPersona('P'), ofModel('a:one')],
+      mode: 'brain_trust',
+      visibility: 'own_lane',
+      chair: ofPersona('P'),
+      brief: 'Short',
+    });
+    expect(first({ defaults: mine, last }).minds).toEqual([ofModel('b:two')]);
+    expect(first({ defaults: { ...plain.defaults!, voices: [ofModel('a:one')] } }).minds).toEqual(last.minds);
+    expect(first({ last }).minds).toEqual([ofModel('a:one')]);
+    expect(first({})).toEqual({ ...PLAIN, minds: [ofModel('b:two')], mode: 'relay' });
+    expect(first({ project: null }).minds).toEqual([ofModel('a:one'), ofModel('b:two')]);
+  });
+
+  it('without those who left, and not at a table that nobody came to', () => {
+    const half = { ...PLAIN, minds: [ofPersona('left'), ofModel('a:one')] };
+    expect(first({ last: half }).minds).toEqual([ofModel('a:one')]);
+    expect(first({ last: { ...PLAIN, minds: [ofPersona('left')] } }).minds).toEqual([ofModel('b:two')]);
   });
 });
 
@@ -69,6 +178,22 @@ describe('the minds one can invite', () => {
     ]);
   });
 
+  it('are personas first, with who speaks for each', () => {
+    const [personas, house] = invitationsTo({ models, personas: [persona('P', 4)] }, '');
+    expect(personas).toMatchObject({
+      name: 'Personas',
+      items: [{ name: 'Persona P', about: 'delta', hue: 4, canCome: true, mind: ofPersona('P') }],
+    });
+    expect(house!.name).toBe('B');
+    expect(invitationsTo({ models: [], personas: [persona('P', 4)] }, '')[0]!.items[0]).toMatchObject({
+      canCome: false,
+      about: 'not available: no model can speak for it yet',
+    });
+    expect(invitationsTo({ models, personas: [persona('P', 4)] }, 'beta').map((each) => each.name)).toEqual([
+      'B',
+    ]);
+  });
+
   it('are found by every word typed, in any of their names', () => {
     expect(groupsOf(models, 'B fast')[0]!.models.map((each) => each.model_id)).toEqual(['beta']);
     expect(groupsOf(models, 'nobody')).toEqual([]);
@@ -83,7 +208,7 @@ describe('the minds one can invite', () => {
 });
 
 describe('the estimate', () => {
-  const voices = seated(['a:one', 'b:two'], () => undefined);
+  const voices = seated(['a:one', 'b:two'].map(ofModel), { models: [], personas: [] });
   const item = {
     voice: voices[0]!,
     input_tokens: 250,
@@ -98,6 +223,13 @@ describe('the estimate', () => {
     const parts = partsOf({ items: [item, other], cost_micros: 8 }, voices);
     expect(parts.map((part) => part.fill)).toEqual([0.25, 0.25]);
     expect(sum(parts)).toBe(8);
+  });
+
+  it('counts the chair, if it is this one', () => {
+    const closing = { ...item, cost_micros: 9 };
+    expect(closingOf({ chair: closing }, voices[0]!)).toMatchObject({ micros: 9, fill: 0.25 });
+    expect(closingOf({ chair: closing }, voices[1]!)).toBeUndefined();
+    expect(closingOf({ chair: null }, null)).toBeUndefined();
   });
 
   it('knows no price for the round where one mind has none', () => {

@@ -16,14 +16,31 @@ export function partsOf(
   voices: Voice[],
 ): Expected[] {
   const items = estimate?.items ?? [];
-  const isSame =
-    items.length === voices.length && items.every(({ voice }, n) => voice.model === voices[n]!.model);
+  const isSame = items.length === voices.length && items.every(({ voice }, n) => voice.id === voices[n]!.id);
   if (!isSame) return [];
-  return items.map(({ cost_micros, input_tokens, budget_tokens, problem }) => ({
+  return items.map(expectedOf);
+}
+
+function expectedOf({
+  cost_micros,
+  input_tokens,
+  budget_tokens,
+  problem,
+}: Estimate['items'][number]): Expected {
+  return {
     micros: problem ? 0 : cost_micros,
     fill: problem ? 1 : Math.min(1, input_tokens / Math.max(1, budget_tokens)),
     problem,
-  }));
+  };
+}
+
+/** What closing the round takes, where this mind is in the chair. */
+export function closingOf(
+  estimate: Pick<Estimate, 'chair'> | null,
+  chair: Voice | null,
+): Expected | undefined {
+  const found = estimate?.chair;
+  return found && found.voice.id === chair?.id ? expectedOf(found) : undefined;
 }
 
 /** The whole round; null when one voice's price is unknown, undefined when nothing is known. */

@@ -1,6 +1,26 @@
-/** The models one can invite: grouped by who serves them, those that cannot come last and with the reason. */
-import type { Model } from '$lib/api/types';
+/** The minds one can invite: personas, and models grouped by who serves them; those that cannot come last. */
+import type { Model, Persona, Voice, WantedVoice } from '$lib/api/types';
 import { money, tokens } from '$lib/conversation/numbers';
+
+/** A model, or a persona that speaks through its model (or, both named, through another). */
+export type Mind = WantedVoice;
+
+export const ofModel = (model: string): Mind => ({ model, persona_id: null });
+export const ofPersona = (persona_id: string): Mind => ({ model: null, persona_id });
+
+/** Who a voice was, to be asked for again. */
+export function mindOf({ model, persona_id }: Pick<Voice, 'model' | 'persona_id'>): Mind {
+  return persona_id === null ? ofModel(model) : ofPersona(persona_id);
+}
+
+/** The same word for the same mind. */
+export function keyOf({ model, persona_id }: Mind): string {
+  return persona_id === null ? (model ?? '') : `persona:${persona_id}${model === null ? '' : `:${model}`}`;
+}
+
+export function personasNamed(personas: Persona[], typed: string): Persona[] {
+  return personas.filter(({ character }) => hasWords(`${character.name} ${character.model}`, typed));
+}
 
 export interface Group {
   name: string;
@@ -21,11 +41,15 @@ export function groupsOf(models: Model[], typed: string): Group[] {
 
 /** Every word typed is somewhere in its names. */
 function matches(model: Model, typed: string): boolean {
-  const names = `${model.display_name} ${model.model_id} ${model.provider_name} ${model.tier}`.toLowerCase();
+  return hasWords(`${model.display_name} ${model.model_id} ${model.provider_name} ${model.tier}`, typed);
+}
+
+function hasWords(names: string, typed: string): boolean {
+  const lower = names.toLowerCase();
   return typed
     .toLowerCase()
     .split(/\s+/)
-    .every((word) => names.includes(word));
+    .every((word) => lower.includes(word));
 }
 
 function availableFirst(a: Model, b: Model): number {

@@ -1,27 +1,107 @@
-/** The table before it is sent: model keys in the order of their seats, as the server will seat them. */
-import type { Model, Voice } from '$lib/api/types';
+/** The table before it is sent: who is wanted there, seated as the server will seat them. */
+import type { Model, Persona, Voice } from '$lib/api/types';
+import { ofModel, ofPersona, type Mind } from './minds';
 
 export const SEATS = 8;
 
-/** The same model twice becomes two voices with names of their own. */
-export function seated(keys: string[], model: (key: string) => Model | undefined): Voice[] {
+/** Who can come. */
+export interface Guests {
+  models: Model[];
+  personas: Persona[];
+}
+
+/** A voice as it will be, and how it is asked for. */
+export interface Seated extends Voice {
+  wanted: Mind;
+}
+
+/** The same one twice becomes two voices with names of their own. */
+export function seated(minds: Mind[], guests: Guests, taken: Voice[] = []): Seated[] {
+  const found = minds.map((mind) => inviteeOf(mind, guests));
+  const places = placesOf(
+    found.map((each) => each.hue),
+    taken.map((each) => each.seat),
+  );
   const seen = new Map<string, number>();
-  return keys.map((key, place) => {
-    const nth = seen.get(key) ?? 0;
-    seen.set(key, nth + 1);
-    const name = model(key)?.display_name ?? key.slice(key.indexOf(':') + 1);
-    return {
-      id: `${key}:${nth}`,
-      seat: place + 1,
-      name: nth === 0 ? name : `${name} ${nth + 1}`,
-      model: key,
-      persona_id: null,
-      persona_version: null,
-    };
+  for (const { id } of taken) seen.set(laneOf(id), (seen.get(laneOf(id)) ?? 0) + 1);
+  return found.map(({ lane, name, hue: _, ...rest }, n) => {
+    const nth = seen.get(lane) ?? 0;
+    seen.set(lane, nth + 1);
+    return { id: `${lane}:${nth}`, seat: places[n]!, name: nth === 0 ? name : `${name} ${nth + 1}`, ...rest };
   });
 }
 
-/** Who sits down when nobody was chosen: the project's own choice, else a model of each house, else anything. */
+interface Invitee extends Omit<Seated, 'id' | 'seat'> {
+  lane: string;
+  hue: number | null;
+}
+
+function inviteeOf(wanted: Mind, { models, personas }: Guests): Invitee {
+  const { model: key, persona_id } = wanted;
+  if (persona_id === null) {
+    const name = models.find((each) => each.key === key)?.display_name ?? nameOf(key ?? '');
+    return { lane: key ?? '', name, model: key ?? '', persona_id, persona_version: null, hue: null, wanted };
+  }
+  const persona = personas.find((each) => each.id === persona_id);
+  return {
+    lane: `persona:${persona_id}`,
+    name: persona?.character.name ?? 'Someone who left',
+    model: key ?? (persona && speakerFor(persona, models)?.key) ?? '',
+    persona_id,
+    persona_version: persona?.version ?? null,
+    hue: persona?.character.hue ?? null,
+    wanted,
+  };
+}
+
+/** "openai:gpt-4o" → "gpt-4o" */
+export function nameOf(key: string): string {
+  return key.slice(key.indexOf(':') + 1);
+}
+
+function laneOf(voiceId: string): string {
+  return voiceId.slice(0, voiceId.lastIndexOf(':'));
+}
+
+/** Personas sit in the colour they are known by where it is free; everyone else in the first free seat. */
+function placesOf(hues: (number | null)[], taken: number[]): number[] {
+  const kept = new Map<number, number>();
+  const isTaken = (seat: number) => taken.includes(seat) || [...kept.values()].includes(seat);
+  hues.forEach((hue, n) => {
+    if (hue !== null && !isTaken(hue)) kept.set(n, hue);
+  });
+  const free = Array.from({ length: SEATS }, (_, n) => n + 1).filter((seat) => !isTaken(seat));
+  return hues.map((_, n) => kept.get(n) ?? free.shift() ?? SEATS);
+}
+
+const STRENGTH = ['smart', 'balanced', 'fast', 'cheap'];
+
+/** The persona's own model; where it cannot answer, the one that comes closest. */
+export function speakerFor({ character }: Pick<Persona, 'character'>, models: Model[]): Model | undefined {
+  const own = models.find((each) => each.key === character.model);
+  if (own?.is_available) return own;
+  const distance = (model: Model) => [
+    Number(model.is_demo),
+    Number(model.tier !== own?.tier),
+    STRENGTH.indexOf(model.tier),
+  ];
+  return models.filter((each) => each.is_available).toSorted((a, b) => compare(distance(a), distance(b)))[0];
+}
+
+function compare(a: number[], b: number[]): number {
+  const n = a.findIndex((each, place) => each !== b[place]);
+  return n < 0 ? 0 : a[n]! - b[n]!;
+}
+
+/** Whether it could be asked now. */
+export function canCome({ model, persona_id }: Mind, { models, personas }: Guests): boolean {
+  const persona = personas.find((each) => each.id === persona_id);
+  if (persona_id !== null && persona === undefined) return false;
+  if (model !== null) return models.some((each) => each.key === model && each.is_available);
+  return persona !== undefined && speakerFor(persona, models) !== undefined;
+}
+
+/** A model of each house; anything at all where there are none but the demo. */
 export function firstTable(wanted: string[], models: Model[], most: number = 3): string[] {
   const available = models.filter((model) => model.is_available);
   const known = wanted.filter((key) => available.some((model) => model.key === key));
@@ -31,4 +111,14 @@ export function firstTable(wanted: string[], models: Model[], most: number = 3):
     if (!model.is_demo && !houses.has(model.provider)) houses.set(model.provider, model.key);
   const chosen = [...houses.values()].slice(0, most);
   return chosen.length ? chosen : available.slice(0, 1).map((model) => model.key);
+}
+
+/** Those who are here from the first day; a person may have sent them away since. */
+const SEEDED = ['0000000000000000000000SAGE', '0000000000000000000SKEPT1C', '0000000000000000STRATEG1ST'];
+
+/** Who sits down when nobody was chosen: the three of the house, once there is more than the demo to speak. */
+export function atHand(guests: Guests): Mind[] {
+  const isServed = guests.models.some((each) => each.is_available && !each.is_demo);
+  const known = SEEDED.filter((id) => guests.personas.some((each) => each.id === id)).map(ofPersona);
+  return isServed && known.length ? known : firstTable([], guests.models).map(ofModel);
 }

@@ -1,0 +1,140 @@
+"""A table is laid: personas in their colours, one mind addressed alone, a chair with a brief, tables kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser.room import Room
+from tests.browser.test_barriers import must_have_no_barriers
+from tests.browser.windows import PHONE, Windows
+from tests.upstream.scripted import Upstream, says
+from tests.world import Person
+
+BEEKEEPER = {
+    "name": "The Beekeeper",
+    "glyph": "🐝",
+    "hue": 5,
+    "instructions": "You keep bees and speak of nothing else.",
+    "model": "voices:beta",
+    "tools": False,
+}
+
+
+async def keeper(sam: Person, **change: Any) -> str:
+    """The id of a persona of one's own."""
+    new = {"scope": "user", "character": BEEKEEPER | change}
+    return str((await sam.post("/api/personas", new, expect=201))["id"])
+
+
+async def choose_mode(page: Page, name: str) -> None:
+    await page.get_by_role("button", name=re.compile("^Mode")).click()
+    await page.get_by_role("option", name=re.compile(f"^{name}")).click()
+
+
+def told(upstream: Upstream, model: str) -> str:
+    """All that the last request to a model said."""
+    return str([seen.body for seen in upstream.requests if seen.model == model][-1])
+
+
+async def test_a_new_table_is_laid_for_the_three_of_the_house(page: Page, tmp_path: Path) -> None:
+    room = Room(page)
+    for name in ("The Sage", "The Skeptic", "The Strategist"):
+        await expect(room.table.get_by_role("button", name=f"Remove {name}")).to_be_visible()
+    await page.screenshot(path=tmp_path / "laid.png")
+    await must_have_no_barriers(page)
+
+
+async def test_a_persona_sits_in_its_colour_and_speaks_as_it_was_told(
+    page: Page, sam: Person, upstream: Upstream
+) -> None:
+    await keeper(sam)
+    upstream.says("Ask the hive.", model="beta")
+    room = Room(page)
+    await room.seat("Alpha", "The Beekeeper")
+    await room.ask("Who should lead?")
+    await expect(room.reply("The Beekeeper", "finished")).to_contain_text("Ask the hive.")
+    await expect(room.reply("The Beekeeper")).to_have_attribute("data-seat", "5")
+    await expect(room.reply("Alpha")).to_have_attribute("data-seat", "1")
+    assert "You keep bees and speak of nothing else." in told(upstream, "beta")
+    assert "You keep bees" not in told(upstream, "alpha")
+
+
+async def test_a_name_with_an_at_asks_one_mind_and_leaves_the_table_as_it_is(
+    page: Page, sam: Person, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.says("As you all say.", model="beta")
+    await keeper(sam)
+    room = Room(page)
+    await room.seat("Alpha", "Gamma")
+    await room.ask("Good morning, all.")
+    await expect(room.reply("Gamma", "finished")).to_be_visible()
+    await room.field.click()
+    await room.field.press_sequentially("So, @bee")
+    offered = page.get_by_role("listbox", name="Who is addressed")
+    await expect(offered.get_by_role("option")).to_have_text(re.compile("The Beekeeper"))
+    await page.screenshot(path=tmp_path / "naming.png")
+    await room.field.press("Enter")
+    await expect(room.field).to_have_value("So, @The Beekeeper ")
+    await room.field.press_sequentially("what now?")
+    await expect(page.get_by_text("Only The Beekeeper will answer.")).to_be_visible()
+    await page.screenshot(path=tmp_path / "named.png")
+    await must_have_no_barriers(page)
+    before = len(upstream.requests)
+    await room.field.press("Enter")
+    await expect(room.reply("The Beekeeper", "finished")).to_contain_text("As you all say.")
+    assert [seen.model for seen in upstream.requests[before:]] == ["beta"]
+    kept = await sam.get(f"/api/conversations/{room.id}")
+    assert [voice["name"] for voice in kept["conversation"]["table"]] == ["Alpha", "Gamma"]
+    await room.field.click()
+    await expect(room.table.get_by_role("button", name="Remove Gamma")).to_be_visible()
+
+
+async def test_a_mode_says_how_many_it_takes_and_who_is_in_the_chair(
+    page: Page, sam: Person, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.plays(says("All in all: tea."), says("{}"), model="gamma")
+    room = Room(page)
+    await room.seat("Alpha")
+    await choose_mode(page, "Brain trust")
+    await room.field.fill("Tea or coffee?")
+    await expect(page.get_by_text("Brain trust takes at least two minds.")).to_be_visible()
+    await expect(page.get_by_role("button", name="Send", exact=True)).to_be_disabled()
+    await room.seat("Alpha", "Beta")
+    await page.get_by_role("button", name="Chair: Alpha").click()
+    chair = page.get_by_role("dialog", name="The chair")
+    await chair.get_by_label("What should the synthesis do?").fill("Say it in one word.")
+    await page.screenshot(path=tmp_path / "chair.png")
+    await must_have_no_barriers(page)
+    await chair.get_by_role("button", name="Someone else").click()
+    await option(page, "Gamma").click()
+    await expect(chair.get_by_role("radio", name=re.compile("Gamma"))).to_be_checked()
+    await page.keyboard.press("Escape")
+    await room.ask("Tea or coffee?")
+    await expect(page.get_by_role("article", name="Synthesis by Gamma")).to_contain_text("All in all: tea.")
+    assert "Say it in one word." in told(upstream, "gamma")
+    await page.reload()
+    await room.field.click()
+    await page.get_by_role("button", name="Chair: Gamma").click()
+    await expect(chair.get_by_label("What should the synthesis do?")).to_have_value("Say it in one word.")
+
+
+def option(page: Page, name: str) -> Locator:
+    return page.get_by_role("option", disabled=False).filter(has=page.locator("b", has_text=name))
+
+
+async def test_a_phone_lays_the_table_in_its_sheet(windows: Windows, sam: Person, tmp_path: Path) -> None:
+    await keeper(sam)
+    page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
+    await page.get_by_role("button", name="Ask the table").tap()
+    sheet = page.get_by_role("dialog", name="Message the table")
+    await expect(sheet.get_by_role("button", name="Remove The Sage")).to_be_visible()
+    await sheet.get_by_role("button", name=re.compile("^Mode")).tap()
+    await page.get_by_role("option", name=re.compile("^Brain trust")).tap()
+    await expect(sheet.get_by_role("button", name="Chair: The Sage")).to_be_visible()
+    await sheet.get_by_role("textbox", name="Message").fill("Well, @The Beekeeper, what now?")
+    await page.screenshot(path=tmp_path / "sheet.png")
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

@@ -1,0 +1,54 @@
+/** How a conversation begins: the project's table, one's own, the last one used here, or what is at hand. */
+import type { Defaults, ProjectSettings, SavedTable, Visibility } from '$lib/api/types';
+import { ofModel, type Mind } from './minds';
+import { atHand, canCome, SEATS, type Guests } from './table';
+
+/** What is chosen before something is asked. */
+export interface Setting {
+  minds: Mind[];
+  mode: string;
+  visibility: Visibility;
+  chair: Mind | null;
+  brief: string;
+}
+
+export const PLAIN: Setting = { minds: [], mode: 'parallel', visibility: 'open', chair: null, brief: '' };
+
+export interface Habits {
+  project: Pick<ProjectSettings, 'default_table_id' | 'default_models' | 'default_mode'> | null;
+  defaults: Defaults | null;
+  tables: SavedTable[];
+  /** As it was last sent from this device. */
+  last: Setting | null;
+}
+
+/** Who cannot come is passed over; where nobody can, the next in line is asked. */
+export function beginning(habits: Habits, guests: Guests): Setting {
+  for (const setting of inOrder(habits)) {
+    const minds = setting.minds.filter((mind) => canCome(mind, guests)).slice(0, SEATS);
+    if (minds.length) return { ...setting, minds };
+  }
+  const mode = habits.defaults?.mode ?? habits.project?.default_mode ?? PLAIN.mode;
+  return { ...PLAIN, mode, minds: atHand(guests) };
+}
+
+function inOrder({ project, defaults, tables, last }: Habits): Setting[] {
+  const table = (id: string | null | undefined) => tables.filter((each) => each.id === id).map(settingOf);
+  const own = defaults && {
+    ...PLAIN,
+    minds: defaults.voices,
+    mode: defaults.mode ?? PLAIN.mode,
+    visibility: defaults.visibility ?? PLAIN.visibility,
+  };
+  const chosen = project && {
+    ...PLAIN,
+    minds: project.default_models.map(ofModel),
+    mode: project.default_mode,
+  };
+  const rest = [own, last, chosen].filter((each) => each !== null);
+  return [...table(project?.default_table_id), ...table(defaults?.table_id), ...rest];
+}
+
+export function settingOf({ voices, mode, visibility, chair, brief }: SavedTable): Setting {
+  return { minds: voices, mode, visibility, chair, brief };
+}
