@@ -15,7 +15,8 @@ export function standingOf(replay: Replay): string {
   const done = replay.done_round - replay.from_round + 1;
   const paid = replay.spent_micros ? ` ${money(replay.spent_micros)} so far.` : '';
   if (replay.state === 'running') return `Round ${done + 1} of ${total} is being asked again.${paid}`;
-  if (replay.state === 'complete') return `All ${counted(total, 'round')} were asked again.`;
+  if (replay.state === 'complete')
+    return total === 1 ? 'The round was asked again.' : `All ${total} rounds were asked again.`;
   return `Stopped after ${done} of ${counted(total, 'round')}. ${replay.reason}`;
 }
 
