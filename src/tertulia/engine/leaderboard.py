@@ -16,7 +16,7 @@ from tertulia.store.votes import Effort
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Ranked:
     persona_id: str | None
     model: str
     """Of a persona: the one it spoke through last."""
@@ -40,7 +40,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    items: tuple[Standing, ...]
+    items: tuple[Ranked, ...]
     """The strongest first."""
     votes: int
 
@@ -76,12 +76,12 @@ def _name(one: Contender, names: dict[str, str], providers: Providers) -> str:
 
 def _standing(
     one: Contender, rating: Rating, cast: Sequence[Vote], spent: Sequence[Effort], name: str
-) -> Standing:
+) -> Ranked:
     rounds = [vote for vote in cast if any(other.key == one.key for other in vote.contenders)]
     wins = sum(vote.winner == one.key for vote in rounds)
     ties = sum(vote.winner is None for vote in rounds)
     own = [effort for effort in spent if _is_of(effort, one)]
-    return Standing(
+    return Ranked(
         persona_id=one.persona_id,
         model=one.model,
         name=name,

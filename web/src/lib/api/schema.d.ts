@@ -1852,7 +1852,7 @@ export interface components {
         /** Leaderboard */
         Leaderboard: {
             /** Items */
-            items: components["schemas"]["tertulia__engine__leaderboard__Standing"][];
+            items: components["schemas"]["Ranked"][];
             /** Votes */
             votes: number;
         };
@@ -2394,7 +2394,7 @@ export interface components {
             /** Password */
             password: string;
             /** @default member */
-            role: components["schemas"]["Standing-Input"];
+            role: components["schemas"]["Standing"];
         };
         /** NewValue */
         NewValue: {
@@ -2652,6 +2652,35 @@ export interface components {
             message_id: string;
             /** Text */
             text: string;
+        };
+        /** Ranked */
+        Ranked: {
+            /** Persona Id */
+            persona_id: string | null;
+            /** Model */
+            model: string;
+            /** Name */
+            name: string;
+            /** Rating */
+            rating: number;
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+            /** Wins */
+            wins: number;
+            /** Losses */
+            losses: number;
+            /** Ties */
+            ties: number;
+            /** Rounds */
+            rounds: number;
+            /** Cost Micros */
+            cost_micros: number | null;
+            /** Latency Ms */
+            latency_ms: number | null;
+            /** First Token Ms */
+            first_token_ms: number | null;
         };
         /**
          * Ranking
@@ -2950,7 +2979,7 @@ export interface components {
          * @description What an account may do on this server, whatever its projects allow.
          * @enum {string}
          */
-        "Standing-Input": "admin" | "member";
+        Standing: "admin" | "member";
         /**
          * State
          * @enum {string}
@@ -3129,7 +3158,7 @@ export interface components {
             name: string;
             /** Email */
             email: string;
-            role: components["schemas"]["tertulia__core__users__Standing"];
+            role: components["schemas"]["Standing"];
             /** Suspended */
             suspended: boolean;
             /** Created At */
@@ -3139,7 +3168,7 @@ export interface components {
         UserChange: {
             /** Name */
             name?: string | null;
-            role?: components["schemas"]["Standing-Input"] | null;
+            role?: components["schemas"]["Standing"] | null;
             /** Suspended */
             suspended?: boolean | null;
         };
@@ -3263,41 +3292,6 @@ export interface components {
             model?: string | null;
             /** Persona Id */
             persona_id?: string | null;
-        };
-        /**
-         * Standing
-         * @description What an account may do on this server, whatever its projects allow.
-         * @enum {string}
-         */
-        tertulia__core__users__Standing: "admin" | "member";
-        /** Standing */
-        tertulia__engine__leaderboard__Standing: {
-            /** Persona Id */
-            persona_id: string | null;
-            /** Model */
-            model: string;
-            /** Name */
-            name: string;
-            /** Rating */
-            rating: number;
-            /** Low */
-            low: number;
-            /** High */
-            high: number;
-            /** Wins */
-            wins: number;
-            /** Losses */
-            losses: number;
-            /** Ties */
-            ties: number;
-            /** Rounds */
-            rounds: number;
-            /** Cost Micros */
-            cost_micros: number | null;
-            /** Latency Ms */
-            latency_ms: number | null;
-            /** First Token Ms */
-            first_token_ms: number | null;
         };
     };
     responses: never;
