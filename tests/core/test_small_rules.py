@@ -40,6 +40,13 @@ def test_the_same_model_twice_becomes_two_voices_with_names_of_their_own():
     ]
 
 
+def test_two_who_share_a_name_are_told_apart():
+    table = seat([Wanted("a:x", "Sage", "one", 1), Wanted("a:x", "Sage", "two", 1), Wanted("a:x", "Sage 2")])
+    assert [v.name for v in table] == ["Sage", "Sage 2", "Sage 2 2"]
+    [chair] = seat([Wanted("a:y", "Sage")], table)
+    assert chair.name == "Sage 3"
+
+
 def test_an_unknown_price_is_unknown_and_a_free_model_costs_nothing():
     assert cost_micros(TokenCount(10, 0, 10), Prices()) is None
     assert cost_micros(TokenCount(10, 0, 10), FREE) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 
 SEATS = 8
 
@@ -40,18 +41,26 @@ class Wanted:
 
 
 def seat(wanted: Iterable[Wanted], taken: Iterable[Voice] = ()) -> tuple[Voice, ...]:
-    """Gives each its place; the same one twice becomes two voices with names of their own."""
+    """Gives each its place, lane and name; the same one twice, or two of one name, are told apart."""
     guests = tuple(wanted)
     others = tuple(taken)
+    names = {voice.name for voice in others}
     seen = Counter(voice.id.rpartition(":")[0] for voice in others)
     places = _places(guests, {voice.seat for voice in others})
     voices = []
     for one, place in zip(guests, places, strict=True):
         nth = seen[one.lane]
         seen[one.lane] += 1
-        name = one.name if nth == 0 else f"{one.name} {nth + 1}"
+        name = _unused(one.name, names)
+        names.add(name)
         voices.append(Voice(f"{one.lane}:{nth}", place, name, one.model, one.persona_id, one.persona_version))
     return tuple(voices)
+
+
+def _unused(name: str, names: set[str]) -> str:
+    """The others at the table know each other by name alone, and so does the chair."""
+    numbered = (f"{name} {number}" for number in count(2))
+    return name if name not in names else next(one for one in numbered if one not in names)
 
 
 def _places(guests: tuple[Wanted, ...], taken: set[int]) -> list[int]:
