@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tertulia.app import new_id
-from tests.upstream.scripted import Finish, Hold, Say, Upstream, refuses, says
+from tests.upstream.scripted import Cut, Finish, Hold, Say, Upstream, refuses, says
 from tests.world import Person
 
 SYNTHESIS = (
@@ -155,6 +155,41 @@ async def test_any_past_round_can_be_given_a_synthesis_and_another_one(ada, upst
     assert "Both." not in asked[2]
 
 
+async def test_a_round_that_a_branch_has_closed_is_closed_once_more_in_a_branch_too(ada, upstream):
+    """The branch shares the round; two syntheses would stand in it."""
+    upstream.plays(says("Tea."), says("Theirs."), says("{}"), says("Ours."), says("{}"), model="alpha")
+    [first, _] = await ada.hear("Tea or coffee?", "alpha", "beta")
+    source = first["conversation_id"]
+    branch = await ada.post(f"/api/conversations/{source}/branches", {"at_round": 1}, expect=201)
+    theirs = await synthesised(ada, branch["id"])
+    ours = await synthesised(ada, source)
+    assert theirs["conversation"]["id"] == branch["id"]
+    assert ours["conversation"]["id"] not in (source, branch["id"])
+    for conversation, said in ((branch["id"], "Theirs."), (ours["conversation"]["id"], "Ours.")):
+        replies = await ada.replies(conversation, 1)
+        assert [r["content"] for r in replies if r["step"] == "synthesis"] == [said]
+
+
+async def test_a_synthesis_that_broke_off_goes_on_and_its_map_begins_anew(ada, upstream):
+    upstream.plays(
+        says("Mine."),
+        (Say("Half a "), Cut()),
+        says(OUTLINE),
+        says("synthesis."),
+        says(OUTLINE),
+        model="alpha",
+    )
+    first = await council(ada, "brain_trust", "alpha", "beta")
+    half = by_step(first, "synthesis")
+    opened = await ada.post(f"/api/messages/{half['id']}/continue", {"id": new_id()}, expect=202)
+    await ada.ended(opened["turn"]["id"])
+    replies = await ada.replies(half["conversation_id"], 1)
+    whole = next(r for r in replies if r["replaces_id"] == half["id"])
+    assert whole["content"] == "Half a synthesis."
+    assert "Go on exactly where you stopped" in said_to(upstream, "alpha")[3]
+    assert "Go on exactly where you stopped" not in said_to(upstream, "alpha")[4]
+
+
 async def test_there_is_no_synthesis_of_what_nobody_answered(ada, upstream):
     upstream.plays(refuses(401), model="alpha")
     [failed] = await ada.hear("Well?", "alpha")
@@ -262,6 +297,15 @@ async def again(person: Person, reply: dict[str, Any]) -> list[dict[str, Any]]:
     opened = await person.post(f"/api/messages/{reply['id']}/retry", {"id": new_id()}, expect=202)
     await person.ended(opened["turn"]["id"])
     return await person.replies(reply["conversation_id"], reply["round_number"])
+
+
+async def synthesised(person: Person, conversation: str) -> Any:
+    """What was opened for a synthesis of the first round, once it is over."""
+    opened = await person.post(
+        f"/api/conversations/{conversation}/rounds/1/synthesis", {"id": new_id()}, expect=202
+    )
+    await person.ended(opened["turn"]["id"])
+    return opened
 
 
 def said_to(upstream: Upstream, model: str) -> list[str]:

@@ -116,9 +116,10 @@ class Ask:
 
     @property
     def _partial(self) -> str:
-        """What it goes on from, when it is to be continued."""
-        is_continued = self._live.turn.purpose is Purpose.CONTINUE and self._replaced is not None
-        return self._replaced.content if is_continued and self._replaced else ""
+        """What it goes on from, when it is to be continued; what follows that in the round begins anew."""
+        target = self._gathered.replaced
+        is_continued = self._live.turn.purpose is Purpose.CONTINUE and self._replaced == target
+        return target.content if is_continued and target else ""
 
     async def _listen(self) -> Outcome:
         """Runs the call in a task of its own: cancelling it is what closes the provider's stream at once."""

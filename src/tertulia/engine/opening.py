@@ -122,7 +122,7 @@ def open_synthesis(
     """Someone takes the chair of a round that was answered before."""
     if before := sent_before(tx, actor, request.id, fingerprint):
         return before
-    conversation = writable(tx, actor, conversation_id)
+    conversation = _closed_in(tx, actor, conversation_id, number)
     tx.hold(conversation_place(conversation.id))
     here = messages.round(tx, conversation.id, number)
     asked = turns.get(tx, actor, here.question.turn_id)
@@ -146,6 +146,19 @@ def open_synthesis(
     )
     turns.open(tx, turn, fingerprint)
     return Opening(Opened(turn, conversations.changed(tx, conversation.id), here.question), is_new=True)
+
+
+def _closed_in(tx: Tx, actor: Actor, conversation_id: str, number: int) -> Conversation:
+    """Where a branch that shares the round has closed it already, the next synthesis is a branch too."""
+    here = writable(tx, actor, conversation_id)
+    question = messages.round(tx, here.id, number).question
+    new = replace(question, id="", conversation_id=here.id, role=Role.SYNTHESIS)
+    for heir in messages.heirs(tx, new):
+        said = messages.of_round(tx, heir.id, number)
+        awaited = turns.waiting_or_running(tx, heir.id)
+        if any(m.role is Role.SYNTHESIS for m in said) or any(t.round_number == number for t in awaited):
+            return conversations.branch(tx, actor, here.id, at_round=number)
+    return here
 
 
 def _newest(here: Round, reply: Message) -> Message:
