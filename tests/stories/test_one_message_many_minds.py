@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tertulia import council
 from tests.stories.listening import rounds, said
 from tests.upstream.dialects import Usage
 from tests.upstream.scripted import Finish, Hold, Say, says
@@ -88,10 +89,7 @@ async def test_a_model_without_a_key_is_refused_and_the_sentence_says_which_to_s
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (
-            {"mode": "shouting"},
-            "There is no mode 'shouting'. The modes are: quick, parallel, second_opinion, brain_trust, relay, debate, peer_review.",
-        ),
+        ({"mode": "shouting"}, f"There is no mode 'shouting'. The modes are: {', '.join(council.MODES)}."),
         ({"text": " \n\t"}, "Write something first."),
         ({"id": "not-a-ulid"}, "A turn's id is a ULID made by the client."),
         ({"conversation_id": "mine"}, "A conversation's id is a ULID."),
