@@ -1,29 +1,46 @@
-"""Gathering: one read of all that the voices of a turn may be shown."""
+"""Gathering: one read of all that the voices of a turn may be shown, and of what there is to look up."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tertulia.context.budget import widest_window
+from tertulia.context.budget import tier_for, widest_window, window_start
 from tertulia.context.material import AttachedText, FileText, Material, Quoted
 from tertulia.context.rounds import name_of
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Visibility
-from tertulia.core.files import Shelf
+from tertulia.core.files import Extracted, ProjectFile, Shelf
 from tertulia.core.messages import Message, Quote, Role, Round
-from tertulia.core.models import Model
+from tertulia.core.models import WORKING_ROUNDS, Model
 from tertulia.core.personas import Character
 from tertulia.core.projects import Project
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
-from tertulia.store import conversations, messages, personas, projects, turns, votes
+from tertulia.engine.files import texts_kept
+from tertulia.store import chunks, conversations, files, messages, personas, projects, turns, votes
+from tertulia.store.conversations import Kin
 from tertulia.store.database import Tx
 
 BROUGHT_ROUNDS = 200
 """The last rounds of a branch that can be brought back; the budget takes fewer of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """What the project holds, before anything in it is searched."""
+
+    always: tuple[ProjectFile, ...] = ()
+    """The files that are shown whole."""
+    kept: tuple[Extracted | None, ...] = ()
+    """The text of each of them, where it was read before."""
+    shelf: Shelf = Shelf()
+    is_worth_searching: bool = False
+    """Whether something could be found that is not shown anyway."""
+    kin: Kin = Kin()
+    """Looked for only where something is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +76,7 @@ class Gathered:
     """The turn that opened the round, when this is a later one."""
     attached: tuple[AttachedText, ...] = ()
     """What was read of what the question and the rounds brought along."""
+    at_hand: AtHand = AtHand()
     looked_up: LookedUp = LookedUp()
     without: frozenset[str] = frozenset()
     """What a person took out before asking again."""
@@ -75,6 +93,14 @@ class Gathered:
     def began(self) -> Turn:
         """The turn whose mode this one follows."""
         return self.asked or self.turn
+
+    @property
+    def shown_to_all(self) -> tuple[Round, ...]:
+        """The rounds that even the voice with the smallest window is shown."""
+        strategy = self.project.settings.context_strategy
+        working = min(WORKING_ROUNDS[tier_for(model, strategy)] for model in self.models.values())
+        first = window_start(self.turn.round_number - 1, working) + 1
+        return tuple(round_ for round_ in self.rounds if round_.number >= first)
 
     def persona_instructions(self, voice: Voice) -> str:
         character = self.characters.get(voice.id)
@@ -144,7 +170,7 @@ def gather_for(
     """For any question, sent or not."""
     widest = max(map(widest_window, models.values()), default=0)
     rounds = messages.history(tx, turn.conversation_id, before_round=turn.round_number, rounds=widest)
-    return Gathered(
+    gathered = Gathered(
         project=project,
         title=title,
         rounds=rounds,
@@ -157,6 +183,25 @@ def gather_for(
         characters=personas.characters(tx, _seated(turn)),
         chosen=chosen_in(tx, turn, rounds),
     )
+    return replace(gathered, at_hand=_at_hand(tx, gathered))
+
+
+def _at_hand(tx: Tx, gathered: Gathered) -> AtHand:
+    conversation_id, project_id = gathered.turn.conversation_id, gathered.project_id
+    shelf = files.shelf(tx, project_id)
+    always = files.always_included(tx, project_id) if shelf.count else ()
+    is_worth_searching = _is_worth_searching(tx, gathered)
+    kin = conversations.kin(tx, conversation_id) if is_worth_searching else Kin()
+    return AtHand(always, texts_kept(tx, always), shelf, is_worth_searching, kin)
+
+
+def _is_worth_searching(tx: Tx, gathered: Gathered) -> bool:
+    config = gathered.project.settings.retrieval_config
+    if not (config.enabled and config.max_results and gathered.models):
+        return False
+    number = gathered.turn.round_number
+    first = min((round_.number for round_ in gathered.shown_to_all), default=number)
+    return chunks.has_outside(tx, gathered.project_id, gathered.turn.conversation_id, first)
 
 
 def chosen_in(tx: Tx, turn: Turn, rounds: Sequence[Round]) -> frozenset[str]:

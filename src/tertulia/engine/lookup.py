@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tertulia.context.budget import tier_for, window_start
 from tertulia.context.material import FileText
 from tertulia.core.chunks import Hit, Source
 from tertulia.core.errors import TertuliaError
-from tertulia.core.files import Extracted, ProjectFile, Shelf
 from tertulia.core.messages import Round
-from tertulia.core.models import RETRIEVED, WORKING_ROUNDS
+from tertulia.core.models import RETRIEVED
 from tertulia.core.users import Actor
 from tertulia.engine.attachments import read_all
-from tertulia.engine.files import text_of, texts_kept
-from tertulia.engine.gather import Gathered, LookedUp, chosen_in
+from tertulia.engine.files import text_of
+from tertulia.engine.gather import AtHand, Gathered, LookedUp, chosen_in
 from tertulia.engine.means import Means
 from tertulia.library.search import find
-from tertulia.store import chunks, conversations, files, messages
+from tertulia.store import conversations, messages
 from tertulia.store.database import Tx
 
 SPARE = 3
@@ -40,70 +38,45 @@ async def look_up(means: Means, actor: Actor, gathered: Gathered) -> Gathered:
 
 
 async def _looked_up(means: Means, actor: Actor, gathered: Gathered) -> LookedUp:
-    project_id = gathered.project_id
-    always, kept_texts, shelf = await means.db.read(lambda tx: _on_the_shelf(tx, project_id))
-    whole = await _whole(means, always, kept_texts)
-    hits = await _hits(means, actor, gathered, frozenset(file.id for file in always))
-    kept, recalled, chosen = await means.db.read(lambda tx: _within_lineage(tx, gathered, hits))
-    return LookedUp(whole, shelf, kept, recalled, chosen)
-
-
-def _on_the_shelf(
-    tx: Tx, project_id: str
-) -> tuple[tuple[ProjectFile, ...], tuple[Extracted | None, ...], Shelf]:
-    always = files.always_included(tx, project_id)
-    return always, texts_kept(tx, always), files.shelf(tx, project_id)
-
-
-async def _whole(
-    means: Means, always: Sequence[ProjectFile], kept: Sequence[Extracted | None]
-) -> tuple[FileText, ...]:
-    """None of a file without text; its place in the list says that it is there."""
-    read = [text or await text_of(means, file) for file, text in zip(always, kept, strict=True)]
-    return tuple(
-        FileText(file.id, file.path, one.text) for file, one in zip(always, read, strict=True) if one.text
+    at_hand = gathered.at_hand
+    found = LookedUp(
+        always=await _whole(means, at_hand),
+        shelf=at_hand.shelf,
+        hits=await _hits(means, actor, gathered) if at_hand.is_worth_searching else (),
     )
+    if any(hit.location.conversation_id in at_hand.kin.lineage for hit in found.hits):
+        return await means.db.read(lambda tx: _within_lineage(tx, gathered, found))
+    return found
 
 
-async def _hits(means: Means, actor: Actor, gathered: Gathered, known: frozenset[str]) -> tuple[Hit, ...]:
-    """Skipped where nothing could be found that is not shown anyway."""
-    config = gathered.project.settings.retrieval_config
-    shown = _shown_to_all(gathered)
-    first = min((round_.number for round_ in shown), default=gathered.turn.round_number)
-    conversation_id, project_id = gathered.turn.conversation_id, gathered.project_id
-    if not config.enabled or not config.max_results:
-        return ()
-    if not await means.db.read(lambda tx: chunks.has_outside(tx, project_id, conversation_id, first)):
-        return ()
-    said = frozenset(message.id for round_ in shown for message in round_.messages)
-    beside = await means.db.read(lambda tx: conversations.beside(tx, conversation_id))
+async def _whole(means: Means, at_hand: AtHand) -> tuple[FileText, ...]:
+    """None of a file without text; its place in the list says that it is there."""
+    texts = zip(at_hand.always, at_hand.kept, strict=True)
+    read = [(file, text or await text_of(means, file)) for file, text in texts]
+    return tuple(FileText(file.id, file.path, one.text) for file, one in read if one.text)
+
+
+async def _hits(means: Means, actor: Actor, gathered: Gathered) -> tuple[Hit, ...]:
+    """What is shown anyway is not looked for, nor what was said in a branch beside this one."""
+    at_hand = gathered.at_hand
+    whole = frozenset(file.id for file in at_hand.always)
+    said = frozenset(message.id for round_ in gathered.shown_to_all for message in round_.messages)
     most = max(RETRIEVED[model.tier] for model in gathered.models.values())
     found = await find(
         means.library,
         actor,
-        [project_id],
+        [gathered.project_id],
         gathered.question.content,
-        limit=min(most, config.max_results) * SPARE,
-        leaving_out=known | said | beside | {gathered.question.id},
+        limit=min(most, gathered.project.settings.retrieval_config.max_results) * SPARE,
+        leaving_out=whole | said | at_hand.kin.beside | {gathered.question.id},
     )
     return found.hits
 
 
-def _shown_to_all(gathered: Gathered) -> tuple[Round, ...]:
-    """The rounds that even the voice with the smallest window is shown."""
-    history = gathered.turn.round_number - 1
-    strategy = gathered.project.settings.context_strategy
-    working = min(WORKING_ROUNDS[tier_for(model, strategy)] for model in gathered.models.values())
-    first = window_start(history, working) + 1
-    return tuple(round_ for round_ in gathered.rounds if round_.number >= first)
-
-
-def _within_lineage(
-    tx: Tx, gathered: Gathered, hits: tuple[Hit, ...]
-) -> tuple[tuple[Hit, ...], tuple[Round, ...], frozenset[str]]:
+def _within_lineage(tx: Tx, gathered: Gathered, found: LookedUp) -> LookedUp:
     turn = gathered.turn
-    kept, recalled = within_lineage(tx, turn.conversation_id, turn.round_number, hits)
-    return kept, recalled, chosen_in(tx, turn, recalled)
+    kept, recalled = within_lineage(tx, turn.conversation_id, turn.round_number, found.hits)
+    return replace(found, hits=kept, recalled=recalled, chosen=chosen_in(tx, turn, recalled))
 
 
 def within_lineage(

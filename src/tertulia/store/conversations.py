@@ -403,12 +403,25 @@ TREE = """
 _RELATIVES = text(f"{TREE} SELECT id FROM tree")
 
 
-def beside(tx: Tx, conversation_id: str) -> frozenset[str]:
-    """The ids of those of its tree that a conversation inherits nothing from."""
-    return frozenset(row.id for row in tx.execute(_BESIDE, id=conversation_id))
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """The tree a conversation stands in, itself included."""
+
+    lineage: frozenset[str] = frozenset()
+    """Those it may inherit from."""
+    beside: frozenset[str] = frozenset()
+    """Those it inherits nothing from."""
 
 
-_BESIDE = text(f"{TREE} SELECT t.id FROM tree AS t WHERE t.id NOT IN (SELECT a.id FROM ancestors AS a)")
+def kin(tx: Tx, conversation_id: str) -> Kin:
+    rows = tx.execute(_KIN, id=conversation_id)
+    return Kin(
+        frozenset(row.id for row in rows if row.is_above),
+        frozenset(row.id for row in rows if not row.is_above),
+    )
+
+
+_KIN = text(f"{TREE} SELECT t.id, t.id IN (SELECT a.id FROM ancestors AS a) AS is_above FROM tree AS t")
 
 _FAMILY = text(f"{TREE} SELECT {_COLUMNS} FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id")
 

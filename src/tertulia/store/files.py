@@ -262,6 +262,8 @@ _ALWAYS = text(f"""
 def shelf(tx: Tx, project_id: str) -> Shelf:
     """The project's files in the order of their paths, or the top folders in the order of their names."""
     count: int = tx.one(_COUNT, project_id=project_id).files
+    if not count:
+        return Shelf()
     if count > LISTED:
         tops = Counter(_top(row.path) for row in tx.execute(_PATHS, project_id=project_id))
         return Shelf(count, folders=tuple(Folder(*top) for top in sorted(tops.items())))
