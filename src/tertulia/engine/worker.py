@@ -1,14 +1,20 @@
-"""The worker: claims jobs and does them, one at a time, until the server stops."""
+"""The worker: claims jobs and does them, one at a time, until the server stops.
+
+What became of one job and the claim of the next are one transaction: a round that ends leaves several.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 
 from tertulia.core.errors import TertuliaError
 from tertulia.engine.jobs import JOBS
 from tertulia.engine.means import Means
 from tertulia.store import jobs
+from tertulia.store.database import Tx
+from tertulia.store.jobs import Job
 
 LEASE_MS = 120_000
 LOOK_AGAIN_S = 30.0
@@ -28,8 +34,8 @@ class Worker:
     async def run(self) -> None:
         while True:
             self._bell.clear()
-            if not await self.work():
-                await self._rest()
+            await self.work()
+            await self._rest()
 
     async def _rest(self) -> None:
         # Not wait_for: on Python 3.11 it swallows a cancellation that comes with the bell.
@@ -38,18 +44,30 @@ class Worker:
                 await self._bell.wait()
 
     async def work(self) -> bool:
-        """Does one job; False when there was none."""
-        job = await self._means.db.write(lambda tx: jobs.claim(tx, self._node, LEASE_MS))
-        if job is None:
-            return False
+        """Does what is due, one after the other; False when there was nothing."""
+        job = await self._means.db.write(self._claim)
+        is_any = job is not None
+        while job is not None:
+            failure = await self._do(job)
+            job = await self._means.db.write(partial(self._go_on, job=job, failure=failure))
+        return is_any
+
+    def _claim(self, tx: Tx) -> Job | None:
+        return jobs.claim(tx, self._node, LEASE_MS)
+
+    async def _do(self, job: Job) -> str | None:
+        """Why it failed; None when it is done."""
         try:
             await JOBS[job.kind](self._means, job.payload)
         except (TertuliaError, KeyError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            await self._means.db.write(lambda tx: jobs.fail(tx, job.id, reason))
+            return f"{type(error).__name__}: {error}"
         except Exception as error:  # noqa: BLE001 - a job that breaks is set aside, the worker goes on
-            incident = self._means.report(error)
-            await self._means.db.write(lambda tx: jobs.fail(tx, job.id, f"incident {incident}"))
+            return f"incident {self._means.report(error)}"
+        return None
+
+    def _go_on(self, tx: Tx, job: Job, failure: str | None) -> Job | None:
+        if failure is None:
+            jobs.finish(tx, job.id)
         else:
-            await self._means.db.write(lambda tx: jobs.finish(tx, job.id))
-        return True
+            jobs.fail(tx, job.id, failure)
+        return self._claim(tx)

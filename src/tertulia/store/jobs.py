@@ -118,11 +118,11 @@ _RENEW = text("UPDATE jobs SET run_at = :until WHERE id = :id AND state = 'runni
 
 
 def finish(tx: Tx, job_id: str) -> None:
-    tx.execute(_REMOVE, id=job_id)
-    tx.execute(_DONE, id=job_id)
+    if tx.maybe(_REMOVE, id=job_id) is None:
+        tx.execute(_DONE, id=job_id)
 
 
-_REMOVE = text("DELETE FROM jobs WHERE id = :id AND key IS NULL")
+_REMOVE = text("DELETE FROM jobs WHERE id = :id AND key IS NULL RETURNING id")
 
 _DONE = text("UPDATE jobs SET state = 'done' WHERE id = :id")
 
