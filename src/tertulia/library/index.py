@@ -88,14 +88,15 @@ class Spoken:
 
     @property
     def near(self) -> tuple[Message, ...]:
-        """What is indexed: an inherited message is found where it was said."""
-        return tuple(
-            message
-            for round_ in self.rounds
-            if self.first - 1 <= round_.number <= self.last + 1
-            for message in round_.messages
-            if message.conversation_id == self.conversation_id
-        )
+        """What is indexed: these rounds, and what stands right beside them, since that has new surroundings.
+
+        An inherited message is found where it was said.
+        """
+        said = [one.message for one in self.said if can_be_found(one.message)]
+        before = [message for message in said if message.round_number < self.first][-1:]
+        after = [message for message in said if message.round_number > self.last][:1]
+        between = [m for r in self.rounds if self.first <= r.number <= self.last for m in r.messages]
+        return tuple(m for m in (*before, *between, *after) if m.conversation_id == self.conversation_id)
 
 
 def read_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> Spoken | None:
@@ -104,7 +105,8 @@ def read_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> Spoken |
     if project_id is None:
         return None
     rounds = messages.history(tx, conversation_id, before_round=last + 3, rounds=last - first + 5)
-    said = tuple(said for round_ in rounds for said in _said(tx, round_))
+    names = _names(tx, rounds)
+    said = tuple(said for round_ in rounds for said in _said(round_, names))
     return Spoken(project_id, conversation_id, first, last, rounds, said)
 
 
@@ -124,23 +126,29 @@ def write_rounds(
     return True
 
 
-def _said(tx: Tx, round_: Round) -> list[Said]:
+def _names(tx: Tx, rounds: Sequence[Round]) -> dict[str, str]:
+    """Of the people who asked, by their id."""
+    asked = {m.created_by for round_ in rounds for m in round_.messages if m.role is Role.USER}
+    return {user_id: _user_name(tx, user_id) for user_id in asked}
+
+
+def _user_name(tx: Tx, user_id: str) -> str:
+    try:
+        return users.get(tx, user_id).name
+    except NotFound:
+        return "User"
+
+
+def _said(round_: Round, names: Mapping[str, str]) -> list[Said]:
     """The question, then the replies as they are now; what they replaced is not found any more."""
     asked = [message for message in round_.messages if message.role is Role.USER]
     return [
-        *(Said(message, _user_name(tx, message)) for message in asked),
+        *(Said(message, names[message.created_by]) for message in asked),
         *(
             Said(message, message.voice.name if message.voice else message.speaker)
             for message in round_.replies
         ),
     ]
-
-
-def _user_name(tx: Tx, message: Message) -> str:
-    try:
-        return users.get(tx, message.created_by).name
-    except NotFound:
-        return "User"
 
 
 def of_messages(said: Sequence[Said]) -> dict[str, tuple[NewChunk, ...]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 
 from tertulia.engine.means import Means
 from tertulia.library.index import Spoken, of_messages, read_rounds, write_rounds
@@ -17,14 +18,25 @@ async def index_round(means: Means, payload: str) -> None:
     conversation_id, *rounds = payload.removesuffix(":anew").split(":")
     first, last = int(rounds[0]), int(rounds[-1])
     anew = payload.endswith(":anew")
-    while spoken := await means.db.read(lambda tx: read_rounds(tx, conversation_id, first, last)):
-        chunked = await asyncio.to_thread(of_messages, spoken.said)  # whoever writes does not wait for this
-        if await means.db.write(lambda tx, s=spoken, c=chunked: _write(tx, s, c, anew)):  # type: ignore[misc]
+    while cut := await means.db.read(lambda tx: _cut(tx, conversation_id, first, last)):
+        if await means.db.write(partial(_write, cut=cut, anew=anew)):
             return
 
 
-def _write(tx: Tx, spoken: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> bool:
-    is_written = write_rounds(tx, spoken, chunked, anew=anew)
+@dataclass(frozen=True, slots=True)
+class Cut:
+    spoken: Spoken
+    chunked: Mapping[str, tuple[NewChunk, ...]]
+
+
+def _cut(tx: Tx, conversation_id: str, first: int, last: int) -> Cut | None:
+    """Where it is read, so that whoever writes does not wait for this."""
+    spoken = read_rounds(tx, conversation_id, first, last)
+    return Cut(spoken, of_messages(spoken.said)) if spoken else None
+
+
+def _write(tx: Tx, cut: Cut, anew: bool) -> bool:
+    is_written = write_rounds(tx, cut.spoken, cut.chunked, anew=anew)
     if is_written:
         jobs.add_once(tx, "embed")
     return is_written
