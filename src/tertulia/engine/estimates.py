@@ -21,7 +21,7 @@ from tertulia.engine.gather import Gathered, gather_for
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.requests import check_attachments, check_quotes
-from tertulia.engine.seats import project_of, seated, seated_chair
+from tertulia.engine.seats import Spot, seated, seated_chair
 from tertulia.providers.houses import Providers
 from tertulia.store import attachments, conversations, projects
 from tertulia.store.database import Tx
@@ -92,10 +92,10 @@ def _closing(table: Sequence[Voice]) -> tuple[int, ...]:
 def _gathered(tx: Tx, actor: Actor, request: NewEstimate, providers: Providers) -> Gathered:
     """As if it had just been sent."""
     conversation = _conversation(tx, actor, request)
-    project_id = project_of(tx, actor, request.conversation_id, request.project_id)
-    project = projects.get(tx, actor, project_id)
-    table = seated(tx, actor, project_id, request.voices, providers)
-    chair = seated_chair(tx, actor, project_id, request.chair, table, providers)
+    spot = Spot(request.conversation_id, request.project_id)
+    project = projects.get(tx, actor, spot.project(tx, actor))
+    table = seated(tx, actor, spot, request.voices, providers)
+    chair = seated_chair(tx, actor, spot, request.chair, table, providers)
     voices = (*table, chair) if chair else table
     models = {voice.model: model for voice in voices if (model := providers.find(voice.model))}
     references.check(tx, actor, conversation.id if conversation else "", request.reply_to_id, request.quotes)

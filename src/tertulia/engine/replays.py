@@ -24,7 +24,7 @@ from tertulia.engine.estimates import Estimate, NewEstimate, estimate
 from tertulia.engine.means import Means
 from tertulia.engine.opening import writable
 from tertulia.engine.requests import NewTurn, check_branch_id
-from tertulia.engine.seats import seated, seated_chair
+from tertulia.engine.seats import Spot, seated, seated_chair
 from tertulia.engine.turns import Turns
 from tertulia.providers.houses import Providers
 from tertulia.store import conversations, messages, replays, turns, usage
@@ -231,8 +231,9 @@ def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: 
     for one in asked:
         setting = one.setting(request)
         council.get(setting.mode).must_seat(len(setting.voices))
-        table = seated(tx, actor, source.project_id, setting.voices, providers)
-        seated_chair(tx, actor, source.project_id, setting.chair, table, providers)
+        spot = Spot(source.id)
+        table = seated(tx, actor, spot, setting.voices, providers)
+        seated_chair(tx, actor, spot, setting.chair, table, providers)
     branch = conversations.branch(
         tx, actor, source_id, at_round=request.from_round - 1, id=request.id, title=_title(source)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from tertulia.core.errors import Invalid, NotFound, UnknownModel
 from tertulia.core.models import Model, Tier
@@ -18,23 +19,45 @@ from tertulia.store.database import Tx
 _STRENGTH = tuple(Tier)
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where something would be said: in its conversation's project, in the one named, or in the first."""
+
+    conversation_id: str | None
+    project_id: str | None = None
+
+    def project(self, tx: Tx, actor: Actor) -> str:
+        if self.conversation_id is not None:
+            try:
+                return conversations.get(tx, actor, self.conversation_id).project_id
+            except NotFound:
+                if self.project_id is None:
+                    raise
+        if self.project_id is not None:
+            return self.project_id
+        seen = projects.visible_to(tx, actor)
+        if not seen:
+            raise Invalid("You have no project to talk in. Make one first.")
+        return seen[0].id
+
+
 def seated(
     tx: Tx,
     actor: Actor,
-    project_id: str,
+    spot: Spot,
     wanted: Sequence[WantedVoice],
     providers: Providers,
     taken: Iterable[Voice] = (),
 ) -> tuple[Voice, ...]:
     """Each in a seat of its own; a voice named by model and persona is that persona through that model."""
-    at_hand = _at_hand(tx, actor, project_id, wanted)
+    at_hand = _at_hand(tx, actor, spot, wanted)
     return seat([_wanted(one, at_hand, providers) for one in wanted], taken)
 
 
 def seated_chair(
     tx: Tx,
     actor: Actor,
-    project_id: str,
+    spot: Spot,
     wanted: WantedVoice | None,
     table: Sequence[Voice],
     providers: Providers,
@@ -42,32 +65,16 @@ def seated_chair(
     """One of the table, or somebody in a seat of their own beside it; None when nobody is named."""
     if wanted is None:
         return None
-    [chair] = seated(tx, actor, project_id, (wanted,), providers, table)
+    [chair] = seated(tx, actor, spot, (wanted,), providers, table)
     who = (chair.persona_id, chair.model)
     return next((voice for voice in table if (voice.persona_id, voice.model) == who), chair)
 
 
-def project_of(tx: Tx, actor: Actor, conversation_id: str | None, project_id: str | None) -> str:
-    """Where something would be said: in its conversation's project, in the one named, or in the first."""
-    if conversation_id is not None:
-        try:
-            return conversations.get(tx, actor, conversation_id).project_id
-        except NotFound:
-            if project_id is None:
-                raise
-    if project_id is not None:
-        return project_id
-    seen = projects.visible_to(tx, actor)
-    if not seen:
-        raise Invalid("You have no project to talk in. Make one first.")
-    return seen[0].id
-
-
-def _at_hand(tx: Tx, actor: Actor, project_id: str, wanted: Sequence[WantedVoice]) -> dict[str, Persona]:
+def _at_hand(tx: Tx, actor: Actor, spot: Spot, wanted: Sequence[WantedVoice]) -> dict[str, Persona]:
     """A project's personas speak in that project alone: what they were told belongs to its members."""
     if all(one.persona_id is None for one in wanted):
         return {}
-    return {persona.id: persona for persona in personas.visible_to(tx, actor, project_id)}
+    return {persona.id: persona for persona in personas.visible_to(tx, actor, spot.project(tx, actor))}
 
 
 def _wanted(one: WantedVoice, at_hand: dict[str, Persona], providers: Providers) -> Wanted:

@@ -38,7 +38,7 @@ from tertulia.engine.requests import (
     fingerprint,
 )
 from tertulia.engine.seating import Adjourned, Seating
-from tertulia.engine.seats import project_of, seated, seated_chair
+from tertulia.engine.seats import Spot, seated, seated_chair
 from tertulia.store import attachments, conversations, drafts, jobs, messages, turns
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
@@ -82,9 +82,9 @@ class Turns:
         mark = fingerprint(request)
 
         def begin(tx: Tx) -> Opening:
-            project_id = project_of(tx, actor, request.conversation_id, request.project_id)
-            table = seated(tx, actor, project_id, request.voices, self._means.providers)
-            chair = seated_chair(tx, actor, project_id, request.chair, table, self._means.providers)
+            spot = Spot(request.conversation_id, request.project_id)
+            table = seated(tx, actor, spot, request.voices, self._means.providers)
+            chair = seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
             return opening.open_round(tx, actor, request, table, mark, chair)
 
         return self._begin(actor, await self._means.db.write(begin))
@@ -96,11 +96,11 @@ class Turns:
         mark = fingerprint(request)
 
         def begin(tx: Tx) -> Opening:
-            project_id = project_of(tx, actor, request.conversation_id, request.project_id)
-            table = seated(tx, actor, project_id, request.voices, self._means.providers)
-            chair = seated_chair(tx, actor, project_id, request.chair, table, self._means.providers)
+            spot = Spot(request.conversation_id, request.project_id)
+            table = seated(tx, actor, spot, request.voices, self._means.providers)
+            chair = seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
             ids = [one.id for one in asked.attachments]
-            brought = attachments.again(tx, actor, project_id, asked, ids)
+            brought = attachments.again(tx, actor, spot.project(tx, actor), asked, ids)
             return opening.open_round(tx, actor, replace(request, attachments=brought), table, mark, chair)
 
         return self._begin(actor, await self._means.db.write(begin))
@@ -113,9 +113,9 @@ class Turns:
         mark = fingerprint(request, f"edit:{conversation_id}:{number}")
 
         def begin(tx: Tx) -> Opening:
-            project_id = project_of(tx, actor, conversation_id, None)
-            table = seated(tx, actor, project_id, request.voices, self._means.providers)
-            chair = seated_chair(tx, actor, project_id, request.chair, table, self._means.providers)
+            spot = Spot(conversation_id)
+            table = seated(tx, actor, spot, request.voices, self._means.providers)
+            chair = seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
             return branching.open_edit(tx, actor, conversation_id, number, request, table, mark, chair)
 
         return self._begin(actor, await self._means.db.write(begin))
@@ -127,8 +127,8 @@ class Turns:
         mark = fingerprint(request, f"return:{conversation_id}")
 
         def begin(tx: Tx) -> Opening:
-            project_id = project_of(tx, actor, conversation_id, None)
-            [voice] = seated(tx, actor, project_id, (request.voice,), self._means.providers)
+            spot = Spot(conversation_id)
+            [voice] = seated(tx, actor, spot, (request.voice,), self._means.providers)
             return branching.open_return(tx, actor, conversation_id, request, voice, mark)
 
         return self._begin(actor, await self._means.db.write(begin))
@@ -143,10 +143,10 @@ class Turns:
         mark = fingerprint(request, f"synthesis:{conversation_id}:{number}")
 
         def begin(tx: Tx) -> Opening:
-            project_id = project_of(tx, actor, conversation_id, None)
+            spot = Spot(conversation_id)
             question = messages.round(tx, conversation_id, number).question
             table = turns.get(tx, actor, question.turn_id).table
-            chair = seated_chair(tx, actor, project_id, request.chair, table, self._means.providers)
+            chair = seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
             return opening.open_synthesis(tx, actor, conversation_id, number, request, chair, mark)
 
         return self._begin(actor, await self._means.db.write(begin))
