@@ -179,6 +179,9 @@ class Sqlite:
             if self._refusal is not None:
                 raise self._refusal
             self._writer.execute("BEGIN IMMEDIATE")
+            if len(batch) == 1:
+                self._attempt_alone(batch[0])
+                return
             for work in batch:
                 self._attempt(work)
             self._writer.execute("COMMIT")
@@ -187,6 +190,14 @@ class Sqlite:
                 self._writer.rollback()
             for work in batch:
                 work.fail(meaning(error, self))
+
+    def _attempt_alone(self, work: Work) -> None:
+        """No savepoint: SQLite would keep a copy of every page before it changes, for nobody."""
+        work.perform(self._tx(self._writer), self)
+        if work.error is None:
+            self._writer.execute("COMMIT")
+        else:
+            self._writer.rollback()
 
     def _attempt(self, work: Work) -> None:
         self._writer.execute("SAVEPOINT work")
