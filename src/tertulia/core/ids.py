@@ -7,6 +7,7 @@ from collections.abc import Callable
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 LENGTH = 26
 _VALUES = frozenset(ALPHABET)
+_PAIRS = tuple(first + second for first in ALPHABET for second in ALPHABET)
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
@@ -18,7 +19,7 @@ NewId = Callable[[], str]
 def ulid(at_ms: int, randomness: bytes) -> str:
     """The id for a moment and ten random bytes."""
     number = (at_ms & ((1 << 48) - 1)) << 80 | int.from_bytes(randomness[:10].rjust(10, b"\0"), "big")
-    return "".join(ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))
+    return "".join([_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def is_ulid(text: str) -> bool:

@@ -86,7 +86,7 @@ class Tx:
         self.new_id = new_id
 
     def execute(self, statement: TextClause, **params: object) -> list[Row]:
-        self._cursor.execute(self._dialect.render(statement), _clean(params))
+        self._cursor.execute(self._dialect.render(statement), _storable(params))
         if statement not in _SHAPES:
             _SHAPES[statement] = _shape(self._cursor)
         shape = _SHAPES[statement]
@@ -94,7 +94,7 @@ class Tx:
 
     def execute_many(self, statement: TextClause, rows: Sequence[Mapping[str, object]]) -> None:
         if rows:
-            self._cursor.executemany(self._dialect.render(statement), [_clean(row) for row in rows])
+            self._cursor.executemany(self._dialect.render(statement), [_storable(row) for row in rows])
 
     def one(self, statement: TextClause, **params: object) -> Row:
         rows = self.execute(statement, **params)
@@ -211,8 +211,12 @@ def _without_nul(value: Any) -> Any:
     return value
 
 
-def _clean(params: Mapping[str, object]) -> dict[str, object]:
-    return {name: storable(value) if isinstance(value, str) else value for name, value in params.items()}
+def _storable(params: Mapping[str, object]) -> Mapping[str, object]:
+    """Copied only where something may have to be mended: nearly all that is written is plain ASCII."""
+    for value in params.values():
+        if isinstance(value, str) and (not value.isascii() or "\0" in value):
+            return {name: storable(one) if isinstance(one, str) else one for name, one in params.items()}
+    return params
 
 
 @dataclass(slots=True, eq=False)
