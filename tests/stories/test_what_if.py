@@ -118,6 +118,97 @@ async def test_a_round_that_is_not_there_cannot_be_replayed(ada, upstream):
     assert refused["message"] == "A replay begins at a round its conversation has."
 
 
+async def test_what_a_question_replied_to_and_quoted_comes_along_where_the_branch_has_it(ada, upstream):
+    source = await talked(ada, upstream)
+    [yes] = await ada.replies(source, 1)
+    about = {"reply_to_id": yes["id"], "quotes": [{"message_id": yes["id"], "text": "Yes."}]}
+    await ada.hear("Why?", "alpha", conversation_id=source, **about)
+    later = await replayed(ada, source, from_round=3)
+    await over(ada, later["conversation"]["id"])
+    assert '[Replying to Alpha: "Yes."]' in str(upstream.requests[-1].body)
+    assert '[Quoting Alpha: "Yes."]' in str(upstream.requests[-1].body)
+    anew = await replayed(ada, source)
+    replay = await over(ada, anew["conversation"]["id"])
+    assert (replay["state"], replay["done_round"]) == ("complete", 3)
+    assert "Replying to" not in str(upstream.requests[-1].body)
+
+
+async def test_a_persona_speaks_through_the_model_it_spoke_through(ada, upstream):
+    sage = (await ada.get("/api/personas"))["items"][0]["id"]
+    opened = await ada.ask("Tea?", voices=[{"persona_id": sage, "model": "voices:gamma"}])
+    await ada.ended(opened["turn"]["id"])
+    begun = await replayed(ada, opened["conversation"]["id"])
+    await over(ada, begun["conversation"]["id"])
+    [reply] = await ada.replies(begun["conversation"]["id"], 1)
+    assert (reply["voice"]["persona_id"], reply["voice"]["model"]) == (sage, "voices:gamma")
+
+
+async def test_a_round_that_was_deleted_is_missing_in_the_replay_too(ada, upstream):
+    source = await talked(ada, upstream)
+    await ada.hear("Why?", "alpha", conversation_id=source)
+    rounds = (await ada.get(f"/api/conversations/{source}"))["rounds"]
+    await ada.delete(f"/api/messages/{rounds[1]['messages'][0]['id']}")
+    price = await ada.post(f"/api/conversations/{source}/replay/estimate", {"id": new_id()})
+    assert price["rounds"] == 2
+    begun = await replayed(ada, source, voices=[{"model": "voices:beta"}])
+    replay = await over(ada, begun["conversation"]["id"])
+    assert (replay["state"], replay["done_round"]) == ("complete", 3)
+    branch = await ada.get(f"/api/conversations/{begun['conversation']['id']}")
+    assert [(r["number"], r["messages"][0]["content"]) for r in branch["rounds"]] == [
+        (1, "Tea?"),
+        (3, "Why?"),
+    ]
+
+
+async def test_stopping_what_is_being_said_ends_the_replay(ada, upstream):
+    source = await talked(ada, upstream)
+    held = asyncio.Event()
+    upstream.plays((Say("Half"), Hold(held), Finish()), model="beta")
+    before = len(upstream.requests)
+    begun = await replayed(ada, source, voices=[{"model": "voices:beta"}])
+    branch = begun["conversation"]["id"]
+    await upstream.heard(before + 1)
+    [turn] = (await ada.get(f"/api/conversations/{branch}"))["turns"]
+    await ada.post(f"/api/turns/{turn['id']}/stop", expect=202)
+    replay = await over(ada, branch)
+    assert (replay["state"], replay["reason"]) == ("stopped", "Stopped by a person.")
+    assert len(upstream.requests) == before + 1
+
+
+async def test_an_id_that_named_one_replay_cannot_name_another(ada, upstream):
+    source = await talked(ada, upstream)
+    wanted = {"id": new_id(), "voices": [{"model": "voices:beta"}]}
+    await replayed(ada, source, **wanted)
+    other = wanted | {"voices": [{"model": "voices:gamma"}]}
+    refused = await ada.post(f"/api/conversations/{source}/replay", other, expect=409)
+    assert refused["message"] == "This id was already used for another replay. Make a new id and try again."
+    await over(ada, wanted["id"])
+
+
+async def test_no_price_is_told_of_a_replay_that_could_not_be(ada, upstream):
+    source = await talked(ada, upstream)
+    for impossible in ({"mode": "brain_trust"}, {"cap_micros": 10**20}):
+        asked = {"id": new_id()} | impossible
+        await ada.post(f"/api/conversations/{source}/replay/estimate", asked, expect=422)
+        await ada.post(f"/api/conversations/{source}/replay", asked, expect=422)
+
+
+async def test_the_price_is_that_of_each_round_where_it_stood_with_what_was_attached(tmp_path, upstream):
+    environ = {"OPENAI_API_KEY": "a key", "OPENAI_BASE_URL": f"{upstream.url}/v1"}
+    async with running(tmp_path, environ) as world:
+        ada = await world.first("Ada")
+        [first] = await ada.hear("Tea?", "openai:gpt-4o")
+        source = first["conversation_id"]
+        attachment = await ada.attach("notes.md", b"The number is seven hundred. " * 500)
+        await ada.hear("Which?", "openai:gpt-4o", conversation_id=source, attachments=[attachment["id"]])
+        price = await ada.post(f"/api/conversations/{source}/replay/estimate", {"id": new_id()})
+        light, heavy = price["per_round"]
+        assert heavy > light + 5_000
+        begun = await replayed(ada, source, cap_micros=light + 5_000)
+        replay = await over(ada, begun["conversation"]["id"])
+        assert (replay["done_round"], replay["reason"]) == (1, "Round 2 would have gone over the cap.")
+
+
 # ── aids
 
 

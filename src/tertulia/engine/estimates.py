@@ -67,12 +67,15 @@ class Estimate:
     """The synthesis, where the mode has one."""
 
 
-async def estimate(means: Means, actor: Actor, request: NewEstimate) -> Estimate:
+async def estimate(
+    means: Means, actor: Actor, request: NewEstimate, asked: Message | None = None
+) -> Estimate:
+    """A question that was asked before stands where it stood, with what it brought along."""
     if not 1 <= len(request.voices) <= VOICES_LIMIT:
         raise Invalid(f"An estimate takes 1 to {VOICES_LIMIT} voices.")
     check_attachments(request.attachments)
     check_quotes(request.quotes)
-    gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, means.providers))
+    gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, means.providers, asked))
     gathered = await look_up(means, actor, gathered)
     mode, table = council.get(request.mode), gathered.turn.table
     items = tuple(
@@ -89,7 +92,9 @@ def _closing(table: Sequence[Voice]) -> tuple[int, ...]:
     return (len(table), len(table) + 1)
 
 
-def _gathered(tx: Tx, actor: Actor, request: NewEstimate, providers: Providers) -> Gathered:
+def _gathered(
+    tx: Tx, actor: Actor, request: NewEstimate, providers: Providers, asked: Message | None
+) -> Gathered:
     """As if it had just been sent."""
     conversation = _conversation(tx, actor, request)
     spot = Spot(request.conversation_id, request.project_id)
@@ -99,7 +104,8 @@ def _gathered(tx: Tx, actor: Actor, request: NewEstimate, providers: Providers) 
     voices = (*table, chair) if chair else table
     models = {voice.model: model for voice in voices if (model := providers.find(voice.model))}
     references.check(tx, actor, conversation.id if conversation else "", request.reply_to_id, request.quotes)
-    number = conversation.round_count + 1 if conversation else 1
+    number = asked.round_number if asked else conversation.round_count + 1 if conversation else 1
+    brought = asked.attachments if asked else ()
     turn = Turn(
         id="",
         conversation_id=conversation.id if conversation else "",
@@ -126,7 +132,7 @@ def _gathered(tx: Tx, actor: Actor, request: NewEstimate, providers: Providers) 
         created_at=tx.now,
         reply_to_id=request.reply_to_id,
         quotes=request.quotes,
-        attachments=attachments.unsent(tx, actor, project.id, request.attachments),
+        attachments=(*brought, *attachments.unsent(tx, actor, project.id, request.attachments)),
     )
     return gather_for(tx, actor, project, conversation.title if conversation else "", turn, question, models)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tertulia.core.errors import Conflict, Invalid
 from tertulia.core.messages import Message, Quote
@@ -29,3 +30,23 @@ def _in_line(tx: Tx, actor: Actor, conversation_id: str, message_id: str, what: 
     if not messages.is_shown(tx, conversation_id, said):
         raise Conflict(f"{what} is not part of this conversation.")
     return said
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    reply_to_id: str | None
+    quotes: tuple[Quote, ...]
+
+
+def shown_in(tx: Tx, actor: Actor, conversation_id: str, question: Message) -> Kept:
+    """Of what a question replied to and quoted elsewhere, what this conversation shows too."""
+
+    def is_shown(message_id: str) -> bool:
+        said = messages.find(tx, actor, message_id)
+        return said is not None and messages.is_shown(tx, conversation_id, said)
+
+    reply_to_id = question.reply_to_id
+    return Kept(
+        reply_to_id if reply_to_id is not None and is_shown(reply_to_id) else None,
+        tuple(quote for quote in question.quotes if is_shown(quote.message_id)),
+    )

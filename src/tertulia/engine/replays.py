@@ -17,9 +17,10 @@ from tertulia.core.messages import Message
 from tertulia.core.plain import to_json
 from tertulia.core.replays import Replay, ReplayState
 from tertulia.core.tables import WantedVoice
-from tertulia.core.turns import Turn
+from tertulia.core.turns import State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
+from tertulia.engine import references
 from tertulia.engine.estimates import Estimate, NewEstimate, estimate
 from tertulia.engine.means import Means
 from tertulia.engine.opening import writable
@@ -30,8 +31,10 @@ from tertulia.providers.houses import Providers
 from tertulia.store import conversations, messages, replays, turns, usage
 from tertulia.store.database import Tx
 
+CAP_LIMIT_MICROS = 10**15
 ROUNDS_LIMIT = 50
 """A replay of more is begun in parts."""
+_STOPPED = "Stopped by a person."
 _GONE_AWAY = "The server was restarted. Replay again from the round it had reached."
 
 
@@ -82,7 +85,9 @@ class Replays:
 
     async def estimate(self, actor: Actor, source_id: str, request: NewReplay) -> ReplayEstimate:
         """The questions as they were asked, of whom would be asked now; what they would answer is guessed."""
-        asked = await self._means.db.read(lambda tx: _questions(tx, actor, source_id, request))
+        asked = await self._means.db.read(
+            lambda tx: _seatable(tx, actor, source_id, request, self._means.providers)
+        )
         prices = [await self._price(actor, source_id, question, request) for question in asked]
         is_known = all(price is not None for price in prices)
         total = sum(price for price in prices if price is not None) if is_known else None
@@ -101,6 +106,7 @@ class Replays:
                 mode=setting.mode,
                 chair=setting.chair,
             ),
+            asked.question,
         )
         return found.cost_micros
 
@@ -108,14 +114,17 @@ class Replays:
 
     async def begin(self, actor: Actor, source_id: str, request: NewReplay) -> Replaying:
         check_branch_id(request.id)
-        made = await self._means.db.write(
+        begun = await self._means.db.write(
             lambda tx: _begin(tx, actor, source_id, request, self._means.providers)
         )
-        if made.replay.state is ReplayState.RUNNING and made.replay.id not in self._running:
-            task = asyncio.create_task(self._run(actor, made.replay, request))
-            self._running[made.replay.id] = task
-            task.add_done_callback(lambda _: self._running.pop(made.replay.id, None))
-        return made
+        if begun.is_new:
+            self._start(actor, begun.replaying.replay, request)
+        return begun.replaying
+
+    def _start(self, actor: Actor, replay: Replay, request: NewReplay) -> None:
+        task = asyncio.create_task(self._run(actor, replay, request))
+        self._running[replay.id] = task
+        task.add_done_callback(lambda _: self._running.pop(replay.id, None))
 
     async def _run(self, actor: Actor, replay: Replay, request: NewReplay) -> None:
         try:
@@ -131,8 +140,10 @@ class Replays:
 
     async def _round(self, actor: Actor, replay: Replay, number: int, request: NewReplay) -> bool:
         """Whether it goes on after this one."""
-        asked = await self._means.db.read(lambda tx: _question(tx, actor, replay.source_id, number))
-        setting = asked.setting(request)
+        asked = await self._means.db.read(lambda tx: _find_question(tx, actor, replay.source_id, number))
+        if asked is None:
+            await self._means.db.write(lambda tx: _pass_over(tx, replay, number))
+            return True
         price = await self._price(actor, replay.id, asked, request)
         now = await self._means.db.read(lambda tx: replays.find(tx, actor, replay.id))
         if now is None or now.state is not ReplayState.RUNNING:
@@ -140,13 +151,16 @@ class Replays:
         if too_much := _over(replay, now.spent_micros, price, number):
             await self._end(replay, ReplayState.STOPPED, too_much)
             return False
-        await self._ask(actor, replay, asked, setting)
+        turn = await self._ask(actor, replay, asked, asked.setting(request))
         spent = await self._means.db.read(lambda tx: usage.of_conversation(tx, actor, replay.id))
         await self._means.db.write(lambda tx: replays.advance(tx, replay.id, number, spent.cost_micros))
-        return True
+        if turn.state is State.STOPPED:
+            await self._end(replay, ReplayState.STOPPED, _STOPPED)
+        return turn.state is not State.STOPPED
 
-    async def _ask(self, actor: Actor, replay: Replay, asked: Asked, setting: Setting) -> None:
+    async def _ask(self, actor: Actor, replay: Replay, asked: Asked, setting: Setting) -> Turn:
         """One question in the branch, heard to its last word."""
+        kept = await self._means.db.read(lambda tx: references.shown_in(tx, actor, replay.id, asked.question))
         new = NewTurn(
             id=self._means.new_id(),
             text=asked.question.content,
@@ -154,13 +168,17 @@ class Replays:
             mode=setting.mode,
             conversation_id=replay.id,
             visibility=setting.visibility,
+            reply_to_id=kept.reply_to_id,
+            quotes=kept.quotes,
             chair=setting.chair,
             brief=asked.turn.brief,
+            is_blind=asked.turn.is_blind,
         )
         opened = await self._turns.ask_again(actor, new, asked.question)
         live = self._means.live.find(opened.turn.id)
         if live is not None:
             await live.over.wait()
+        return await self._means.db.read(lambda tx: turns.get(tx, actor, opened.turn.id))
 
     async def stop(self, actor: Actor, conversation_id: str) -> Replay | None:
         """What is being answered is stopped too."""
@@ -169,7 +187,7 @@ class Replays:
             writable(tx, actor, conversation_id)
             if replays.find(tx, actor, conversation_id) is None:
                 return None, ()
-            replays.end(tx, conversation_id, ReplayState.STOPPED, "Stopped by a person.")
+            replays.end(tx, conversation_id, ReplayState.STOPPED, _STOPPED)
             return replays.find(tx, actor, conversation_id), turns.waiting_or_running(tx, conversation_id)
 
         replay, unfinished = await self._means.db.write(ended)
@@ -219,21 +237,22 @@ class Asked:
 
 
 def _wanted(voice: Voice) -> WantedVoice:
-    return WantedVoice(persona_id=voice.persona_id) if voice.persona_id else WantedVoice(voice.model)
+    return WantedVoice(voice.model, voice.persona_id)
 
 
-def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: Providers) -> Replaying:
+@dataclass(frozen=True, slots=True)
+class Begun:
+    replaying: Replaying
+    is_new: bool
+    """False: this id was sent before, and somebody is at work on it or was."""
+
+
+def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: Providers) -> Begun:
     """The branch and the replay; sent twice, the same."""
     source = conversations.get(tx, actor, source_id)
-    if before := _begun(tx, actor, request):
-        return before
-    asked = _questions(tx, actor, source_id, request)
-    for one in asked:
-        setting = one.setting(request)
-        council.get(setting.mode).must_seat(len(setting.voices))
-        spot = Spot(source.id)
-        table = seated(tx, actor, spot, setting.voices, providers)
-        seated_chair(tx, actor, spot, setting.chair, table, providers)
+    if before := _begun(tx, actor, source_id, request):
+        return Begun(before, is_new=False)
+    _seatable(tx, actor, source_id, request, providers)
     branch = conversations.branch(
         tx, actor, source_id, at_round=request.from_round - 1, id=request.id, title=_title(source)
     )
@@ -241,7 +260,7 @@ def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: 
         id=branch.id,
         source_id=source_id,
         from_round=request.from_round,
-        to_round=request.from_round + len(asked) - 1,
+        to_round=source.round_count,
         done_round=request.from_round - 1,
         cap_micros=request.cap_micros,
         spent_micros=0,
@@ -251,17 +270,18 @@ def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: 
         created_at=tx.now,
     )
     replays.add(tx, replay, to_json(request))
-    return Replaying(branch, replay)
+    return Begun(Replaying(branch, replay), is_new=True)
 
 
-def _begun(tx: Tx, actor: Actor, request: NewReplay) -> Replaying | None:
-    try:
-        branch = conversations.get(tx, actor, request.id)
-    except TertuliaError:
+def _begun(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> Replaying | None:
+    branch = conversations.find(tx, actor, request.id)
+    if branch is None:
         return None
     replay = replays.find(tx, actor, request.id)
     if replay is None or replay.created_by != actor.user_id:
         raise Conflict("There is already a conversation with this id. Make a new id and try again.")
+    if (replay.source_id, replays.request(tx, replay.id)) != (source_id, to_json(request)):
+        raise Conflict("This id was already used for another replay. Make a new id and try again.")
     return Replaying(branch, replay)
 
 
@@ -269,18 +289,47 @@ def _title(source: Conversation) -> str:
     return f"What if: {source.title}"[:200] if source.title else "What if"
 
 
-def _questions(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> tuple[Asked, ...]:
+def _seatable(
+    tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: Providers
+) -> tuple[Asked, ...]:
+    """The questions, when everyone who is to answer them can be seated."""
     source = conversations.get(tx, actor, source_id)
+    asked = _questions(tx, actor, source, request)
+    spot = Spot(source_id)
+    for one in asked:
+        setting = one.setting(request)
+        council.get(setting.mode).must_seat(len(setting.voices))
+        table = seated(tx, actor, spot, setting.voices, providers)
+        seated_chair(tx, actor, spot, setting.chair, table, providers)
+    return asked
+
+
+def _questions(tx: Tx, actor: Actor, source: Conversation, request: NewReplay) -> tuple[Asked, ...]:
     if not 1 <= request.from_round <= source.round_count:
         raise Invalid("A replay begins at a round its conversation has.")
     if source.round_count - request.from_round >= ROUNDS_LIMIT:
         raise Invalid(f"A replay asks at most {ROUNDS_LIMIT} rounds. Begin it at a later one.")
-    if request.cap_micros is not None and request.cap_micros < 0:
-        raise Invalid("A cap is 0 or more.")
+    if request.cap_micros is not None and not 0 <= request.cap_micros <= CAP_LIMIT_MICROS:
+        raise Invalid("A cap is 0 or more, in millionths of a dollar.")
     numbers = range(request.from_round, source.round_count + 1)
-    return tuple(_question(tx, actor, source_id, number) for number in numbers)
+    found = (_find_question(tx, actor, source.id, number) for number in numbers)
+    asked = tuple(one for one in found if one is not None)
+    if not asked:
+        raise Invalid("Nothing is left of these rounds that could be asked again.")
+    return asked
 
 
-def _question(tx: Tx, actor: Actor, source_id: str, number: int) -> Asked:
-    question = messages.round(tx, source_id, number).question
-    return Asked(question, turns.get(tx, actor, question.turn_id))
+def _find_question(tx: Tx, actor: Actor, source_id: str, number: int) -> Asked | None:
+    """None for a round that was deleted."""
+    here = messages.history(tx, source_id, before_round=number + 1, rounds=1)
+    question = here[0].question if here else None
+    return Asked(question, turns.get(tx, actor, question.turn_id)) if question else None
+
+
+def _pass_over(tx: Tx, replay: Replay, number: int) -> None:
+    """A round that was deleted is missing in the branch too, so that the others keep their numbers."""
+    now = replays.find_running(tx, replay.id)
+    if now is not None:
+        turns.next_round(tx, replay.id)
+        conversations.changed(tx, replay.id)
+        replays.advance(tx, replay.id, number, now.spent_micros)

@@ -58,6 +58,24 @@ def find(tx: Tx, actor: Actor, conversation_id: str) -> Replay | None:
 _FIND = text(f"SELECT {_COLUMNS} FROM replays AS r WHERE r.id = :id")
 
 
+def find_running(tx: Tx, replay_id: str) -> Replay | None:
+    """For who carries it on; None once it is over."""
+    row = tx.maybe(_FIND_RUNNING, id=replay_id)
+    return _replay(row) if row else None
+
+
+_FIND_RUNNING = text(f"SELECT {_COLUMNS} FROM replays AS r WHERE r.id = :id AND r.state = 'running'")
+
+
+def request(tx: Tx, replay_id: str) -> str:
+    """As it came."""
+    asked: str = tx.one(_REQUEST, id=replay_id).request
+    return asked
+
+
+_REQUEST = text("SELECT request FROM replays WHERE id = :id")
+
+
 def _replay(row: Row) -> Replay:
     return Replay(
         id=row.id,
