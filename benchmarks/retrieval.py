@@ -4,6 +4,7 @@
     python -m benchmarks.retrieval locomo scifact      some of them
     python -m benchmarks.retrieval --words swelite     without vectors: minutes instead of an hour
     python -m benchmarks.retrieval --sample 100        that many questions of each set, always the same ones
+    python -m benchmarks.retrieval swelite --only flask,requests   issues of these projects
 
 The sets are not part of the project: they are read from ../shared/data, or from TERTULIA_DATA. Vectors are
 kept by the text they were made from in TERTULIA_CACHE: a run that was ended goes on where it was, and
@@ -117,6 +118,7 @@ class Bench:
     actor: Actor
     has_meaning: bool
     sample: int | None = None
+    only: tuple[str, ...] = ()
     spent: list[float] = field(default_factory=list)
 
     @property
@@ -205,14 +207,14 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(has_meaning: bool, sample: int | None) -> AsyncIterator[Bench]:
+async def bench(has_meaning: bool, sample: int | None, only: tuple[str, ...]) -> AsyncIterator[Bench]:
     home = settings.read(os.environ).home
     embedder = Cached(LocalEmbedder(home, os.environ), CACHE)
     with tempfile.TemporaryDirectory() as folder:
         db = Database.open(f"sqlite:///{folder}/bench.db", clock=now_ms, new_id=new_id)
         user = db.write_now(lambda tx: users.add(tx, "Reader", "reader@example.org", "", Standing.MEMBER))
         try:
-            yield Bench(Library(db, embedder), Actor(user.id, Standing.MEMBER), has_meaning, sample)
+            yield Bench(Library(db, embedder), Actor(user.id, Standing.MEMBER), has_meaning, sample, only)
         finally:
             await embedder.close()
             db.close()
@@ -378,6 +380,7 @@ async def swelite(here: Bench) -> list[Row]:
     """Each issue against every Python file of its project as it was."""
     source = sqlite3.connect(f"file:{DATA / 'swelite-dev.db'}?mode=ro&immutable=1", uri=True)
     rows = source.execute("SELECT id, problem, files, functions FROM instance ORDER BY id").fetchall()
+    rows = [row for row in rows if not here.only or any(name in row[0] for name in here.only)]
     issues = [_issue(here, source, *row) for row in here.some(rows)]
     await here.ready()
     return [await _solved(here, issues, method) for method in here.methods]
@@ -479,9 +482,9 @@ SETS: dict[str, Callable[[Bench], Awaitable[list[Row]]]] = {
 }
 
 
-async def main(names: Sequence[str], has_meaning: bool, sample: int | None) -> None:
+async def main(names: Sequence[str], has_meaning: bool, sample: int | None, only: tuple[str, ...]) -> None:
     for name in names or SETS:
-        async with bench(has_meaning, sample) as here:
+        async with bench(has_meaning, sample, only) as here:
             rows = await SETS[name](here)
         heads = tuple(rows[0].figures)
         table = [(row.method, *(f"{row.figures[head]:.3f}" for head in heads), row.cpu_ms) for row in rows]
@@ -499,9 +502,11 @@ if __name__ == "__main__":
     asked.add_argument("sets", nargs="*", metavar="set", help=", ".join(SETS))
     asked.add_argument("--words", action="store_true", help="without vectors")
     asked.add_argument("--sample", type=int, help="so many questions of each set")
+    asked.add_argument("--only", default="", help="issues whose names hold one of these")
     given = asked.parse_args()
     if unknown := set(given.sets) - set(SETS):
         asked.error(f"There is no set called {', '.join(sorted(unknown))}; there are {', '.join(SETS)}.")
     if not DATA.is_dir():
         sys.exit(f"There are no sets in {DATA}: nothing to measure.")
-    asyncio.run(main(given.sets, not given.words, given.sample))
+    only = tuple(filter(None, given.only.split(",")))
+    asyncio.run(main(given.sets, not given.words, given.sample, only))

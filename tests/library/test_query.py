@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.library.query import TERMS_LIMIT, identifiers, parts, shaped, terms
+from tertulia.library.query import SHAPED_LIMIT, TERMS_LIMIT, identifiers, parts, shaped, terms
 
 
 @given(st.text(max_size=2_000))
@@ -44,7 +44,7 @@ def test_identifiers_are_found_by_their_parts():
 def test_of_a_long_text_the_first_line_and_the_names_count_twice_however_late_they_come():
     filler = " ".join(f"filler{letter}{other}" for letter in "abcdefghij" for other in "klmnopqrst")
     asked = shaped(f"Kernel crashes\n\nx = {filler} load_kernel raises BadKernel")
-    assert len(asked) == TERMS_LIMIT
+    assert len(asked) == SHAPED_LIMIT
     assert asked[:4] == asked[4:8] == ("kernel", "crashes", "load_kernel", "badkernel")
     assert "x" not in asked
 

@@ -13,11 +13,14 @@ from datetime import UTC, datetime
 
 from tertulia.core.chunks import Source, Weights
 from tertulia.library.chunk import is_code
+from tertulia.library.query import is_long
 from tertulia.store.chunks import Facts, Scored
 
 LEG_LIMIT = 200
-TALK_MEANING, PROSE_MEANING, CODE_MEANING = 0.2, 0.35, 0.6
-"""The share of meaning; the rest is the words'. Who asks about code seldom uses its words."""
+TALK_MEANING, PROSE_MEANING = 0.2, 0.35
+"""The share of meaning; the rest is the words'."""
+CODE_MEANING, CODE_MEANING_LONG = 0.6, 0.25
+"""A short question about code seldom uses its words; a long report is full of its names."""
 WEIGHTS = {
     Source.MESSAGE: Weights(body=1.0, heading=0.4, place=0.6, around=0.35),
     Source.FILE: Weights(body=1.0, heading=3.0, place=2.0, around=0.5),
@@ -26,7 +29,7 @@ CONVERSATION = 0.4
 SPEAKER = 0.1
 DATE = 0.2
 DAYS_BEFORE, DAYS_AFTER = 3, 21
-FILE = 0.4
+PROSE_FILE, CODE_FILE = 0.2, 0.8
 TESTS = 0.35
 
 _DAY_MS = 86_400_000
@@ -55,31 +58,35 @@ class Ranked:
     """How near in meaning, where that was looked at."""
 
 
-def fuse(words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts]) -> dict[int, float]:
+def fuse(
+    words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts], text: str
+) -> dict[int, float]:
     """One leg alone counts whole. Only those with facts: the others may not be seen, or are gone."""
-    fused = _fused(words, meaning, facts)
+    fused = _fused(words, meaning, facts, is_long(text))
     return {number: score for number, score in fused.items() if number in facts}
 
 
 def _fused(
-    words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts]
+    words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts], is_report: bool
 ) -> dict[int, float]:
     if not meaning:
         return _scaled(words)
     if not words:
         return _scaled(meaning)
     by_words, by_meaning = _scaled(words), _scaled(meaning)
-    shares = {number: _share(fact) for number, fact in facts.items()}
+    shares = {number: _share(fact, is_report) for number, fact in facts.items()}
     return {
         number: (1 - share) * by_words.get(number, 0.0) + share * by_meaning.get(number, 0.0)
         for number, share in shares.items()
     }
 
 
-def _share(fact: Facts) -> float:
+def _share(fact: Facts, is_report: bool) -> float:
     if not fact.path:
         return TALK_MEANING
-    return CODE_MEANING if is_code(fact.path) else PROSE_MEANING
+    if not is_code(fact.path):
+        return PROSE_MEANING
+    return CODE_MEANING_LONG if is_report else CODE_MEANING
 
 
 def _scaled(found: Sequence[Scored]) -> dict[int, float]:
@@ -124,10 +131,14 @@ def _with_files(scores: Mapping[int, float], facts: Mapping[int, Facts], text: s
     best = max(standing.values(), default=1.0) or 1.0
     asks_for_tests = _TESTS_ASKED.search(text.strip().partition("\n")[0][:1000]) is not None
     return {
-        number: (score + FILE * standing[facts[number].group] / best)
+        number: (score + _weight(facts[number].path) * standing[facts[number].group] / best)
         * (1.0 if asks_for_tests or not _TEST.search(facts[number].path) else TESTS)
         for number, score in scores.items()
     }
+
+
+def _weight(path: str) -> float:
+    return CODE_FILE if is_code(path) else PROSE_FILE
 
 
 def _groups(scores: Mapping[int, float], facts: Mapping[int, Facts]) -> dict[str, list[float]]:

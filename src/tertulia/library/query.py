@@ -9,12 +9,14 @@ import re
 
 LENGTH_LIMIT = 8_000
 TERMS_LIMIT = 64
+SHAPED_LIMIT = 96
+"""With those that count twice."""
 _WORD = re.compile(r"\w+", re.UNICODE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
 
 _NAME = re.compile(r"\b(?:[A-Za-z]+[a-z0-9][A-Z]\w*|\w+_\w+|[A-Z]{2,}\w*)\b")
 SHORT_TERMS = 12
-"""A question of so few words needs no shaping."""
+"""So few words are a question, however they are set."""
 
 STOP_WORDS = frozenset(
     """
@@ -37,14 +39,19 @@ def terms(text: str) -> tuple[str, ...]:
 def shaped(text: str) -> tuple[str, ...]:
     """What to look for: of a long text the first line and the names of things come first and count twice."""
     words = _all_terms(text)
-    head = text.strip()[:LENGTH_LIMIT].partition("\n")[0]
-    if len(words) <= SHORT_TERMS or len(head) == len(text.strip()):
+    if not is_long(text):
         return words[:TERMS_LIMIT]
+    head = text.strip()[:LENGTH_LIMIT].partition("\n")[0]
     twice = {*_all_terms(head), *(word.lower() for word in _NAME.findall(text[:LENGTH_LIMIT]))}
     said = [word for word in words if len(word) > 1]  # a long text is full of x and i
     first = [word for word in said if word in twice]
     rest = [word for word in said if word not in twice]
-    return tuple([*first, *first, *rest][:TERMS_LIMIT])
+    return tuple([*first, *first, *rest][:SHAPED_LIMIT])
+
+
+def is_long(text: str) -> bool:
+    """A first line and more words below it than a question has: a report, a traceback, a letter."""
+    return "\n" in text.strip()[:LENGTH_LIMIT] and len(_all_terms(text)) > SHORT_TERMS
 
 
 def _all_terms(text: str) -> tuple[str, ...]:

@@ -226,7 +226,7 @@ def _hits(
     for source in question.sources:
         words, meaning = legs.words.get(source, ()), legs.meaning.get(source, ())
         facts = _facts(tx, question.actor, {one.number for one in (*words, *meaning)}, leaving_out)
-        fused = fuse.fuse(words, meaning, facts)
+        fused = fuse.fuse(words, meaning, facts, question.text)
         strength = _strength(legs, source)
         boosted = fuse.boosted(source, fused, facts, question.text)
         scores |= {number: score * strength for number, score in boosted.items()}

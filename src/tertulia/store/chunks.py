@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
 from sqlalchemy import TextClause, text
 
@@ -420,6 +421,8 @@ def _fits(row: Row, filters: Filters) -> bool:
     )
 
 
+PHRASES = 128
+"""A page of a script without spaces is one word, and as many phrases as it has characters."""
 MANY = 50_000
 """From so many chunks on it matters how they are searched."""
 SAMPLE = 50
@@ -438,7 +441,8 @@ def by_words(
     many: int = MANY,
 ) -> tuple[Scored, ...]:
     """Those with any of the words, best first; whatever is written in them is only looked for."""
-    wanted = [phrase for word in words for phrase in phrases(word)]  # one that comes twice counts twice
+    every = (phrase for word in words for phrase in phrases(word))  # one that comes twice counts twice
+    wanted = list(islice(every, PHRASES))
     if not wanted or not project_ids or within.file_ids == ():
         return ()
     if within.is_open and len(project_ids) == 1 and _is_most(tx, project_ids[0], source, many):
@@ -489,12 +493,20 @@ def _among_all(
     }
     query, times = tx.words.hurried(wanted, rows)
     found = tx.execute(tx.words.find(weights, ""), query=query, limit=SPARE * limit)
-    numbers = tx.words.many([row.number for row in found])
-    its = tx.execute(
+    scored = [Scored(row.number, row.score / times) for row in found]
+    own = _own(tx, project_id, source, scored[:limit])
+    if len(own) < limit:
+        own += _own(tx, project_id, source, scored[limit:])
+    return tuple(own[:limit])
+
+
+def _own(tx: Tx, project_id: str, source: Source, scored: Sequence[Scored]) -> list[Scored]:
+    numbers = tx.words.many([one.number for one in scored])
+    rows = tx.execute(
         _of_project(tx.words.among), project_id=project_id, source_type=source.value, numbers=numbers
     )
-    own = {row.number for row in its}
-    return tuple(Scored(row.number, row.score / times) for row in found if row.number in own)[:limit]
+    its = {row.number for row in rows}
+    return [one for one in scored if one.number in its]
 
 
 @cache

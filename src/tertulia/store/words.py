@@ -22,8 +22,8 @@ _UNSPACED = re.compile(
     "\U00020000-\U0003ffff])"
 )
 _WORD = re.compile(r"[^\W_]+")
-ENOUGH = 2_000
-"""Rows that have one of the rarer words of a question: ten times as many as are looked at further."""
+ENOUGH = 1_000
+"""Rows that have one of the rarer words of a question: five times as many as are looked at further."""
 
 
 def plain(written: str) -> str:
