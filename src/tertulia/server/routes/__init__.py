@@ -23,6 +23,7 @@ from tertulia.server.routes import (
 )
 
 ROUTES = (
+    turns.router,  # looked through in this order, and nobody waits for an answer as for a model's first word
     accounts.router,
     attachments.router,
     branches.router,
@@ -39,7 +40,6 @@ ROUTES = (
     search.router,
     sessions.router,
     tables.router,
-    turns.router,
     users.router,
     votes.router,
 )
