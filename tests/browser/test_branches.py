@@ -197,12 +197,15 @@ async def test_before_a_branch_is_deleted_one_reads_what_goes(
 ) -> None:
     branch = await branched(sam, upstream, talk)
     page = await windows.open(sam, f"/c/{branch}")
+    read: list[str] = []
+    page.on("request", lambda request: read.append(request.url))
     room = Room(page)
     await expect(room.row("Only spelt")).to_be_visible()
     await page.get_by_role("button", name="Branch: Only spelt").click()
     await page.get_by_role("menuitem", name="Delete branch").click()
     question = page.get_by_role("alertdialog", name="Delete “Only spelt”?")
     await expect(question).to_contain_text("1 round and 1 reply will go.")
+    assert len([url for url in read if url.endswith("/tree")]) <= 2, "The tree is read when it changed."
     await expect(question).to_contain_text("The conversation it left from stays.")
     await question.get_by_role("button", name="Delete branch").click()
     await page.wait_for_url(lambda url: talk in url)
@@ -222,7 +225,7 @@ async def test_a_reply_and_a_round_are_taken_out(windows: Windows, sam: Person, 
     await expect(asked(page, 2)).to_contain_text("Rye keeps longer.")
 
     await asked(page, 1).get_by_role("heading", level=2).hover()
-    await asked(page, 1).get_by_role("button", name="More for round 1").click()
+    await asked(page, 1).get_by_role("button", name="More for question 1").click()
     await asked(page, 1).get_by_role("menuitem", name="Delete this round").click()
     await expect(page.get_by_role("alertdialog")).to_contain_text("The question and 2 replies will go.")
     await page.get_by_role("button", name="Delete round").click()

@@ -97,6 +97,7 @@ export class Growing {
       });
       if (!isSure) return;
       await requests.removeMessage(message.id);
+      if (this.grove.tree) void this.grove.read();
       toast({ text: isQuestion ? `Round ${message.round_number} deleted` : 'Reply deleted' });
     };
     await saying('It was not deleted.', gone());

@@ -183,7 +183,8 @@ export class House {
 
   /** Conversations that came with something else, such as a whole tree. */
   meet(items: Conversation[]): void {
-    this.#state = snapshots.addConversations(this.#state, { items });
+    const news = items.filter((each) => !(each.id in this.conversations));
+    if (news.length) this.#state = snapshots.addConversations(this.#state, { items: news });
   }
 
   async loadArchived(projectId: string): Promise<void> {

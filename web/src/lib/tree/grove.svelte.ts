@@ -17,9 +17,23 @@ export class Grove {
   /** All that is known of it, also before it was read. */
   family = $derived.by<Conversation[]>(() => familyOf(house.conversations, this.id()));
 
-  #standing = $derived(
-    this.family.map((each) => `${each.id} ${each.round_count} ${each.is_answering}`).join('\n'),
-  );
+  #standing = $derived.by(() => {
+    const each = this.family.map(({ id, round_count, is_answering }) => `${id} ${round_count} ${is_answering}`);
+    return [this.id(), ...each].join('
+');
+  });
+
+  /** A long list of conversations is not here whole: there may be branches nobody has heard of. */
+  #isWorthReading = $derived.by(() => {
+    const conversation = house.conversation(this.id());
+    if (!conversation || house.goneReason(conversation.id) !== null) return false;
+    return (
+      this.isWanted() ||
+      conversation.parent_id !== null ||
+      this.family.length > 1 ||
+      house.hasMoreConversations(conversation.project_id)
+    );
+  });
 
   /** Called while a component is made; `isWanted` reads it even where no branch is known of. */
   constructor(
@@ -27,22 +41,9 @@ export class Grove {
     private readonly isWanted: () => boolean = () => false,
   ) {
     $effect(() => {
-      const id = this.id();
       void this.#standing;
-      if (this.#isWorthReading(id)) untrack(() => void this.read());
+      if (this.#isWorthReading) untrack(() => void this.read());
     });
-  }
-
-  /** A long list of conversations is not here whole: there may be branches nobody has heard of. */
-  #isWorthReading(id: string): boolean {
-    const conversation = house.conversation(id);
-    if (!conversation || house.goneReason(id) !== null) return false;
-    return (
-      this.isWanted() ||
-      conversation.parent_id !== null ||
-      this.family.length > 1 ||
-      house.hasMoreConversations(conversation.project_id)
-    );
   }
 
   async read(): Promise<void> {
