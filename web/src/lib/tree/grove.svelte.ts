@@ -18,9 +18,10 @@ export class Grove {
   family = $derived.by<Conversation[]>(() => familyOf(house.conversations, this.id()));
 
   #standing = $derived.by(() => {
-    const each = this.family.map(({ id, round_count, is_answering }) => `${id} ${round_count} ${is_answering}`);
-    return [this.id(), ...each].join('
-');
+    const each = this.family.map(
+      ({ id, round_count, is_answering }) => `${id} ${round_count} ${is_answering}`,
+    );
+    return [this.id(), ...each].join(', ');
   });
 
   /** A long list of conversations is not here whole: there may be branches nobody has heard of. */
