@@ -54,7 +54,7 @@ types: $(TEST) $(SELF) $(WEB_DEPS)  ## write the web's types from the server's A
 docs: $(TEST) $(SELF)  ## write the pages that come from the code
 	@$(PYTHON) -m scripts.reference
 
-BARS := idle first_token message_cpu chunk_cpu four_voices burst long_conversation context_assembly javascript
+BARS := idle first_token message_cpu chunk_cpu four_voices burst long_conversation context_assembly javascript search indexing
 bench: $(TEST) $(SELF)  ## measure speed; each bar prints its figure last
 	@for bar in $(BARS); do echo "== $$bar" && $(PYTHON) -m benchmarks.$$bar || exit 1; done
 

@@ -15,6 +15,8 @@ BARS = (
     "long_conversation",
     "context_assembly",
     "javascript",
+    "search",
+    "indexing",
 )
 
 
