@@ -17,7 +17,7 @@ from tertulia.context.budget import (
     tier_for,
     window_start,
 )
-from tertulia.context.material import AttachedText, FileText, Material
+from tertulia.context.material import TAKEN_OUT, AttachedText, FileText, Material
 from tertulia.core.attachments import Attachment
 from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.conversations import Visibility
@@ -253,12 +253,15 @@ def test_what_a_person_took_out_is_not_shown_again():
     found = (hit("k1", "the secret recipe", path="a.py", start_line=1, end_line=2),)
     always = (FileText("f1", "always.md", "the old plan"),)
     given = material(rounds(1), hits=found, always=always, without=frozenset({"k1", "f1", "m1Bert"}))
-    prompt = assemble(given, count).prompt
+    assembled = assemble(given, count)
+    prompt, receipt = assembled.prompt, assembled.receipt
     everything = prompt.system + "".join(m.content for m in prompt.messages)
     assert "secret recipe" not in everything
     assert "old plan" not in everything
     assert "Bert says" not in everything
     assert "Cara says 1" in everything
+    taken = [(left.source_id, left.name) for left in receipt.left_out if left.reason == TAKEN_OUT]
+    assert taken == [("f1", "always.md"), ("m1Bert", "round 1, Bert"), ("k1", "a.py:1-2")]
 
 
 def test_a_round_outside_the_window_is_recalled_whole_when_a_hit_lies_in_it():

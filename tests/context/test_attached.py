@@ -8,7 +8,7 @@ import pytest
 
 from tertulia.context.assemble import assemble, rebuild
 from tertulia.context.budget import picture_tokens
-from tertulia.context.material import AttachedText
+from tertulia.context.material import TAKEN_OUT, AttachedText
 from tertulia.core.attachments import Attachment
 from tertulia.core.models import Abilities
 from tertulia.core.prompts import Picture
@@ -124,11 +124,14 @@ def test_what_was_read_in_part_says_so():
     assert last.startswith("Attached, notes.md (Only the first 5,000 pages were read):\n# Notes")
 
 
-def test_one_that_a_person_took_out_is_neither_shown_nor_mentioned():
+def test_one_that_a_person_took_out_is_neither_shown_nor_mentioned_and_the_receipt_says_so():
     given = material(question=asked(NOTES, PHOTO), attached=READ, model=SEEING)
     assembled = assemble(replace(given, without=frozenset({"a1", "a2"})), count)
     assert assembled.prompt.messages[-1].content == "What is this?"
-    assert assembled.receipt.left_out == ()
+    assert [(left.source_id, left.reason) for left in assembled.receipt.left_out] == [
+        ("a1", TAKEN_OUT),
+        ("a2", TAKEN_OUT),
+    ]
 
 
 def test_a_recalled_round_names_what_was_attached_then():

@@ -14,7 +14,7 @@ from tertulia.context.attached import Attached, Room, attached
 from tertulia.context.briefing import in_step
 from tertulia.context.budget import PER_MESSAGE, budget_tokens, tier_for, window_start
 from tertulia.context.instructions import parts
-from tertulia.context.material import CountTokens, Material
+from tertulia.context.material import TAKEN_OUT, CountTokens, Material
 from tertulia.context.retrieved import retrieve
 from tertulia.context.rounds import as_seen, passage, quotation, retold, unseen_replies
 from tertulia.core.errors import Invalid
@@ -60,7 +60,8 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
     ending = (*brought, *before, *along.segments, *asked)
     segments = _marked(_joined((*system, *rounds, *found.segments, *ending)))
     unseen = _unseen(material, shown, count)
-    left_out = (*along.left_out, *too_large, *_outside(material), *left_out, *unseen, *not_brought)
+    files = (*_without(material), *too_large)
+    left_out = (*along.left_out, *files, *_outside(material), *left_out, *unseen, *not_brought)
     receipt = Receipt(material.model.key, budget, segments, (*left_out, *found.left_out))
     return Assembled(rebuild(receipt), receipt)
 
@@ -111,6 +112,12 @@ def _with_room(said: tuple[Segment, ...], room: Room) -> tuple[tuple[Segment, ..
                 LeftOut(Layer.ALWAYS, "over the budget", segment.tokens, segment.source_id, name=segment.name)
             )
     return tuple(kept), tuple(left_out)
+
+
+def _without(material: Material) -> tuple[LeftOut, ...]:
+    """The files that are always included otherwise."""
+    files = (file for file in material.always if file.id in material.without)
+    return tuple(LeftOut(Layer.ALWAYS, TAKEN_OUT, 0, file.id, name=file.path) for file in files)
 
 
 def _before_the_question(material: Material, count: CountTokens) -> tuple[Segment, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tertulia.context.budget import PER_MESSAGE, picture_tokens
-from tertulia.context.material import AttachedText, CountTokens, Material
+from tertulia.context.material import TAKEN_OUT, AttachedText, CountTokens, Material
 from tertulia.core.attachments import Attachment
 from tertulia.core.messages import Message
 from tertulia.core.prompts import Picture
@@ -52,6 +52,7 @@ def attached(message: Message, layer: Layer, material: Material, room: Room, cou
     left_out: list[LeftOut] = []
     for attachment in message.attachments:
         if attachment.id in material.without:
+            left_out.append(_left(attachment, layer, message.round_number, TAKEN_OUT))
             continue
         show = _picture if attachment.is_picture else _text
         shown = show(attachment, layer, message.round_number, material, room, count)

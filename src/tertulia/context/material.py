@@ -47,6 +47,9 @@ class AttachedText:
     """Why there is none, or not all of it."""
 
 
+TAKEN_OUT = "taken out before it was asked again"
+
+
 @dataclass(frozen=True, slots=True)
 class Material:
     voice: Voice

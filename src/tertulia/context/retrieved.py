@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tertulia.context import marks
 from tertulia.context.budget import PER_MESSAGE, RETRIEVED_SHARE, tier_for
-from tertulia.context.material import CountTokens, Material
+from tertulia.context.material import TAKEN_OUT, CountTokens, Material
 from tertulia.context.rounds import seen_replies, tagged
 from tertulia.core.chunks import Hit, Source
 from tertulia.core.messages import Round
@@ -36,6 +36,7 @@ def retrieve(
     left_out: list[LeftOut] = []
     for piece in _pieces(material, shown):
         if piece.source_id in material.without:
+            left_out.append(piece.left(TAKEN_OUT, piece.hit.token_count))
             continue
         if len(kept) == limit:
             left_out.append(piece.left(f"more than the {limit} best", piece.hit.token_count))

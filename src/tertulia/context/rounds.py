@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tertulia.context.material import CountTokens, Material, Quoted
+from tertulia.context.material import TAKEN_OUT, CountTokens, Material, Quoted
 from tertulia.core.briefs import Step
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Round
@@ -35,13 +35,14 @@ def seen_replies(round_: Round, material: Material) -> tuple[Message, ...]:
 
 
 def unseen_replies(round_: Round, material: Material, count: CountTokens) -> Iterator[LeftOut]:
-    """What the visibility keeps from this voice, for the receipt."""
-    if material.visibility is Visibility.OPEN:
+    """What the visibility or a person keeps from this voice, for the receipt."""
+    if material.visibility is Visibility.OPEN and not material.without:
         return
     allowed = {reply.id for reply in _allowed(round_, material)}
+    seen = allowed - material.without
     for reply in round_.replies:
-        if _is_for_others(reply) and reply.id not in allowed:
-            reason = _WHY_UNSEEN[material.visibility]
+        if _is_for_others(reply) and reply.id not in seen:
+            reason = TAKEN_OUT if reply.id in allowed else _WHY_UNSEEN[material.visibility]
             name = f"round {round_.number}, {name_of(reply)}"
             yield LeftOut(Layer.ROUNDS, reason, count(reply.content), reply.id, round_.number, name)
 
