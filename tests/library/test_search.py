@@ -125,18 +125,18 @@ async def test_a_passage_is_found_by_the_words_beside_it_and_code_by_the_parts_o
 
 
 async def test_rounds_that_changed_after_they_were_read_are_not_written(library: Library, ada: Actor) -> None:
-    """They are cut outside the transaction, so somebody may speak meanwhile."""
-    conversation_id = say(library.db, ada, ("Do walnuts float?", "They do."))
-    spoken = library.db.read_now(lambda tx: read_rounds(tx, conversation_id, 1, 1))
+    """They are cut outside the transaction, so somebody may answer meanwhile."""
+    said = library.db.write_now(lambda tx: conversation(tx, ada))
+    turn = library.db.write_now(lambda tx: opened(tx, ada, said.id, "Do walnuts float?"))
+    spoken = library.db.read_now(lambda tx: read_rounds(tx, said.id, 1, 1))
     assert spoken is not None
-    chunked = of_messages(spoken.said)
-    library.db.write_now(lambda tx: opened(tx, ada, conversation_id, "And hazelnuts?"))
-    assert not library.db.write_now(lambda tx: write_rounds(tx, spoken, chunked, anew=True))
-    assert len(await look(library, ada, "walnuts float", mode=Mode.KEYWORD)) == 2
-    again = library.db.read_now(lambda tx: read_rounds(tx, conversation_id, 1, 1))
+    library.db.write_now(lambda tx: messages.add(tx, reply(tx, turn, text="Walnuts do.")))
+    assert not library.db.write_now(lambda tx: write_rounds(tx, spoken, of_messages(spoken.said)))
+    assert await look(library, ada, "walnuts", mode=Mode.KEYWORD) == ()
+    again = library.db.read_now(lambda tx: read_rounds(tx, said.id, 1, 1))
     assert again is not None
     assert library.db.write_now(lambda tx: write_rounds(tx, again, of_messages(again.said)))
-    assert len(await look(library, ada, "hazelnuts", mode=Mode.KEYWORD)) == 2
+    assert len(await look(library, ada, "walnuts", mode=Mode.KEYWORD)) == 2
 
 
 async def test_equals_come_in_the_order_they_were_written(library: Library, ada: Actor) -> None:
