@@ -100,12 +100,16 @@ async def find(
 ) -> Findings:
     """The best hits; `leaving_out` names messages, files and conversations that are not to be found."""
     question = _Question(actor, tuple(dict.fromkeys(project_ids)), text, filters, _sources(filters))
+    without_meaning = library.embedder.unavailable_reason() if mode is not Mode.KEYWORD else None
+    if mode is Mode.KEYWORD or without_meaning is not None:
+        hits = await library.db.read(lambda tx: _by_words_alone(tx, question, limit, leaving_out))
+        return Findings(hits, without_meaning if terms(text) else None)
     await library.db.read(lambda tx: _must_see(tx, question))
     if not terms(text):
         return Findings((), None)
     by_words, (by_meaning, reason) = await asyncio.gather(
         library.db.read(lambda tx: _by_words(tx, question) if mode is not Mode.MEANING else {}),
-        _tried(library, question) if mode is not Mode.KEYWORD else _nothing(),
+        _tried(library, question),
     )
     if reason is not None and mode is Mode.MEANING:
         by_words = await library.db.read(lambda tx: _by_words(tx, question))
@@ -130,6 +134,14 @@ def _must_see(tx: Tx, question: _Question) -> None:
 # ── by words
 
 
+def _by_words_alone(tx: Tx, question: _Question, limit: int, leaving_out: frozenset[str]) -> tuple[Hit, ...]:
+    """All of it in one look: nothing has to be waited for in between."""
+    _must_see(tx, question)
+    if not terms(question.text):
+        return ()
+    return _hits(tx, question, _Legs(_by_words(tx, question), {}), limit, leaving_out)
+
+
 def _by_words(tx: Tx, question: _Question) -> dict[Source, Sequence[Scored]]:
     return {source: _source_by_words(tx, question, source) for source in question.sources}
 
@@ -143,10 +155,6 @@ def _source_by_words(tx: Tx, question: _Question, source: Source) -> Sequence[Sc
 
 
 # ── by meaning
-
-
-async def _nothing() -> tuple[dict[Source, Sequence[Scored]], None]:
-    return {}, None
 
 
 async def _tried(library: Library, question: _Question) -> tuple[dict[Source, Sequence[Scored]], str | None]:
