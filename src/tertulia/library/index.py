@@ -87,6 +87,10 @@ class Spoken:
     said: tuple[Said, ...]
 
     @property
+    def characters(self) -> int:
+        return sum(len(one.message.content) for one in self.said)
+
+    @property
     def near(self) -> tuple[Message, ...]:
         """What is indexed: these rounds, and what stands right beside them, since that has new surroundings.
 
@@ -116,6 +120,16 @@ def write_rounds(
     """False: something was said or changed since it was read, so that it must be read again."""
     if read_rounds(tx, spoken.conversation_id, spoken.first, spoken.last) != spoken:
         return False
+    _write(tx, spoken, chunked, anew)
+    return True
+
+
+def write_at_once(tx: Tx, spoken: Spoken, *, anew: bool = False) -> None:
+    """For what was read in the same transaction."""
+    _write(tx, spoken, of_messages(spoken.said), anew)
+
+
+def _write(tx: Tx, spoken: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> None:
     for message in spoken.near:
         if anew:
             chunks.remove_message(tx, message.id)
@@ -123,7 +137,6 @@ def write_rounds(
         chunks.replace_message(
             tx, message.id, spoken.conversation_id, spoken.project_id, message.created_at, new
         )
-    return True
 
 
 def _names(tx: Tx, rounds: Sequence[Round]) -> dict[str, str]:
