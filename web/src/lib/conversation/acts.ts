@@ -33,10 +33,6 @@ export async function copyText(text: string): Promise<void> {
   toast(isCopied ? { text: 'Copied' } : { text: 'The browser did not let us copy.', tone: 'error' });
 }
 
-export function retry(messageId: string, model?: string): Promise<void> {
-  return saying('The reply was not asked for again.', requests.retry(messageId, model));
-}
-
 export function goOn(messageId: string): Promise<void> {
   return saying('The reply was not continued.', requests.goOn(messageId));
 }

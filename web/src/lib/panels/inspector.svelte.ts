@@ -16,9 +16,13 @@ class Inspector {
   /** The receipt from which a file was opened. */
   earlier = $state.raw<Shown | null>(null);
 
+  /** The reply whose context was read last, while the panel is open. */
+  receipt = $state.raw<string | null>(null);
+
   #before: Element | null = null;
 
   showReceipt(messageId: string): void {
+    this.receipt = messageId;
     this.#open({ kind: 'receipt', messageId });
   }
 
@@ -36,6 +40,7 @@ class Inspector {
 
   /** While receipts are read, the one of the reply at hand. */
   follow(messageId: string): void {
+    if (this.receipt !== null) this.receipt = messageId;
     if (this.messageId !== null && this.messageId !== messageId) this.shown = { kind: 'receipt', messageId };
   }
 
@@ -44,6 +49,7 @@ class Inspector {
     const isInside = document.activeElement?.closest('[data-inspector]') ?? null;
     this.shown = null;
     this.earlier = null;
+    this.receipt = null;
     if (isInside && this.#before instanceof HTMLElement) this.#before.focus({ preventScroll: true });
     this.#before = null;
   }
