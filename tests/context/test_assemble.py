@@ -109,6 +109,18 @@ def test_in_its_own_lane_a_voice_sees_nothing_of_the_others_and_the_receipt_name
     assert "round 3, Bert" in [left.name for left in assembled.receipt.left_out]
 
 
+def test_in_its_own_lane_a_voice_finds_nothing_that_the_others_said_elsewhere():
+    said = ("user", speaker_of(ANNA.model), speaker_of(BERT.model))
+    found = tuple(
+        hit(f"k{n}", f"said {n}", conversation_id="elsewhere", speaker=one) for n, one in enumerate(said)
+    )
+    assembled = assemble(material(hits=found, visibility=Visibility.OWN_LANE), count)
+    kept = [s.source_id for s in assembled.receipt.segments if s.layer is Layer.RETRIEVED and s.source_id]
+    assert kept == ["k0", "k1"]
+    [left] = assembled.receipt.left_out
+    assert (left.source_id, left.reason) == ("k2", "visibility own lane: someone else said it")
+
+
 def test_only_the_reply_marked_best_is_seen_where_that_was_chosen():
     best = message(1, BERT, "Bert says 1")
     given_material = material(

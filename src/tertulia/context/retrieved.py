@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from tertulia.context import marks
 from tertulia.context.budget import PER_MESSAGE, RETRIEVED_SHARE, tier_for
 from tertulia.context.material import TAKEN_OUT, CountTokens, Material
-from tertulia.context.rounds import seen_replies, tagged
+from tertulia.context.rounds import WHY_UNSEEN, seen_replies, tagged
 from tertulia.core.chunks import Hit, Source
-from tertulia.core.messages import Round
+from tertulia.core.conversations import Visibility
+from tertulia.core.messages import Round, speaker_of
 from tertulia.core.models import RETRIEVED
 from tertulia.core.receipts import Layer, LeftOut, Segment
 
@@ -35,8 +36,8 @@ def retrieve(
     kept: list[Segment] = []
     left_out: list[LeftOut] = []
     for piece in _pieces(material, shown):
-        if piece.source_id in material.without:
-            left_out.append(piece.left(TAKEN_OUT, piece.hit.token_count))
+        if reason := _why_hidden(piece, material):
+            left_out.append(piece.left(reason, piece.hit.token_count))
             continue
         if len(kept) == limit:
             left_out.append(piece.left(f"more than the {limit} best", piece.hit.token_count))
@@ -52,6 +53,16 @@ def retrieve(
         return Retrieved((), tuple(left_out))
     opening = Segment(Layer.RETRIEVED, "user", _OPENING, "what follows", count(_OPENING))
     return Retrieved((opening, *kept), tuple(left_out))
+
+
+def _why_hidden(piece: _Piece, material: Material) -> str:
+    """Why a piece is not shown although there may be room; empty when it may be."""
+    if piece.source_id in material.without:
+        return TAKEN_OUT
+    if material.visibility is Visibility.OWN_LANE and piece.round_ is None:
+        said_by = (None, "user", speaker_of(material.voice.model))
+        return "" if piece.hit.location.speaker in said_by else WHY_UNSEEN[Visibility.OWN_LANE]
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,12 +42,12 @@ def unseen_replies(round_: Round, material: Material, count: CountTokens) -> Ite
     seen = allowed - material.without
     for reply in round_.replies:
         if _is_for_others(reply) and reply.id not in seen:
-            reason = TAKEN_OUT if reply.id in allowed else _WHY_UNSEEN[material.visibility]
+            reason = TAKEN_OUT if reply.id in allowed else WHY_UNSEEN[material.visibility]
             name = f"round {round_.number}, {name_of(reply)}"
             yield LeftOut(Layer.ROUNDS, reason, count(reply.content), reply.id, round_.number, name)
 
 
-_WHY_UNSEEN = {
+WHY_UNSEEN = {
     Visibility.OWN_LANE: "visibility own lane: someone else said it",
     Visibility.CHOSEN: "visibility chosen: another reply of this round was marked best",
 }
