@@ -131,6 +131,8 @@ async def test_an_estimate_counts_what_a_persona_is_told(ada, upstream):
         ({"hue": 9}, "colour"),
         ({"glyph": "abcde"}, "glyph"),
         ({"instructions": "x" * 20_001}, "instructions"),
+        ({"name": "The \u202erekaB"}, "letters"),
+        ({"model": "x" * 201}, "model"),
     ],
 )
 async def test_a_persona_that_cannot_be_is_refused_with_a_reason(ada, wrong, why):
@@ -171,11 +173,19 @@ async def test_a_saved_table_and_what_one_begins_with_are_there_at_the_next_visi
         ({"scope": "all"}, "for yourself or for a project"),
         ({"brief": "x" * 4_001}, "brief"),
         ({"name": " "}, "name"),
+        ({"voices": [{"model": "x" * 201}]}, "key"),
     ],
 )
 async def test_a_table_that_cannot_be_is_refused_with_a_reason(ada, wrong, why):
     body = {"name": "Ours", "mode": "parallel", "voices": [{"model": "voices:alpha"}]} | wrong
     assert why in (await ada.post("/api/tables", body, expect=422))["message"]
+
+
+async def test_a_project_begins_in_a_mode_that_there_is(ada):
+    refused = await ada.put(
+        f"/api/projects/{ada.home}", {"settings": {"default_mode": "shouting"}}, expect=422
+    )
+    assert "There is no mode 'shouting'." in refused["message"]
 
 
 def character(name: str, instructions: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from tertulia.core.voices import SEATS
 
 NAME_LIMIT = 60
 GLYPH_LIMIT = 4
+MODEL_LIMIT = 200
 INSTRUCTIONS_LIMIT = 20_000
 
 
@@ -63,8 +64,10 @@ def cleaned(character: Character) -> Character:
     name = " ".join(character.name.split())
     if not name or len(name) > NAME_LIMIT:
         raise Invalid(f"A persona's name has 1 to {NAME_LIMIT} characters.")
-    if any(mark in name for mark in '[]:"\n') or not handle_of(name):
+    if any(mark in name for mark in '[]:"') or not name.isprintable() or not handle_of(name):
         raise Invalid("A persona's name has letters and no [ ] : or \".")
+    if len(character.model) > MODEL_LIMIT:
+        raise Invalid(f"A persona's model is named by its key, of at most {MODEL_LIMIT} characters.")
     if not 1 <= character.hue <= SEATS:
         raise Invalid(f"A persona's colour is a number from 1 to {SEATS}.")
     if len(character.glyph) > GLYPH_LIMIT:

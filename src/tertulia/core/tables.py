@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import Invalid
-from tertulia.core.personas import Scope
+from tertulia.core.personas import MODEL_LIMIT, Scope
 from tertulia.core.voices import SEATS
 
 NAME_LIMIT = 60
@@ -79,8 +79,10 @@ def cleaned(table: TableSetting) -> TableSetting:
     return TableSetting(name, table.mode, table.visibility, table.voices, table.chair, table.brief.strip())
 
 
-def check_voices(guests: Iterable[WantedVoice], seated: int) -> None:
+def check_voices(guests: Sequence[WantedVoice], seated: int) -> None:
     if seated > SEATS:
         raise Invalid(f"A table has {SEATS} seats.")
     if any(one.model is None and one.persona_id is None for one in guests):
         raise Invalid("A voice is a model or a persona: name one of them.")
+    if any(len(one.model or "") > MODEL_LIMIT for one in guests):
+        raise Invalid(f"A model is named by its key, of at most {MODEL_LIMIT} characters.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from tertulia import council
 from tertulia.core.errors import Invalid
 from tertulia.core.events import project_place
 from tertulia.core.projects import TEXT_LIMIT, Member, Membership, Project, ProjectSettings, clean_name
@@ -146,5 +147,6 @@ def _must_be_sane(settings: ProjectSettings | None) -> None:
         or not 0 <= settings.retrieval_config.max_results <= 100
     ):
         raise Invalid("chunk_size must be 5 to 1,000 lines and max_results 0 to 100.")
+    council.get(settings.default_mode)
     if len(settings.default_models) > 8:
         raise Invalid("At most 8 models can be seated by default.")
