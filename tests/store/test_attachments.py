@@ -244,7 +244,8 @@ async def test_what_the_first_question_brought_comes_along_again_as_ones_own(
     notes = await db.write(lambda tx: attachment(tx, ada))
     said = await db.write(lambda tx: said_with(tx, ada, talk.id, notes))
     more = await db.write(lambda tx: attachment(tx, bob, "more.md", project_id=adas_home))
-    ids = await db.write(lambda tx: attachments.again(tx, bob, adas_home, said, [notes.id, more.id]))
+    wanted = [notes.id, more.id, notes.id]
+    ids = await db.write(lambda tx: attachments.again(tx, bob, adas_home, said, wanted))
     [copied, same] = await db.read(lambda tx: attachments.unsent(tx, bob, adas_home, ids))
     assert copied == replace(notes, id=copied.id)
     assert copied.id != notes.id

@@ -83,7 +83,8 @@ def _sweep_later(tx: Tx) -> None:
 def again(tx: Tx, actor: Actor, project_id: str, message: Message, ids: Sequence[str]) -> tuple[str, ...]:
     """For a question asked differently: what the first one brought along comes once more, as one's own."""
     sent = {one.id: one for one in message.attachments}
-    return tuple(_copied(tx, actor, project_id, sent[id]) if id in sent else id for id in ids)
+    once = dict.fromkeys(ids)
+    return tuple(_copied(tx, actor, project_id, sent[id]) if id in sent else id for id in once)
 
 
 def _copied(tx: Tx, actor: Actor, project_id: str, sent: Attachment) -> str:
