@@ -160,6 +160,22 @@ async def test_a_round_that_was_deleted_is_missing_in_the_replay_too(ada, upstre
     ]
 
 
+async def test_a_replay_ends_when_the_conversation_it_asks_again_is_deleted(ada, upstream):
+    root = await talked(ada, upstream)
+    source = (await ada.post(f"/api/conversations/{root}/branches", {"at_round": 2}, expect=201))["id"]
+    await ada.hear("Why?", "alpha", conversation_id=source)
+    held = asyncio.Event()
+    upstream.plays((Say("Half"), Hold(held), Finish()), model="beta")
+    before = len(upstream.requests)
+    begun = await replayed(ada, source, voices=[{"model": "voices:beta"}])
+    await upstream.heard(before + 1)
+    await ada.delete(f"/api/conversations/{source}")
+    held.set()
+    replay = await over(ada, begun["conversation"]["id"])
+    gone = "The conversation whose questions were asked again is gone."
+    assert (replay["state"], replay["done_round"], replay["reason"]) == ("stopped", 1, gone)
+
+
 async def test_stopping_what_is_being_said_ends_the_replay(ada, upstream):
     source = await talked(ada, upstream)
     held = asyncio.Event()

@@ -140,7 +140,7 @@ class Replays:
 
     async def _round(self, actor: Actor, replay: Replay, number: int, request: NewReplay) -> bool:
         """Whether it goes on after this one."""
-        asked = await self._means.db.read(lambda tx: _find_question(tx, actor, replay.source_id, number))
+        asked = await self._means.db.read(lambda tx: _next(tx, actor, replay.source_id, number))
         if asked is None:
             await self._means.db.write(lambda tx: _pass_over(tx, replay, number))
             return True
@@ -317,6 +317,12 @@ def _questions(tx: Tx, actor: Actor, source: Conversation, request: NewReplay) -
     if not asked:
         raise Invalid("Nothing is left of these rounds that could be asked again.")
     return asked
+
+
+def _next(tx: Tx, actor: Actor, source_id: str, number: int) -> Asked | None:
+    if conversations.find(tx, actor, source_id) is None:
+        raise Conflict("The conversation whose questions were asked again is gone.")
+    return _find_question(tx, actor, source_id, number)
 
 
 def _find_question(tx: Tx, actor: Actor, source_id: str, number: int) -> Asked | None:
