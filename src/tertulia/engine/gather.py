@@ -11,6 +11,7 @@ from tertulia.context.rounds import name_of
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Visibility
+from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, ProjectFile, Shelf
 from tertulia.core.messages import Message, Quote, Role, Round
 from tertulia.core.models import WORKING_ROUNDS, Model
@@ -23,6 +24,7 @@ from tertulia.engine.files import texts_kept
 from tertulia.store import chunks, conversations, files, messages, personas, projects, turns, votes
 from tertulia.store.conversations import Kin
 from tertulia.store.database import Tx
+from tertulia.store.transactions import GONE
 
 BROUGHT_ROUNDS = 200
 """The last rounds of a branch that can be brought back; the budget takes fewer of them."""
@@ -144,10 +146,10 @@ def gather(tx: Tx, actor: Actor, turn: Turn, models: Mapping[str, Model]) -> Gat
     """For a turn that was opened."""
     conversation = conversations.get(tx, actor, turn.conversation_id)
     project = projects.get(tx, actor, conversation.project_id)
-    here = messages.round(tx, conversation.id, turn.round_number)
+    *rounds, here = _rounds_with(tx, turn, models)
     replies = (m for m in here.messages if m.id == turn.message_id and m.role is not Role.USER)
     asked = None if turn.purpose is Purpose.ASK else turns.get(tx, actor, here.question.turn_id)
-    gathered = gather_for(tx, actor, project, conversation.title, turn, here.question, models)
+    gathered = _gathered(tx, actor, project, conversation.title, turn, here.question, models, rounds)
     others = personas.characters(tx, _seated(asked)) if asked else {}
     return replace(
         gathered,
@@ -168,12 +170,39 @@ def gather_for(
     models: Mapping[str, Model],
 ) -> Gathered:
     """For any question, sent or not."""
-    widest = max(map(widest_window, models.values()), default=0)
-    rounds = messages.history(tx, turn.conversation_id, before_round=turn.round_number, rounds=widest)
+    before = messages.history(
+        tx, turn.conversation_id, before_round=turn.round_number, rounds=_widest(models)
+    )
+    return _gathered(tx, actor, project, title, turn, question, models, before)
+
+
+def _rounds_with(tx: Tx, turn: Turn, models: Mapping[str, Model]) -> tuple[Round, ...]:
+    """The rounds before the turn's own, and that one last."""
+    number = turn.round_number
+    rounds = messages.history(tx, turn.conversation_id, before_round=number + 1, rounds=_widest(models) + 1)
+    if not rounds or rounds[-1].number != number:
+        raise NotFound(GONE)
+    return rounds
+
+
+def _widest(models: Mapping[str, Model]) -> int:
+    return max(map(widest_window, models.values()), default=0)
+
+
+def _gathered(
+    tx: Tx,
+    actor: Actor,
+    project: Project,
+    title: str,
+    turn: Turn,
+    question: Message,
+    models: Mapping[str, Model],
+    rounds: Sequence[Round],
+) -> Gathered:
     gathered = Gathered(
         project=project,
         title=title,
-        rounds=rounds,
+        rounds=tuple(rounds),
         question=question,
         turn=turn,
         models=models,

@@ -16,7 +16,7 @@ from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted
 from tertulia.engine import references
 from tertulia.engine.requests import NewSynthesis, NewTurn
-from tertulia.store import attachments, conversations, messages, projects, sessions, turns
+from tertulia.store import access, attachments, conversations, messages, projects, sessions, turns
 from tertulia.store.database import Tx
 
 VoiceFor = Callable[[Message, Round], Voice]
@@ -257,7 +257,7 @@ def _first_project(tx: Tx, actor: Actor) -> str:
 
 def writable(tx: Tx, actor: Actor, conversation_id: str) -> Conversation:
     conversation = conversations.get(tx, actor, conversation_id)
-    projects.get(tx, actor, conversation.project_id).must_be_writable()
+    access.to_project(tx, actor, conversation.project_id).must_write()
     return conversation
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from sqlalchemy import text
 
 from tertulia.core.errors import Conflict, Invalid, NotFound
@@ -70,11 +72,17 @@ def _project(row: Row) -> Project:
         name=row.name,
         description=row.description,
         instructions=row.instructions,
-        settings=from_json(ProjectSettings, row.settings),
+        settings=_settings(row.settings),
         role=Membership(row.role),
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
+
+
+@lru_cache(maxsize=1024)
+def _settings(written: str) -> ProjectSettings:
+    """Read with every turn, and seldom changed."""
+    return from_json(ProjectSettings, written)
 
 
 def get(tx: Tx, actor: Actor, project_id: str) -> Project:
@@ -97,7 +105,7 @@ _VISIBLE = text(f"""
 def find_settings(tx: Tx, project_id: str) -> ProjectSettings:
     """For jobs that nobody asked for; as they are in the beginning when the project is gone."""
     row = tx.maybe(_SETTINGS, id=project_id)
-    return from_json(ProjectSettings, row.settings) if row else ProjectSettings()
+    return _settings(row.settings) if row else ProjectSettings()
 
 
 _SETTINGS = text("SELECT settings FROM projects WHERE id = :id")
