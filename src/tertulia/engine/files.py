@@ -35,10 +35,14 @@ async def text_of(means: Means, file: Holding) -> Extracted:
     kept = await means.db.read(lambda tx: texts.find(tx, hash, mime_type, VERSION))
     if kept is not None:
         return kept
-    with await means.blobs.open(hash) as opened:
-        extracted = await means.extractor.text(opened, mime_type, hash)
+    extracted = await _extracted(means, file)
     await means.db.write(lambda tx: texts.save(tx, hash, VERSION, extracted))
     return extracted
+
+
+async def _extracted(means: Means, file: Holding) -> Extracted:
+    with await means.blobs.open(file.content_hash) as opened:
+        return await means.extractor.text(opened, file.mime_type, file.content_hash)
 
 
 def texts_kept(tx: Tx, files: Sequence[Holding]) -> tuple[Extracted | None, ...]:
@@ -53,11 +57,11 @@ async def lines_of(means: Means, file: Holding, start_line: int, end_line: int) 
         return texts.lines(tx, file.content_hash, file.mime_type, VERSION, start_line, end_line, LINES_LIMIT)
 
     found = await means.db.read(read)
-    if found is None:
-        await text_of(means, file)
-        found = await means.db.read(read)
-    if found is None or (found.reason and not found.total_lines and not is_a_text_kind(file.mime_type)):
-        raise Invalid((found and found.reason) or "This file has no text.")
+    if found is None:  # Whoever only looks leaves nothing behind: it is read, and not kept.
+        extracted = await _extracted(means, file)
+        found = texts.lines_in(extracted, start_line, end_line, LINES_LIMIT)
+    if found.reason and not found.total_lines and not is_a_text_kind(file.mime_type):
+        raise Invalid(found.reason)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sqlalchemy import text
@@ -113,16 +113,29 @@ def lines(
         return None
     last = min(end_line, row.line_count)
     parts = tx.execute(_PARTS, content_hash=content_hash, mime_type=mime_type, first=start_line, last=last)
+    found = _between(_numbered(parts), start_line, last, limit)
+    return Lines("".join(found), start_line, start_line + len(found) - 1, row.line_count, row.reason)
+
+
+def lines_in(extracted: Extracted, start_line: int, end_line: int, limit: int) -> Lines:
+    """The same of a text that is not kept."""
+    numbered = enumerate((line[0] for line in _LINE.finditer(extracted.text)), start=1)
+    found = _between(numbered, start_line, end_line, limit)
+    total = sum(1 for _ in _LINE.finditer(extracted.text))
+    return Lines("".join(found), start_line, start_line + len(found) - 1, total, extracted.reason)
+
+
+def _between(numbered: Iterable[tuple[int, str]], first: int, last: int, limit: int) -> list[str]:
     found: list[str] = []
     size = 0
-    for number, line in _numbered(parts):
-        if number < start_line:
+    for number, line in numbered:
+        if number < first:
             continue
         size += len(line)
         if number > last or (found and size > limit):
             break
         found.append(line[:limit])
-    return Lines("".join(found), start_line, start_line + len(found) - 1, row.line_count, row.reason)
+    return found
 
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a line ends with \n and with nothing else, as editors count
