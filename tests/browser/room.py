@@ -29,6 +29,7 @@ class Room:
     async def seat(self, *names: str) -> None:
         """These and no others sit at the table."""
         await self.field.click()
+        await expect(self._chips).not_to_have_count(0)  # it is laid when all that can be asked is known
         for _ in range(await self._chips.count()):
             await self._chips.first.click()
         await self.table.get_by_role("button", name="Add a mind").click()

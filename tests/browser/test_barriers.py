@@ -79,7 +79,7 @@ async def test_a_set_table(page: Page) -> None:
     await room.seat("Alpha", "Beta", "Gamma")
     await must_have_no_barriers(page)
     await page.get_by_role("button", name="Add a mind").click()
-    await expect(page.get_by_role("listbox", name="Models")).to_be_visible()
+    await expect(page.get_by_role("listbox", name="Minds")).to_be_visible()
     await must_have_no_barriers(page)
 
 
@@ -164,7 +164,7 @@ async def test_a_search(windows: Windows, world: World, sam: Person, upstream: U
     await must_have_no_barriers(page)
 
 
-@pytest.mark.parametrize("tab", ["Files", "Instructions and context"])
+@pytest.mark.parametrize("tab", ["Files", "Instructions and minds"])
 async def test_a_project(windows: Windows, sam: Person, tab: str) -> None:
     page = await windows.open(sam, f"/p/{sam.home}")
     await page.get_by_role("tab", name=tab).click()

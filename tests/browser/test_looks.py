@@ -108,13 +108,13 @@ async def test_a_phone_writes_in_a_sheet_and_stops_with_a_tap(
     if not await sheet.is_visible():
         await page.get_by_role("button", name="Ask the table").tap()
     await sheet.get_by_role("textbox", name="Message").fill("Does this fit?")
-    await expect(sheet.get_by_role("button", name="Remove Alpha")).to_be_visible()
+    await expect(sheet.get_by_role("button", name="Remove The Sage")).to_be_visible()
     await page.screenshot(path=tmp_path / "sheet.png")
     await sheet.get_by_role("button", name="Send").tap()
     await expect(sheet).to_be_hidden()
-    await expect(page.get_by_role("tabpanel", name="Alpha")).to_contain_text("Writing,")
+    await expect(page.get_by_role("tabpanel", name="The Sage")).to_contain_text("Writing,")
     await page.get_by_role("button", name="Stop all replies").tap()
-    await expect(Room(page).reply("Alpha", "stopped")).to_be_visible()
+    await expect(Room(page).reply("The Sage", "stopped")).to_be_visible()
 
 
 async def test_a_tablet_has_lanes_that_scroll_inside_the_page(

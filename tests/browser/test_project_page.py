@@ -337,7 +337,7 @@ async def test_the_page_opens_while_the_line_is_down_and_fills_when_it_is_back(
     await expect(Shelf(page).row("plan.md")).to_be_visible()
 
 
-@pytest.mark.parametrize("tab", ["Files", "Instructions and context"])
+@pytest.mark.parametrize("tab", ["Files", "Instructions and minds"])
 async def test_not_even_a_small_barrier_is_found(windows: Windows, sam: Person, tab: str) -> None:
     await sam.upload("docs/a.md", NOTES)
     await sam.upload("bad.pdf", b"%PDF-1.4 and then nothing")

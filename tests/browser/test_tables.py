@@ -36,8 +36,8 @@ async def choose_mode(page: Page, name: str) -> None:
 
 
 def told(upstream: Upstream, model: str) -> str:
-    """All that the last request to a model said."""
-    return str([seen.body for seen in upstream.requests if seen.model == model][-1])
+    """All that a model was sent."""
+    return str([seen.body for seen in upstream.requests if seen.model == model])
 
 
 async def test_a_new_table_is_laid_for_the_three_of_the_house(page: Page, tmp_path: Path) -> None:
@@ -114,7 +114,8 @@ async def test_a_mode_says_how_many_it_takes_and_who_is_in_the_chair(
     await expect(chair.get_by_role("radio", name=re.compile("Gamma"))).to_be_checked()
     await page.keyboard.press("Escape")
     await room.ask("Tea or coffee?")
-    await expect(page.get_by_role("article", name="Synthesis by Gamma")).to_contain_text("All in all: tea.")
+    await expect(room.feed.get_by_role("heading", name="Synthesis")).to_be_visible()
+    await expect(room.feed).to_contain_text("All in all: tea.")
     assert "Say it in one word." in told(upstream, "gamma")
     await page.reload()
     await room.field.click()
@@ -138,3 +139,65 @@ async def test_a_phone_lays_the_table_in_its_sheet(windows: Windows, sam: Person
     await sheet.get_by_role("textbox", name="Message").fill("Well, @The Beekeeper, what now?")
     await page.screenshot(path=tmp_path / "sheet.png")
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+async def test_a_table_is_kept_under_a_name_and_used_again(
+    page: Page, sam: Person, upstream: Upstream, tmp_path: Path
+) -> None:
+    await keeper(sam)
+    room = Room(page)
+    await room.seat("The Beekeeper", "Gamma")
+    await choose_mode(page, "In turn")
+    tables = page.get_by_role("dialog", name="Saved tables")
+    await page.get_by_role("button", name="Tables", exact=True).click()
+    await tables.get_by_label("Save this table as").fill("Garden council")
+    await must_have_no_barriers(page)
+    await tables.get_by_role("button", name="Save table").click()
+    await expect(tables.get_by_role("button", name=re.compile("^Garden council"))).to_be_visible()
+    await page.screenshot(path=tmp_path / "tables.png")
+    await tables.get_by_role("button", name="More for Garden council").click()
+    await page.get_by_role("menuitemradio", name="Begin with it").click()
+    await expect(tables).to_contain_text("you begin with it")
+    await page.keyboard.press("Escape")
+
+    await page.evaluate("localStorage.clear()")
+    await page.reload()
+    await expect(room.table.get_by_role("button", name="Remove The Beekeeper")).to_be_visible()
+    await expect(page.get_by_role("button", name="Mode: In turn")).to_be_visible()
+    await room.seat("Alpha")
+    await page.get_by_role("listitem").get_by_role("button", name=re.compile("^Garden council")).click()
+    await expect(room.table.get_by_role("button", name="Remove Gamma")).to_be_visible()
+    await page.screenshot(path=tmp_path / "kept.png")
+
+    await page.get_by_role("button", name="Tables", exact=True).click()
+    await tables.get_by_role("button", name="More for Garden council").click()
+    await page.get_by_role("menuitem", name="Rename").click()
+    await tables.get_by_label("Name of the table").fill("Orchard council")
+    await tables.get_by_label("Name of the table").press("Enter")
+    await tables.get_by_role("button", name="More for Orchard council").click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    await page.get_by_role("button", name="Delete table").click()
+    await expect(page.get_by_text("Orchard council")).to_have_count(0)
+
+
+async def test_a_round_of_long_ago_is_brought_together(
+    windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.plays(says("Tea."), says("Later."), says("Tea it is, all in all."), says("{}"), model="alpha")
+    [first, _] = await sam.hear("Tea or coffee?", "alpha", "beta")
+    await sam.hear("And later?", "alpha", "beta", conversation_id=first["conversation_id"])
+    page = await windows.open(sam, f"/c/{first['conversation_id']}")
+    room = Room(page)
+    await expect(room.rounds.first).to_contain_text("Round 1 · Parallel · open table")
+    await room.rounds.first.get_by_role("button", name="More for round 1").click()
+    await page.get_by_role("menuitem", name="Ask for a synthesis").click()
+    asking = page.get_by_role("dialog", name="Bring round 1 together")
+    await asking.get_by_label("What should the synthesis do?").fill("Count the cups.")
+    await page.screenshot(path=tmp_path / "asking.png")
+    await must_have_no_barriers(page)
+    await asking.get_by_role("button", name="Ask for a synthesis").click()
+    await expect(room.rounds.first.get_by_role("heading", name="Synthesis")).to_be_visible()
+    await expect(room.rounds.first).to_contain_text("Tea it is, all in all.")
+    assert "Count the cups." in told(upstream, "alpha")
+    kept = await sam.get(f"/api/conversations/{room.id}")
+    assert [each["step"] for each in kept["rounds"][0]["messages"]].count("synthesis") == 1

@@ -1,6 +1,6 @@
 /** Every address of the house, in one place. */
 
-export type Panel = 'models' | 'appearance' | 'keyboard' | 'sessions';
+export type Panel = 'models' | 'personas' | 'appearance' | 'keyboard' | 'sessions';
 
 export const routes = {
   home: '/',

@@ -25,6 +25,8 @@ export class Composing {
   /** Who brings it together; the first voice when nobody is chosen. */
   chair = $state.raw<Mind | null>(null);
   brief = $state('');
+  /** The tables that are kept are looked at. */
+  isChoosingTable = $state(false);
   isBlind = $state(false);
   readonly attaching: Attaching;
 

@@ -1,0 +1,25 @@
+/** Requests about saved tables and what one begins with. Results come by the stream. */
+import { request } from '$lib/api/client';
+import type { Defaults, SavedTable, TableSetting } from '$lib/api/types';
+import type { Setting } from './settings';
+
+export function addTable(name: string, setting: Setting, projectId: string | null): Promise<SavedTable> {
+  const scope = projectId === null ? 'user' : 'project';
+  return request('POST', '/api/tables', { ...written(name, setting), scope, project_id: projectId });
+}
+
+export function changeTable(id: string, name: string, setting: Setting): Promise<SavedTable> {
+  return request('PUT', `/api/tables/${id}`, written(name, setting));
+}
+
+export function removeTable(id: string): Promise<void> {
+  return request('DELETE', `/api/tables/${id}`);
+}
+
+export function saveDefaults(defaults: Defaults): Promise<Defaults> {
+  return request('PUT', '/api/me/defaults', defaults);
+}
+
+function written(name: string, { minds, mode, visibility, chair, brief }: Setting): TableSetting {
+  return { name, mode, visibility, voices: minds, chair, brief };
+}

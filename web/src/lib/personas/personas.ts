@@ -1,0 +1,35 @@
+/** What can be said of a persona before it is sent, and who may change it. */
+import type { Character, Persona, Project, Scope, User } from '$lib/api/types';
+import { handleOf } from '$lib/council/mentions';
+
+export const INSTRUCTIONS_LIMIT = 20_000;
+
+export const SCOPES: Record<Scope, string> = { all: 'Everyone’s', project: 'The project’s', user: 'Mine' };
+
+export function blank(model: string): Character {
+  return { name: '', glyph: '', hue: 4, instructions: '', model, tools: true };
+}
+
+/** What is wrong with its name, as the server would say; null when nothing is. */
+export function nameFault(name: string): string | null {
+  const clean = name.trim();
+  if (!clean) return 'Give it a name.';
+  if (/[[\]:"]/.test(clean) || !handleOf(clean)) return 'A name has letters and no [ ] : or ".';
+  return null;
+}
+
+export function canChange(
+  { scope, project_id }: Pick<Persona, 'scope' | 'project_id'>,
+  me: Pick<User, 'role'> | null,
+  projects: Record<string, Pick<Project, 'role'>>,
+): boolean {
+  if (scope === 'all') return me?.role === 'admin';
+  if (scope === 'user') return true;
+  const role = project_id === null ? undefined : projects[project_id]?.role;
+  return role !== undefined && role !== 'viewer';
+}
+
+/** Its first sentence, for a card. */
+export function gistOf(instructions: string): string {
+  return /^.*?[.!?](?=\s|$)/s.exec(instructions.trim())?.[0] ?? instructions.trim();
+}

@@ -1,0 +1,24 @@
+/** Requests about personas. Results come by the stream. */
+import { request } from '$lib/api/client';
+import type { Character, Persona, Scope } from '$lib/api/types';
+
+export function addPersona(character: Character, scope: Scope, projectId: string | null): Promise<Persona> {
+  return request('POST', '/api/personas', { scope, project_id: projectId, character });
+}
+
+export function changePersona(id: string, character: Character): Promise<Persona> {
+  return request('PUT', `/api/personas/${id}`, { character });
+}
+
+export function duplicatePersona(id: string, scope: Scope, projectId: string | null): Promise<Persona> {
+  return request('POST', `/api/personas/${id}/duplicate`, { scope, project_id: projectId });
+}
+
+export function removePersona(id: string): Promise<void> {
+  return request('DELETE', `/api/personas/${id}`);
+}
+
+/** What it was when it spoke, also when it was changed or removed since. */
+export function readVersion(id: string, version: number): Promise<Character> {
+  return request('GET', `/api/personas/${id}/versions/${version}`);
+}
