@@ -32,15 +32,20 @@ def to_json(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def _unfolded(value: Any) -> Any:
+def _known_to_json(value: Any) -> Any:
     if isinstance(value, frozenset):
         return list(value)
+    return unfolded(value)
+
+
+def unfolded(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass as they are: only the outermost layer becomes plain."""
     kind: Any = type(value)
     return {name: getattr(value, name) for name in _names(kind)}
 
 
 _ENCODER = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), check_circular=False, default=_unfolded
+    ensure_ascii=False, separators=(",", ":"), check_circular=False, default=_known_to_json
 )
 
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from sqlalchemy import text
 
-from tertulia.core.plain import from_json
+from tertulia.core.plain import from_json, unfolded
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 from tertulia.core.text import storable
 from tertulia.core.users import Actor
@@ -31,7 +31,7 @@ def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached
         model=receipt.model,
         budget_tokens=receipt.budget_tokens,
         cached_tokens=cached_tokens,
-        segments=as_json([replace(segment, text=hash) for hash, segment in hashed]),
+        segments=as_json([{**unfolded(segment), "text": hash} for hash, segment in hashed]),
         left_out=as_json(receipt.left_out),
     )
 
