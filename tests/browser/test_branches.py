@@ -301,6 +301,7 @@ SELECT = """
             range.setStart(node, at);
             range.setEnd(node, at + words.length);
             getSelection().removeAllRanges();
+            node.parentElement.scrollIntoView({ block: "center" });
             getSelection().addRange(range);
             return;
         }

@@ -152,8 +152,10 @@ function wiresOf(node: TreeNode, rows: Map<string, number>, until: number | unde
 
 /** Out of the parent's line half a column after the round it leaves, and down. */
 function elbow(round: number, from: number, to: number): string {
-  const [start, turn] = [Math.max(xOf(round), 8), xOf(round) + COLUMN / 2];
-  if (round < 1) return `M${turn + BEND} ${from}Q${turn} ${from} ${turn} ${from + BEND}${down(turn, to)}`;
+  const [start, turn] = [xOf(round), xOf(round) + COLUMN / 2];
+  // A first question asked differently hangs beside the first, before which there is nothing.
+  if (round < 1)
+    return `M${xOf(1)} ${from}H${turn + BEND}Q${turn} ${from} ${turn} ${from + BEND}${down(turn, to)}`;
   return `M${start} ${from}H${turn - BEND}Q${turn} ${from} ${turn} ${from + BEND}${down(turn, to)}`;
 }
 

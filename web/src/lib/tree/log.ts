@@ -26,7 +26,8 @@ export interface Log {
 }
 
 export function logOf(tree: Tree, here: string): Log {
-  const lanes = new Map(ordered(tree.nodes).map((node, lane) => [node.conversation.id, lane]));
+  const spoken = ordered(tree.nodes).filter((node) => node.rounds.length);
+  const lanes = new Map(spoken.map((node, lane) => [node.conversation.id, lane]));
   const until = new Map(lineOf(tree, here).map(({ node, last }) => [node.conversation.id, last]));
   const said = tree.nodes
     .flatMap((node) => node.rounds.map((round) => ({ node, round })))
@@ -40,7 +41,7 @@ export function logOf(tree: Tree, here: string): Log {
     isOn: round.number <= (until.get(conversation.id) ?? -1),
     isHere: conversation.id === here && round === rounds.at(-1),
   }));
-  const paths = ordered(tree.nodes).flatMap(({ conversation }) => pathsOf(conversation, entries, until));
+  const paths = spoken.flatMap(({ conversation }) => pathsOf(conversation, entries, until));
   return {
     entries,
     paths: paths.sort((a, b) => Number(a.isOn) - Number(b.isOn)),
