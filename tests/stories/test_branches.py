@@ -449,6 +449,23 @@ async def test_a_branch_comes_back_as_one_message(ada, upstream):
     assert "We would take the train." not in shown(upstream.last)
 
 
+async def test_a_branch_that_is_deleted_leaves_the_receipt_of_what_was_brought_back(ada, upstream):
+    conversation, _ = await talked(ada, upstream, 1)
+    made = await branch(ada, conversation, 1, title="Another way")
+    upstream.says("The code is marigold.", model="alpha")
+    await ada.hear("Is it saffron?", "alpha", conversation_id=made["id"])
+    await bring_back(ada, made["id"])
+    [told] = await ada.replies(conversation, 2)
+    path = f"/api/messages/{told['id']}/receipt"
+    assert "saffron" in str(await ada.get(path))
+    await ada.delete(f"/api/conversations/{made['id']}")
+    receipt = str(await ada.get(path))
+    assert "saffron" not in receipt
+    assert "marigold" not in receipt
+    refused = await again(ada, told["id"], expect=409)
+    assert refused["message"].startswith("The branch that was brought back here is gone")
+
+
 async def test_what_is_deleted_in_a_branch_leaves_the_receipt_of_what_was_brought_back(ada, upstream):
     conversation, _ = await talked(ada, upstream, 1)
     made = await branch(ada, conversation, 1)

@@ -92,6 +92,7 @@ def open_again(
         raise NothingToContinue("This reply ended by itself; there is nothing to continue.")
     must_have_room(tx, actor)
     asked = turns.get(tx, actor, here.question.turn_id)
+    _must_have_branch(tx, actor, here.question)
     turn = Turn(
         id=turn_id,
         conversation_id=conversation.id,
@@ -199,6 +200,12 @@ def _must_be_idle(tx: Tx, conversation: Conversation, reply: Message) -> None:
     for turn in turns.waiting_or_running(tx, conversation.id):
         if turn.message_id == reply.id:
             raise Conflict("This reply is being tried again already. Wait for it, or stop it.")
+
+
+def _must_have_branch(tx: Tx, actor: Actor, question: Message) -> None:
+    """Whoever tells what came of a branch has to have read it."""
+    if question.brings_id is not None and conversations.find(tx, actor, question.brings_id) is None:
+        raise Conflict("The branch that was brought back here is gone, so nobody can tell of it again.")
 
 
 def can_continue(reply: Message) -> bool:

@@ -18,7 +18,7 @@ from tertulia.core.messages import Round
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
-from tertulia.store import access, attachments, events, messages, sessions
+from tertulia.store import access, attachments, events, messages, receipts, sessions
 from tertulia.store.transactions import GONE, Row, Tx, as_json
 
 PAGE_LIMIT = 100
@@ -435,7 +435,18 @@ def family(tx: Tx, actor: Actor, conversation_id: str) -> tuple[Conversation, ..
 def remove(tx: Tx, actor: Actor, conversation_id: str) -> tuple[str, ...]:
     """The conversation and every branch that hangs on it; returns their ids."""
     access.to_conversation(tx, actor, conversation_id).must_write()
+    _forget_brought(tx, get(tx, actor, conversation_id))
     return _remove_all(tx, [row.id for row in tx.execute(_SUBTREE, id=conversation_id)])
+
+
+def _forget_brought(tx: Tx, branch: Conversation) -> None:
+    """What came of it and was told where it left is kept; its own words are not."""
+    if branch.parent_id is not None:
+        said = frozenset(row.id for row in tx.execute(_SAID_IN, id=branch.id))
+        receipts.forget_brought(tx, branch.parent_id, said)
+
+
+_SAID_IN = text("SELECT id FROM conversation_messages WHERE conversation_id = :id")
 
 
 SUBTREE = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -59,8 +59,20 @@ def forget(tx: Tx, conversation_id: str, number: int | None, message_ids: Collec
     The receipts of other replies keep the place and the size of what was shown, and say that it is gone.
     Without a number the round is not one of the conversation's own, and only what names it is looked for.
     """
+    _take_out(tx, conversation_id, _naming(tx, conversation_id, number, message_ids), number, message_ids)
+
+
+def forget_brought(tx: Tx, conversation_id: str, message_ids: Collection[str]) -> None:
+    """A branch that was brought back to this conversation goes, and with it what was shown of it here."""
+    rows = tx.execute(_NAMING, conversation_id=conversation_id, word='"brought back"')
+    _take_out(tx, conversation_id, rows, None, message_ids)
+
+
+def _take_out(
+    tx: Tx, conversation_id: str, rows: Iterable[Row], number: int | None, message_ids: Collection[str]
+) -> None:
     gone: set[str] = set()
-    for row in _naming(tx, conversation_id, number, message_ids):
+    for row in rows:
         segments = from_json(tuple[Segment, ...], row.segments)
         if row.message_id in message_ids:
             gone |= {segment.text for segment in segments}
