@@ -61,6 +61,28 @@ async def test_a_brain_trust_of_four_goes_on_when_one_fails(ada, upstream):
     assert "Absent this round, because no answer came: Gamma." in chair
 
 
+async def test_where_the_first_voice_fails_and_nobody_was_named_the_next_takes_the_chair(ada, upstream):
+    upstream.plays(refuses(401), model="alpha")
+    upstream.plays(says("Mine."), says(SYNTHESIS), says(OUTLINE), model="beta")
+    replies = await council(ada, "brain_trust", "alpha", "beta", "gamma")
+    synthesis = by_step(replies, "synthesis")
+    assert (synthesis["voice"]["name"], synthesis["status"]) == ("Beta", "complete")
+    assert "Absent this round, because no answer came: Alpha." in said_to(upstream, "beta")[1]
+
+
+async def test_a_synthesis_that_is_asked_for_later_is_written_by_one_who_answered(ada, upstream):
+    upstream.plays(refuses(401), model="alpha")
+    [failed, _] = await ada.hear("Well?", "alpha", "beta")
+    opened = await synthesised(ada, failed["conversation_id"])
+    assert opened["turn"]["chair"]["name"] == "Beta"
+
+
+async def test_a_named_chair_keeps_the_chair_also_when_it_did_not_answer(ada, upstream):
+    upstream.plays(refuses(401), says(SYNTHESIS), says(OUTLINE), model="alpha")
+    replies = await council(ada, "brain_trust", "alpha", "beta", chair={"model": "voices:alpha"})
+    assert by_step(replies, "synthesis")["voice"]["name"] == "Alpha"
+
+
 async def test_the_map_shows_only_words_that_stand_in_the_replies(ada, upstream):
     upstream.plays(says("I name **one number**\nabove all."), says(SYNTHESIS), says(OUTLINE), model="alpha")
     upstream.plays(says("Sign-in first."), model="beta")

@@ -13,7 +13,7 @@ from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message, Role, Round, Status
 from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Style, Turn
 from tertulia.core.users import Actor
-from tertulia.core.voices import Voice, Wanted
+from tertulia.core.voices import Voice, Wanted, seat_aside
 from tertulia.engine import references
 from tertulia.engine.requests import NewSynthesis, NewTurn
 from tertulia.store import access, attachments, conversations, messages, projects, sessions, turns
@@ -51,6 +51,7 @@ def open_round(
         return before
     must_have_room(tx, actor)
     conversation = _conversation(tx, actor, request, table)
+    table = seat_aside(table, conversation.table) if request.aside else table
     references.check(tx, actor, conversation.id, request.reply_to_id, request.quotes)
     brought = _brought(tx, actor, request, conversation)
     turn = _turn(tx, actor, request, conversation, table, chair)
@@ -130,7 +131,8 @@ def open_synthesis(
     if not any(reply.content for reply in here.replies):
         raise Conflict("Nobody has answered in this round yet, so there is nothing to bring together.")
     must_have_room(tx, actor)
-    seated = chair or asked.chair or asked.table[0]
+    heard = {reply.voice for reply in here.replies if reply.content}
+    seated = chair or asked.chair or next((one for one in asked.table if one in heard), asked.table[0])
     turn = Turn(
         id=request.id,
         conversation_id=conversation.id,

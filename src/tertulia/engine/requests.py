@@ -40,7 +40,7 @@ class NewTurn:
     quotes: tuple[Quote, ...] = ()
     """Words of messages that this conversation shows."""
     chair: WantedVoice | None = None
-    """Who writes the synthesis, where the mode has one; the first voice when nobody is named."""
+    """Who writes the synthesis, where the mode has one; the first voice heard when nobody is named."""
     brief: str = ""
     """What the synthesis should do, in the person's own words."""
     is_blind: bool = False

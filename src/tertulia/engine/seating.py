@@ -44,8 +44,15 @@ class Seating:
         """What the round holds already, by who said it in which step."""
         self.mode = _mode(gathered)
         self.voices: Sequence[Voice] = _seated(gathered)
-        self.chair = _chair(gathered) or self.voices[0]
+        self._named = _chair(gathered)
         self.wish = gathered.turn.brief or gathered.began.brief
+
+    @property
+    def chair(self) -> Voice:
+        """Whom a person named; otherwise the first who was heard, so that one failure does not take two."""
+        answers = (*self._standing.values(), *self.replies)
+        heard = {one.voice for one in answers if one.step == Step.ANSWER and was_heard(one)}
+        return self._named or next((voice for voice in self.voices if voice in heard), self.voices[0])
 
     @property
     def can_outline(self) -> bool:
