@@ -85,6 +85,7 @@ async def test_up_in_an_empty_field_takes_the_last_question_up_again(
     await expect(field).to_have_value("Rye or wheat on Mondays?")
     await field.press("Escape")
     await expect(field).to_have_count(0)
+    await expect(room.field).to_be_focused()
     await expect(room.question("Rye or wheat on Mondays?")).to_be_visible()
 
 

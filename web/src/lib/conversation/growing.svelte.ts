@@ -3,6 +3,7 @@ import { getContext, setContext } from 'svelte';
 import { goto } from '$app/navigation';
 import type { Message, Turn } from '$lib/api/types';
 import { whatGoesWith } from '$lib/conversations/removal';
+import type { Mind } from '$lib/council/minds';
 import { house } from '$lib/live/house.svelte';
 import { routes } from '$lib/routes';
 import type { Grove } from '$lib/tree/grove.svelte';
@@ -10,6 +11,7 @@ import * as requests from '$lib/tree/requests';
 import { announce } from '$lib/ui/announce.svelte';
 import { confirm } from '$lib/ui/confirm.svelte';
 import { toast } from '$lib/ui/toasts.svelte';
+import { viewport } from '$lib/ui/viewport.svelte';
 import { saying } from './acts';
 import type { Composing } from './composing.svelte';
 import { wanted } from './outbox';
@@ -18,7 +20,9 @@ import { wanted } from './outbox';
 export interface Picking {
   title: string;
   anchor: HTMLElement;
-  run: (key: string) => void;
+  /** Personas may be chosen, too. */
+  isOpenToAll: boolean;
+  run: (mind: Mind) => void;
 }
 
 export class Growing {
@@ -50,6 +54,12 @@ export class Growing {
       ...(asked && { brief: asked.brief, is_blind: asked.is_blind }),
     });
     await saying('The question was not asked.', this.#goTo(work, question.round_number));
+  }
+
+  /** The question stays as it was, and one is back where one writes. */
+  leave(): void {
+    this.editing = null;
+    if (!viewport.isPhone) this.write();
   }
 
   async #goTo(work: ReturnType<typeof requests.edit>, round: number): Promise<void> {
@@ -105,18 +115,20 @@ export class Growing {
 
   /** One mind is asked about what another said; the table stays as it is. */
   askAnother(message: Message, anchor: HTMLElement): void {
-    this.#pick('Ask another voice about this', anchor, (key) => {
-      this.composing.askAside(message, key);
+    this.#pick('Ask another voice about this', anchor, true, (mind) => {
+      this.composing.askAside(message, mind);
       this.write();
     });
   }
 
   tryAnother(message: Message, anchor: HTMLElement): void {
-    this.#pick('Regenerate with another model', anchor, (model) => void this.regenerate(message, { model }));
+    this.#pick('Regenerate with another model', anchor, false, ({ model }) => {
+      if (model !== null) void this.regenerate(message, { model });
+    });
   }
 
-  #pick(title: string, anchor: HTMLElement, run: (key: string) => void): void {
-    this.picking = { title, anchor, run };
+  #pick(title: string, anchor: HTMLElement, isOpenToAll: boolean, run: Picking['run']): void {
+    this.picking = { title, anchor, isOpenToAll, run };
     this.isPicking = true;
   }
 

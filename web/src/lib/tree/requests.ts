@@ -10,6 +10,7 @@ import type {
   OlderRounds,
   Opened,
   Tree,
+  WantedVoice,
 } from '$lib/api/types';
 
 export type Style = 'again' | 'concise' | 'detailed';
@@ -51,8 +52,8 @@ export function regenerate(messageId: string, conversationId: string, how: How):
   return request('POST', `/api/messages/${messageId}/retry`, asked);
 }
 
-export function bringBack(id: string, model: string): Promise<Opened> {
-  return request('POST', `/api/conversations/${id}/bring-back`, { id: ulid(), voice: { model } });
+export function bringBack(id: string, voice: WantedVoice): Promise<Opened> {
+  return request('POST', `/api/conversations/${id}/bring-back`, { id: ulid(), voice });
 }
 
 export function removalOfMessage(id: string): Promise<MessageRemoval> {
