@@ -11,7 +11,7 @@ from tertulia.core.ids import is_ulid, ulid
 from tertulia.core.models import FREE, Prices, TokenCount, cost_micros
 from tertulia.core.titles import LONGEST, cleaned, title_of
 from tertulia.core.users import check_password, clean_email, clean_name
-from tertulia.core.voices import Wanted, seat
+from tertulia.core.voices import Wanted, seat, seat_aside
 
 moments = st.integers(0, (1 << 48) - 1)
 
@@ -95,3 +95,15 @@ def test_a_password_has_a_sensible_length(password):
 
 def test_an_errors_code_is_its_name_in_snake_case():
     assert TooManyAttempts("Wait.").code == "too_many_attempts"
+
+
+def test_a_question_to_a_few_leaves_everyone_in_their_seats() -> None:
+    alpha, beta = Wanted("house:alpha", "Alpha"), Wanted("house:beta", "Beta")
+    sage = Wanted("house:alpha", "The Sage", "sage", 1, hue=2)
+    table = seat([alpha, beta])
+    [asked] = seat_aside(seat([beta]), table)
+    assert (asked.id, asked.seat) == ("house:beta:0", 2)
+    [guest] = seat_aside(seat([sage]), table)
+    assert guest.seat == 1 + len(table)  # the colour it is known by is taken
+    assert [voice.seat for voice in seat_aside(seat([sage, beta]), table)] == [3, 2]
+    assert seat_aside(seat([sage]), ())[0].seat == sage.hue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 SEATS = 8
@@ -61,6 +61,23 @@ def _unused(name: str, names: set[str]) -> str:
     """The others at the table know each other by name alone, and so does the chair."""
     numbered = (f"{name} {number}" for number in count(2))
     return name if name not in names else next(one for one in numbered if one not in names)
+
+
+def seat_aside(voices: Iterable[Voice], table: Iterable[Voice]) -> tuple[Voice, ...]:
+    """For a question to a few: who is at the table keeps the place, and whoever is not takes a free one."""
+    known = {voice.id: voice for voice in table}
+    taken = {voice.seat for voice in known.values()}
+    asked = []
+    for voice in voices:
+        before = known.get(voice.id)
+        place = before.seat if before else _free_from(voice.seat, taken)
+        taken.add(place)
+        asked.append(replace(voice, seat=place, name=before.name if before else voice.name))
+    return tuple(asked)
+
+
+def _free_from(place: int, taken: set[int]) -> int:
+    return next((one for one in (place, *range(1, SEATS + 1)) if one not in taken), SEATS)
 
 
 def _places(guests: tuple[Wanted, ...], taken: set[int]) -> list[int]:
