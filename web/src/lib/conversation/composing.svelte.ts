@@ -2,7 +2,7 @@
 import { Attaching } from '$lib/attachments/attaching.svelte';
 import type { Message, NewEstimate, Quote, Visibility, Voice } from '$lib/api/types';
 import { addressed } from '$lib/council/mentions';
-import { ofModel, ofPersona, type Mind } from '$lib/council/minds';
+import { ofPersona, type Mind } from '$lib/council/minds';
 import { modeNamed, type Mode } from '$lib/council/modes';
 import type { Setting } from '$lib/council/settings';
 import { canCome, seated, SEATS, type Guests, type Seated } from '$lib/council/table';
@@ -150,9 +150,9 @@ export class Composing {
   }
 
   /** What one mind said is put before another, which answers alone. */
-  askAside(message: Message, who: Mind | string): void {
+  askAside(message: Message, who: Mind): void {
     this.replyTo = message;
-    this.aside = typeof who === 'string' ? ofModel(who) : who;
+    this.aside = who;
   }
 
   unreply(): void {

@@ -75,6 +75,12 @@ describe('the table', () => {
       { id: 'persona:Q:0', seat: 3, name: 'Persona Q' },
       { id: 'persona:P:1', seat: 4, name: 'Persona P 2' },
     ]);
+    const namesake = { ...persona('S', 4), character: { ...persona('P', 4).character } };
+    const both = seated([ofPersona('P'), ofPersona('S')], {
+      models,
+      personas: [...guests.personas, namesake],
+    });
+    expect(both.map((each) => each.name)).toEqual(['Persona P', 'Persona P 2']);
     // A persona is seated before a model that would have taken its place.
     expect(seated([ofModel('a:one'), ofPersona('R')], guests).map((each) => each.seat)).toEqual([2, 1]);
     const table = seated([ofPersona('P')], guests);

@@ -15,7 +15,7 @@ export interface Seated extends Voice {
   wanted: Mind;
 }
 
-/** The same one twice becomes two voices with names of their own. */
+/** The same one twice, or two of one name, are told apart. */
 export function seated(minds: Mind[], guests: Guests, taken: Voice[] = []): Seated[] {
   const found = minds.map((mind) => inviteeOf(mind, guests));
   const places = placesOf(
@@ -24,11 +24,20 @@ export function seated(minds: Mind[], guests: Guests, taken: Voice[] = []): Seat
   );
   const seen = new Map<string, number>();
   for (const { id } of taken) seen.set(laneOf(id), (seen.get(laneOf(id)) ?? 0) + 1);
-  return found.map(({ lane, name, hue: _, ...rest }, n) => {
+  const names = new Set(taken.map((each) => each.name));
+  return found.map(({ lane, name: called, hue: _, ...rest }, n) => {
     const nth = seen.get(lane) ?? 0;
     seen.set(lane, nth + 1);
-    return { id: `${lane}:${nth}`, seat: places[n]!, name: nth === 0 ? name : `${name} ${nth + 1}`, ...rest };
+    const name = unused(called, names);
+    names.add(name);
+    return { id: `${lane}:${nth}`, seat: places[n]!, name, ...rest };
   });
+}
+
+function unused(name: string, names: Set<string>): string {
+  let found = name;
+  for (let number = 2; names.has(found); number++) found = `${name} ${number}`;
+  return found;
 }
 
 interface Invitee extends Omit<Seated, 'id' | 'seat'> {
