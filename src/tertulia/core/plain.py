@@ -70,7 +70,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         inner = _reader(next(one for one in arguments if one is not type(None)))
-        return lambda data: None if data is None else inner(data)
+        return _as_it_is if inner is _as_it_is else lambda data: None if data is None else inner(data)
     if origin is tuple:
         item = _reader(arguments[0])
         return lambda data: tuple(item(one) for one in data)
@@ -78,14 +78,24 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return _dataclass_reader(kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind
-    return lambda data: data
+    return _as_it_is
+
+
+def _as_it_is(data: Any) -> Any:
+    return data
 
 
 def _dataclass_reader(kind: type) -> Callable[[Any], Any]:
     hints = get_type_hints(kind)
-    readers = {name: _reader(hints[name]) for name in _names(kind)}
+    names = _names(kind)
+    readers = {name: _reader(hints[name]) for name in names}
+    composed = {name: reader for name, reader in readers.items() if reader is not _as_it_is}
 
     def read(data: Any) -> Any:
-        return kind(**{name: readers[name](data[name]) for name in readers if name in data})
+        known = {name: data[name] for name in names if name in data}
+        for name, reader in composed.items():
+            if name in known:
+                known[name] = reader(known[name])
+        return kind(**known)
 
     return read

@@ -26,11 +26,17 @@ class Snippet:
 
 def snippet(content: str, words: Sequence[str]) -> Snippet:
     """The stretch with the most different words in it."""
-    wanted = frozenset(stem for word in words for stem in _stems(word))
+    wanted = _wanted(tuple(words))
     places = list(_places(content[:READ], wanted))
     start, end = _edges(content, _best_start(places))
     marked = tuple(Span(a - start, b - start) for a, b, _ in places if start <= a and b <= end)
     return Snippet(content[start:end], _merged(marked), len({stem for _, _, stem in places}))
+
+
+@lru_cache(maxsize=256)
+def _wanted(words: tuple[str, ...]) -> frozenset[str]:
+    """All hits of one search are looked at for the same words."""
+    return frozenset(stem for word in words for stem in _stems(word))
 
 
 def _places(content: str, wanted: frozenset[str]) -> Iterator[tuple[int, int, str]]:
