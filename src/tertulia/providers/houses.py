@@ -75,8 +75,11 @@ class Providers:
 
     def available(self) -> tuple[Model, ...]:
         """Those that can be asked now: their keys are set, and their providers are not resting."""
-        able = (model for model in self.models() if self.is_available(model))
-        return tuple(model for model in able if not self._rest(model).is_resting)
+        return tuple(filter(self.can_answer, self.models()))
+
+    def can_answer(self, model: Model) -> bool:
+        """Its key is set, and its provider is not resting."""
+        return self.is_available(model) and not self._rest(model).is_resting
 
     def find(self, key: str) -> Model | None:
         listing = self._listings.get(key)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from tertulia.core.conversations import Conversation
 from tertulia.core.messages import Message
 from tertulia.core.models import Model, TokenCount, cost_micros
@@ -45,7 +47,7 @@ def _first_asked(tx: Tx, conversation_id: str) -> tuple[Conversation, Message] |
 
 
 async def _named(means: Means, question: str) -> tuple[str, TokenCount, Model | None]:
-    model = cheapest_capable(means.providers.available())
+    model = cheapest_capable(means.providers.models(), means.providers.can_answer)
     if model is None:
         return title_of(question), TokenCount(), None
     prompt = Prompt("", (PromptMessage("user", _ASK.format(text=question[:_TEXT_LIMIT])),))
@@ -67,9 +69,12 @@ async def _answer(means: Means, call: Call) -> tuple[str, TokenCount]:
     return text, count
 
 
-def cheapest_capable(models: tuple[Model, ...]) -> Model | None:
+def cheapest_capable(
+    models: Sequence[Model], can_answer: Callable[[Model], bool] = lambda model: True
+) -> Model | None:
     """The cheapest with a known price; a demo model writes no titles worth reading."""
     capable = [
         m for m in models if not m.is_demo and m.prices.output_micros is not None and not m.abilities.thinking
     ]
-    return min(capable, key=lambda m: (m.prices.output_micros, m.key), default=None)
+    by_price = sorted(capable, key=lambda m: (m.prices.output_micros, m.key))
+    return next(filter(can_answer, by_price), None)
