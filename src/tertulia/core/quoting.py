@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 _BETWEEN = r"[\s*_`~>]+"
 """What may lie between two words without their being other words: line breaks and marks of emphasis."""
@@ -27,16 +28,20 @@ def _letters(word: str) -> str:
 
 
 def stands_in(quote: str, text: str) -> bool:
-    """Whether someone could have selected these words in the text as it is drawn: without its marks, in lines
-    of any length. Looks at each letter once, however long both are."""
-    bare = _bare(quote)
-    return bool(bare) and bare in _bare(text)
+    """Whether someone could have selected these words in the text as it is drawn: without its marks, the
+    numbers of its lists and where its links lead, in lines of any length. Takes as long as both are."""
+    letters = _letters_alone(quote)
+    return bool(letters) and (quote in text or letters in _letters_alone(_UNDRAWN.sub("", unescape(text))))
 
 
-def _bare(text: str) -> str:
-    return "".join(text.translate(_MARKS).split())
-
-
-_MARKS = str.maketrans(
-    {**dict.fromkeys("*_`~>#|\\"), **dict.fromkeys("‘’", "'"), **dict.fromkeys("“”„", '"')}
+_UNDRAWN = re.compile(
+    r"^[ \t]*(?:```|~~~)[^\n]*"  # what language a block of code is in
+    r"|^[ \t]*\d{1,9}[.)](?=[ \t])"  # the number of an item
+    r"|!\[[^\[\]]*+\]"  # what a picture is of
+    r"|(?<=\])\([^()\s]*+(?:[ \t]+\"[^()\"\n]*+\")?\)",  # where a link leads
+    re.MULTILINE,
 )
+
+
+def _letters_alone(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
