@@ -176,6 +176,23 @@ async def test_a_replay_ends_when_the_conversation_it_asks_again_is_deleted(ada,
     assert (replay["state"], replay["done_round"], replay["reason"]) == ("stopped", 1, gone)
 
 
+async def test_a_person_who_goes_on_in_the_branch_ends_the_replay(ada, upstream):
+    source = await talked(ada, upstream)
+    held = asyncio.Event()
+    upstream.plays((Say("Half"), Hold(held), Finish()), model="beta")
+    before = len(upstream.requests)
+    begun = await replayed(ada, source, voices=[{"model": "voices:beta"}])
+    branch = begun["conversation"]["id"]
+    await upstream.heard(before + 1)
+    await ada.ask("Or coffee?", "alpha", conversation_id=branch)
+    held.set()
+    replay = await over(ada, branch)
+    assert (replay["state"], replay["done_round"]) == ("stopped", 1)
+    assert replay["reason"] == "Somebody went on in this branch. Replay again to ask the other rounds."
+    rounds = (await ada.get(f"/api/conversations/{branch}"))["rounds"]
+    assert [r["messages"][0]["content"] for r in rounds] == ["Tea?", "Or coffee?"]
+
+
 async def test_stopping_what_is_being_said_ends_the_replay(ada, upstream):
     source = await talked(ada, upstream)
     held = asyncio.Event()

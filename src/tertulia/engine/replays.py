@@ -35,6 +35,7 @@ CAP_LIMIT_MICROS = 10**15
 ROUNDS_LIMIT = 50
 """A replay of more is begun in parts."""
 _STOPPED = "Stopped by a person."
+_GONE_ON = "Somebody went on in this branch. Replay again to ask the other rounds."
 _GONE_AWAY = "The server was restarted. Replay again from the round it had reached."
 
 
@@ -141,6 +142,9 @@ class Replays:
     async def _round(self, actor: Actor, replay: Replay, number: int, request: NewReplay) -> bool:
         """Whether it goes on after this one."""
         asked = await self._means.db.read(lambda tx: _next(tx, actor, replay.source_id, number))
+        if not await self._means.db.read(lambda tx: _is_next(tx, actor, replay, number)):
+            await self._end(replay, ReplayState.STOPPED, _GONE_ON)
+            return False
         if asked is None:
             await self._means.db.write(lambda tx: _pass_over(tx, replay, number))
             return True
@@ -323,6 +327,11 @@ def _next(tx: Tx, actor: Actor, source_id: str, number: int) -> Asked | None:
     if conversations.find(tx, actor, source_id) is None:
         raise Conflict("The conversation whose questions were asked again is gone.")
     return _find_question(tx, actor, source_id, number)
+
+
+def _is_next(tx: Tx, actor: Actor, replay: Replay, number: int) -> bool:
+    """Whether the branch has come so far and no further: else its rounds would not match the others."""
+    return conversations.get(tx, actor, replay.id).round_count == number - 1
 
 
 def _find_question(tx: Tx, actor: Actor, source_id: str, number: int) -> Asked | None:
