@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tertulia.context.material import FileText
-from tertulia.core.chunks import Hit, Source
+from tertulia.core.chunks import Filters, Hit, Source
 from tertulia.core.errors import TertuliaError
 from tertulia.core.messages import Round
 from tertulia.core.models import RETRIEVED
@@ -67,6 +67,7 @@ async def _hits(means: Means, actor: Actor, gathered: Gathered) -> tuple[Hit, ..
         actor,
         [gathered.project_id],
         gathered.question.content,
+        Filters(exclude_files=not at_hand.shelf.count),
         limit=min(most, gathered.project.settings.retrieval_config.max_results) * SPARE,
         leaving_out=whole | said | at_hand.kin.beside | {gathered.question.id},
     )
