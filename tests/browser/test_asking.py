@@ -83,7 +83,7 @@ async def test_a_screen_reader_hears_milestones_once_and_no_words(page: Page, up
     await expect(room.reply("Beta", "failed")).to_be_visible()
     ends.set()
     await expect(room.reply("Alpha", "finished")).to_be_visible()
-    await page.wait_for_function("heard.length >= 3")
+    await page.wait_for_function("() => heard.length >= 3")
     assert await page.evaluate("heard") == [
         "Two minds are answering",
         "Beta failed: the key was refused",

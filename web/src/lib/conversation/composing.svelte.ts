@@ -143,6 +143,7 @@ export class Composing {
       project_id: projectId,
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
+      quotes: this.quotes,
       attachments: this.attaching.ready.map(({ id }) => id),
       mode: this.way.id,
       chair: this.presiding?.wanted ?? null,

@@ -8,6 +8,9 @@ import { readTree } from './requests';
 type Siblings = Tree['siblings'][number];
 type Versions = Tree['versions'][number];
 
+/** A longer line is drawn as a tree only when it is known to branch, or when someone asks. */
+const SHORT = 200;
+
 export class Grove {
   tree = $state.raw<Tree | null>(null);
   /** Why it could not be read. */
@@ -32,7 +35,7 @@ export class Grove {
       this.isWanted() ||
       conversation.parent_id !== null ||
       this.family.length > 1 ||
-      house.hasMoreConversations(conversation.project_id)
+      (conversation.round_count <= SHORT && house.hasMoreConversations(conversation.project_id))
     );
   });
 
