@@ -91,6 +91,9 @@ async def test_a_name_with_an_at_asks_one_mind_and_leaves_the_table_as_it_is(
     assert [voice["name"] for voice in kept["conversation"]["table"]] == ["Alpha", "Gamma"]
     await room.field.click()
     await expect(room.table.get_by_role("button", name="Remove Gamma")).to_be_visible()
+    await room.ask("@gamma and you?")
+    await expect(room.rounds.nth(2)).to_contain_text("Round 3 · Quick")
+    await expect(room.rounds.nth(2).get_by_role("article")).to_have_attribute("data-seat", "2")
 
 
 async def test_a_mode_says_how_many_it_takes_and_who_is_in_the_chair(
