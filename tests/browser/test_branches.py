@@ -71,7 +71,8 @@ async def test_a_question_is_asked_differently_and_arrows_lead_between_both(
     await versions.get_by_role("button", name="Earlier version").press("Enter")
     await page.wait_for_url(lambda url: talk in url)
     await expect(second).to_contain_text("Wheat sells better.")
-    await expect(second.get_by_role("group", name="Versions of this question")).to_contain_text("1 of 2")
+    await expect(versions).to_contain_text("1 of 2")
+    await expect(versions.get_by_role("button", name="Later version")).to_be_focused()
 
 
 async def test_up_in_an_empty_field_takes_the_last_question_up_again(

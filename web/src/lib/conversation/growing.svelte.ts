@@ -25,6 +25,9 @@ export interface Picking {
   run: (mind: Mind) => void;
 }
 
+/** The round whose versions are walked through: focus goes along to the branch they lead to. */
+let walked: number | null = null;
+
 export class Growing {
   /** The question that is being asked differently. */
   editing = $state.raw<string | null>(null);
@@ -73,7 +76,15 @@ export class Growing {
 
   /** The question or the reply as another branch has it. */
   async show(conversationId: string, round: number): Promise<void> {
+    walked = round;
     await goto(routes.round(conversationId, round), { keepFocus: true });
+  }
+
+  /** Whether one came here walking through the versions of a round; true once. */
+  arrivedAt(round: number): boolean {
+    const isHere = walked === round;
+    if (isHere) walked = null;
+    return isHere;
   }
 
   /** From one reply alone, or from a question with all its replies. */
