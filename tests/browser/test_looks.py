@@ -146,7 +146,7 @@ async def test_no_page_scrolls_sideways_on_a_phone(
     for path in (
         "new",
         "search?q=wide",
-        *(f"settings/{panel}" for panel in ("models", "appearance", "keyboard", "sessions")),
+        *(f"settings/{panel}" for panel in ("models", "personas", "appearance", "keyboard", "sessions")),
     ):
         await page.goto(f"/{path}")
         await expect(page.get_by_role("heading", level=1)).to_be_visible()

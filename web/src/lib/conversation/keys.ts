@@ -110,6 +110,7 @@ export function commandsOf(hands: Hands): Command[] {
       run: hands.stopAll,
     },
     { group: 'Writing', id: 'send', title: 'Send', keys: 'Enter', palette: false },
+    { group: 'Writing', id: 'address', title: 'Address one mind', keys: '@', palette: false },
     { group: 'Writing', id: 'edit-last', title: 'Edit the last question', keys: 'ArrowUp', palette: false },
     { group: 'Writing', id: 'line', title: 'New line', keys: 'shift+Enter', palette: false },
   ];

@@ -5,7 +5,7 @@ import { visibilityNamed } from '$lib/council/visibilities';
 import { costOf, isOver, stateOf, type Lane } from './lanes';
 import { money } from './numbers';
 
-/** "Parallel · open table". Turns long over are not kept, so an old round says only what its replies tell. */
+/** "Parallel · open table". A round whose turn is not known says only what its replies tell. */
 export function settingOf(lanes: Lane[], turn: Turn | undefined): string {
   if (!turn) return modeNamed(lanes.length > 1 ? 'parallel' : 'quick').name;
   const mode = modeNamed(turn.mode);
