@@ -130,7 +130,9 @@ def option(page: Page, name: str) -> Locator:
     return page.get_by_role("option", disabled=False).filter(has=page.locator("b", has_text=name))
 
 
-async def test_a_phone_lays_the_table_in_its_sheet(windows: Windows, sam: Person, tmp_path: Path) -> None:
+async def test_a_phone_lays_the_table_in_its_sheet(
+    windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
+) -> None:
     await keeper(sam)
     page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
     await page.get_by_role("button", name="Ask the table").tap()
@@ -140,8 +142,13 @@ async def test_a_phone_lays_the_table_in_its_sheet(windows: Windows, sam: Person
     await page.get_by_role("option", name=re.compile("^Brain trust")).tap()
     await expect(sheet.get_by_role("button", name="Chair: The Sage")).to_be_visible()
     await sheet.get_by_role("textbox", name="Message").fill("Well, @The Beekeeper, what now?")
-    await page.screenshot(path=tmp_path / "sheet.png")
+    await expect(sheet).to_contain_text("Only The Beekeeper will answer.")
+    await page.screenshot(path=tmp_path / "sheet.png", animations="disabled")
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    await sheet.get_by_role("button", name="Send").tap()
+    await expect(Room(page).reply("The Beekeeper", "finished")).to_contain_text("beta heard:")
+    await page.get_by_role("button", name="Ask the table").tap()
+    await expect(sheet.get_by_role("button", name="Remove The Sage")).to_be_visible()
 
 
 async def test_a_table_is_kept_under_a_name_and_used_again(
