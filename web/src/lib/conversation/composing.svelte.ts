@@ -3,10 +3,9 @@ import { Attaching } from '$lib/attachments/attaching.svelte';
 import type { Message, NewEstimate, Quote, Visibility, Voice } from '$lib/api/types';
 import { addressed } from '$lib/council/mentions';
 import { ofPersona, type Mind } from '$lib/council/minds';
-import { modeNamed, type Mode } from '$lib/council/modes';
+import { modeNamed, tooFew, type Mode } from '$lib/council/modes';
 import type { Setting } from '$lib/council/settings';
 import { canCome, seated, SEATS, type Guests, type Seated } from '$lib/council/table';
-import { inWords } from './numbers';
 import type { NewOutgoing } from './outbox';
 import { keepUnsent, unsent } from './unsent';
 
@@ -62,7 +61,7 @@ export class Composing {
     if (absent && this.guests.models.length) return absentSentence(absent);
     if (this.asking.length >= this.way.least) return '';
     if (!this.asking.length) return 'Nobody is at the table. Add a mind.';
-    return `${this.way.name} takes at least ${inWords(this.way.least)} minds. Add another.`;
+    return tooFew(this.way);
   });
   /** Not without a file that was meant to come along. */
   canSend = $derived.by(() => this.#text.trim() !== '' && this.problem === '' && !this.attaching.hasFailed);

@@ -1,4 +1,5 @@
 /** How voices take turns. A new mode is one more entry here, once the server knows it. */
+import { inWords } from '$lib/conversation/numbers';
 
 export interface Mode {
   id: string;
@@ -86,4 +87,9 @@ export const MODES: Mode[] = [
 
 export function modeNamed(id: string): Mode {
   return MODES.find((mode) => mode.id === id) ?? { ...MODES[0]!, id, name: id.replaceAll('_', ' ') };
+}
+
+/** Why a table with too few minds cannot be asked so. */
+export function tooFew({ name, least }: Mode): string {
+  return `${name} takes at least ${inWords(least).toLowerCase()} minds. Add another.`;
 }
