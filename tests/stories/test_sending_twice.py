@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
+from tertulia.app import new_id
 from tests.stories.listening import rounds, said
 from tests.upstream.scripted import Finish, Hold, Say
 from tests.world import World, turn
@@ -106,3 +107,15 @@ async def send_and_hang_up(world: World, cookies, body) -> None:
     await writer.drain()
     writer.close()
     await writer.wait_closed()
+
+
+async def test_a_turn_sent_again_after_its_persona_went_is_still_the_same(ada, upstream):
+    character = {"name": "The Cook", "glyph": "", "hue": 4, "instructions": "", "model": "voices:alpha"}
+    persona = await ada.post("/api/personas", {"scope": "user", "character": character}, expect=201)
+    sent = turn("Salt?") | {"voices": [{"persona_id": persona["id"]}]}
+    first = await ada.post("/api/turn", sent, expect=202)
+    await ada.ended(first["turn"]["id"])
+    await ada.delete(f"/api/personas/{persona['id']}")
+    again = await ada.post("/api/turn", sent, expect=202)
+    assert again["message"]["id"] == first["message"]["id"]
+    await ada.post("/api/turn", sent | {"id": new_id()}, expect=404)

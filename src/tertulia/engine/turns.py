@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tertulia.core.errors import Busy, NotFound, TertuliaError
+from tertulia.core.errors import Busy, NotFound, TertuliaError, UnknownModel
 from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message, Round, Status
 from tertulia.core.models import Model
@@ -82,12 +82,24 @@ class Turns:
         mark = fingerprint(request)
 
         def begin(tx: Tx) -> Opening:
-            spot = Spot(request.conversation_id, request.project_id)
-            table = seated(tx, actor, spot, request.voices, self._means.providers)
-            chair = seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
+            try:
+                table, chair = self._seat(
+                    tx, actor, Spot(request.conversation_id, request.project_id), request
+                )
+            except (NotFound, UnknownModel):  # Whoever cannot be seated now may have been, when it was sent.
+                if before := opening.sent_before(tx, actor, request.id, mark):
+                    return before
+                raise
             return opening.open_round(tx, actor, request, table, mark, chair)
 
         return self._begin(actor, await self._means.db.write(begin))
+
+    def _seat(
+        self, tx: Tx, actor: Actor, spot: Spot, request: NewTurn | NewEdit
+    ) -> tuple[tuple[Voice, ...], Voice | None]:
+        """The table, and whoever is in its chair."""
+        table = seated(tx, actor, spot, request.voices, self._means.providers)
+        return table, seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
 
     async def ask_again(self, actor: Actor, request: NewTurn, asked: Message) -> Opened:
         """A question asked before, elsewhere: what it brought along comes with it."""
@@ -97,8 +109,7 @@ class Turns:
 
         def begin(tx: Tx) -> Opening:
             spot = Spot(request.conversation_id, request.project_id)
-            table = seated(tx, actor, spot, request.voices, self._means.providers)
-            chair = seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
+            table, chair = self._seat(tx, actor, spot, request)
             ids = [one.id for one in asked.attachments]
             brought = attachments.again(tx, actor, spot.project(tx, actor), asked, ids)
             return opening.open_round(tx, actor, replace(request, attachments=brought), table, mark, chair)
@@ -113,9 +124,7 @@ class Turns:
         mark = fingerprint(request, f"edit:{conversation_id}:{number}")
 
         def begin(tx: Tx) -> Opening:
-            spot = Spot(conversation_id)
-            table = seated(tx, actor, spot, request.voices, self._means.providers)
-            chair = seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
+            table, chair = self._seat(tx, actor, Spot(conversation_id), request)
             return branching.open_edit(tx, actor, conversation_id, number, request, table, mark, chair)
 
         return self._begin(actor, await self._means.db.write(begin))
