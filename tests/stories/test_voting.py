@@ -195,3 +195,9 @@ def by(replies: list[dict[str, Any]], name: str) -> dict[str, Any]:
 def last(upstream: Upstream, name: str) -> list[dict[str, Any]]:
     """What a voice was sent last."""
     return [list(seen.body["messages"]) for seen in upstream.requests if seen.model == name][-1]
+
+
+async def test_a_round_in_which_names_are_spoken_cannot_be_blind(ada, upstream):
+    refused = await ada.ask("Who?", "alpha", "beta", mode="brain_trust", is_blind=True, expect=422)
+    assert refused["message"].startswith("Only a parallel round can be blind")
+    assert upstream.requests == []
