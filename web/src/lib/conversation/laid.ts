@@ -1,0 +1,12 @@
+/** Tables that were set for conversations whose first question went to one mind alone. */
+import type { Setting } from '$lib/council/settings';
+
+const laid = new Map<string, Setting>();
+
+export function layFor(conversationId: string, setting: Setting): void {
+  laid.set(conversationId, setting);
+}
+
+export function laidFor(conversationId: string): Setting | undefined {
+  return laid.get(conversationId);
+}
