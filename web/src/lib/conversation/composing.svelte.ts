@@ -127,7 +127,7 @@ export class Composing {
       attachments: this.attaching.ready,
       chair: this.chair && this.presiding,
       brief: this.way.hasChair ? this.brief.trim() : '',
-      is_blind: this.isBlind && this.asking.length > 1,
+      is_blind: this.isBlind && this.way.id === 'parallel' && this.asking.length > 1,
       aside: this.isAside,
       quotes: this.quotes,
     };
