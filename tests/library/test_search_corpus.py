@@ -83,7 +83,9 @@ def answers(db: Database) -> list[frozenset[int]]:
         found = [
             chunks.by_words(tx, [project_id], Source.FILE, terms(one), EVEN, MESSAGES) for one in questions()
         ]
-        return [frozenset(one.number for one in scored) for scored in found]
+        # A database that was used before does not count from 1 again.
+        first = tx.one(text("SELECT MIN(number) AS number FROM content_chunks")).number
+        return [frozenset(one.number - first for one in scored) for scored in found]
 
     return db.read_now(ask)
 
