@@ -17,6 +17,7 @@ SYNTHESIS = (
     "## Tensions\n- **In public?** Beta would, Alpha not. (Alpha vs Beta)\n\n"
     "## Next steps\n- Add the platform."
 )
+GAMMA = {"model": "voices:gamma"}
 OUTLINE = json.dumps(
     {
         "headline": "Watch sign-in success.",
@@ -210,6 +211,27 @@ async def test_a_synthesis_that_broke_off_goes_on_and_its_map_begins_anew(ada, u
     assert whole["content"] == "Half a synthesis."
     assert "Go on exactly where you stopped" in said_to(upstream, "alpha")[3]
     assert "Go on exactly where you stopped" not in said_to(upstream, "alpha")[4]
+
+
+@pytest.mark.parametrize(("mode", "later"), [("second_opinion", "critique"), ("debate", "rebuttal")])
+async def test_a_later_synthesis_has_read_all_that_was_said_and_calls_nobody_absent(
+    ada, upstream, mode, later
+):
+    upstream.plays(says("The answer."), says("Alpha, later."), model="alpha")
+    upstream.plays(says("Beta, first."), says("Beta, later."), model="beta")
+    replies = await council(ada, mode, "alpha", "beta", **({"chair": GAMMA} if mode == "debate" else {}))
+    asked = len(said_to(upstream, "gamma"))
+    opened = await ada.post(
+        f"/api/conversations/{replies[0]['conversation_id']}/rounds/1/synthesis",
+        {"id": new_id(), "chair": GAMMA},
+        expect=202,
+    )
+    await ada.ended(opened["turn"]["id"])
+    chair = said_to(upstream, "gamma")[asked]
+    for reply in replies:
+        if reply["step"] in ("answer", later):
+            assert f"[{reply['voice']['name']}]: {reply['content']}" in chair
+    assert "Absent this round" not in chair
 
 
 async def test_there_is_no_synthesis_of_what_nobody_answered(ada, upstream):

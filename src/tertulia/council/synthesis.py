@@ -5,5 +5,5 @@ from tertulia.council.table import Table
 
 
 async def synthesis(table: Table) -> None:
-    """Everyone's answer is at hand already; whoever has none is absent."""
-    await conclude(table, await table.ask_all())
+    """All that was said in it counts, in whatever step; whoever said nothing is absent."""
+    await conclude(table, table.said)

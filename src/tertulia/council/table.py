@@ -20,6 +20,11 @@ class Table(Protocol):
         ...
 
     @property
+    def said(self) -> Sequence[Message]:
+        """What stands in the round already: answers, rebuttals and critiques, but no closing."""
+        ...
+
+    @property
     def wish(self) -> str:
         """The person's own words on what the synthesis should do; empty where they have none."""
         ...

@@ -55,6 +55,12 @@ class Seating:
         return self._named or next((voice for voice in self.voices if voice in heard), self.voices[0])
 
     @property
+    def said(self) -> Sequence[Message]:
+        here = self._gathered.here
+        unsaid = (*_CLOSING, Step.REVIEW)
+        return [reply for reply in here.replies if reply.step not in unsaid] if here else []
+
+    @property
     def can_outline(self) -> bool:
         model = self._means.providers.find(self.chair.model)
         return model is not None and not model.is_demo
