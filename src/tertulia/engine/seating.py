@@ -166,7 +166,9 @@ def _mode(gathered: Gathered) -> council.Mode:
         return council.SYNTHESIS
     if gathered.began.purpose is Purpose.SUMMARY:
         return council.SUMMARY
-    return council.get(gathered.began.mode)
+    mode = council.get(gathered.began.mode)
+    is_closed_later = not mode.has_chair and gathered.replaced is not None and not _is_of_table(gathered)
+    return council.SYNTHESIS if is_closed_later else mode
 
 
 def _seated(gathered: Gathered) -> Sequence[Voice]:
