@@ -22,6 +22,7 @@ from benchmarks.figures import Figure, tell
 from benchmarks.search import Language, Vectors, embed_all
 from tertulia.app import new_id, now_ms, report
 from tertulia.context.assemble import Assembled, assemble
+from tertulia.context.budget import output_limit
 from tertulia.core.attachments import Attachment
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import Content, Extracted, FileLimits, FileMetadata, ProjectFile
@@ -31,7 +32,6 @@ from tertulia.core.receipts import Layer
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor, Standing
 from tertulia.core.voices import Voice, Wanted, seat
-from tertulia.engine.ask import output_limit
 from tertulia.engine.gather import Gathered, gather_for
 from tertulia.engine.jobs.index_round import index_round
 from tertulia.engine.live import Live

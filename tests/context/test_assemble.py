@@ -224,6 +224,17 @@ def test_files_always_included_are_whole_and_stand_before_the_rounds():
     assert [s.source_id for s in assembled.receipt.segments if s.layer is Layer.ALWAYS] == ["f1"]
 
 
+def test_a_file_of_which_only_a_part_was_read_says_so_and_one_without_text_is_named_with_the_reason():
+    cut = FileText("f1", "long.pdf", "[Page 1]", "Only the first 5,000 pages were read.")
+    locked = FileText("f2", "locked.pdf", "", "It is protected by a password.")
+    assembled = assemble(material(always=(cut, locked)), count)
+    assert "The file long.pdf, Only the first 5,000 pages were read [long.pdf:1-1]" in assembled.prompt.system
+    assert "locked.pdf" not in assembled.prompt.system
+    assert [(left.source_id, left.reason) for left in assembled.receipt.left_out] == [
+        ("f2", "It is protected by a password.")
+    ]
+
+
 def test_few_files_are_listed_and_many_become_folders_with_counts():
     few = tuple(FileEntry(f"docs/{i}.md", 2048, "about tea") for i in range(50))
     many = Shelf(51, folders=(Folder("", 1), Folder("docs/", 50)))

@@ -6,7 +6,7 @@ stable ────────────────────────�
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -60,7 +60,7 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
     ending = (*brought, *before, *along.segments, *asked)
     segments = _marked(_joined((*system, *rounds, *found.segments, *ending)))
     unseen = _unseen(material, shown, count)
-    files = (*_without(material), *too_large)
+    files = (*_not_whole(material), *too_large)
     left_out = (*along.left_out, *files, *_outside(material), *left_out, *unseen, *not_brought)
     receipt = Receipt(material.model.key, budget, segments, (*left_out, *found.left_out))
     return Assembled(rebuild(receipt), receipt)
@@ -114,10 +114,13 @@ def _with_room(said: tuple[Segment, ...], room: Room) -> tuple[tuple[Segment, ..
     return tuple(kept), tuple(left_out)
 
 
-def _without(material: Material) -> tuple[LeftOut, ...]:
-    """The files that are always included otherwise."""
-    files = (file for file in material.always if file.id in material.without)
-    return tuple(LeftOut(Layer.ALWAYS, TAKEN_OUT, 0, file.id, name=file.path) for file in files)
+def _not_whole(material: Material) -> Iterator[LeftOut]:
+    """The files that would be always included, if a person had not taken them out or they held a text."""
+    for file in material.always:
+        if file.id in material.without:
+            yield LeftOut(Layer.ALWAYS, TAKEN_OUT, 0, file.id, name=file.path)
+        elif not file.text:
+            yield LeftOut(Layer.ALWAYS, file.reason or "it holds no text", 0, file.id, name=file.path)
 
 
 def _before_the_question(material: Material, count: CountTokens) -> tuple[Segment, ...]:

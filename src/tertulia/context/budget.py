@@ -8,11 +8,18 @@ from tertulia.core.projects import ContextStrategy
 PER_MESSAGE = 4
 """Tokens that a provider's own framing of one message takes."""
 
+OUTPUT_SHARE = 4
+"""A reply may take at most this fraction of the window, so that there is room for what is asked."""
+
 RETRIEVED_SHARE = 0.2
 """The part of the budget that looked-up text may take."""
 
 _STEPS = {ContextStrategy.SMART: 0, ContextStrategy.BALANCED: 1, ContextStrategy.MINIMAL: len(Tier) - 1}
 _LADDER = tuple(Tier)
+
+
+def output_limit(model: Model) -> int:
+    return min(model.max_output_tokens, model.context_window // OUTPUT_SHARE)
 
 
 def budget_tokens(model: Model, max_output_tokens: int, max_context_tokens: int) -> int:

@@ -48,7 +48,7 @@ def parts(material: Material) -> Iterator[Part]:
     if material.model.abilities.thinking and material.model.provider in _PROVIDERS:
         yield Part(_PROVIDERS[material.model.provider], "what this provider's models can do")
     for file in material.always:
-        if file.id not in material.without:
+        if file.text and file.id not in material.without:
             yield Part(_whole(file), "always included", Layer.ALWAYS, file.id, file.path)
     if material.shelf.count:
         yield Part(_listing(material.shelf), "the project's files")
@@ -61,7 +61,8 @@ def parts(material: Material) -> Iterator[Part]:
 
 def _whole(file: FileText) -> str:
     lines = file.text.count("\n") + (not file.text.endswith("\n"))
-    return f"The file {file.path}, whole {marks.of_lines(file.path, 1, lines)}:\n{file.text}"
+    how_much = file.reason.rstrip(".") if file.reason else "whole"
+    return f"The file {file.path}, {how_much} {marks.of_lines(file.path, 1, lines)}:\n{file.text}"
 
 
 def _listing(shelf: Shelf) -> str:

@@ -25,6 +25,8 @@ class FileText:
     id: str
     path: str
     text: str
+    reason: str | None = None
+    """Why there is none, or not all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class Material:
     """What was looked up for the question, best first."""
     recalled: tuple[Round, ...] = ()
     """Rounds from before the window that a hit lies in, whole."""
+    search_failed: bool = False
     max_results: int = 10
     """How many pieces of what was looked up the project allows."""
     without: frozenset[str] = frozenset()

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from tertulia.context.assemble import Assembled, DoesNotFit, assemble
+from tertulia.context.budget import output_limit
 from tertulia.core.briefs import ANSWER, Brief, Step
 from tertulia.core.errors import Busy, StorageFull, UnknownModel
 from tertulia.core.findings import Findings
@@ -27,9 +28,6 @@ from tertulia.engine.requests import available
 from tertulia.providers.seam import Call, End, Piece, ProviderFault, Text, Thought, Wait
 from tertulia.store import drafts, messages, receipts, turns, usage
 from tertulia.store.database import Tx
-
-OUTPUT_SHARE = 4
-"""A reply may take at most this fraction of the window, so that there is room for what is asked."""
 
 _NO_OUTLINE = Failure("malformed", "The map of agreement could not be read out of the chair's reply.")
 
@@ -288,7 +286,3 @@ class Ask:
             cached = message.usage.cached_tokens
             receipts.save(tx, message.id, message.conversation_id, self._assembled.receipt, cached)
             usage.add(tx, usage.of_reply(message, self._gathered.project_id, self._voice.model))
-
-
-def output_limit(model: Model) -> int:
-    return min(model.max_output_tokens, model.context_window // OUTPUT_SHARE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tertulia import council
 from tertulia.context.assemble import DoesNotFit, assemble
+from tertulia.context.budget import output_limit
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Invalid, NotFound
 from tertulia.core.messages import Message, Quote, Role, Status
@@ -16,7 +17,6 @@ from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.engine import references
-from tertulia.engine.ask import output_limit
 from tertulia.engine.gather import Gathered, gather_for
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means

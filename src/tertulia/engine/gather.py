@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tertulia.context.budget import tier_for, widest_window, window_start
+from tertulia.context.budget import (
+    budget_tokens,
+    output_limit,
+    picture_tokens,
+    tier_for,
+    widest_window,
+    window_start,
+)
 from tertulia.context.material import AttachedText, FileText, Material, Quoted
 from tertulia.context.rounds import name_of
+from tertulia.core.attachments import Attachment
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Visibility
@@ -26,6 +34,8 @@ from tertulia.store.conversations import Kin
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
 
+SYSTEM_CHARACTERS = 3_000
+"""What every system prompt takes at most, besides what people wrote for it."""
 BROUGHT_ROUNDS = 200
 """The last rounds of a branch that can be brought back; the budget takes fewer of them."""
 
@@ -55,6 +65,8 @@ class LookedUp:
     recalled: tuple[Round, ...] = ()
     chosen: frozenset[str] = frozenset()
     """Ids of the replies marked best in the recalled rounds."""
+    has_failed: bool = False
+    """Something went wrong while searching, and there are no hits for that reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +110,22 @@ class Gathered:
 
     @property
     def shown_to_all(self) -> tuple[Round, ...]:
-        """The rounds that even the voice with the smallest window is shown."""
+        """The rounds that every voice is sure to be shown; what only may be shown is searched as well."""
         strategy = self.project.settings.context_strategy
         working = min(WORKING_ROUNDS[tier_for(model, strategy)] for model in self.models.values())
         first = window_start(self.turn.round_number - 1, working) + 1
-        return tuple(round_ for round_ in self.rounds if round_.number >= first)
+        window = [round_ for round_ in self.rounds if round_.number >= first]
+        return _sure_to_fit(window, self._least_room)
+
+    @property
+    def _least_room(self) -> int:
+        """For the rounds, with the model that has the least, in characters: no token is shorter than one."""
+        most = self.project.settings.max_context_tokens
+        least = min(budget_tokens(model, output_limit(model), most) for model in self.models.values())
+        always = sum(file.size_bytes for file in self.at_hand.always)
+        told = max((len(one.instructions) for one in self.characters.values()), default=0)
+        said = len(self.project.instructions) + told + always + _length(self.question)
+        return least - SYSTEM_CHARACTERS - said
 
     def persona_instructions(self, voice: Voice) -> str:
         character = self.characters.get(voice.id)
@@ -135,11 +158,31 @@ class Gathered:
             shelf=self.looked_up.shelf,
             hits=self.looked_up.hits,
             recalled=self.looked_up.recalled,
+            search_failed=self.looked_up.has_failed,
             max_results=settings.retrieval_config.max_results,
             without=self.without,
             chosen=self.chosen | self.looked_up.chosen,
             persona_instructions=self.persona_instructions(voice),
         )
+
+
+def _sure_to_fit(window: Sequence[Round], room: int) -> tuple[Round, ...]:
+    """All of them, or so many of the newest as are kept when the oldest have to go."""
+    sizes = [sum(map(_length, round_.messages)) for round_ in window]
+    if sum(sizes) <= room:
+        return tuple(window)
+    kept = [sum(sizes[place:]) <= room // 2 for place in range(len(window))]
+    return tuple(round_ for round_, is_kept in zip(window, kept, strict=True) if is_kept)
+
+
+def _length(message: Message) -> int:
+    return len(message.content) + sum(map(_length_of_attached, message.attachments))
+
+
+def _length_of_attached(attachment: Attachment) -> int:
+    if attachment.is_picture:
+        return picture_tokens(attachment.width, attachment.height)
+    return attachment.size_bytes
 
 
 def gather(tx: Tx, actor: Actor, turn: Turn, models: Mapping[str, Model]) -> Gathered:
@@ -219,9 +262,10 @@ def _at_hand(tx: Tx, gathered: Gathered) -> AtHand:
     conversation_id, project_id = gathered.turn.conversation_id, gathered.project_id
     shelf = files.shelf(tx, project_id)
     always = files.always_included(tx, project_id) if shelf.count else ()
-    is_worth_searching = _is_worth_searching(tx, gathered)
-    kin = conversations.kin(tx, conversation_id) if is_worth_searching else Kin()
-    return AtHand(always, texts_kept(tx, always), shelf, is_worth_searching, kin)
+    at_hand = AtHand(always, texts_kept(tx, always), shelf)
+    if not _is_worth_searching(tx, replace(gathered, at_hand=at_hand)):
+        return at_hand
+    return replace(at_hand, is_worth_searching=True, kin=conversations.kin(tx, conversation_id))
 
 
 def _is_worth_searching(tx: Tx, gathered: Gathered) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from tertulia.context.material import FileText
 from tertulia.core.chunks import Filters, Hit, Source
 from tertulia.core.errors import TertuliaError
+from tertulia.core.files import Extracted, ProjectFile
 from tertulia.core.messages import Round
 from tertulia.core.models import RETRIEVED
 from tertulia.core.users import Actor
@@ -30,30 +31,36 @@ async def look_up(means: Means, actor: Actor, gathered: Gathered) -> Gathered:
     """The same, with what was brought along, files and hits."""
     said = (*(round_.question for round_ in gathered.rounds), gathered.question)
     gathered = replace(gathered, attached=await read_all(means, said))
-    try:
-        return replace(gathered, looked_up=await _looked_up(means, actor, gathered))
-    except TertuliaError as error:
-        means.report(error)
-        return gathered
-
-
-async def _looked_up(means: Means, actor: Actor, gathered: Gathered) -> LookedUp:
     at_hand = gathered.at_hand
-    found = LookedUp(
-        always=await _whole(means, at_hand),
-        shelf=at_hand.shelf,
-        hits=await _hits(means, actor, gathered) if at_hand.is_worth_searching else (),
-    )
-    if any(hit.location.conversation_id in at_hand.kin.lineage for hit in found.hits):
-        return await means.db.read(lambda tx: _within_lineage(tx, gathered, found))
-    return found
+    found = LookedUp(always=await _whole(means, at_hand), shelf=at_hand.shelf)
+    if at_hand.is_worth_searching:
+        found = await _searched(means, actor, gathered, found)
+    return replace(gathered, looked_up=found)
 
 
 async def _whole(means: Means, at_hand: AtHand) -> tuple[FileText, ...]:
-    """None of a file without text; its place in the list says that it is there."""
     texts = zip(at_hand.always, at_hand.kept, strict=True)
-    read = [(file, text or await text_of(means, file)) for file, text in texts]
-    return tuple(FileText(file.id, file.path, one.text) for file, one in read if one.text)
+    return tuple([await _file(means, file, kept) for file, kept in texts])
+
+
+async def _file(means: Means, file: ProjectFile, kept: Extracted | None) -> FileText:
+    try:
+        read = kept or await text_of(means, file)
+    except TertuliaError as error:
+        means.report(error)
+        return FileText(file.id, file.path, "", error.message)
+    return FileText(file.id, file.path, read.text, read.reason)
+
+
+async def _searched(means: Means, actor: Actor, gathered: Gathered, found: LookedUp) -> LookedUp:
+    try:
+        found = replace(found, hits=await _hits(means, actor, gathered))
+        if any(hit.location.conversation_id in gathered.at_hand.kin.lineage for hit in found.hits):
+            return await means.db.read(lambda tx: _within_lineage(tx, gathered, found))
+        return found
+    except Exception as error:  # noqa: BLE001 - whatever the search did, the question can be answered
+        means.report(error)
+        return replace(found, hits=(), has_failed=True)
 
 
 async def _hits(means: Means, actor: Actor, gathered: Gathered) -> tuple[Hit, ...]:

@@ -1,0 +1,80 @@
+"""Looking up: what does not fit is found again, and a search that fails takes nothing else with it."""
+
+from __future__ import annotations
+
+from tertulia.context.retrieved import SEARCH_FAILED
+from tertulia.core.files import FileMetadata
+from tertulia.core.receipts import Layer, Receipt
+from tertulia.core.turns import State, Turn
+from tertulia.engine.jobs.index_round import index_round
+from tertulia.store import files, receipts
+from tests.engine.conftest import Engine
+from tests.engine.test_files import Desk
+from tests.library.bags import Bags
+from tests.upstream.scripted import Upstream
+
+
+class Raging(Bags):
+    """An embedder that fails in a way nobody has thought of."""
+
+    def unavailable_reason(self) -> str | None:
+        raise RuntimeError("nobody thought of this")
+
+
+async def receipt_of(engine: Engine, turn: Turn) -> Receipt:
+    [reply] = await engine.replies(turn)
+    return await engine.db.read(lambda tx: receipts.get(tx, engine.actor, reply.id))
+
+
+async def always(desk: Desk, path: str, content: bytes) -> None:
+    file = await desk.add(path, content)
+    marked = FileMetadata(always_in_context=True)
+    await desk.engine.db.write(lambda tx: files.set_metadata(tx, desk.actor, desk.project, file.id, marked))
+    await desk.index(file)
+
+
+async def test_when_the_search_fails_the_turn_goes_on_with_its_files_and_the_receipt_says_so(
+    engine: Engine, upstream: Upstream
+) -> None:
+    desk = Desk(engine)
+    await always(desk, "rules.md", b"Be brief.")
+    await desk.index(await desk.add("tea.md", b"Oolong at ninety degrees."))
+    engine.means.library.embedder = Raging()
+    opened = await engine.open("How hot is the oolong?")
+    assert await engine.over(opened.turn) is State.COMPLETE
+    receipt = await receipt_of(engine, opened.turn)
+    assert [s.text.splitlines()[-1] for s in receipt.segments if s.layer is Layer.ALWAYS] == ["Be brief."]
+    assert "- tea.md (25 bytes)" in str(upstream.last.body)
+    assert [left.reason for left in receipt.left_out] == [SEARCH_FAILED]
+    assert [str(one) for one in engine.incidents] == ["nobody thought of this"]
+
+
+async def test_a_file_that_is_always_included_and_holds_no_text_is_named_in_the_receipt(
+    engine: Engine, upstream: Upstream
+) -> None:
+    await always(Desk(engine), "seal.bin", bytes(range(256)) * 40)
+    opened = await engine.open("Hello")
+    await engine.over(opened.turn)
+    [left] = (await receipt_of(engine, opened.turn)).left_out
+    assert (left.layer, left.name) == (Layer.ALWAYS, "seal.bin")
+    assert left.reason
+
+
+async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_window_is_not_full(
+    engine: Engine, upstream: Upstream
+) -> None:
+    upstream.says("The password of the old lighthouse is marigold.", model="alpha")
+    opened = await engine.open("What is the password of the lighthouse?")
+    await engine.over(opened.turn)
+    upstream.says("Waves and wind. " * 500, model="alpha")
+    here = opened.conversation.id
+    for number in range(2, 6):
+        last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
+        await engine.over(last.turn)
+    await index_round(engine.means, f"{here}:1")
+    asked = await engine.open("Which password had the lighthouse?", conversation_id=here)
+    await engine.over(asked.turn)
+    receipt = await receipt_of(engine, asked.turn)
+    assert ("over the budget", 1) in [(left.reason, left.round_number) for left in receipt.left_out]
+    found = [s.round_number for s in receipt.segments if "marigold" in s.text]
+    assert found == [1]
