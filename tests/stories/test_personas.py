@@ -147,8 +147,8 @@ async def test_a_saved_table_and_what_one_begins_with_are_there_at_the_next_visi
     saved = await ada.post(
         "/api/tables",
         {
-            "name": "Three and a chair",
-            "mode": "parallel",
+            "name": "Two and a chair",
+            "mode": "brain_trust",
             "visibility": "own_lane",
             "voices": [{"persona_id": SAGE}, {"model": "voices:beta"}],
             "chair": {"persona_id": SKEPTIC},
@@ -174,6 +174,7 @@ async def test_a_saved_table_and_what_one_begins_with_are_there_at_the_next_visi
         ({"brief": "x" * 4_001}, "brief"),
         ({"name": " "}, "name"),
         ({"voices": [{"model": "x" * 201}]}, "key"),
+        ({"chair": {"model": "voices:beta"}}, "no chair"),
     ],
 )
 async def test_a_table_that_cannot_be_is_refused_with_a_reason(ada, wrong, why):

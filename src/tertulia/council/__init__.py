@@ -55,6 +55,10 @@ class Mode:
             wanted = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
             raise Invalid(f"The mode {self.name} takes {wanted} at the table; this turn has {voices}.")
 
+    def must_have_chair(self) -> None:
+        if not self.has_chair:
+            raise Invalid(f"The mode {self.name} has no chair. Leave it out, or choose another mode.")
+
 
 MODES = {
     mode.name: mode

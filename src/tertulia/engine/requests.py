@@ -130,8 +130,8 @@ def check(request: NewTurn) -> None:
     check_brief(request.brief)
     mode = council.get(request.mode)
     mode.must_seat(len(request.voices))
-    if request.chair is not None and not mode.has_chair:
-        raise Invalid(f"The mode {mode.name} has no chair. Leave it out, or choose another mode.")
+    if request.chair is not None:
+        mode.must_have_chair()
     if request.is_blind and mode.name != "parallel":
         raise Invalid(
             "Only a parallel round can be blind: in other modes voices speak of each other by name."

@@ -90,5 +90,8 @@ async def set_defaults(house: TheHouse, actor: Someone, new: Defaults) -> Respon
 
 def _checked(setting: TableSetting) -> TableSetting:
     setting = cleaned(setting)
-    council.get(setting.mode).must_seat(len(setting.voices))
+    mode = council.get(setting.mode)
+    mode.must_seat(len(setting.voices))
+    if setting.chair is not None:
+        mode.must_have_chair()
     return setting

@@ -3,6 +3,7 @@ import type { Model, Persona, SavedTable } from '$lib/api/types';
 import { closingOf, partsOf, sum } from './estimate';
 import { invitationsTo } from './invitations';
 import { factsOf, groupsOf, ofModel, ofPersona, typicalCost } from './minds';
+import { written } from './requests';
 import { beginning, PLAIN, type Habits } from './settings';
 import { atHand, canCome, firstTable, seated, speakerFor } from './table';
 
@@ -254,5 +255,22 @@ describe('the estimate', () => {
     expect(partsOf({ items: [item], cost_micros: 3 }, voices)).toEqual([]);
     expect(partsOf({ items: [item, other], cost_micros: 8 }, voices.toReversed())).toEqual([]);
     expect(sum(partsOf(null, voices))).toBeUndefined();
+  });
+});
+
+describe('a table is kept', () => {
+  const chosen = { ...PLAIN, minds: ['a', 'b'].map(ofModel), chair: ofModel('b'), brief: 'Short.' };
+
+  it('with its chair where its mode has one', () => {
+    expect(written('Ours', { ...chosen, mode: 'brain_trust' })).toMatchObject({
+      voices: chosen.minds,
+      chair: chosen.chair,
+      brief: 'Short.',
+    });
+  });
+
+  it('without the chair and the minds that another mode had', () => {
+    expect(written('Ours', { ...chosen, mode: 'parallel' })).toMatchObject({ chair: null, brief: '' });
+    expect(written('Ours', { ...chosen, mode: 'quick' }).voices).toEqual([ofModel('a')]);
   });
 });

@@ -1,6 +1,7 @@
 /** Requests about saved tables and what one begins with. Results come by the stream. */
 import { request } from '$lib/api/client';
 import type { Defaults, SavedTable, TableSetting } from '$lib/api/types';
+import { modeNamed } from './modes';
 import type { Setting } from './settings';
 
 export function addTable(name: string, setting: Setting, projectId: string | null): Promise<SavedTable> {
@@ -20,6 +21,9 @@ export function saveDefaults(defaults: Defaults): Promise<Defaults> {
   return request('PUT', '/api/me/defaults', defaults);
 }
 
-function written(name: string, { minds, mode, visibility, chair, brief }: Setting): TableSetting {
-  return { name, mode, visibility, voices: minds, chair, brief };
+/** As many as the mode seats, and a chair where it has one: what was chosen for another mode is not kept. */
+export function written(name: string, { minds, mode, visibility, chair, brief }: Setting): TableSetting {
+  const { most, hasChair } = modeNamed(mode);
+  const closing = hasChair ? { chair, brief } : { chair: null, brief: '' };
+  return { name, mode, visibility, voices: minds.slice(0, most), ...closing };
 }
