@@ -20,8 +20,10 @@ def said(id: str, seat: int = 1, **more: object) -> Message:
     return replace(reply, **more)  # type: ignore[arg-type]
 
 
-def voted(id: str, message_id: str | None, at: int, verdict: Choice = Choice.BEST) -> Vote:
-    return Vote(id, "c", 1, message_id, f"user {id}", verdict, False, (), at)
+def voted(
+    id: str, message_id: str | None, at: int, verdict: Choice = Choice.BEST, number: int = 1, by: str = ""
+) -> Vote:
+    return Vote(id, "c", number, message_id, by or f"user {id}", verdict, False, (), at)
 
 
 def test_answers_are_up_against_answers_and_not_against_what_was_made_of_them() -> None:
@@ -63,4 +65,12 @@ def test_a_mark_on_a_version_that_was_replaced_counts_no_more() -> None:
 
 def test_each_round_has_its_own() -> None:
     first, second = Round(1, (QUESTION, said("a"))), Round(2, (QUESTION, said("b")))
-    assert chosen([first, second], [voted("1", "a", 10), voted("2", "b", 20)]) == {"a", "b"}
+    assert chosen([first, second], [voted("1", "a", 10), voted("2", "b", 20, number=2)]) == {"a", "b"}
+
+
+def test_who_voted_before_a_branch_and_in_it_has_one_word_there_and_it_is_the_last() -> None:
+    here = Round(1, (QUESTION, said("a", 1), said("b", 2)))
+    before, since = voted("1", "a", 10, by="Ada"), voted("2", None, 20, Choice.BOTH_BAD, by="Ada")
+    assert chosen([here], [before, since]) == frozenset()
+    assert chosen([here], [replace(before, created_at=30), since]) == {"a"}
+    assert chosen([here], [before, since, voted("3", "b", 5, by="Bob")]) == {"b"}

@@ -72,8 +72,19 @@ def chosen(rounds: Iterable[Round], votes: Sequence[Vote]) -> frozenset[str]:
     found: set[str] = set()
     for round_ in rounds:
         there = {reply.id for reply in round_.replies}
-        best = [vote for vote in votes if vote.verdict is Choice.BEST and vote.message_id in there]
+        said = standing(vote for vote in votes if vote.round_number == round_.number)
+        best = [vote for vote in said if vote.verdict is Choice.BEST and vote.message_id in there]
         if best:
-            newest = max(best, key=lambda vote: (vote.created_at, vote.id))
-            found.add(newest.message_id or "")
+            found.add(best[-1].message_id or "")
     return frozenset(found)
+
+
+def standing(votes: Iterable[Vote]) -> tuple[Vote, ...]:
+    """Of what was said on one round the last word of each person, the newest last.
+
+    Whoever voted before a branch and on what the branch made of the round has said two things; the branch
+    knows both.
+    """
+    ordered = sorted(votes, key=lambda vote: (vote.created_at, vote.id))
+    last = {vote.user_id: vote for vote in ordered}
+    return tuple(vote for vote in ordered if last[vote.user_id] is vote)

@@ -32,8 +32,17 @@ describe('votes', () => {
 
   it('make the newest mark the best, and a tie none', () => {
     const later = vote({ id: 'v2', user_id: 'u2', message_id: 'r2', created_at: 2 });
-    expect(bestOf([later, vote()])).toBe('r2');
+    expect(bestOf(votesOn(here, { v2: later, v1: vote() }))).toBe('r2');
     expect(bestOf([vote({ verdict: 'tie', message_id: null })])).toBeNull();
+  });
+});
+
+describe('who voted before a branch and in it', () => {
+  it('has one word there, and it is the last', () => {
+    const before = vote({ message_id: 'r1' });
+    const since = vote({ id: 'v2', message_id: null, verdict: 'tie', created_at: 2 });
+    expect(votesOn(here, { v1: before, v2: since })).toEqual([since]);
+    expect(bestOf(votesOn(here, { v1: before, v2: since }))).toBeNull();
   });
 });
 

@@ -2,10 +2,18 @@
 import type { Message, Round, Turn, Vote, Voice } from '$lib/api/types';
 import type { Lane, Version } from '$lib/conversation/lanes';
 
-/** The votes on replies of this round, whoever gave them and in whichever branch they were said. */
+/**
+ * The last word of each person on this round, the newest last. Whoever voted before a branch, and in it on what it made of
+ * the round, has said two things.
+ */
 export function votesOn(round: Round, votes: Record<string, Vote>): Vote[] {
   const here = new Set(round.messages.map((message) => message.id));
-  return Object.values(votes).filter((vote) => vote.contenders.some((each) => here.has(each.message_id)));
+  const said = Object.values(votes).filter((vote) =>
+    vote.contenders.some((each) => here.has(each.message_id)),
+  );
+  const ordered = said.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1));
+  const last = new Map(ordered.map((vote) => [vote.user_id, vote]));
+  return ordered.filter((vote) => last.get(vote.user_id) === vote);
 }
 
 export function mine(votes: Vote[], userId: string | undefined): Vote | undefined {
@@ -14,10 +22,7 @@ export function mine(votes: Vote[], userId: string | undefined): Vote | undefine
 
 /** The reply that counts as the best: the newest mark. */
 export function bestOf(votes: Vote[]): string | null {
-  const marked = votes.filter((vote) => vote.verdict === 'best');
-  return (
-    marked.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1)).at(-1)?.message_id ?? null
-  );
+  return votes.findLast((vote) => vote.verdict === 'best')?.message_id ?? null;
 }
 
 /** Whether one does not know yet who said what. */
