@@ -11,11 +11,11 @@ from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Invalid, NotFound, NothingToContinue, TooManyTurns, TurnReused
 from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message, Role, Round, Status
-from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Style, Turn
+from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted, seat_aside
 from tertulia.engine import references
-from tertulia.engine.requests import NewSynthesis, NewTurn
+from tertulia.engine.requests import NewSynthesis, NewTry, NewTurn
 from tertulia.store import access, attachments, conversations, messages, projects, sessions, turns
 from tertulia.store.database import Tx
 
@@ -69,47 +69,23 @@ def open_round(
 def open_again(
     tx: Tx,
     actor: Actor,
-    turn_id: str,
     message_id: str,
+    request: NewTry,
     purpose: Purpose,
     voice_for: VoiceFor,
     fingerprint: str,
-    style: Style = Style.AGAIN,
-    seen_in: str | None = None,
-    branch_id: str | None = None,
 ) -> Opening:
     """One voice is asked again: a turn in the round it already belongs to."""
-    if before := sent_before(tx, actor, turn_id, fingerprint):
+    if before := sent_before(tx, actor, request.id, fingerprint):
         return before
-    meant = messages.get(tx, actor, message_id)
-    if meant.voice is None:
-        raise Invalid("Only a reply can be tried again; edit the question instead.")
-    conversation = _tried_in(tx, actor, meant, seen_in or meant.conversation_id, branch_id)
-    tx.hold(conversation_place(conversation.id))  # two tries at once see each other
-    here = messages.round(tx, conversation.id, meant.round_number)
-    reply = _newest(here, meant)
-    _must_be_idle(tx, conversation, reply)
+    conversation, here, reply = _tried(tx, actor, message_id, request)
     if purpose is Purpose.CONTINUE and not can_continue(reply):
         raise NothingToContinue("This reply ended by itself; there is nothing to continue.")
     must_have_room(tx, actor)
     asked = turns.get(tx, actor, here.question.turn_id)
-    _must_have_branch(tx, actor, here.question)
-    turn = Turn(
-        id=turn_id,
-        conversation_id=conversation.id,
-        round_number=reply.round_number,
-        purpose=purpose,
-        mode=asked.mode,
-        table=(voice_for(reply, here),),
-        visibility=asked.visibility,
-        state=first_state(tx, conversation),
-        created_by=actor.user_id,
-        created_at=tx.now,
-        message_id=reply.id,
-        style=style,
-    )
-    turns.open(tx, turn, fingerprint)
-    return Opening(Opened(turn, conversations.changed(tx, conversation.id), here.question), is_new=True)
+    turn = _turn_in(tx, actor, conversation, asked, request.id, purpose, voice_for(reply, here))
+    turn = replace(turn, message_id=reply.id, style=request.style)
+    return _opened(tx, turn, fingerprint, here.question)
 
 
 def open_synthesis(
@@ -133,22 +109,50 @@ def open_synthesis(
     must_have_room(tx, actor)
     heard = {reply.voice for reply in here.replies if reply.content}
     seated = chair or asked.chair or next((one for one in asked.table if one in heard), asked.table[0])
-    turn = Turn(
-        id=request.id,
+    turn = _turn_in(tx, actor, conversation, asked, request.id, Purpose.SYNTHESIS, seated)
+    turn = replace(turn, chair=seated, brief=request.brief.strip())
+    return _opened(tx, turn, fingerprint, here.question)
+
+
+def _turn_in(
+    tx: Tx, actor: Actor, conversation: Conversation, asked: Turn, id: str, purpose: Purpose, voice: Voice
+) -> Turn:
+    """One more turn in a round, for one voice, under the rules of the turn that asked its question."""
+    return Turn(
+        id=id,
         conversation_id=conversation.id,
-        round_number=number,
-        purpose=Purpose.SYNTHESIS,
+        round_number=asked.round_number,
+        purpose=purpose,
         mode=asked.mode,
-        table=(seated,),
+        table=(voice,),
         visibility=asked.visibility,
         state=first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
-        chair=seated,
-        brief=request.brief.strip(),
     )
+
+
+def _opened(tx: Tx, turn: Turn, fingerprint: str, question: Message) -> Opening:
     turns.open(tx, turn, fingerprint)
-    return Opening(Opened(turn, conversations.changed(tx, conversation.id), here.question), is_new=True)
+    return Opening(Opened(turn, conversations.changed(tx, turn.conversation_id), question), is_new=True)
+
+
+# ── where a round goes on
+
+
+def _tried(tx: Tx, actor: Actor, message_id: str, request: NewTry) -> tuple[Conversation, Round, Message]:
+    """Where a reply is asked for again, the round as it is read there, and the version to be replaced."""
+    meant = messages.get(tx, actor, message_id)
+    if meant.voice is None:
+        raise Invalid("Only a reply can be tried again; edit the question instead.")
+    seen_in = request.conversation_id or meant.conversation_id
+    conversation = _tried_in(tx, actor, meant, seen_in, request.branch_id)
+    tx.hold(conversation_place(conversation.id))  # two tries at once see each other
+    here = messages.round(tx, conversation.id, meant.round_number)
+    reply = _newest(here, meant)
+    _must_be_idle(tx, conversation, reply)
+    _must_have_branch(tx, actor, here.question)
+    return conversation, here, reply
 
 
 def _closed_in(tx: Tx, actor: Actor, conversation_id: str, number: int) -> Conversation:

@@ -239,24 +239,10 @@ class Turns:
         check_id(request.id)
         check_branch_id(request.branch_id)
         mark = fingerprint(request, f"{purpose}:{message_id}")
-        return self._begin(
-            actor,
-            await self._means.db.write(
-                lambda tx: opening.open_again(
-                    tx,
-                    actor,
-                    request.id,
-                    message_id,
-                    purpose,
-                    voice_for,
-                    mark,
-                    request.style,
-                    request.conversation_id,
-                    request.branch_id,
-                )
-            ),
-            frozenset(request.without),
+        opened = await self._means.db.write(
+            lambda tx: opening.open_again(tx, actor, message_id, request, purpose, voice_for, mark)
         )
+        return self._begin(actor, opened, frozenset(request.without))
 
     def _must_be_open(self) -> None:
         if self._is_closing:
