@@ -29,8 +29,7 @@ from tertulia.library.search import Library
 from tertulia.providers.houses import Providers
 from tertulia.providers.tokens import counter
 from tertulia.settings import Settings
-from tertulia.store import files as files_
-from tertulia.store import jobs, personas
+from tertulia.store import files, jobs, personas
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database, Tx
 
@@ -69,62 +68,83 @@ def report(error: Exception) -> str:
     return incident
 
 
+@asynccontextmanager
+async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[House]:
+    """Everything open and at work; closed in the opposite order."""
+    means = await _means(settings, environ)
+    worker = Worker(means, node=new_id())
+    house = _house(settings, means, worker)
+    await _set_right(house)
+    heartbeat = Heartbeat(means, job_left=worker.ring)
+    works = (Writer(means).run(), heartbeat.run(), worker.run(), means.providers.warm())
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        yield house
+    finally:
+        await house.replays.close()
+        await house.turns.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await _put_away(means)
+
+
+async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
+    """The database first: without it nothing else is worth opening."""
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    db = await asyncio.to_thread(Database.open, settings.database_url, clock=now_ms, new_id=new_id)
+    live = Live()
+    db.on_commit(live.publish)
+    return Means(
+        db=db,
+        providers=Providers.from_environment(environ, settings.home),
+        live=live,
+        clock=now_ms,
+        monotonic=time.monotonic,
+        new_id=new_id,
+        counter=counter,
+        report=report,
+        blobs=await asyncio.to_thread(Blobs, db, settings.home / "blobs", new_id),
+        extractor=Extractor(settings.file_limits),
+        limits=settings.file_limits,
+        library=Library(db, embed.embedder_for(settings.embeddings, environ, settings.home)),
+    )
+
+
+def _house(settings: Settings, means: Means, worker: Worker) -> House:
+    turns = Turns(means, job_left=worker.ring)
+    uploads = Uploads(means, job_left=worker.ring)
+    return House(
+        settings=settings,
+        db=means.db,
+        providers=means.providers,
+        live=means.live,
+        turns=turns,
+        files=Files(means, worker.ring, uploads),
+        attachments=Attachments(means, uploads),
+        replays=Replays(means, turns),
+        means=means,
+        job_left=worker.ring,
+    )
+
+
+async def _set_right(house: House) -> None:
+    """What the last run left undone, and what every run begins with."""
+    await recover(house.db)
+    await house.replays.recover()
+    for step in (files.recover, personas.seed, leave_sweep, _look_for_vectors):
+        await house.db.write(step)
+
+
 def _look_for_vectors(tx: Tx) -> None:
     """Weights may have come, or another embedding model."""
     jobs.add_once(tx, "embed")
     jobs.hurry(tx, "embed")
 
 
-@asynccontextmanager
-async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[House]:
-    """Everything open and at work; closed in the opposite order."""
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    db = await asyncio.to_thread(Database.open, settings.database_url, clock=now_ms, new_id=new_id)
-    providers = Providers.from_environment(environ, settings.home)
-    live = Live()
-    db.on_commit(live.publish)
-    blobs = await asyncio.to_thread(Blobs, db, settings.home / "blobs", new_id)
-    extractor = Extractor(settings.file_limits)
-    embedder = embed.embedder_for(settings.embeddings, environ, settings.home)
-    means = Means(
-        db,
-        providers,
-        live,
-        now_ms,
-        time.monotonic,
-        new_id,
-        counter,
-        report,
-        blobs,
-        extractor,
-        settings.file_limits,
-        Library(db, embedder),
-    )
-    worker = Worker(means, node=new_id())
-    turns = Turns(means, job_left=worker.ring)
-    uploads = Uploads(means, job_left=worker.ring)
-    files = Files(means, worker.ring, uploads)
-    attachments = Attachments(means, uploads)
-    replays = Replays(means, turns)
-    await recover(db)
-    await replays.recover()
-    await db.write(files_.recover)
-    await db.write(personas.seed)
-    await db.write(leave_sweep)
-    await db.write(_look_for_vectors)
-    heartbeat = Heartbeat(means, job_left=worker.ring)
-    works = (Writer(means).run(), heartbeat.run(), worker.run(), providers.warm())
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        yield House(settings, db, providers, live, turns, files, attachments, replays, means, worker.ring)
-    finally:
-        await replays.close()
-        await turns.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        extractor.close()
-        await embedder.close()
-        await providers.close()
-        blobs.close()
-        db.close()
+async def _put_away(means: Means) -> None:
+    means.extractor.close()
+    await means.library.embedder.close()
+    await means.providers.close()
+    means.blobs.close()
+    means.db.close()
