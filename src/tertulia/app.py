@@ -28,7 +28,7 @@ from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import Library
 from tertulia.providers.houses import Providers
 from tertulia.providers.tokens import counter
-from tertulia.settings import Settings
+from tertulia.settings import Settings, make_home
 from tertulia.store import files, jobs, personas
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database, Tx
@@ -91,7 +91,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
 
 async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
     """The database first: without it nothing else is worth opening."""
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_home(settings.home)
     db = await asyncio.to_thread(Database.open, settings.database_url, clock=now_ms, new_id=new_id)
     live = Live()
     db.on_commit(live.publish)

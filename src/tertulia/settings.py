@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,8 @@ from tertulia.providers import embeddings
 from tertulia.providers.embeddings import EmbeddingEndpoint
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LAST_PORT = 65_535
+LARGEST_MIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +106,30 @@ def read(environ: Mapping[str, str]) -> Settings:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 <= int(text) <= 65535:
-        raise CannotStart(f"TERTULIA_PORT is {text!r}; it must be a number from 0 to 65535.")
+    if not text.isdecimal() or int(text) > LAST_PORT:
+        raise CannotStart(f"TERTULIA_PORT is {text!r}; it must be a number from 0 to {LAST_PORT}.")
     return int(text)
 
 
 def _mebibytes(variable: str, text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or not 0 < int(text) <= 1 << 30:
-        raise CannotStart(f"{variable} is {text!r}; it must be a whole number of MiB, at least 1.")
+    if not text.isdecimal() or not 0 < int(text) <= LARGEST_MIB:
+        raise CannotStart(
+            f"{variable} is {text!r}; it must be a whole number of MiB from 1 to {LARGEST_MIB:,}."
+        )
     return int(text) << 20
 
 
 def _list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def make_home(home: Path) -> None:
+    """The data folder, made where it is missing; nobody else can look into it."""
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise CannotStart(
+            f"The data folder {home} cannot be made ({error.strerror}). Set TERTULIA_HOME to another."
+        ) from None
+    if not os.access(home, os.W_OK):
+        raise CannotStart(f"The data folder {home} cannot be written to. Set TERTULIA_HOME to another.")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from tertulia import __version__, cli
 from tertulia.app import new_id, now_ms
-from tertulia.core.errors import NotFound, TertuliaError, WeakPassword
+from tertulia.core.errors import CannotStart, NotFound, TertuliaError, WeakPassword
 from tertulia.core.sessions import ClientInfo
 from tertulia.core.users import Standing
 from tertulia.store import sessions, users
@@ -193,6 +193,50 @@ def test_a_model_nobody_knows_cannot_be_fetched(terminal):
     result = terminal.type("models", "pull", "nonesuch")
     assert isinstance(result.exception, TertuliaError)
     assert "nonesuch" in result.exception.message
+
+
+def test_what_was_typed_stands_in_the_complaint_as_it_was_typed(terminal, capsys):
+    asked = terminal.type("models", "pull", "[/bold]")
+    assert isinstance(asked.exception, NotFound)
+    cli.complain(asked.exception)
+    assert capsys.readouterr().err.startswith("not_found There is no model called '[/bold]' to fetch.")
+
+
+def test_a_data_folder_may_have_brackets_in_its_name(tmp_path):
+    result = Terminal(tmp_path / "[/home]").type("doctor", TERTULIA_ENDPOINTS=OWN)
+    assert f"{tmp_path}/[/home]" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("serve", "--port", "0"),
+        ("user", "add", "ada@example.org", "--name", "Ada", "--password", LONG),
+        ("index", "rebuild"),
+        ("models", "pull", "smollm2"),
+    ],
+    ids=" ".join,
+)
+def test_a_data_folder_that_cannot_be_made_is_named_in_a_sentence(tmp_path, words):
+    home = tmp_path / "a file, and no folder"
+    home.touch()
+    result = Terminal(home).type(*words)
+    assert isinstance(result.exception, CannotStart)
+    assert str(home) in result.exception.message
+    assert "TERTULIA_HOME" in result.exception.message
+
+
+def test_a_port_that_does_not_exist_is_refused_before_anything_is_opened(terminal):
+    result = terminal.type("serve", "--port", "65536")
+    assert result.exit_code == 2
+    assert not terminal.home.exists()
+
+
+def test_an_index_is_rebuilt_for_a_project_that_is_there(terminal):
+    result = terminal.type("index", "rebuild", "--project", "nonesuch")
+    assert isinstance(result.exception, NotFound)
+    assert result.exception.message == "There is no project with the id 'nonesuch'."
+    assert terminal.type("index", "rebuild").stdout.startswith("0 jobs wait for the server.")
 
 
 OWN = json.dumps([{"name": "voices", "base_url": "http://127.0.0.1:9/v1", "models": ["alpha"]}])

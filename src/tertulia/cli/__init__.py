@@ -6,6 +6,7 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from tertulia.cli import doctor, index, inventory, models, serve, users, version
 from tertulia.core.errors import TertuliaError
@@ -32,7 +33,11 @@ def main() -> None:
     try:
         app()
     except TertuliaError as error:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(
-            f"[bold red]{error.code}[/] {error.message}"
-        )
+        complain(error)
         sys.exit(1)
+
+
+def complain(error: TertuliaError) -> None:
+    """What people typed is in the sentence as they typed it, brackets included."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console.print(f"[bold red]{error.code}[/] {escape(error.message)}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from tertulia import __version__
 from tertulia import settings as settings_
@@ -34,7 +35,7 @@ def doctor() -> None:
     findings = list(examine(settings))
     for finding in findings:
         mark = "[green]good[/]" if finding.is_good else "[red]mend[/]"
-        console.print(f"{mark}  {finding.what:<10} {finding.words}", soft_wrap=True)
+        console.print(f"{mark}  {finding.what:<10} {escape(finding.words)}", soft_wrap=True)
     if not all(finding.is_good for finding in findings):
         raise typer.Exit(1)
 
@@ -49,13 +50,10 @@ def examine(settings: Settings) -> Iterator[Finding]:
 
 def _home(settings: Settings) -> Finding:
     try:
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        return Finding(
-            "data", False, f"{settings.home} cannot be made ({error.strerror}). Set TERTULIA_HOME."
-        )
-    is_good = os.access(settings.home, os.W_OK)
-    return Finding("data", is_good, f"{settings.home}" + ("" if is_good else " cannot be written to."))
+        settings_.make_home(settings.home)
+    except TertuliaError as error:
+        return Finding("data", False, error.message)
+    return Finding("data", True, f"{settings.home}")
 
 
 def _database(settings: Settings) -> Iterator[Finding]:

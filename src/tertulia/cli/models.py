@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
@@ -33,10 +34,11 @@ def list_models() -> None:
 def pull_model(name: Annotated[str, typer.Argument(help="As `tertulia models list` calls it.")]) -> None:
     """Fetch a model's weights, and check that they are the right ones."""
     home = settings.read(os.environ).home
+    settings.make_home(home)
     asset = assets.get(name)
     with Bar(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), transient=True) as bar:
         path = assets.pull(asset, home, report=_drawn(bar, asset), mirror=os.environ.get(assets.MIRROR_NAME))
-    Console(highlight=False).print(f"{asset.name} is ready: {path}", soft_wrap=True)
+    Console(highlight=False).print(f"{asset.name} is ready: {escape(str(path))}", soft_wrap=True)
 
 
 def _drawn(bar: Bar, asset: Asset) -> assets.Report:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from tertulia import __version__
 from tertulia import settings as settings_
@@ -21,7 +22,9 @@ console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on (TERTULIA_HOST).")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on (TERTULIA_PORT).")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=settings_.LAST_PORT, help="Port to listen on (TERTULIA_PORT).")
+    ] = None,
 ) -> None:
     """Serve Tertulia until stopped with Ctrl-C."""
     given = settings_.read(os.environ)
@@ -34,8 +37,8 @@ async def _greet(door: Door, port: int) -> None:
     settings = door.house.settings
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     console.print(f"[bold]Tertulia {__version__}[/] is at [bold green]http://{host}:{port}[/]")
-    console.print(f"  data    {settings.home}")
-    console.print(f"  models  {_minds(door)}")
+    console.print(f"  data    {escape(str(settings.home))}")
+    console.print(f"  models  {escape(_minds(door))}")
     if door.needs_setup_token and not await door.house.db.read(users.count):
         console.print(f"  set-up token for the first account: [bold]{door.setup_token}[/]")
 

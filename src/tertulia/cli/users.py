@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 from argon2 import PasswordHasher
 
-from tertulia import settings as settings_
-from tertulia.app import new_id, now_ms
+from tertulia.cli import database
 from tertulia.core.errors import NotFound
 from tertulia.core.users import Standing, check_password, clean_email, clean_name
 from tertulia.store import users
-from tertulia.store.database import Database, Tx
+from tertulia.store.database import Tx
 
 app = typer.Typer(help="Add accounts and reset passwords.", no_args_is_help=True)
 
@@ -35,7 +31,7 @@ def add(
     check_password(password)
     role = Standing.ADMIN if admin else Standing.MEMBER
     cleaned, hashed = (clean_name(name), clean_email(email)), PasswordHasher().hash(password)
-    with _database() as db:
+    with database.opened() as db:
         user = db.write_now(lambda tx: users.add(tx, *cleaned, hashed, role))
     typer.echo(f"Added {user.name} <{user.email}> as {user.role}.")
 
@@ -52,17 +48,6 @@ def reset_password(email: Annotated[str, typer.Argument(help="Whose password.")]
             raise NotFound(f"There is no account {address}.")
         users.set_password(tx, login.user.id, hashed)
 
-    with _database() as db:
+    with database.opened() as db:
         db.write_now(reset)
     typer.echo(f"{address} has a new password and is signed out everywhere.")
-
-
-@contextmanager
-def _database() -> Iterator[Database]:
-    settings = settings_.read(os.environ)
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    db = Database.open(settings.database_url, clock=now_ms, new_id=new_id)
-    try:
-        yield db
-    finally:
-        db.close()

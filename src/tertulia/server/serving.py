@@ -30,7 +30,8 @@ def serve(settings: Settings, environ: Mapping[str, str], setup_token: str, gree
     """Runs until a signal ends it."""
     app = build(settings, environ, setup_token)
     server = Server(config(app, lifespan="off"), app, greet)
-    server.run(sockets=[listen(settings.host, settings.port)])
+    with listen(settings.host, settings.port) as listener:
+        server.run(sockets=[listener])
 
 
 class Server(uvicorn.Server):
@@ -141,7 +142,6 @@ def listen(host: str, port: int, patience_ms: int = PATIENCE_MS) -> socket.socke
         listener.bind((host, port))
     except OSError as error:
         raise CannotStart(
-            f"Cannot listen on {host}:{port} ({error.strerror}). "
-            "Another program may be using it; choose another with --port."
+            f"Cannot listen on {host}:{port} ({error.strerror}). Choose another with --host or --port."
         ) from None
     return listener

@@ -108,6 +108,11 @@ def find_settings(tx: Tx, project_id: str) -> ProjectSettings:
     return _settings(row.settings) if row else ProjectSettings()
 
 
+def exists(tx: Tx, project_id: str) -> bool:
+    """For whoever holds the data itself, and need not be a member."""
+    return tx.maybe(_SETTINGS, id=project_id) is not None
+
+
 _SETTINGS = text("SELECT settings FROM projects WHERE id = :id")
 
 
