@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tertulia.context.material import FileText
-from tertulia.core.chunks import Filters, Hit, Source
+from tertulia.core.chunks import Filters, Hit
 from tertulia.core.errors import TertuliaError
 from tertulia.core.files import Extracted, ProjectFile
 from tertulia.core.messages import Round
@@ -77,6 +77,7 @@ async def _hits(means: Means, actor: Actor, gathered: Gathered) -> tuple[Hit, ..
         Filters(exclude_files=not at_hand.shelf.count),
         limit=min(most, gathered.project.settings.retrieval_config.max_results) * SPARE,
         leaving_out=whole | said | at_hand.kin.beside | {gathered.question.id},
+        with_snippets=False,
     )
     return found.hits
 
@@ -95,24 +96,14 @@ def within_lineage(
     A reply that was asked for again is known in its newest version alone, as it is in the working rounds.
     """
     relatives = conversations.relatives(tx, conversation_id) if conversation_id else frozenset()
-    kept: list[Hit] = []
-    recalled: dict[int, Round] = {}
-    read: dict[int, tuple[Round, ...]] = {}
-    for hit in hits:
-        where = hit.location
-        if hit.source_type is Source.FILE or where.conversation_id not in relatives:
-            kept.append(hit)
-            continue
-        number = where.round_number or 0
-        if number >= before_round:
-            continue
-        if number not in read:
-            read[number] = messages.history(tx, conversation_id, before_round=number + 1, rounds=1)
-        inherited = read[number]
-        if any(hit.source_id in _known(round_) for round_ in inherited):
-            recalled.update((round_.number, round_) for round_ in inherited)
-            kept.append(hit)
-    return tuple(kept), tuple(recalled[number] for number in sorted(recalled))
+    own = [hit for hit in hits if hit.location.conversation_id in relatives]
+    numbers = {hit.location.round_number or 0 for hit in own}
+    read = messages.some(tx, conversation_id, {number for number in numbers if number < before_round})
+    said = {id: number for number, round_ in read.items() for id in _known(round_)}
+    elsewhere = {hit.chunk_id for hit in hits} - {hit.chunk_id for hit in own}
+    kept = tuple(hit for hit in hits if hit.chunk_id in elsewhere or hit.source_id in said)
+    recalled = {said[hit.source_id] for hit in kept if hit.source_id in said}
+    return kept, tuple(read[number] for number in sorted(recalled))
 
 
 def _known(round_: Round) -> frozenset[str]:

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 LINES = 50
 CHARACTERS = 900
@@ -67,6 +68,7 @@ def ending_of(path: str) -> str:
     return name.rpartition(".")[2].lower() if "." in name else ""
 
 
+@lru_cache(maxsize=20_000)
 def is_code(path: str) -> bool:
     """By its name; all else is read as prose."""
     return ending_of(path) in _CODE

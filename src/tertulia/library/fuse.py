@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from tertulia.core.chunks import Source, Weights
 from tertulia.library.chunk import is_code
@@ -132,9 +133,14 @@ def _with_files(scores: Mapping[int, float], facts: Mapping[int, Facts], text: s
     asks_for_tests = _TESTS_ASKED.search(text.strip().partition("\n")[0][:1000]) is not None
     return {
         number: (score + _weight(facts[number].path) * standing[facts[number].group] / best)
-        * (1.0 if asks_for_tests or not _TEST.search(facts[number].path) else TESTS)
+        * (1.0 if asks_for_tests or not _is_test(facts[number].path) else TESTS)
         for number, score in scores.items()
     }
+
+
+@lru_cache(maxsize=20_000)
+def _is_test(path: str) -> bool:
+    return _TEST.search(path) is not None
 
 
 def _weight(path: str) -> float:

@@ -24,13 +24,13 @@ from tertulia.core.users import Actor
 from tertulia.library import fuse
 from tertulia.library.embed import Embedder, EmbeddingFailed
 from tertulia.library.query import shaped, terms
-from tertulia.library.snippets import snippet
+from tertulia.library.snippets import Snippet, snippet, words_found
 from tertulia.store import access, chunks
-from tertulia.store.chunks import Facts, Found, Narrowed, Scored
+from tertulia.store.chunks import Facts, Found, Scored
 from tertulia.store.database import Database, Tx
 
 if TYPE_CHECKING:
-    from tertulia.library.vectors import Blocks
+    from tertulia.library.vectors import Block, Blocks
 
 log = logging.getLogger("tertulia")
 
@@ -79,7 +79,9 @@ class _Question:
     project_ids: tuple[str, ...]
     text: str
     filters: Filters
+    words: tuple[str, ...]
     sources: tuple[Source, ...]
+    with_snippets: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +99,17 @@ async def find(
     limit: int = 10,
     mode: Mode = Mode.HYBRID,
     leaving_out: frozenset[str] = frozenset(),
+    with_snippets: bool = True,
 ) -> Findings:
     """The best hits; `leaving_out` names messages, files and conversations that are not to be found."""
-    question = _Question(actor, tuple(dict.fromkeys(project_ids)), text, filters, _sources(filters))
+    once = tuple(dict.fromkeys(project_ids))
+    question = _Question(actor, once, text, filters, terms(text), _sources(filters), with_snippets)
     without_meaning = library.embedder.unavailable_reason() if mode is not Mode.KEYWORD else None
     if mode is Mode.KEYWORD or without_meaning is not None:
         hits = await library.db.read(lambda tx: _by_words_alone(tx, question, limit, leaving_out))
-        return Findings(hits, without_meaning if terms(text) else None)
+        return Findings(hits, without_meaning if question.words else None)
     await library.db.read(lambda tx: _must_see(tx, question))
-    if not terms(text):
+    if not question.words:
         return Findings((), None)
     by_words, (by_meaning, reason) = await asyncio.gather(
         library.db.read(lambda tx: _by_words(tx, question) if mode is not Mode.MEANING else {}),
@@ -137,7 +141,7 @@ def _must_see(tx: Tx, question: _Question) -> None:
 def _by_words_alone(tx: Tx, question: _Question, limit: int, leaving_out: frozenset[str]) -> tuple[Hit, ...]:
     """All of it in one look: nothing has to be waited for in between."""
     _must_see(tx, question)
-    if not terms(question.text):
+    if not question.words:
         return ()
     return _hits(tx, question, _Legs(_by_words(tx, question), {}), limit, leaving_out)
 
@@ -147,7 +151,7 @@ def _by_words(tx: Tx, question: _Question) -> dict[Source, Sequence[Scored]]:
 
 
 def _source_by_words(tx: Tx, question: _Question, source: Source) -> Sequence[Scored]:
-    words = shaped(question.text) if source is Source.FILE else terms(question.text)
+    words = shaped(question.text) if source is Source.FILE else question.words
     within = chunks.narrowed(tx, question.project_ids, source, question.filters)
     return chunks.by_words(
         tx, question.project_ids, source, words, fuse.WEIGHTS[source], fuse.LEG_LIMIT, within
@@ -175,7 +179,7 @@ async def _by_meaning(library: Library, question: _Question) -> dict[Source, Seq
     config = await library.db.read(lambda tx: chunks.find_config(tx, embedder.model, embedder.dimensions))
     if config is None:
         raise EmbeddingFailed(RE_EMBEDDING)
-    asked = [_asked(question.text, source) for source in question.sources]
+    asked = [_asked(question, source) for source in question.sources]
     vectors = dict(zip(question.sources, await embedder.embed(asked, is_query=True), strict=True))
     found = await library.db.read(lambda tx: _in_database(tx, question, config, vectors))
     return await _in_memory(library, question, config, vectors) if found is None else found
@@ -201,27 +205,39 @@ async def _in_memory(
     found: dict[Source, Sequence[Scored]] = {source: () for source in question.sources}
     for project_id in question.project_ids:
         block = await library.blocks.block(library.db, project_id, config, library.embedder.dimensions)
-        for source in question.sources:
-            limits = await library.db.read(
-                partial(_within, question=question, project_id=project_id, source=source)
-            )
-            nearest = partial(block.nearest, vectors[source], source, fuse.LEG_LIMIT, limits)
-            found[source] = (*found[source], *await asyncio.to_thread(nearest))
+        within = await library.db.read(partial(_within, question=question, project_id=project_id))
+        for source, nearest in (await asyncio.to_thread(_nearest, block, vectors, within)).items():
+            found[source] = (*found[source], *nearest)
     return {
         source: sorted(scored, key=lambda one: (-one.score, one.number))[: fuse.LEG_LIMIT]
         for source, scored in found.items()
     }
 
 
-def _asked(text: str, source: Source) -> str:
+def _nearest(
+    block: Block, vectors: Mapping[Source, bytes], within: Mapping[Source, tuple[int, ...] | None]
+) -> dict[Source, Sequence[Scored]]:
+    return {
+        source: block.nearest(vector, source, fuse.LEG_LIMIT, within[source])
+        for source, vector in vectors.items()
+    }
+
+
+def _asked(question: _Question, source: Source) -> str:
     """What was said is asked for with the content words alone; files with the question as it stands."""
-    words = " ".join(terms(text)) if source is Source.MESSAGE else text.strip()
-    return words[:EMBEDDED_CHARACTERS]
+    asked = " ".join(question.words) if source is Source.MESSAGE else question.text.strip()
+    return asked[:EMBEDDED_CHARACTERS]
 
 
-def _within(tx: Tx, question: _Question, project_id: str, source: Source) -> tuple[int, ...] | None:
-    limits: Narrowed = chunks.narrowed(tx, (project_id,), source, question.filters)
-    return None if limits.is_open else chunks.within(tx, project_id, source, limits)
+def _within(tx: Tx, question: _Question, project_id: str) -> dict[Source, tuple[int, ...] | None]:
+    """The chunks that filters leave; None where there are none to keep to."""
+    narrowed = {
+        source: chunks.narrowed(tx, (project_id,), source, question.filters) for source in question.sources
+    }
+    return {
+        source: None if limits.is_open else chunks.within(tx, project_id, source, limits)
+        for source, limits in narrowed.items()
+    }
 
 
 # ── together
@@ -240,11 +256,10 @@ def _hits(
         scores |= {number: score * strength for number, score in boosted.items()}
     best = sorted(scores, key=lambda number: (-scores[number], number))[: max(0, limit)]
     found = chunks.get_many(tx, question.actor, best)
-    known = terms(question.text)
     by_words = {one.number for leg in legs.words.values() for one in leg}
     likeness = {one.number: one.score for leg in legs.meaning.values() for one in leg}
     return tuple(
-        _hit(found[number], scores[number], number in by_words, likeness.get(number), known)
+        _hit(found[number], scores[number], number in by_words, likeness.get(number), question)
         for number in best
         if number in found
     )
@@ -270,9 +285,12 @@ def _strength(legs: _Legs, source: Source) -> float:
     return 0.5 + 0.5 * sum(shares) / len(shares) if shares else 1.0
 
 
-def _hit(found: Found, score: float, by_words: bool, likeness: float | None, words: Sequence[str]) -> Hit:
+def _hit(found: Found, score: float, by_words: bool, likeness: float | None, question: _Question) -> Hit:
     chunk = found.chunk
-    shown = snippet(chunk.content, words)
+    if question.with_snippets:
+        shown = snippet(chunk.content, question.words)
+    else:
+        shown = Snippet("", (), words_found(chunk.content, question.words))
     found_by = tuple(
         name for name, is_so in (("keyword", by_words), ("meaning", likeness is not None)) if is_so
     )
@@ -288,7 +306,7 @@ def _hit(found: Found, score: float, by_words: bool, likeness: float | None, wor
         highlights=shown.highlights,
         score=round(score, 4),
         found_by=found_by,
-        why=_why(shown.words_found, len(words), by_words, likeness),
+        why=_why(shown.words_found, len(question.words), by_words, likeness),
         summary=chunk.summary,
         token_count=chunk.token_count,
         created_at=chunk.created_at,

@@ -33,6 +33,13 @@ def snippet(content: str, words: Sequence[str]) -> Snippet:
     return Snippet(content[start:end], _merged(marked), len({stem for _, _, stem in places}))
 
 
+def words_found(content: str, words: Sequence[str]) -> int:
+    """How many of the words stand in it, for who shows no snippet."""
+    wanted = _wanted(tuple(words))
+    known = _known(content[:READ], wanted)
+    return len({stem for stems in known.values() for stem in stems if stem in wanted})
+
+
 @lru_cache(maxsize=256)
 def _wanted(words: tuple[str, ...]) -> frozenset[str]:
     """All hits of one search are looked at for the same words."""
@@ -40,16 +47,30 @@ def _wanted(words: tuple[str, ...]) -> frozenset[str]:
 
 
 def _places(content: str, wanted: frozenset[str]) -> Iterator[tuple[int, int, str]]:
-    """Each different word is looked at once, and only if it begins as one that is wanted."""
-    begun = tuple(wanted)
-    likely = (w for w in set(_WORD.findall(content)) if w.lower().startswith(begun) or not w.isascii())
-    known = {word: _stems(word) for word in likely if not wanted.isdisjoint(_stems(word))}
+    known = _known(content, wanted)
     if not known:
         return
     for match in _WORD.finditer(content):
         for stem in known.get(match[0], ()):
             if stem in wanted:
                 yield match.start(), match.end(), stem
+
+
+def _known(content: str, wanted: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """Its words that are wanted. Each is looked at once, and only if it begins as one that is wanted."""
+    begun = _begun(content, wanted)
+    if not begun:
+        return {}
+    likely = (w for w in set(_WORD.findall(content)) if w.lower().startswith(begun) or not w.isascii())
+    return {word: _stems(word) for word in likely if not wanted.isdisjoint(_stems(word))}
+
+
+def _begun(content: str, wanted: frozenset[str]) -> tuple[str, ...]:
+    """Those that may stand in it at all; of letters with marks that cannot be told so fast."""
+    if not content.isascii():
+        return tuple(wanted)
+    lower = content.lower()
+    return tuple(stem for stem in wanted if stem in lower)
 
 
 @lru_cache(maxsize=20_000)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from typing import NamedTuple
 
 from sqlalchemy import TextClause, text
 
@@ -34,8 +35,7 @@ class NewChunk:
     """What its heading is searched by, where that is not the heading itself: a speaker's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     number: int
     score: float
     """The higher the better; comparable only within one answer."""
@@ -595,40 +595,34 @@ def _within(more: str) -> TextClause:
     """)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What ranking looks at."""
+class Facts(NamedTuple):
+    """What ranking looks at. A tuple: a search makes hundreds, and shows ten."""
 
     number: int
     group: str
     """The file or the conversation it belongs to."""
     path: str
-    name: str
-    """Who said it."""
+    heading: str
     created_at: int
     source_id: str
+
+    @property
+    def name(self) -> str:
+        """Who said it."""
+        return "" if self.path else self.heading.rpartition(", ")[0]
 
 
 def facts(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, Facts]:
     """Of the chunks of these numbers that the actor may see."""
     rows = tx.execute(_facts(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
-    return {
-        row.number: Facts(
-            row.number,
-            row.file_id or row.conversation_id,
-            row.path or "",
-            row.heading.rpartition(", ")[0] if row.message_id else "",
-            row.created_at,
-            row.file_id or row.message_id,
-        )
-        for row in rows
-    }
+    return {row.number: Facts._make(row) for row in rows}
 
 
 @cache
 def _facts(among: str) -> TextClause:
     return text(f"""
-        SELECT c.number, c.file_id, c.message_id, c.conversation_id, c.heading, c.created_at, f.path
+        SELECT c.number, COALESCE(c.file_id, c.conversation_id) AS belongs_to, COALESCE(f.path, '') AS path,
+            c.heading, c.created_at, COALESCE(c.file_id, c.message_id) AS source_id
         FROM content_chunks AS c {_SEEN} LEFT JOIN project_files AS f ON f.id = c.file_id
         WHERE {among.format(column="c.number", name="numbers")} {_IS_SEEN}
     """)

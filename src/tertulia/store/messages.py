@@ -7,11 +7,12 @@ looks down it; nothing else needs to know.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from tertulia.core.attachments import Attachment
 from tertulia.core.errors import NotFound
@@ -205,10 +206,25 @@ def history(tx: Tx, conversation_id: str, *, before_round: int, rounds: int) -> 
     return tuple(Round(number, tuple(said)) for number, said in groupby(found, lambda m: m.round_number))
 
 
+def some(tx: Tx, conversation_id: str, numbers: Collection[int]) -> dict[int, Round]:
+    """The rounds of these numbers that a conversation reads, in one look."""
+    if not numbers:
+        return {}
+    rows = tx.execute(
+        _some(tx.words.among),
+        id=conversation_id,
+        first_round=min(numbers),
+        last_round=max(numbers),
+        numbers=tx.words.many(sorted(numbers)),
+    )
+    found = groupby(map(_message, rows), lambda m: m.round_number)
+    return {number: Round(number, tuple(said)) for number, said in found}
+
+
 # Each ancestor is read up to the lowest branch point below it (last_round). Where that point names a reply,
 # only that reply is taken of its round (only_id; '' when two points in one round name different ones).
 # Ancestors that end before the first round asked for are not visited.
-_HISTORY = text(f"""
+_LINEAGE = f"""
     WITH RECURSIVE lineage (id, parent_id, branch_round, branch_message_id, last_round, only_id) AS (
         SELECT c.id, c.parent_id, c.branch_round, c.branch_message_id,
             CAST(:last_round AS BIGINT), CAST(NULL AS TEXT)
@@ -230,8 +246,14 @@ _HISTORY = text(f"""
     FROM lineage AS l JOIN conversation_messages AS m ON m.conversation_id = l.id
         AND m.round_number >= :first_round AND m.round_number <= l.last_round
         AND (m.round_number < l.last_round OR l.only_id IS NULL OR m.role = 'user' OR m.id = l.only_id)
-    ORDER BY m.round_number, CASE m.role WHEN 'user' THEN 0 ELSE 1 END, m.id
-""")
+"""
+_IN_ORDER = "ORDER BY m.round_number, CASE m.role WHEN 'user' THEN 0 ELSE 1 END, m.id"
+_HISTORY = text(f"{_LINEAGE} {_IN_ORDER}")
+
+
+@cache
+def _some(among: str) -> TextClause:
+    return text(f"{_LINEAGE} AND {among.format(column='m.round_number', name='numbers')} {_IN_ORDER}")
 
 
 def is_shown(tx: Tx, conversation_id: str, message: Message) -> bool:
