@@ -101,6 +101,11 @@ def post(port: int, path: str, body: object, cookie: str = "", accept: str = "")
     return _request("POST", port, path, cookie, more) + data
 
 
+def post_bytes(port: int, path: str, content: bytes, cookie: str = "") -> bytes:
+    more = f"Content-Type: application/octet-stream\r\nContent-Length: {len(content)}\r\n"
+    return _request("POST", port, path, cookie, more + f"Origin: http://127.0.0.1:{port}\r\n") + content
+
+
 def _request(method: str, port: int, path: str, cookie: str, more: str) -> bytes:
     signed = f"Cookie: {cookie}\r\n" if cookie else ""
     return f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{signed}{more}\r\n".encode()

@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -100,6 +100,7 @@ async def stage(
     models: Sequence[str],
     people: int = 1,
     prepare: Callable[[Database, Sequence[Person]], None] | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Stage]:
     """All three up and answering; `prepare` may fill the database before the server opens it."""
     with tempfile.TemporaryDirectory(prefix="tertulia-bench-") as folder:
@@ -108,13 +109,18 @@ async def stage(
         port, relay_port = free_port(), free_port()
         async with running(["benchmarks.upstream", str(port)], port) as upstream:
             relaying = ["benchmarks.relay", str(relay_port), upstream.url]
-            async with running(relaying, relay_port) as relay, serving(home, upstream, models) as tertulia:
+            async with (
+                running(relaying, relay_port) as relay,
+                serving(home, upstream, models, environ) as tertulia,
+            ):
                 with Pulse() as pulse:
                     yield Stage(upstream, relay, tertulia, there, pulse, count())
 
 
 @asynccontextmanager
-async def serving(home: Path, upstream: Server, models: Sequence[str]) -> AsyncIterator[Server]:
+async def serving(
+    home: Path, upstream: Server, models: Sequence[str], more: Mapping[str, str] | None = None
+) -> AsyncIterator[Server]:
     port = free_port()
     endpoint = {
         "name": "bench",
@@ -125,6 +131,7 @@ async def serving(home: Path, upstream: Server, models: Sequence[str]) -> AsyncI
         "TERTULIA_HOME": str(home),
         "TERTULIA_PORT": str(port),
         "TERTULIA_ENDPOINTS": json.dumps([endpoint]),
+        **(more or {}),
     }
     async with running(["tertulia", "serve"], port, environ, "/api/health") as server:
         yield server
