@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.context.assemble import DoesNotFit, assemble, rebuild
+from tertulia.context.assemble import WITH_THE_OLDEST, DoesNotFit, assemble, rebuild
 from tertulia.context.budget import (
     PER_MESSAGE,
     RETRIEVED_SHARE,
@@ -550,6 +550,35 @@ def test_the_next_turns_prompt_begins_as_this_one_did_unless_the_receipt_says_wh
     moved = window_start(len(made), 20) != window_start(len(made) - 1, 20)
     full = any(left.reason == "over the budget" for left in after.left_out)
     assert bytes_of(after.segments[: len(stable)]) == bytes_of(stable) or moved or full
+
+
+@pytest.mark.parametrize("tokens", [100, 150, 220, 400])
+def test_where_the_budget_ends_before_the_window_the_prompt_still_begins_alike_for_several_turns(tokens):
+    model = replace(WIDE, context_window=2_600)
+    talk = tuple(round_(number, "x" * tokens * 4) for number in range(1, 62))
+    begins = []
+    for asked in range(30, 60):
+        receipt = assemble(material(talk[:asked], model=model, max_output_tokens=200), count).receipt
+        assert receipt.left_out[-1].reason in ("over the budget", WITH_THE_OLDEST)
+        begins.append(next(s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS))
+    assert begins == sorted(begins)
+    assert len(set(begins)) <= len(begins) // 2 + 1
+
+
+@given(materials())
+def test_of_the_rounds_for_which_there_is_room_more_than_half_are_shown(given_material):
+    receipt = assemble(given_material, count).receipt
+    going = [left.round_number for left in receipt.left_out if left.reason == WITH_THE_OLDEST]
+    gone = [
+        left.round_number
+        for left in receipt.left_out
+        if left.layer is Layer.ROUNDS and left.reason == "over the budget" and not left.source_id
+    ]
+    shown = sorted({s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS})
+    assert len(going) <= len(shown)
+    assert gone or not going
+    in_order = [*gone, *going, *shown]
+    assert in_order == sorted(in_order)
 
 
 @given(talks())

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from tertulia.context.attached import Attached, Room, attached
 from tertulia.context.briefing import in_step
-from tertulia.context.budget import PER_MESSAGE, budget_tokens, tier_for, window_start
+from tertulia.context.budget import PER_MESSAGE, budget_step, budget_tokens, tier_for, window_start
 from tertulia.context.instructions import parts
 from tertulia.context.material import TAKEN_OUT, CountTokens, Material
 from tertulia.context.retrieved import retrieve
@@ -25,6 +25,8 @@ from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 
 BETWEEN = "\n\n"
 """Joins the segments of one message."""
+
+WITH_THE_OLDEST = "let go with the rounds before it, so that the prompt begins alike for longer"
 
 _CONTINUE = "Go on exactly where you stopped, in the middle of the sentence if need be. Repeat nothing."
 
@@ -166,9 +168,8 @@ def _brought(
     if not material.brought:
         return (), ()
     spare = room.tokens - _size((_missing(len(material.brought), count),))
-    kept, left_out = _newest(
-        material.brought, Room(spare), lambda round_: retold(round_, count), Layer.QUESTION
-    )
+    told = _newest(material.brought, Room(spare), lambda round_: retold(round_, count))
+    kept, left_out = _flat(told, Layer.QUESTION)
     if left_out and spare >= 0:
         kept = (_missing(len(left_out), count), *kept)
     room.tokens -= _size(kept)
@@ -211,13 +212,13 @@ def _working_rounds(
     material: Material, room: Room, count: CountTokens
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
     """What was said counts first, then what came along: a long file never takes its round with it."""
-    return _newest(
+    told = _newest(
         _in_window(material),
         room,
         lambda round_: as_seen(round_, material, count),
-        Layer.ROUNDS,
         lambda round_: attached(round_.question, Layer.ROUNDS, material, room, count),
     )
+    return _flat(_in_steps(told, room), Layer.ROUNDS)
 
 
 def _unseen(material: Material, shown: frozenset[int], count: CountTokens) -> tuple[LeftOut, ...]:
@@ -226,31 +227,65 @@ def _unseen(material: Material, shown: frozenset[int], count: CountTokens) -> tu
     return tuple(one for round_ in rounds for one in unseen_replies(round_, material, count))
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A round for which there was room, or not."""
+
+    number: int
+    size: int
+    """Of what is said in it."""
+    segments: tuple[Segment, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    """Of what came along."""
+    reason: str = ""
+    """Why it is not shown."""
+
+
 def _newest(
     rounds: Sequence[Round],
     room: Room,
     told: Callable[[Round], tuple[Segment, ...]],
-    layer: Layer,
     along: Callable[[Round], Attached] = lambda round_: Attached(),
-) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
+) -> list[_Told]:
     """As many as there is room for, newest kept first; what is said in a round is in whole or not at all."""
-    kept: list[tuple[Segment, ...]] = []
-    left_out: list[LeftOut] = []
+    all_told: list[_Told] = []
     is_full = False
     for round_ in reversed(rounds):
         segments = told(round_)
         size = _size(segments)
         is_full = is_full or size > room.tokens
         if is_full:
-            name = f"round {round_.number}"
-            left_out.append(LeftOut(layer, "over the budget", size, None, round_.number, name))
+            all_told.append(_Told(round_.number, size, reason="over the budget"))
             continue
         room.tokens -= size
         came_along = along(round_)
-        left_out += reversed(came_along.left_out)
-        kept.append((*came_along.segments, *segments))
-    flat = tuple(segment for segments in reversed(kept) for segment in segments)
-    return flat, tuple(reversed(left_out))
+        shown = (*came_along.segments, *segments)
+        all_told.append(_Told(round_.number, size, shown, came_along.left_out))
+    return all_told[::-1]
+
+
+def _in_steps(told: list[_Told], room: Room) -> list[_Told]:
+    """Once rounds have to go, more go than must, so that the prompt begins alike for several turns."""
+    gone = sum(bool(one.reason) for one in told)
+    if gone in (0, len(told)):
+        return told
+    step = budget_step(len(told) - gone)
+    going = gone
+    while told[going].number % step and going < len(told) - 1:
+        going += 1
+    room.tokens += sum(_size(one.segments) for one in told[gone:going])
+    with_them = [_Told(one.number, one.size, reason=WITH_THE_OLDEST) for one in told[gone:going]]
+    return [*told[:gone], *with_them, *told[going:]]
+
+
+def _flat(told: Sequence[_Told], layer: Layer) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
+    left_out: list[LeftOut] = []
+    for one in told:
+        if one.reason:
+            name = f"round {one.number}"
+            left_out.append(LeftOut(layer, one.reason, one.size, None, one.number, name))
+        left_out += one.left_out
+    return tuple(segment for one in told for segment in one.segments), tuple(left_out)
 
 
 def _marked(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:

@@ -45,6 +45,15 @@ def window_start(history: int, working_rounds: int) -> int:
     return (history - working_rounds) // step * step
 
 
+def budget_step(fitting: int) -> int:
+    """Where the budget ends before the window does, the first round shown has a number divisible by this.
+
+    A power of two, and at most half of what fits: where the number that fits changes a little, what is
+    divisible by the larger step is divisible by the smaller one too, and the first round stays.
+    """
+    return 1 << (max(2, fitting) // 2).bit_length() - 1
+
+
 def widest_window(model: Model) -> int:
     """The most rounds that can be needed for the model: what to gather."""
     working = WORKING_ROUNDS[model.tier]
