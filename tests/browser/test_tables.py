@@ -24,6 +24,14 @@ BEEKEEPER = {
 }
 
 
+SCROLLED = """
+    (list) => new Promise((settled) => {
+        list.addEventListener('scroll', () => requestAnimationFrame(() => settled()), { once: true });
+        list.scrollTop = list.scrollTop ? 0 : list.scrollHeight;
+    })
+"""
+
+
 async def keeper(sam: Person, **change: Any) -> str:
     """The id of a persona of one's own."""
     new = {"scope": "user", "character": BEEKEEPER | change}
@@ -46,6 +54,19 @@ async def test_a_new_table_is_laid_for_the_three_of_the_house(page: Page, tmp_pa
         await expect(room.table.get_by_role("button", name=f"Remove {name}")).to_be_visible()
     await page.screenshot(path=tmp_path / "laid.png")
     await must_have_no_barriers(page)
+
+
+async def test_the_list_of_minds_stays_under_the_pointer_while_several_are_invited(page: Page) -> None:
+    room = Room(page)
+    await room.seat("Alpha")
+    await room.table.get_by_role("button", name="Add a mind").click()
+    names = page.get_by_role("listbox", name="Minds")
+    await room.option("Gamma").scroll_into_view_if_needed()
+    before = await names.bounding_box()
+    await room.option("Gamma").click()
+    await expect(room.table.get_by_role("button", name="Remove Gamma")).to_be_visible()
+    await names.evaluate(SCROLLED)
+    assert await names.bounding_box() == before
 
 
 async def test_a_persona_sits_in_its_colour_and_speaks_as_it_was_told(
