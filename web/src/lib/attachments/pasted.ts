@@ -1,6 +1,14 @@
 /** Files out of the clipboard; words beside them are meant as words. */
 import type { Brought } from '$lib/files/dropped';
 
+/** Brings them along; without any, the browser pastes as it always does. */
+export function bringPasted(event: ClipboardEvent, bring: (brought: Brought[]) => void): void {
+  const brought = pastedFrom(event.clipboardData);
+  if (!brought.length) return;
+  event.preventDefault();
+  bring(brought);
+}
+
 export function pastedFrom(clipboard: DataTransfer | null, at: Date = new Date()): Brought[] {
   const files = [...(clipboard?.files ?? [])];
   if (!files.length || clipboard?.types.includes('text/plain')) return [];

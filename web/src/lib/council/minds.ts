@@ -18,6 +18,13 @@ export function keyOf({ model, persona_id }: Mind): string {
   return persona_id === null ? (model ?? '') : `persona:${persona_id}${model === null ? '' : `:${model}`}`;
 }
 
+/** How often each is among them, by key. */
+export function timesOf(minds: Mind[]): Record<string, number> {
+  const times: Record<string, number> = {};
+  for (const key of minds.map(keyOf)) times[key] = (times[key] ?? 0) + 1;
+  return times;
+}
+
 export function personasNamed(personas: Persona[], typed: string): Persona[] {
   return personas.filter(({ character }) => hasWords(`${character.name} ${character.model}`, typed));
 }

@@ -1,0 +1,25 @@
+/** What the places to write have in common: the docked form, the line on a phone and its sheet. */
+import type { Into } from '$lib/attachments/attaching.svelte';
+import type { Expected } from '$lib/council/estimate';
+import type { Brought } from '$lib/files/dropped';
+import type { Composing } from './composing.svelte';
+
+export interface Written {
+  composing: Composing;
+  projectId: string | null;
+  /** What each at the table will take, by place. */
+  parts: (Expected | undefined)[];
+  micros: number | null | undefined;
+  /** Who will not get all of it. */
+  warning: string;
+  onbring: (brought: Brought[], into?: Into) => void;
+  onsend: () => void;
+}
+
+export interface Docked extends Written {
+  /** It leaves when its files have come. */
+  isWaiting: boolean;
+  isOffline: boolean;
+  onstop: (() => void) | null;
+  hasFocus: boolean;
+}
