@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tertulia.core.errors import Invalid, TooManyAttempts, WeakPassword
 from tertulia.core.ids import is_ulid, ulid
 from tertulia.core.models import FREE, Prices, TokenCount, cost_micros
+from tertulia.core.projects import ProjectSettings, RetrievalConfig, checked
 from tertulia.core.titles import LONGEST, cleaned, title_of
 from tertulia.core.users import check_password, clean_email, clean_name
 from tertulia.core.voices import Wanted, seat, seat_aside
@@ -107,3 +108,20 @@ def test_a_question_to_a_few_leaves_everyone_in_their_seats() -> None:
     assert guest.seat == 1 + len(table)  # the colour it is known by is taken
     assert [voice.seat for voice in seat_aside(seat([sage, beta]), table)] == [3, 2]
     assert seat_aside(seat([sage]), ())[0].seat == sage.hue
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        (ProjectSettings(max_context_tokens=999), "max_context_tokens"),
+        (ProjectSettings(max_context_tokens=10_000_001), "max_context_tokens"),
+        (ProjectSettings(retrieval_config=RetrievalConfig(chunk_size=4)), "chunk_size"),
+        (ProjectSettings(retrieval_config=RetrievalConfig(chunk_size=1_001)), "chunk_size"),
+        (ProjectSettings(retrieval_config=RetrievalConfig(max_results=-1)), "max_results"),
+        (ProjectSettings(retrieval_config=RetrievalConfig(max_results=101)), "max_results"),
+        (ProjectSettings(default_models=("a:x",) * 9), "8 models"),
+    ],
+)
+def test_a_project_is_told_which_of_its_settings_goes_too_far(settings, named):
+    with pytest.raises(Invalid, match=named):
+        checked(settings)

@@ -29,8 +29,7 @@ TertuliaError            code = the class name in snake case; message = a senten
 ├── StorageFailed        the disk or the file cannot be trusted any more
 └── CannotStart          the program says why and exits
     ├── DatabaseInUse
-    ├── DatabaseTooNew
-    └── UnsafeListening
+    └── DatabaseTooNew
 """
 
 from __future__ import annotations
@@ -141,6 +140,3 @@ class DatabaseInUse(CannotStart): ...
 
 
 class DatabaseTooNew(CannotStart): ...
-
-
-class UnsafeListening(CannotStart): ...

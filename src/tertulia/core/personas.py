@@ -49,13 +49,9 @@ class Persona:
     created_at: int
     updated_at: int
 
-    @property
-    def handle(self) -> str:
-        """As it is addressed: "The Sage" is @sage."""
-        return handle_of(self.character.name)
-
 
 def handle_of(name: str) -> str:
+    """As someone is addressed: "The Sage" is @sage."""
     words = re.sub(r"^the\s+", "", name.strip().lower())
     return re.sub(r"[^\w]+", "-", words).strip("-")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tertulia.core.errors import Forbidden, Invalid
+from tertulia.core.voices import SEATS
 
 NAME_LIMIT = 200
 TEXT_LIMIT = 100_000
@@ -63,12 +64,6 @@ class Project:
     created_at: int
     updated_at: int
 
-    def must_be_writable(self) -> None:
-        self.role.must_write()
-
-    def must_be_owned(self) -> None:
-        self.role.must_own()
-
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -82,3 +77,22 @@ def clean_name(text: str) -> str:
     if not name or len(name) > NAME_LIMIT:
         raise Invalid(f"A project's name has 1 to {NAME_LIMIT} characters.")
     return name
+
+
+def clean_text(text: str) -> str:
+    """Its description or its instructions."""
+    if len(text) > TEXT_LIMIT:
+        raise Invalid(f"A project's description and instructions have at most {TEXT_LIMIT:,} characters.")
+    return text
+
+
+def checked(settings: ProjectSettings) -> ProjectSettings:
+    if not 1_000 <= settings.max_context_tokens <= 10_000_000:
+        raise Invalid("max_context_tokens must be between 1,000 and 10,000,000.")
+    if not 5 <= settings.retrieval_config.chunk_size <= 1_000:
+        raise Invalid("chunk_size must be 5 to 1,000 lines.")
+    if not 0 <= settings.retrieval_config.max_results <= 100:
+        raise Invalid("max_results must be 0 to 100.")
+    if len(settings.default_models) > SEATS:
+        raise Invalid(f"At most {SEATS} models can be seated by default.")
+    return settings

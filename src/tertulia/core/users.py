@@ -32,13 +32,11 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks: an account, and the session or key it came in with."""
+    """Who asks: an account, and the session it came in with."""
 
     user_id: str
     role: Standing
     session_id: str | None = None
-    key_id: str | None = None
-    scopes: frozenset[str] = frozenset()
 
     @property
     def is_admin(self) -> bool:

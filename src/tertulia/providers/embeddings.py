@@ -58,9 +58,7 @@ class EmbeddingClient:
         limits = limits or Limits(first_byte_s=30, idle_s=30, total_s=60, line_bytes=16 << 20)
         self._endpoint = endpoint
         self._wire = Wire(limits, stays_inside=is_rehearsal(environ))
-        asked = Endpoint(
-            "embeddings", "The embedding endpoint", endpoint.base_url, key=endpoint.key, is_own=True
-        )
+        asked = Endpoint("embeddings", "The embedding endpoint", endpoint.base_url, key=endpoint.key)
         self._faults = asked.faults(_as_model(endpoint), limits)
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:

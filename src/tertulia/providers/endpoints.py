@@ -31,7 +31,8 @@ class Endpoint:
     """Whether tokens are counted only when asked; strict servers refuse to be asked."""
     fixes_temperature: bool = False
     """Whether its thinking models refuse a temperature."""
-    is_own: bool = False
+    is_free: bool = False
+    """Nothing is ever charged, so nobody is told that nothing was."""
 
     @property
     def has_key(self) -> bool:
@@ -41,7 +42,7 @@ class Endpoint:
         return not (self.fixes_temperature and model.abilities.thinking)
 
     def faults(self, model: Model, limits: Limits) -> Faults:
-        return Faults(self.name, model, limits, self.key, self.is_own)
+        return Faults(self.name, model, limits, self.key, self.is_free)
 
 
 ENDPOINTS = (

@@ -43,8 +43,8 @@ class Faults:
     model: Model
     limits: Limits
     key: str | None = field(default=None, repr=False)
-    is_own: bool = False
-    """The built-in model: no key, no charge, no company behind it."""
+    is_free: bool = False
+    """Nothing is ever charged, so nobody is told that nothing was."""
 
     # --- before an answer ----------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class Faults:
         is_retryable: bool = False,
         is_outage: bool = False,
     ) -> ProviderFault:
-        if self.is_own:
+        if self.is_free:
             sentence = sentence.removesuffix(" Nothing was charged.")
         detail = quotable(said, (self.key,) if self.key else ()) if said else None
         return ProviderFault(

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from starlette.requests import HTTPConnection
 
 from tertulia.app import House
+from tertulia.core.sessions import ABSOLUTE_DAYS
 from tertulia.server.passwords import Passwords
 from tertulia.server.throttle import Throttle
 
-SESSION_S = 90 * 86_400
+SESSION_S = ABSOLUTE_DAYS * 86_400
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,12 +242,6 @@ def find(tx: Tx, file_id: str) -> ProjectFile | None:
     return _file(row) if row else None
 
 
-def find_path(tx: Tx, project_id: str, path: str) -> ProjectFile | None:
-    """The file of that path, for who may see the project."""
-    row = tx.maybe(_BY_PATH, project_id=project_id, path=path)
-    return _file(row) if row else None
-
-
 def always_included(tx: Tx, project_id: str) -> tuple[ProjectFile, ...]:
     """The files that every prompt of the project shows, in the order of their paths."""
     return tuple(_file(row) for row in tx.execute(_ALWAYS, project_id=project_id))

@@ -9,7 +9,15 @@ from sqlalchemy import text
 from tertulia.core.errors import Conflict, Invalid, NotFound
 from tertulia.core.events import Kind, project_place, user_place
 from tertulia.core.plain import from_json
-from tertulia.core.projects import TEXT_LIMIT, Member, Membership, Project, ProjectSettings, clean_name
+from tertulia.core.projects import (
+    Member,
+    Membership,
+    Project,
+    ProjectSettings,
+    checked,
+    clean_name,
+    clean_text,
+)
 from tertulia.core.users import Actor
 from tertulia.store import access, attachments, conversations, events, files, sessions, tables
 from tertulia.store.transactions import Row, Tx, as_json
@@ -24,8 +32,8 @@ def add(tx: Tx, actor: Actor, name: str, description: str = "", instructions: st
         _ADD,
         id=project_id,
         name=clean_name(name),
-        description=_clean_text(description),
-        instructions=_clean_text(instructions),
+        description=clean_text(description),
+        instructions=clean_text(instructions),
         settings=as_json(ProjectSettings()),
         now=tx.now,
     )
@@ -46,12 +54,6 @@ _SET_MEMBER = text("""
     VALUES (:project_id, :user_id, :role, :now)
     ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role
 """)
-
-
-def _clean_text(words: str) -> str:
-    if len(words) > TEXT_LIMIT:
-        raise Invalid(f"A project's description and instructions have at most {TEXT_LIMIT} characters.")
-    return words
 
 
 def _changed(tx: Tx, project_id: str) -> None:
@@ -134,9 +136,9 @@ def save(
         _SAVE,
         id=project_id,
         name=None if name is None else clean_name(name),
-        description=None if description is None else _clean_text(description),
-        instructions=None if instructions is None else _clean_text(instructions),
-        settings=None if settings is None else as_json(settings),
+        description=None if description is None else clean_text(description),
+        instructions=None if instructions is None else clean_text(instructions),
+        settings=None if settings is None else as_json(checked(settings)),
         now=tx.now,
     )
     _changed(tx, project_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -93,19 +93,10 @@ async def get_conversation(
     """The last rounds, what is being answered, and the cursor to follow from."""
     page = await house.db.read(lambda tx: _page(tx, actor, conversation_id))
     running = house.live.running_in(conversation_id)
-    drafts = tuple(reply.draft() for live in running for reply in live.replies.values())
+    drafts = (reply.draft() for live in running for reply in live.replies.values())
     done = {message.id for round_ in page.rounds for message in round_.messages}
     return large_answer(
-        request,
-        ConversationPage(
-            page.conversation,
-            page.rounds,
-            page.next_before,
-            page.turns,
-            tuple(draft for draft in drafts if draft.id not in done),
-            page.votes,
-            page.cursor,
-        ),
+        request, replace(page, drafts=tuple(draft for draft in drafts if draft.id not in done))
     )
 
 
@@ -160,21 +151,12 @@ async def remove_conversation(house: TheHouse, actor: Someone, conversation_id: 
     return nothing()
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    conversation: Conversation
-    rounds: tuple[Round, ...]
-    next_before: int | None
-    turns: tuple[Turn, ...]
-    votes: tuple[Vote, ...]
-    cursor: int
-
-
-def _page(tx: Tx, actor: Actor, conversation_id: str) -> _Stored:
+def _page(tx: Tx, actor: Actor, conversation_id: str) -> ConversationPage:
+    """All of it but the drafts: what is being written is newest in memory."""
     cursor = events.last_number(tx, conversation_place(conversation_id))
     conversation = conversations.get(tx, actor, conversation_id)
     page = messages.page(tx, actor, conversation_id, limit=FIRST_PAGE)
     live = turns.waiting_or_running(tx, conversation_id)
     over = tuple(turn for turn in turns.of_rounds(tx, page.rounds) if turn.state.is_over)
     voted = votes.of_rounds(tx, actor, conversation_id, page.rounds)
-    return _Stored(conversation, page.rounds, page.next_before, over + live, voted, cursor)
+    return ConversationPage(conversation, page.rounds, page.next_before, over + live, (), voted, cursor)

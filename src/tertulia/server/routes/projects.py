@@ -8,9 +8,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from tertulia import council
-from tertulia.core.errors import Invalid
 from tertulia.core.events import project_place
-from tertulia.core.projects import TEXT_LIMIT, Member, Membership, Project, ProjectSettings, clean_name
+from tertulia.core.projects import Member, Membership, Project, ProjectSettings
 from tertulia.core.users import Actor
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
@@ -65,11 +64,10 @@ async def list_projects(house: TheHouse, actor: Someone) -> Response:
 
 @router.post("/api/projects", response_model=Project, status_code=201)
 async def add_project(house: TheHouse, actor: Someone, new: NewProject) -> Response:
-    name = clean_name(new.name)
-    _must_be_short(new.description, new.instructions)
-    return answer(
-        await house.db.write(lambda tx: projects.add(tx, actor, name, new.description, new.instructions)), 201
+    made = await house.db.write(
+        lambda tx: projects.add(tx, actor, new.name, new.description, new.instructions)
     )
+    return answer(made, 201)
 
 
 @router.get("/api/projects/{project_id}", response_model=ProjectPage)
@@ -79,22 +77,20 @@ async def get_project(house: TheHouse, actor: Someone, project_id: str) -> Respo
 
 @router.put("/api/projects/{project_id}", response_model=Project)
 async def change_project(house: TheHouse, actor: Someone, project_id: str, change: ProjectChange) -> Response:
-    name = None if change.name is None else clean_name(change.name)
-    _must_be_short(change.description or "", change.instructions or "")
-    _must_be_sane(change.settings)
-    return answer(
-        await house.db.write(
-            lambda tx: projects.save(
-                tx,
-                actor,
-                project_id,
-                name=name,
-                description=change.description,
-                instructions=change.instructions,
-                settings=change.settings,
-            )
+    if change.settings is not None:
+        council.get(change.settings.default_mode)
+    changed = await house.db.write(
+        lambda tx: projects.save(
+            tx,
+            actor,
+            project_id,
+            name=change.name,
+            description=change.description,
+            instructions=change.instructions,
+            settings=change.settings,
         )
     )
+    return answer(changed)
 
 
 @router.delete("/api/projects/{project_id}", status_code=204)
@@ -130,23 +126,3 @@ def _page(tx: Tx, actor: Actor, project_id: str) -> ProjectPage:
         projects.members(tx, actor, project_id),
         events.last_number(tx, project_place(project_id)),
     )
-
-
-def _must_be_short(*texts: str) -> None:
-    if any(len(text) > TEXT_LIMIT for text in texts):
-        raise Invalid(f"Description and instructions hold at most {TEXT_LIMIT:,} characters each.")
-
-
-def _must_be_sane(settings: ProjectSettings | None) -> None:
-    if settings is None:
-        return
-    if not 1_000 <= settings.max_context_tokens <= 10_000_000:
-        raise Invalid("max_context_tokens must be between 1,000 and 10,000,000.")
-    if (
-        not 5 <= settings.retrieval_config.chunk_size <= 1_000
-        or not 0 <= settings.retrieval_config.max_results <= 100
-    ):
-        raise Invalid("chunk_size must be 5 to 1,000 lines and max_results 0 to 100.")
-    council.get(settings.default_mode)
-    if len(settings.default_models) > 8:
-        raise Invalid("At most 8 models can be seated by default.")
