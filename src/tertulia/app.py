@@ -18,6 +18,7 @@ from tertulia.engine.jobs.sweep_sessions import leave_sweep
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover
+from tertulia.engine.relay import Relay
 from tertulia.engine.replays import Replays
 from tertulia.engine.turns import Turns
 from tertulia.engine.uploads import Uploads
@@ -45,6 +46,7 @@ class House:
     providers: Providers
     live: Live
     turns: Turns
+    relay: Relay
     files: Files
     attachments: Attachments
     replays: Replays
@@ -73,10 +75,11 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     """Everything open and at work; closed in the opposite order."""
     means = await _means(settings, environ)
     worker = Worker(means, node=new_id())
-    house = _house(settings, means, worker)
+    relay = Relay(means.db, means.live, report)
+    house = _house(settings, means, worker, relay)
     await _set_right(house)
-    heartbeat = Heartbeat(means, job_left=worker.ring)
-    works = (Writer(means).run(), heartbeat.run(), worker.run(), means.providers.warm())
+    heartbeat = Heartbeat(means, worker.ring, relay)
+    works = (Writer(means).run(), relay.run(), heartbeat.run(), worker.run(), means.providers.warm())
     tasks = [asyncio.create_task(work) for work in works]
     try:
         yield house
@@ -111,8 +114,8 @@ async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
     )
 
 
-def _house(settings: Settings, means: Means, worker: Worker) -> House:
-    turns = Turns(means, job_left=worker.ring)
+def _house(settings: Settings, means: Means, worker: Worker, relay: Relay) -> House:
+    turns = Turns(means, worker.ring, relay)
     uploads = Uploads(means, job_left=worker.ring)
     return House(
         settings=settings,
@@ -120,6 +123,7 @@ def _house(settings: Settings, means: Means, worker: Worker) -> House:
         providers=means.providers,
         live=means.live,
         turns=turns,
+        relay=relay,
         files=Files(means, worker.ring, uploads),
         attachments=Attachments(means, uploads),
         replays=Replays(means, turns),

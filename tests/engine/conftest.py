@@ -22,6 +22,7 @@ from tertulia.engine.live import Live
 from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened
 from tertulia.engine.recovery import recover
+from tertulia.engine.relay import Relay
 from tertulia.engine.requests import NewTurn
 from tertulia.engine.turns import Turns
 from tertulia.engine.worker import Worker
@@ -47,6 +48,7 @@ class Engine:
 
     means: Means
     turns: Turns
+    relay: Relay
     worker: Worker
     writer: Writer
     actor: Actor
@@ -101,7 +103,7 @@ async def engine_in(
     url: str | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[Engine]:
-    """Opens what is there, as the server would; nothing runs in the background but turns."""
+    """Opens what is there, as the server would; nothing runs in the background but turns and the relay."""
     incidents: list[Exception] = []
 
     def report(error: Exception) -> str:
@@ -131,12 +133,15 @@ async def engine_in(
         Library(db, embedder),
     )
     worker = Worker(means, node=new_id())
-    turns_ = Turns(means, job_left=worker.ring, sleep=sleep)
+    relay = Relay(db, live, report)
+    turns_ = Turns(means, worker.ring, relay, sleep)
     await recover(db)
-    engine = Engine(means, turns_, worker, Writer(means), await db.write(_somebody), incidents)
+    engine = Engine(means, turns_, relay, worker, Writer(means), await db.write(_somebody), incidents)
+    relaying = asyncio.create_task(relay.run())
     try:
         yield engine
     finally:
+        relaying.cancel()
         await turns_.close()
         extractor.close()
         await embedder.close()

@@ -1,20 +1,23 @@
-"""Several servers on one database: each ends what a dead one left, and none what a living one runs."""
+"""Several servers on one database: each hears what the others say, and ends only what a dead one left."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
+from tertulia.core.events import conversation_place
 from tertulia.core.messages import Status
 from tertulia.core.turns import State, Turn
 from tertulia.core.users import Actor
 from tertulia.engine.heartbeat import EVERY_S, Heartbeat
+from tertulia.engine.live import Finished, LiveTurn
 from tertulia.engine.recovery import SILENT_MS, recover
-from tertulia.store import drafts, messages, turns
+from tertulia.store import conversations, drafts, messages, turns
 from tertulia.store.database import Database
 from tests.engine.conftest import Engine, engine_in
 from tests.store.samples import conversation, draft, opened, person
@@ -146,7 +149,7 @@ async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
     await two.said(dies.turn, "Begun.")
     await one.db.write(lambda tx: tx.execute(AGE))
     rung: list[bool] = []
-    await Heartbeat(one.means, job_left=lambda: rung.append(True)).beat()
+    await Heartbeat(one.means, lambda: rung.append(True), one.relay).beat()
     beating = await one.db.read(lambda tx: [row.id for row in tx.execute(BEATS, now=tx.now)])
     assert lives.turn.id in beating
     assert (await one.stored(lives.turn)).state is State.RUNNING
@@ -208,3 +211,134 @@ async def test_a_round_that_waits_for_another_server_can_be_stopped(
     assert len(upstream.requests) == 1
     held.set()
     await one.over(first.turn)
+
+
+# ── what is said on one is heard on the other
+
+
+async def mirror(engine: Engine, turn: Turn, text: str, voices: int = 1) -> LiveTurn:
+    """The turn as another server sees it, once so many replies have got as far as this text."""
+    woken = asyncio.Event()
+    engine.means.live.watch(conversation_place(turn.conversation_id), woken.set)
+    async with asyncio.timeout(5):
+        while (live := engine.means.live.find(turn.id)) is None:
+            await woken.wait()
+            woken.clear()
+    await engine.said(turn, text, voices)
+    assert not live.is_here
+    return live
+
+
+async def test_a_reply_grows_on_every_server_with_the_same_numbers_and_ends_on_each(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    held = asyncio.Event()
+    long = "Ω and so on. " * 2_000  # more than one notice holds
+    upstream.plays((Say("Begun."), Say(long), Hold(held), Say(" Done."), Finish()))
+    opened = await one.open("Go on", "alpha", "beta")
+    own = one.means.live.find(opened.turn.id)
+    assert own is not None
+    seen = await mirror(two, opened.turn, long, voices=2)
+    assert {id: reply.draft() for id, reply in seen.replies.items()} == {
+        id: reply.draft() for id, reply in own.replies.items()
+    }
+    held.set()
+    assert await two.over(opened.turn) is State.COMPLETE
+    finished = [event.message for event in seen.log if isinstance(event, Finished)]
+    assert sorted(finished, key=lambda message: message.id) == sorted(
+        await one.replies(opened.turn), key=lambda message: message.id
+    )
+    assert list(two.means.live.mirrors()) == []
+
+
+@pytest.mark.parametrize("is_one_alone", [False, True])
+async def test_a_stop_pressed_on_one_server_stops_what_another_runs(
+    pair: tuple[Engine, Engine], upstream: Upstream, is_one_alone: bool
+) -> None:
+    one, two = pair
+    held = asyncio.Event()
+    upstream.plays((Say("Begun."), Hold(held), Finish()))
+    opened = await one.open("Go on", "alpha", "beta")
+    seen = await mirror(two, opened.turn, "Begun.", voices=2)
+    first = min(seen.replies)
+    await two.turns.stop(two.actor, opened.turn.id, first if is_one_alone else None)
+    if is_one_alone:
+        await until(one, opened.turn, lambda live: first not in live.replies)
+        held.set()
+    assert await two.over(opened.turn) is (State.COMPLETE if is_one_alone else State.STOPPED)
+    ends = {reply.id: (reply.status, reply.content) for reply in await two.replies(opened.turn)}
+    assert ends[first] == (Status.STOPPED, "Begun.")
+    assert set(ends.values()) == {
+        (Status.STOPPED, "Begun."),
+        (Status.COMPLETE if is_one_alone else Status.STOPPED, "Begun."),
+    }
+
+
+async def test_a_round_that_waits_on_one_server_is_stopped_from_another(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    held = asyncio.Event()
+    upstream.plays((Say("First."), Hold(held), Finish()))
+    first = await one.open("One")
+    await one.said(first.turn, "First.")
+    second = await one.open("Two", conversation_id=first.conversation.id)
+    await two.turns.stop(two.actor, second.turn.id)
+    assert await one.over(second.turn) is State.STOPPED
+    held.set()
+    assert await one.over(first.turn) is State.COMPLETE
+    assert len(upstream.requests) == 1
+
+
+async def test_what_is_deleted_on_one_server_is_answered_no_further_on_another(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    held = asyncio.Event()
+    upstream.plays((Say("Begun."), Hold(held), Finish()))
+    opened = await one.open("Go on")
+    await one.said(opened.turn, "Begun.")
+    gone = await two.db.write(lambda tx: conversations.remove(tx, two.actor, opened.conversation.id))
+    two.turns.withdraw(gone)
+    assert await one.over(opened.turn) is State.STOPPED
+
+
+async def test_a_server_that_comes_late_is_told_what_is_being_said(
+    tmp_path: Path, upstream: Upstream, postgres_url: str
+) -> None:
+    held = asyncio.Event()
+    upstream.plays((Say("Begun."), Hold(held), Say(" Done."), Finish()))
+    async with engine_in(tmp_path / "one", upstream, url=postgres_url) as one:
+        opened = await one.open("Go on")
+        await one.said(opened.turn, "Begun.")
+        async with engine_in(tmp_path / "two", upstream, url=postgres_url) as two:
+            await two.relay.look()
+            seen = await mirror(two, opened.turn, "Begun.")
+            held.set()
+            assert await two.over(opened.turn) is State.COMPLETE
+            told = [event.message.content for event in seen.log if isinstance(event, Finished)]
+            assert told == ["Begun. Done."]
+
+
+async def test_no_mirror_outlives_its_turn_though_its_end_was_missed(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    upstream.says("Done.")
+    opened = await one.open("Be quick")
+    await one.over(opened.turn)
+    stale = two.means.live.open(replace(opened.turn, id=opened.turn.id), is_here=False)
+    await two.relay.look()
+    assert (stale.is_over, stale.turn.state) == (True, State.COMPLETE)
+
+
+async def until(engine: Engine, turn: Turn, found: Callable[[LiveTurn], bool]) -> None:
+    live = engine.means.live.find(turn.id)
+    assert live is not None
+    woken = asyncio.Event()
+    live.watchers.add(woken.set)
+    async with asyncio.timeout(5):
+        while not found(live):
+            woken.clear()
+            await woken.wait()

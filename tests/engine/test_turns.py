@@ -143,7 +143,7 @@ async def test_a_conversation_that_is_deleted_ends_its_turns_and_those_in_line(e
     waiting = await engine.open("Two", conversation_id=running.conversation.id)
     await engine.said(running.turn, "Going on")
     gone = await engine.db.write(lambda tx: conversations.remove(tx, engine.actor, running.conversation.id))
-    await engine.turns.withdraw(gone)
+    engine.turns.withdraw(gone)
     assert await engine.over(running.turn) is State.STOPPED
     assert await engine.over(waiting.turn) is State.STOPPED
     assert list(engine.means.live.running()) == []

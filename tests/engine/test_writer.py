@@ -70,7 +70,7 @@ async def test_a_conversation_deleted_in_between_is_no_incident_and_the_others_a
         ticks += 1
         await asyncio.sleep(0)
         if ticks == 3:
-            await engine.turns.withdraw([going.conversation.id])
+            engine.turns.withdraw([going.conversation.id])
             await engine.over(going.turn)
 
     running = asyncio.create_task(Writer(engine.means, sleep).run())

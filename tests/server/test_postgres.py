@@ -1,16 +1,19 @@
-"""The same house on PostgreSQL: coming in, asking, hearing, and being told on another device."""
+"""The same house on PostgreSQL: asking, hearing, and being told on another device or another server."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tertulia.app import new_id
 from tests.library.documents import zipped
 from tests.server.cast import CANARY, at_rest, gather_cast
 from tests.server.requests import HTTP, request_to
-from tests.upstream.scripted import Upstream
+from tests.upstream.scripted import Finish, Hold, Say, Upstream
 from tests.world import Person, World, endpoints, running
 
 
@@ -39,6 +42,59 @@ async def test_one_message_is_answered_and_another_device_hears_it(
     page = await phone.get(f"/api/conversations/{told[-1]['id']}")
     assert {message["content"] for message in page["rounds"][0]["messages"]} >= {"Tea, of course.", "Coffee."}
     await at_rest(world.house)
+
+
+@pytest.fixture
+async def second(tmp_path: Path, upstream: Upstream, postgres_url: str) -> AsyncIterator[World]:
+    """Another server on the same database."""
+    environ = {"TERTULIA_ENDPOINTS": endpoints(upstream), "TERTULIA_DATABASE_URL": postgres_url}
+    async with running(tmp_path / "second", environ) as made:
+        yield made
+
+
+async def test_who_is_connected_to_another_server_sees_the_reply_grow_and_can_stop_it(
+    world: World, second: World, ada: Person, upstream: Upstream
+) -> None:
+    held = asyncio.Event()
+    upstream.plays((Say("Tea, "), Say("of course."), Hold(held), Finish()), model="alpha")
+    phone = await second.sign_in("ada@example.org")
+    conversation = new_id()
+    async with phone.live() as tab:
+        await tab.follow(f"project:{ada.home}")
+        opened = await ada.ask("Tea?", conversation_id=conversation, project_id=ada.home)
+        await tab.until(lambda item: item.get("id") == conversation)
+        following = asyncio.create_task(phone.ended(opened["turn"]["id"]))
+        seen = await tab.follow(f"conversation:{conversation}")
+        shown = Drafts()
+        while shown.text != "Tea, of course.":
+            shown.hear(seen)
+            seen = [] if shown.text == "Tea, of course." else [await tab.next()]
+        page = await phone.get(f"/api/conversations/{conversation}")
+        assert [draft["content"] for draft in page["drafts"]] == ["Tea, of course."]
+        await phone.post(f"/api/turns/{opened['turn']['id']}/stop", expect=202)
+        [*_, told] = await tab.until(lambda item: item.get("noun") == "message")
+    assert (told["value"]["content"], told["value"]["status"]) == ("Tea, of course.", "stopped")
+    streamed = await following
+    assert [event.name for event in streamed][-2:] == ["finished", "ended"]
+    assert streamed[-1].data["state"] == "stopped"
+    held.set()
+    await at_rest(world.house)
+
+
+class Drafts:
+    """The words of one reply as a device puts them together."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._number = 0
+
+    def hear(self, items: list[dict[str, Any]]) -> None:
+        for item in items:
+            if item["type"] == "draft":
+                self.text, self._number = item["value"]["content"], item["value"]["number"]
+            elif item["type"] == "delta":
+                assert item["after"] == self._number
+                self.text, self._number = self.text + item["text"], item["number"]
 
 
 async def test_large_files_live_in_the_database_where_every_node_reaches_them(

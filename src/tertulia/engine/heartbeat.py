@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from tertulia.core.errors import TertuliaError
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover
+from tertulia.engine.relay import Relay
 from tertulia.store import turns
 
 EVERY_S = 4.0
@@ -22,10 +23,12 @@ class Heartbeat:
         self,
         means: Means,
         job_left: Callable[[], None],
+        relay: Relay,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._means = means
         self._job_left = job_left
+        self._relay = relay
         self._sleep = sleep
 
     async def run(self) -> None:
@@ -42,3 +45,4 @@ class Heartbeat:
             await self._means.db.write(turns.beat)
         if await recover(self._means.db):
             self._job_left()
+        await self._relay.look()

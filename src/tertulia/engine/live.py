@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from tertulia.core.events import Event
 from tertulia.core.messages import Message
+from tertulia.core.plain import from_json
 from tertulia.core.turns import Draft, Turn, Waiting
 
 KEPT_LOG = 100_000
@@ -100,6 +101,8 @@ class LiveTurn:
     watchers: set[Callable[[], None]] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the last word of the last reply is on disk."""
+    is_here: bool = True
+    """False: another server runs it, and this is its mirror (relay.py)."""
 
     def after(self, number: int) -> Sequence[TurnEvent]:
         """What follows a number, up to a frame's worth of text: who is far behind catches up in steps."""
@@ -118,6 +121,12 @@ class LiveTurn:
     def is_over(self) -> bool:
         return self.turn.state.is_over
 
+    def has_ended(self, reply_id: str) -> bool:
+        """Whether it is a message already; where another server runs it, its last words may come later."""
+        if reply_id in self.replies:
+            return False
+        return any(isinstance(event, Finished) and event.message.id == reply_id for event in self.log)
+
     def append(self, event: TurnEvent) -> None:
         self.log.append(event)
         for wake in self.watchers:
@@ -132,11 +141,13 @@ class Live:
         self._by_conversation: dict[str, dict[str, LiveTurn]] = {}
         self._places: dict[str, Place] = {}
         self._kept = 0
+        self.pass_on: Callable[[LiveTurn, TurnEvent], None] | None = None
+        """Who tells other servers what is said here."""
 
     # ── turns
 
-    def open(self, turn: Turn) -> LiveTurn:
-        live = LiveTurn(turn)
+    def open(self, turn: Turn, is_here: bool = True) -> LiveTurn:
+        live = LiveTurn(turn, is_here=is_here)
         self._turns[turn.id] = live
         self._by_conversation.setdefault(turn.conversation_id, {})[turn.id] = live
         self._wake(f"conversation:{turn.conversation_id}")
@@ -149,6 +160,14 @@ class Live:
         yield from tuple(self._by_conversation.get(conversation_id, {}).values())
 
     def running(self) -> Iterator[LiveTurn]:
+        """Those of this server."""
+        return (live for live in self._all() if live.is_here)
+
+    def mirrors(self) -> Iterator[LiveTurn]:
+        """Those of others."""
+        return (live for live in self._all() if not live.is_here)
+
+    def _all(self) -> Iterator[LiveTurn]:
         for turns in tuple(self._by_conversation.values()):
             yield from tuple(turns.values())
 
@@ -183,6 +202,8 @@ class Live:
 
     def _append(self, live: LiveTurn, event: TurnEvent) -> None:
         live.append(event)
+        if self.pass_on is not None and live.is_here:
+            self.pass_on(live, event)
         self._wake(f"conversation:{live.turn.conversation_id}")
 
     def _forget_oldest(self) -> None:
@@ -199,6 +220,8 @@ class Live:
         for event in events:
             if event.noun == "message":
                 self._settle(event)
+            elif event.noun == "turn":
+                self._turn_on(event)
             place = self._places.get(event.place)
             if place is not None:
                 place.events.append(event)
@@ -207,7 +230,23 @@ class Live:
     def _settle(self, event: Event) -> None:
         """A reply that is a message now is no draft any more, whoever asks in the meantime."""
         for live in self.running_in(event.place.partition(":")[2]):
-            live.replies.pop(event.id, None)
+            if live.is_here or event.value is None:
+                live.replies.pop(event.id, None)
+            elif not live.has_ended(event.id):
+                self._reflect(live, from_json(Message, event.value))
+
+    def _reflect(self, mirror: LiveTurn, message: Message) -> None:
+        if message.turn_id == mirror.turn.id and message.voice is not None:
+            self.finished(mirror, message)
+
+    def _turn_on(self, event: Event) -> None:
+        """What another server says of its turn is true of the mirror."""
+        live = self._turns.get(event.id)
+        if live is None or live.is_here or live.is_over or event.value is None:
+            return
+        live.turn = from_json(Turn, event.value)
+        if live.turn.state.is_over:
+            self.ended(live, live.turn)
 
     def watch(self, place: str, wake: Callable[[], None]) -> Place:
         watched = self._places.setdefault(place, Place(place))

@@ -24,6 +24,7 @@ from tertulia.engine.live import LiveTurn
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened, Opening
+from tertulia.engine.relay import Relay, Stop, Wish, Withdraw
 from tertulia.engine.requests import (
     NewEdit,
     NewReturn,
@@ -57,14 +58,24 @@ class Waiting:
     """What a person took out of the context before asking again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stoppable:
+    turn: Turn
+    is_here: bool
+    """Or over; False while another server runs it or has it in line."""
+
+
 class Turns:
     def __init__(
         self,
         means: Means,
         job_left: Callable[[], None],
+        relay: Relay,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._means = means
+        self._relay = relay
+        relay.on_wish(self._hear)
         self._job_left = job_left
         self._sleep = sleep
         self._lines: dict[str, deque[Waiting]] = {}
@@ -72,6 +83,8 @@ class Turns:
         self._starting: dict[str, bool] = {}
         """Turns between the line and the table; True when one was stopped on the way."""
         self._seatings: dict[str, Seating] = {}
+        self._stopping: set[asyncio.Task[Turn]] = set()
+        """What people on other servers have stopped."""
         self._is_closing = False
 
     # ── what a person does
@@ -186,7 +199,13 @@ class Turns:
         """Stops all voices, or one; a turn that is over stays as it is."""
         seating = self._seatings.get(turn_id)
         ended_id = None if seating and seating.is_speaking(reply_id) else reply_id
-        turn = await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id, ended_id))
+        found = await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id, ended_id))
+        if not found.is_here:
+            self._relay.say(Stop(turn_id, reply_id))
+            return found.turn
+        return await self._stop(found.turn, reply_id)
+
+    async def _stop(self, turn: Turn, reply_id: str | None) -> Turn:
         if not self._halt(turn, reply_id) and reply_id is None and not turn.state.is_over:
             turn = await self._end(self._means.live.find(turn.id), turn, State.STOPPED)
             if not self._halt(turn, None):  # it may have come into the line while this was written
@@ -207,16 +226,33 @@ class Turns:
                 line.remove(waiting)
         return False
 
-    def _stoppable(self, tx: Tx, actor: Actor, turn_id: str, ended_id: str | None) -> Turn:
+    def _stoppable(self, tx: Tx, actor: Actor, turn_id: str, ended_id: str | None) -> Stoppable:
         """A reply that is not speaking has ended in this turn, or it is none of its replies."""
         turn = turns.get(tx, actor, turn_id)
         opening.writable(tx, actor, turn.conversation_id)
-        if ended_id is not None and messages.get(tx, actor, ended_id).turn_id != turn.id:
+        is_here = turn.state.is_over or turns.is_here(tx, turn_id)
+        if is_here and ended_id is not None and messages.get(tx, actor, ended_id).turn_id != turn.id:
             raise NotFound(GONE)
-        return turn
+        return Stoppable(turn, is_here)
 
-    async def withdraw(self, conversation_ids: Sequence[str]) -> None:
-        """The conversations are gone: nothing may go on answering in them."""
+    def _hear(self, wish: Wish) -> None:
+        """What was wanted on another server, by someone who may."""
+        match wish:
+            case Withdraw(conversation_ids):
+                self._withdraw(conversation_ids)
+            case Stop(turn_id, reply_id):
+                live = self._means.live.find(turn_id)
+                if live is not None and live.is_here:
+                    task = asyncio.create_task(self._stop(live.turn, reply_id))
+                    self._stopping.add(task)
+                    task.add_done_callback(self._stopping.discard)
+
+    def withdraw(self, conversation_ids: Sequence[str]) -> None:
+        """The conversations are gone: nothing may go on answering in them, wherever it is asked."""
+        self._withdraw(conversation_ids)
+        self._relay.say(Withdraw(tuple(conversation_ids)))
+
+    def _withdraw(self, conversation_ids: Sequence[str]) -> None:
         for conversation_id in conversation_ids:
             for waiting in self._lines.pop(conversation_id, ()):
                 self._forget(waiting.turn)

@@ -42,7 +42,7 @@ def stream_turn(house: House, actor: Actor, turn: Turn, encoding: Encoding, afte
 async def _frames(
     house: House, actor: Actor, turn: Turn, after: int | None, encoding: Encoding
 ) -> AsyncIterator[bytes]:
-    live = house.live.find(turn.id)
+    live = house.live.find(turn.id) or house.relay.mirrored(turn)
     if live is None:
         yield encoding.snapshot(mark(turn.id, 0), await _stored(house, actor, turn))
         return

@@ -28,7 +28,12 @@ class Backend(Protocol):
     vectors: str
     is_shared: bool
 
-    def start(self, hand_back: Callable[[Sequence[Work]], None], tell: Listener) -> None: ...
+    def start(
+        self,
+        hand_back: Callable[[Sequence[Work]], None],
+        tell: Listener,
+        pass_on: Callable[[str], None],
+    ) -> None: ...
     def read(self, work: Work) -> None: ...
     def write(self, work: Work) -> None: ...
     def close(self) -> None: ...
@@ -39,7 +44,8 @@ class Database:
         self._backend = backend
         self._teller = Teller(self._read_after)
         self._loop: asyncio.AbstractEventLoop | None = None
-        backend.start(self._hand_back, self._tell_from_thread)
+        self._hear: Callable[[str], None] | None = None
+        backend.start(self._hand_back, self._tell_from_thread, self._pass_on_from_thread)
 
     @classmethod
     def open(cls, url: str, *, clock: Clock, new_id: NewId) -> Database:
@@ -89,6 +95,10 @@ class Database:
         """From now on, the listener hears the events of every commit, in order, on the event loop."""
         self._teller.add(listener)
 
+    def on_words(self, listener: Callable[[str], None]) -> None:
+        """From now on, the listener hears what other servers say to this one, on the event loop."""
+        self._hear = listener
+
     def close(self) -> None:
         """Finishes what was begun and lets go of the database."""
         self._backend.close()
@@ -130,6 +140,10 @@ class Database:
     def _tell_from_thread(self, news: Sequence[Event]) -> None:
         if news and self._loop is not None:
             _call(self._loop, self._teller.tell, news)
+
+    def _pass_on_from_thread(self, text: str) -> None:
+        if self._hear is not None and self._loop is not None:
+            _call(self._loop, self._hear, text)
 
     async def _read_after(self, place: str, number: int) -> Sequence[Event]:
         return await self.read(lambda tx: events.after(tx, place, number))

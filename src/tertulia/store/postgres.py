@@ -38,6 +38,7 @@ ATTEMPTS = 3
 CONNECT_S = 5
 LOCK_WAIT_S = 10
 CHANNEL = "tertulia"
+WORDS = "tertulia_words"
 PAYLOAD_LIMIT = 7_900
 """PostgreSQL takes a little more; a commit that touches more places sends several."""
 
@@ -47,6 +48,7 @@ _WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
 Wire = psycopg.Connection[tuple[Any, ...]]
 HandBack = Callable[[Sequence[Work]], None]
 Tell = Callable[[Sequence[Event]], None]
+PassOn = Callable[[str], None]
 Line = SimpleQueue[tuple[Work, bool] | None]
 
 
@@ -89,9 +91,10 @@ class Postgres:
         connection.execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
         return connection
 
-    def start(self, hand_back: HandBack, tell: Tell) -> None:
+    def start(self, hand_back: HandBack, tell: Tell, pass_on: PassOn) -> None:
         self._hand_back = hand_back
         self._tell = tell
+        self._pass_on = pass_on
         self._order = _Order(hand_back)
         self._listener = threading.Thread(target=self._listen, name="tertulia-listener", daemon=True)
         self._listener.start()
@@ -178,16 +181,26 @@ class Postgres:
             try:
                 with self._connect() as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
+                    connection.execute(f"LISTEN {WORDS}")
                     self._hear(connection)
             except psycopg.Error:
                 self._stopping.wait(1)
 
     def _hear(self, connection: Wire) -> None:
+        pieces: dict[str, str] = {}
+        """Of each other node, what has come so far of the text it is saying."""
         while not self._is_closed:
             for notice in connection.notifies(timeout=5, stop_after=1):
-                node, *places = notice.payload.split("\n")
-                if node != self.node:
-                    self._fetch(places)
+                node, _, rest = notice.payload.partition("\n")
+                if node == self.node:
+                    continue
+                if notice.channel == CHANNEL:
+                    self._fetch(rest.splitlines())
+                    continue
+                left, _, piece = rest.partition("\n")
+                pieces[node] = pieces.get(node, "") + piece
+                if left == "0":
+                    self._pass_on(pieces.pop(node))
 
     def _fetch(self, places: Sequence[str]) -> None:
         future: concurrent.futures.Future[tuple[Event, ...]] = concurrent.futures.Future()
@@ -223,6 +236,13 @@ class Postgres:
 
     def numbered(self, tx: Tx, places: Sequence[str]) -> None:
         self._order.enter(tx, places)
+
+    def say(self, tx: Tx, text: str) -> None:
+        """In pieces that a notice can hold; those of one transaction arrive together and in order."""
+        size = (PAYLOAD_LIMIT - 100) // (1 if text.isascii() else 4)
+        pieces = [text[start : start + size] for start in range(0, len(text), size)]
+        for left, piece in zip(reversed(range(len(pieces))), pieces, strict=True):
+            tx.execute(_NOTIFY, channel=WORDS, payload=f"{self.node}\n{left}\n{piece}")
 
     def translate(self, error: Exception) -> TertuliaError | None:
         state = getattr(error, "sqlstate", None)

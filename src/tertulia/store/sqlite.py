@@ -108,7 +108,10 @@ class Sqlite:
         writer.execute("PRAGMA foreign_keys = ON")
 
     def start(
-        self, hand_back: Callable[[Sequence[Work]], None], tell: Callable[[Sequence[Event]], None]
+        self,
+        hand_back: Callable[[Sequence[Work]], None],
+        tell: Callable[[Sequence[Event]], None],
+        pass_on: Callable[[str], None],
     ) -> None:
         """Nobody else writes in this file, so there is nothing to tell but what is handed back."""
         self._hand_back = hand_back
@@ -235,6 +238,9 @@ class Sqlite:
 
     def numbered(self, tx: Tx, places: Sequence[str]) -> None:
         """One thread writes and hands back: the order is right already."""
+
+    def say(self, tx: Tx, text: str) -> None:
+        """Nobody else has this file."""
 
     def translate(self, error: Exception) -> TertuliaError | None:
         code = getattr(error, "sqlite_errorcode", 0)

@@ -234,6 +234,30 @@ _ELSEWHERE = text("""
 """)
 
 
+def is_here(tx: Tx, turn_id: str) -> bool:
+    """Whether it is this node's."""
+    return tx.maybe(_IS_HERE, id=turn_id, node=tx.node) is not None
+
+
+_IS_HERE = text("SELECT 1 FROM turns WHERE id = :id AND node = :node")
+
+
+def elsewhere(tx: Tx) -> tuple[Turn, ...]:
+    """Those that other nodes run or have in line."""
+    return tuple(_turn(row) for row in tx.execute(_RUN_ELSEWHERE, node=tx.node))
+
+
+_RUN_ELSEWHERE = text(f"""
+    SELECT {_COLUMNS} FROM turns AS t WHERE t.state IN ('queued', 'running') AND t.node <> :node
+""")
+
+
+def find(tx: Tx, turn_id: str) -> Turn | None:
+    """For who runs or mirrors it; it may be gone with its conversation."""
+    row = tx.maybe(_READ, id=turn_id)
+    return _turn(row) if row else None
+
+
 def next_round(tx: Tx, conversation_id: str) -> int:
     """Takes the next round's number. Whoever else wants one waits until this transaction is over."""
     number: int = tx.one(_NEXT_ROUND, id=conversation_id, now=tx.now).round_count

@@ -147,7 +147,7 @@ async def archive_conversation(
 async def remove_conversation(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
     """It goes with its branches; whatever was being answered there stops."""
     gone = await house.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
-    await house.turns.withdraw(gone)
+    house.turns.withdraw(gone)
     return nothing()
 
 

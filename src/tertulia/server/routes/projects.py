@@ -97,7 +97,7 @@ async def change_project(house: TheHouse, actor: Someone, project_id: str, chang
 async def remove_project(house: TheHouse, actor: Someone, project_id: str) -> Response:
     """Its conversations go with it; whatever was being answered there stops."""
     gone = await house.db.write(lambda tx: projects.remove(tx, actor, project_id))
-    await house.turns.withdraw(gone)
+    house.turns.withdraw(gone)
     return nothing()
 
 

@@ -1,0 +1,229 @@
+"""The relay: what is said on one server is heard on every other that shares its database.
+
+Facts cross in the log of events. What is not logged crosses here: the words of running replies, bundled, and
+the wish to stop. A turn that runs elsewhere has a mirror, and whoever follows it here reads the same log.
+
+own turn ─▶ told ─▶ one bundle per EVERY_S ─▶ the other servers ─▶ heard ─▶ mirror
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from tertulia.core.errors import TertuliaError
+from tertulia.core.plain import from_plain, to_json
+from tertulia.core.turns import Draft, State, Turn, Waiting
+from tertulia.engine.live import Began, Bell, Delta, Live, LiveTurn, TurnEvent, Waited
+from tertulia.store import turns
+from tertulia.store.database import Database
+
+EVERY_S = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A reply as it stands."""
+
+    turn: Turn
+    draft: Draft
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    turn_id: str
+    reply_id: str
+    after: int
+    """The number of the delta before the first of these."""
+    texts: tuple[str, ...]
+    """One of each delta, so that the numbers are the same everywhere."""
+    is_thought: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    turn_id: str
+    reply_id: str
+    waiting: Waiting | None
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Whoever runs this turn is asked to tell how its replies stand."""
+
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A person who may has stopped this turn, or one of its replies."""
+
+    turn_id: str
+    reply_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """These conversations are gone."""
+
+    conversation_ids: tuple[str, ...]
+
+
+Word = Begun | Words | Pause | Again | Stop | Withdraw
+Wish = Stop | Withdraw
+
+_KINDS: dict[str, type[Word]] = {kind.__name__: kind for kind in (Begun, Words, Pause, Again, Stop, Withdraw)}
+
+
+class Relay:
+    def __init__(
+        self,
+        db: Database,
+        live: Live,
+        report: Callable[[Exception], str],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._db = db
+        self._live = live
+        self._report = report
+        self._sleep = sleep
+        self._wish: Callable[[Wish], None] = lambda wish: None
+        self._unsaid: list[Word] = []
+        self._bell = Bell()
+        if db.is_shared:
+            live.pass_on = self.told
+            db.on_words(self.heard)
+
+    def on_wish(self, listener: Callable[[Wish], None]) -> None:
+        """Who is told what a person on another server wants of a turn here."""
+        self._wish = listener
+
+    # ── what is said here
+
+    def told(self, live: LiveTurn, event: TurnEvent) -> None:
+        """How replies end is told by the log of events."""
+        match event:
+            case Delta(reply_id, number, text, is_thought):
+                self.say(Words(live.turn.id, reply_id, number - 1, (text,), is_thought))
+            case Began(draft):
+                self.say(Begun(live.turn, draft))
+            case Waited(reply_id, waiting):
+                self.say(Pause(live.turn.id, reply_id, waiting))
+
+    def say(self, word: Word) -> None:
+        if self._db.is_shared:
+            self._unsaid.append(word)
+            self._bell.ring()
+
+    async def run(self) -> None:
+        while self._db.is_shared:
+            await self._bell.rung()
+            await self.flush()
+            await self._sleep(EVERY_S)
+
+    async def flush(self) -> None:
+        """What cannot be said now is asked for again by whoever misses it."""
+        unsaid, self._unsaid = self._unsaid, []
+        text = to_json([(type(word).__name__, word) for word in _joined(unsaid)])
+        try:
+            await self._db.write(lambda tx: tx.say(text))
+        except TertuliaError as error:
+            self._report(error)
+
+    # ── what others say
+
+    def heard(self, text: str) -> None:
+        for word in _read(text):
+            match word:
+                case Begun(turn, draft):
+                    self._begin(turn, draft)
+                case Words():
+                    self._add(word)
+                case Pause(turn_id, reply_id, waiting):
+                    self._pause(turn_id, reply_id, waiting)
+                case Again(turn_id):
+                    self._tell_again(turn_id)
+                case Stop() | Withdraw():
+                    self._wish(word)
+
+    def _begin(self, turn: Turn, draft: Draft) -> None:
+        live = self._live.find(turn.id) or self._live.open(turn, is_here=False)
+        known = live.replies.get(draft.id)
+        is_news = known is None or known.number < draft.number
+        if not live.is_here and not live.is_over and is_news and not live.has_ended(draft.id):
+            self._live.began(live, draft)
+
+    def _add(self, words: Words) -> None:
+        live = self._live.find(words.turn_id)
+        if live is None or live.is_here or live.is_over or live.has_ended(words.reply_id):
+            return
+        reply = live.replies.get(words.reply_id)
+        if reply is None or words.after > reply.number:
+            self.say(Again(words.turn_id))
+            return
+        for text in words.texts[reply.number - words.after :]:
+            self._live.said(live, reply, words.reply_id, text, words.is_thought)
+
+    def _pause(self, turn_id: str, reply_id: str, waiting: Waiting | None) -> None:
+        live = self._live.find(turn_id)
+        if live is not None and not live.is_here and (reply := live.replies.get(reply_id)):
+            self._live.waits(live, reply, reply_id, waiting)
+
+    def _tell_again(self, turn_id: str) -> None:
+        live = self._live.find(turn_id)
+        if live is not None and live.is_here and not live.is_over:
+            for reply in live.replies.values():
+                self.say(Begun(live.turn, reply.draft()))
+
+    # ── what others run
+
+    def mirrored(self, turn: Turn) -> LiveTurn | None:
+        """A turn of another server, to be followed here; None for one that is over."""
+        if turn.state.is_over or not self._db.is_shared:
+            return None
+        self.say(Again(turn.id))
+        return self._live.open(turn, is_here=False)
+
+    async def look(self) -> None:
+        """Whatever was missed: turns that run elsewhere are mirrored, and no mirror outlives its turn."""
+        elsewhere = {turn.id: turn for turn in await self._db.read(turns.elsewhere)}
+        for live in self._live.mirrors():
+            if live.turn.id not in elsewhere and not live.is_over:
+                turn_id = live.turn.id
+                ended = await self._db.read(lambda tx, turn_id=turn_id: turns.find(tx, turn_id))  # type: ignore[misc]
+                self._live.ended(live, ended or replace(live.turn, state=State.STOPPED))
+        for turn in elsewhere.values():
+            if self._live.find(turn.id) is None:
+                self.mirrored(turn)
+
+
+def _joined(words: Iterable[Word]) -> Iterator[Word]:
+    """Neighbouring words of one reply go together."""
+    run: list[Words] = []
+    for word in words:
+        if run and not (isinstance(word, Words) and _follows(word, run[-1])):
+            yield _one(run)
+            run = []
+        if isinstance(word, Words):
+            run.append(word)
+        else:
+            yield word
+    if run:
+        yield _one(run)
+
+
+def _follows(word: Words, last: Words) -> bool:
+    return (word.reply_id, word.is_thought) == (last.reply_id, last.is_thought)
+
+
+def _one(run: list[Words]) -> Words:
+    return replace(run[0], texts=tuple(text for words in run for text in words.texts))
+
+
+def _read(text: str) -> Iterator[Word]:
+    """A newer server may say what this one does not understand."""
+    for name, value in json.loads(text):
+        if name in _KINDS:
+            yield from_plain(_KINDS[name], value)
