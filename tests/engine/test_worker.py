@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from sqlalchemy import text
 
+from tertulia.core.errors import Busy
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
 from tertulia.core.sessions import DAY_MS, IDLE_DAYS, ClientInfo
 from tertulia.engine.jobs.sweep_sessions import leave_sweep
 from tertulia.engine.jobs.title import cheapest_capable
+from tertulia.engine.worker import Worker
 from tertulia.store import conversations, jobs, sessions
+from tertulia.store.database import Database
 from tests.upstream.scripted import Say, Stall
 
 
@@ -64,6 +68,74 @@ async def test_a_ring_at_the_last_moment_does_not_keep_the_worker(engine):
         running.cancel()
         done, _ = await asyncio.wait([running], timeout=5)
         assert done
+
+
+async def test_a_worker_whose_database_was_away_goes_on_when_it_is_back(engine, upstream):
+    opened = await engine.open("Are you there?")
+    await engine.over(opened.turn)
+    away = Away(engine.db)
+    worker = Worker(replace(engine.means, db=away), node="this one")
+    working = asyncio.create_task(worker.run())
+    async with asyncio.timeout(5):
+        await away.was_asked.wait()
+        worker.ring()
+        while not await title(engine, opened):
+            pass
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    assert [type(incident) for incident in engine.incidents] == [Busy]
+
+
+class Away(Database):
+    """The same database; the first who writes does not reach it."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self.read = db.read
+        self.was_asked = asyncio.Event()
+
+    async def write(self, work):
+        if not self.was_asked.is_set():
+            self.was_asked.set()
+            raise Busy("The database cannot be reached just now.")
+        return await self._db.write(work)
+
+
+async def test_a_job_that_takes_long_is_kept_from_other_nodes(engine):
+    begun, done = asyncio.Event(), asyncio.Event()
+    moments: asyncio.Queue[None] = asyncio.Queue()
+
+    async def long(means, payload):
+        begun.set()
+        await done.wait()
+
+    async def sleep(seconds: float) -> None:
+        await moments.get()
+
+    await engine.db.write(lambda tx: jobs.add(tx, "long", ""))
+    worker = Worker(engine.means, "this one", {"long": long}, sleep)
+    working = asyncio.create_task(worker.work())
+    async with asyncio.timeout(5):
+        await begun.wait()
+        await engine.db.write(lambda tx: tx.execute(text("UPDATE jobs SET run_at = 0 WHERE kind = 'long'")))
+        moments.put_nowait(None)
+        while not await engine.db.read(lambda tx: tx.one(text("SELECT run_at FROM jobs")).run_at):
+            pass
+        assert await engine.db.write(lambda tx: jobs.claim(tx, "another", lease_ms=0)) is None
+        done.set()
+        assert await working is True
+
+
+async def test_a_job_that_breaks_is_an_incident_and_one_nobody_knows_is_none(engine):
+    async def broken(means, payload):
+        raise KeyError("a mistake of ours")
+
+    for kind in ("broken", "unknown"):
+        await engine.db.write(lambda tx, kind=kind: jobs.add(tx, kind, ""))
+    await Worker(engine.means, "this one", {"broken": broken}).work()
+    assert [type(incident) for incident in engine.incidents] == [KeyError]
+    errors = await engine.db.read(lambda tx: tx.execute(text("SELECT error FROM jobs ORDER BY kind")))
+    assert [row.error for row in errors] == ["incident incident 1", "Nobody here knows how to do 'unknown'."]
 
 
 async def test_a_round_that_was_stopped_gets_no_title(engine, upstream):

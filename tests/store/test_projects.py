@@ -55,9 +55,9 @@ async def test_what_is_not_named_in_a_change_stays(db: Database, ada: Actor) -> 
 async def test_settings_that_cannot_work_are_not_kept(
     db: Database, ada: Actor, adas_home: str, watch: Watch
 ) -> None:
+    endless = ProjectSettings(max_context_tokens=0)
     async with watch.untouched():
         with pytest.raises(Invalid, match="max_context_tokens"):
-            endless = ProjectSettings(max_context_tokens=0)
             await db.write(lambda tx: projects.save(tx, ada, adas_home, settings=endless))
 
 

@@ -7,9 +7,10 @@ import asyncio
 import pytest
 from sqlalchemy import text
 
+from tertulia.engine.jobs.title import title
 from tests.stories.listening import title_of
 from tests.upstream.dialects import Usage
-from tests.upstream.scripted import Finish, Hold, Say, refuses, says
+from tests.upstream.scripted import Finish, Hold, Say, Stall, refuses, says
 from tests.world import running
 
 
@@ -53,6 +54,15 @@ async def test_a_title_is_charged_to_usage_as_a_title(priced, upstream):
     titled = [row for row in rows if row.purpose == "title"]
     assert [(row.model, row.user_id, row.input_tokens) for row in titled] == [(cheapest(priced), ada.id, 50)]
     assert titled[0].cost_micros > 0
+
+
+async def test_a_model_that_takes_too_long_over_a_title_is_not_waited_for(priced, upstream):
+    ada = await priced.first()
+    upstream.plays((Stall(),), model=cheapest(priced))
+    [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
+    await upstream.heard(2)
+    await title(priced.house.means, reply["conversation_id"], patience_s=0)
+    assert await title_of(ada, reply["conversation_id"]) == "Why is the sky blue?"
 
 
 async def test_a_model_that_cannot_be_reached_leaves_the_question_as_the_title(priced, upstream):

@@ -6,25 +6,36 @@ What became of one job and the claim of the next are one transaction: a round th
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 
 from tertulia.core.errors import TertuliaError
-from tertulia.engine.jobs import JOBS
+from tertulia.engine.jobs import JOBS, Do
 from tertulia.engine.means import Means
 from tertulia.store import jobs
 from tertulia.store.database import Tx
 from tertulia.store.jobs import Job
 
 LEASE_MS = 120_000
+RENEW_S = 40.0
+"""Two may be missed before another node takes a job for abandoned."""
 LOOK_AGAIN_S = 30.0
 """For jobs that wait for their time; new ones ring the bell."""
 
 
 class Worker:
-    def __init__(self, means: Means, node: str) -> None:
+    def __init__(
+        self,
+        means: Means,
+        node: str,
+        known: Mapping[str, Do] = JOBS,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._means = means
         self._node = node
+        self._known = known
+        self._sleep = sleep
         self._bell = asyncio.Event()
 
     def ring(self) -> None:
@@ -34,7 +45,11 @@ class Worker:
     async def run(self) -> None:
         while True:
             self._bell.clear()
-            await self.work()
+            try:
+                await self.work()
+            except TertuliaError as error:
+                # The database may be back when the worker looks again.
+                self._means.report(error)
             await self._rest()
 
     async def _rest(self) -> None:
@@ -48,18 +63,34 @@ class Worker:
         job = await self._means.db.write(self._claim)
         is_any = job is not None
         while job is not None:
-            failure = await self._do(job)
+            failure = await self._held(job)
             job = await self._means.db.write(partial(self._go_on, job=job, failure=failure))
         return is_any
 
     def _claim(self, tx: Tx) -> Job | None:
         return jobs.claim(tx, self._node, LEASE_MS)
 
+    async def _held(self, job: Job) -> str | None:
+        """Does it, and keeps it from other nodes for as long as that takes."""
+        holding = asyncio.create_task(self._hold(job))
+        try:
+            return await self._do(job)
+        finally:
+            holding.cancel()
+
+    async def _hold(self, job: Job) -> None:
+        while True:
+            await self._sleep(RENEW_S)
+            with suppress(TertuliaError):
+                await self._means.db.write(lambda tx: jobs.renew(tx, job.id, LEASE_MS))
+
     async def _do(self, job: Job) -> str | None:
         """Why it failed; None when it is done."""
+        if job.kind not in self._known:
+            return f"Nobody here knows how to do {job.kind!r}."
         try:
-            await JOBS[job.kind](self._means, job.payload)
-        except (TertuliaError, KeyError) as error:
+            await self._known[job.kind](self._means, job.payload)
+        except TertuliaError as error:
             return f"{type(error).__name__}: {error}"
         except Exception as error:  # noqa: BLE001 - a job that breaks is set aside, the worker goes on
             return f"incident {self._means.report(error)}"

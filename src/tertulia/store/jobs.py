@@ -2,7 +2,7 @@
 
 waiting ─▶ running ─▶ gone, or done when it has a key (so that the key is never taken again)
    ▲          │
-   └── fails ─┴─▶ aside after the third time, where a person sees it
+   └── fails ─┴─▶ aside after the third time, with what went wrong
 """
 
 from __future__ import annotations
@@ -98,15 +98,6 @@ def _job(row: Row) -> Job:
 
 
 _SET_ASIDE = text("UPDATE jobs SET state = 'aside', error = :error WHERE id = :id")
-
-
-def next_due(tx: Tx) -> int | None:
-    """When there will be something to claim; None when nothing waits."""
-    due: int | None = tx.one(_NEXT_DUE).run_at
-    return due
-
-
-_NEXT_DUE = text("SELECT MIN(run_at) AS run_at FROM jobs WHERE state IN ('waiting', 'running')")
 
 
 def renew(tx: Tx, job_id: str, lease_ms: int) -> None:

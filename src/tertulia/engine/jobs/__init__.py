@@ -14,7 +14,10 @@ from tertulia.engine.jobs.sweep_sessions import sweep_sessions
 from tertulia.engine.jobs.title import title
 from tertulia.engine.means import Means
 
-JOBS: dict[str, Callable[[Means, str], Awaitable[None]]] = {
+Do = Callable[[Means, str], Awaitable[None]]
+"""Given the means and the job's payload."""
+
+JOBS: dict[str, Do] = {
     "embed": embed,
     "forget_shown": forget_shown,
     "index_file": index_file,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from tertulia.core.conversations import Conversation
@@ -20,15 +21,17 @@ _ASK = (
 )
 _TEXT_LIMIT = 2000
 _OUTPUT_LIMIT = 60
+PATIENCE_S = 20.0
+"""Other jobs wait behind this one, and a name is not worth more of their time."""
 
 
-async def title(means: Means, conversation_id: str) -> None:
+async def title(means: Means, conversation_id: str, patience_s: float = PATIENCE_S) -> None:
     """A model's title where a capable one is at hand; else the beginning of the question."""
     first = await means.db.read(lambda tx: _first_asked(tx, conversation_id))
     if first is None:
         return
     conversation, asked = first
-    name, count, model = await _named(means, asked.content)
+    name, count, model = await _named(means, asked.content, patience_s)
 
     def save(tx: Tx) -> None:
         conversations.set_title_if_untitled(tx, conversation_id, name)
@@ -46,14 +49,15 @@ def _first_asked(tx: Tx, conversation_id: str) -> tuple[Conversation, Message] |
     return None if conversation is None or asked is None else (conversation, asked)
 
 
-async def _named(means: Means, question: str) -> tuple[str, TokenCount, Model | None]:
+async def _named(means: Means, question: str, patience_s: float) -> tuple[str, TokenCount, Model | None]:
     model = cheapest_capable(means.providers.models(), means.providers.can_answer)
     if model is None:
         return title_of(question), TokenCount(), None
     prompt = Prompt("", (PromptMessage("user", _ASK.format(text=question[:_TEXT_LIMIT])),))
     try:
-        answer, count = await _answer(means, Call(model, prompt, _OUTPUT_LIMIT))
-    except ProviderFault:
+        async with asyncio.timeout(patience_s):
+            answer, count = await _answer(means, Call(model, prompt, _OUTPUT_LIMIT))
+    except (ProviderFault, TimeoutError):
         return title_of(question), TokenCount(), None
     return cleaned(answer) or title_of(question), count, model
 
