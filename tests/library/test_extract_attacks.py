@@ -38,6 +38,7 @@ from tests.library.documents import (
     paragraph,
     pdf,
     pdf_of,
+    raw_zip,
     xlsx,
     zipped,
 )
@@ -185,6 +186,25 @@ async def test_links_and_folders_in_an_archive_are_left_out(extractor: Extractor
     with kept(made.getvalue()) as file:
         unpacked = [one async for one in extractor.unzip(file)]
     assert [one for one in unpacked if isinstance(one, Entry)] == [Entry("folder/a.txt")]
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [
+        ("отчёт.txt", "utf-8"),
+        ("отчёт.txt", "cp866"),
+        ("Größe.txt", "cp850"),
+        ("これはメモです.txt", "cp932"),
+        ("报告书文件.txt", "gb18030"),
+    ],
+)
+async def test_an_entry_that_does_not_say_how_its_name_is_written_is_called_what_it_is(
+    extractor: Extractor, name: str, encoding: str
+) -> None:
+    packed = zlib.compress(b"x", wbits=-15)
+    with kept(raw_zip([(name.encode(encoding), packed, 1, None)])) as file:
+        unpacked = [one async for one in extractor.unzip(file)]
+    assert Entry(name) in unpacked
 
 
 # ── XML

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from tertulia.library.extract.outcome import Enough
@@ -56,7 +56,7 @@ def encoding_of(raw: bytes) -> str:
         return found
     if _is_utf8(raw):
         return "iso2022_jp" if b"\x1b$" in raw[:SAMPLE] else "utf-8"
-    return _named(raw) or _mostly_utf8(raw) or _guessed(raw)
+    return _named(raw) or _mostly_utf8(raw) or guessed(raw, _IN_TEXTS)
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -90,11 +90,11 @@ def _mostly_utf8(raw: bytes) -> str | None:
     return "utf-8" if whole > 10 * spoilt else None
 
 
-def _guessed(raw: bytes) -> str:
+def guessed(raw: bytes, among: Iterable[str]) -> str:
     """The alphabet in which the most letters are common ones; the first of those that come out alike."""
     first = next((at for at, byte in enumerate(raw) if byte > 127), 0)
     sample = raw[first : first + SAMPLE]
-    return max(_COMMON, key=lambda name: _share(sample, name))
+    return max(among, key=lambda name: _share(sample, name))
 
 
 def _share(sample: bytes, name: str) -> float:
@@ -112,8 +112,9 @@ _KANA = frozenset(
 )
 _CYRILLIC = frozenset("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъёіїєґ")
 _EASTERN = frozenset("ąćęłńóśźżáčďéěíňřšťúůýžőűäöüâîăşţŁŚŻČŠŽ")
+_WESTERN = frozenset("äöüßéèêëàâçîïôûùñíóúáãõåæøœÄÖÜÉÅØ’‘“”„–—…€«»°§·©®")
 _COMMON: dict[str, frozenset[str]] = {
-    "cp1252": frozenset("äöüßéèêëàâçîïôûùñíóúáãõåæøœÄÖÜÉÅØ’‘“”„–—…€«»°§·©®"),
+    "cp1252": _WESTERN,
     "cp1250": _EASTERN,
     "iso8859_2": _EASTERN,
     "cp1254": frozenset("ğışçöüâîûİŞÖÜÇ"),
@@ -136,4 +137,7 @@ _COMMON: dict[str, frozenset[str]] = {
     "cp949": frozenset(
         "이다는의에을가고하지로은를도인한기사시어서나대자정리아그부전수일스해보상적들게만제장성오라과원구조공여있것주으비우동소니요무유국계했위신안모문화마생된선미관경생명관법체당와결용세연말학업내없때같되본"
     ),
+    "cp437": _WESTERN,
 }
+_IN_TEXTS = tuple(name for name in _COMMON if name != "cp437")
+"""Japanese looks Western in that of old terminals, which only names in archives are still written in."""

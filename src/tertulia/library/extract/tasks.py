@@ -15,6 +15,7 @@ from tertulia.core.files import FileLimits
 from tertulia.library import zips
 from tertulia.library.extract import extract
 from tertulia.library.extract.frames import Frame, send, send_json
+from tertulia.library.extract.names import named
 
 BLOCK = 256 << 10
 CONTEXT_LINES = 3
@@ -45,10 +46,10 @@ def unzip(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimi
 
 
 def _send_all(pipe: int, archive: zipfile.ZipFile) -> None:
-    entries = [entry for entry in archive.infolist() if _is_file(entry)]
-    send_json(pipe, Frame.CONTENTS, {"size_bytes": sum(entry.file_size for entry in entries)})
-    for entry in entries:
-        send_json(pipe, Frame.ENTRY, {"path": entry.filename})
+    entries = named(entry for entry in archive.infolist() if _is_file(entry))
+    send_json(pipe, Frame.CONTENTS, {"size_bytes": sum(entry.file_size for _, entry in entries)})
+    for path, entry in entries:
+        send_json(pipe, Frame.ENTRY, {"path": path})
         if reason := _send_entry(pipe, archive, entry):
             send_json(pipe, Frame.SPOILT, {"reason": reason})
 
