@@ -246,6 +246,11 @@ async def test_a_harmful_archive_leaves_nothing(ada: Person, project: str, make:
     assert (await ada.get(url(project)))["items"] == []
 
 
+async def test_an_archive_of_nothing_but_folders_is_told_so(ada: Person, project: str) -> None:
+    answer = await form(ada, project, file("a.zip", zipped({"docs/": ""})), unzip="true", expect=422)
+    assert answer["message"] == "This archive holds no files."
+
+
 async def test_a_folder_of_many_files_comes_out_of_one_zip(ada: Person, project: str) -> None:
     archive = zipped({f"f{n:03}.txt": f"text {n}" for n in range(230)})
     taken = await form(ada, project, file("a.zip", archive), unzip="true")

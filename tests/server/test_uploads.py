@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import zipfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -154,6 +155,32 @@ async def test_many_at_once_share_the_room_there_is(ada: Person, where: str) -> 
     assert set(answers) <= {201, 413}
     assert 1 <= answers.count(201) <= 4
     assert (await ada.get(where))["used_bytes"] <= 12 * MIB
+
+
+async def test_what_is_damaged_in_an_archive_is_let_go_at_once(ada: Person, world: World, where: str) -> None:
+    """Each is large enough to be written to the disk before it turns out to be damaged."""
+    content = bytes(range(256)) * 1200
+    packed = spoilt({f"{n:02}.bin": content for n in range(12)}, content[:64])
+    most = 0
+
+    async def look() -> None:
+        nonlocal most
+        while True:
+            most = max(most, len(on_disk(world)))
+            await asyncio.sleep(0)
+
+    looking = asyncio.create_task(look())
+    answer = await ada.client.post(where, params={"unzip": "true"}, content=packed, headers=BYTES)
+    looking.cancel()
+    assert answer.json()["message"].startswith("00.bin was not taken. It is damaged")
+    assert most <= 3
+    assert on_disk(world) == []
+
+
+def spoilt(parts: dict[str, bytes], mark: bytes) -> bytes:
+    """An archive in which something is wrong with everything that begins with the mark."""
+    packed = zipped(parts, zipfile.ZIP_STORED)
+    return packed.replace(mark, bytes(len(mark)))
 
 
 # ── cuts

@@ -175,10 +175,11 @@ class Unpacking:
             case bytes():
                 await self._write(one)
             case Spoilt(reason):
-                self._refuse(reason)
+                await self._refuse(reason)
             case End():
                 await self._end_file()
                 await self._save()
+                self._must_hold_files()
 
     async def _must_fit(self, size_bytes: int) -> None:
         used = await self._means.db.read(lambda tx: files.begin(tx, self._actor, self._project_id))
@@ -197,13 +198,15 @@ class Unpacking:
         if self._incoming is None:
             return
         if self._incoming.size_bytes + len(data) > self._uploads.limits.upload_bytes:
-            self._refuse(_too_large(self._uploads.limits))
+            await self._refuse(_too_large(self._uploads.limits))
         else:
             await self._incoming.write(data)
 
-    def _refuse(self, reason: str) -> None:
+    async def _refuse(self, reason: str) -> None:
+        """What came of it goes at once: an archive may hold thousands that are refused."""
         if self._incoming is not None:
             self._taken.refuse(self._path, reason)
+            await self._incoming.discard()
             self._incoming = None
 
     async def _end_file(self) -> None:
@@ -221,6 +224,10 @@ class Unpacking:
         size = sum(one.content.size_bytes for one in self._batch)
         if len(self._batch) >= BATCH_FILES or size >= BATCH_BYTES:
             await self._save()
+
+    def _must_hold_files(self) -> None:
+        if not self._taken.items and not self._taken.refused:
+            raise Invalid("This archive holds no files.")
 
     async def _save(self) -> None:
         if self._batch:

@@ -195,10 +195,15 @@ class Incoming:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.discard()
+
+    async def discard(self) -> None:
+        """Lets go of what has arrived; what was saved of it stays saved."""
         if self._busy is not None and not self._busy.done():
             await asyncio.wait([self._busy])  # whoever gave up waiting, the thread still writes to the file
-        if self._scratch is not None:
-            self._scratch.close()
+        scratch, self._scratch = self._scratch, None
+        if scratch is not None:
+            scratch.close()
 
     async def write(self, data: bytes) -> None:
         self._waiting += data

@@ -154,8 +154,12 @@ async def add_files(
             raise Invalid("Say where the file goes: send ?path=, like docs/plan.md.")
         await _take(house, actor, project_id, path or "", body(request), unzip, taken)
     if taken.refused and not taken.items:
-        raise Invalid(taken.refused[0].reason)
+        raise Invalid(_why(taken.refused[0]))
     return answer(Uploaded(tuple(taken.items), tuple(taken.refused)), 201)
+
+
+def _why(refused: Refused) -> str:
+    return f"{refused.path} was not taken. {refused.reason}" if refused.path else refused.reason
 
 
 async def _take_form(
