@@ -15,7 +15,7 @@ from tertulia.core.models import TokenCount, cost_micros
 from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
-from tertulia.core.voices import Voice
+from tertulia.core.voices import SEATS, Voice
 from tertulia.engine import references
 from tertulia.engine.gather import Gathered, gather_for
 from tertulia.engine.lookup import look_up
@@ -28,7 +28,6 @@ from tertulia.store.database import Tx
 
 USUAL_OUTPUT_TOKENS = 500
 """What a reply is taken to be long when nobody knows better."""
-VOICES_LIMIT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +70,8 @@ async def estimate(
     means: Means, actor: Actor, request: NewEstimate, asked: Message | None = None
 ) -> Estimate:
     """A question that was asked before stands where it stood, with what it brought along."""
-    if not 1 <= len(request.voices) <= VOICES_LIMIT:
-        raise Invalid(f"An estimate takes 1 to {VOICES_LIMIT} voices.")
+    if not 1 <= len(request.voices) <= SEATS:
+        raise Invalid(f"An estimate takes 1 to {SEATS} voices.")
     check_attachments(request.attachments)
     check_quotes(request.quotes)
     gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, means.providers, asked))

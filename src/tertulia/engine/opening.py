@@ -16,7 +16,8 @@ from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted, seat_aside
 from tertulia.engine import references
 from tertulia.engine.requests import NewSynthesis, NewTry, NewTurn
-from tertulia.store import access, attachments, conversations, messages, projects, sessions, turns
+from tertulia.engine.seats import first_project
+from tertulia.store import access, attachments, conversations, messages, sessions, turns
 from tertulia.store.database import Tx
 
 VoiceFor = Callable[[Message, Round], Voice]
@@ -249,7 +250,7 @@ def _conversation(tx: Tx, actor: Actor, request: NewTurn, table: tuple[Voice, ..
         return conversations.add(
             tx,
             actor,
-            request.project_id or _first_project(tx, actor),
+            request.project_id or first_project(tx, actor),
             id=request.conversation_id,
             mode=request.mode,
             table=table,
@@ -258,14 +259,6 @@ def _conversation(tx: Tx, actor: Actor, request: NewTurn, table: tuple[Voice, ..
     except Conflict:
         # Made just now by another of their devices; or someone else's, which they are told is not there.
         return writable(tx, actor, request.conversation_id or "")
-
-
-def _first_project(tx: Tx, actor: Actor) -> str:
-    """The one they began with."""
-    seen = projects.visible_to(tx, actor)
-    if not seen:
-        raise Invalid("You have no project to talk in. Make one first.")
-    return seen[0].id
 
 
 def writable(tx: Tx, actor: Actor, conversation_id: str) -> Conversation:

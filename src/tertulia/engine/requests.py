@@ -14,11 +14,10 @@ from tertulia.core.ids import is_ulid
 from tertulia.core.messages import QUOTES_LIMIT, TEXT_LIMIT_BYTES, Quote
 from tertulia.core.models import Model
 from tertulia.core.plain import to_json
-from tertulia.core.tables import WantedVoice
+from tertulia.core.tables import BRIEF_LIMIT, WantedVoice
 from tertulia.core.turns import Style
 from tertulia.providers.houses import Providers
 
-BRIEF_LIMIT = 4_000
 QUOTE_LIMIT = 2_000
 
 

@@ -33,12 +33,15 @@ class Spot:
             except NotFound:
                 if self.project_id is None:
                     raise
-        if self.project_id is not None:
-            return self.project_id
-        seen = projects.visible_to(tx, actor)
-        if not seen:
-            raise Invalid("You have no project to talk in. Make one first.")
-        return seen[0].id
+        return self.project_id or first_project(tx, actor)
+
+
+def first_project(tx: Tx, actor: Actor) -> str:
+    """The one they began with."""
+    seen = projects.visible_to(tx, actor)
+    if not seen:
+        raise Invalid("You have no project to talk in. Make one first.")
+    return seen[0].id
 
 
 def seated(
