@@ -234,17 +234,18 @@ async def test_a_later_synthesis_has_read_all_that_was_said_and_calls_nobody_abs
     assert "Absent this round" not in chair
 
 
-async def test_a_later_synthesis_that_failed_is_tried_again(ada, upstream):
+async def test_a_later_synthesis_that_failed_is_tried_again_with_the_same_wish(ada, upstream):
     upstream.plays(refuses(401), says("Both."), says("{}"), model="gamma")
     first = await ada.hear("Tea or coffee?", "alpha", "beta")
     path = f"/api/conversations/{first[0]['conversation_id']}/rounds/1/synthesis"
-    opened = await ada.post(path, {"id": new_id(), "chair": GAMMA}, expect=202)
+    opened = await ada.post(path, {"id": new_id(), "chair": GAMMA, "brief": "Rhyme it."}, expect=202)
     await ada.ended(opened["turn"]["id"])
     failed = by_step(await ada.replies(first[0]["conversation_id"], 1), "synthesis")
     assert failed["status"] == "failed"
     replies = await again(ada, failed)
     assert next(r for r in replies if r["replaces_id"] == failed["id"])["content"] == "Both."
     assert "[Alpha]: " in said_to(upstream, "gamma")[1]
+    assert "The person asks of this synthesis: Rhyme it." in said_to(upstream, "gamma")[1]
 
 
 async def test_there_is_no_synthesis_of_what_nobody_answered(ada, upstream):

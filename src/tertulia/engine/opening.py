@@ -85,7 +85,8 @@ def open_again(
     must_have_room(tx, actor)
     asked = turns.get(tx, actor, here.question.turn_id)
     turn = _turn_in(tx, actor, conversation, asked, request.id, purpose, voice_for(reply, here))
-    turn = replace(turn, message_id=reply.id, style=request.style)
+    wish = turns.get(tx, actor, reply.turn_id).brief
+    turn = replace(turn, message_id=reply.id, style=request.style, brief=wish)
     return _opened(tx, turn, fingerprint, here.question)
 
 
