@@ -106,6 +106,18 @@ async def test_what_is_too_large_for_a_model_is_left_out_whole(ada: Person, upst
     assert "a long word" not in all_sent_to(upstream, "alpha")
 
 
+async def test_what_a_voice_will_not_be_shown_is_said_before_it_is_asked(ada: Person) -> None:
+    long = await ada.attach("long.txt", b"a long word " * 100_000)
+    photo = await ada.attach("photo.png", PHOTO)
+    asked = {"text": "Well?", "voices": [{"model": "voices:alpha"}, {"model": "voices:beta"}]}
+    more = {"project_id": ada.home, "attachments": [long["id"], photo["id"]]}
+    seeing, blind = (await ada.post("/api/estimate", asked | more))["items"]
+    assert [(left["name"], left["reason"]) for left in seeing["left_out"]] == [
+        ("long.txt", "over the budget")
+    ]
+    assert [left["name"] for left in blind["left_out"]] == ["long.txt", "photo.png"]
+
+
 async def test_it_is_counted_before_it_is_sent(ada: Person) -> None:
     brought = await ada.attach("tea.md", b"Oolong, ninety degrees. " * 100)
     photo = await ada.attach("photo.png", PHOTO)

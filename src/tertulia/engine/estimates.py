@@ -12,6 +12,7 @@ from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Invalid, NotFound
 from tertulia.core.messages import Message, Quote, Role, Status
 from tertulia.core.models import TokenCount, cost_micros
+from tertulia.core.receipts import Layer, LeftOut
 from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
@@ -55,6 +56,8 @@ class VoiceEstimate:
     """Of all that its mode asks of it. None: the price is unknown."""
     problem: str | None
     """Why it cannot be asked like this."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What it would not be shown of what comes with the question and of the files always included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,4 +164,5 @@ def _of(means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int]) ->
         for read in reads
     ]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
-    return VoiceEstimate(voice, receipt.tokens, receipt.budget_tokens, output, total, None)
+    left_out = tuple(left for left in receipt.left_out if left.layer in (Layer.QUESTION, Layer.ALWAYS))
+    return VoiceEstimate(voice, receipt.tokens, receipt.budget_tokens, output, total, None, left_out)

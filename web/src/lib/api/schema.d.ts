@@ -3248,6 +3248,11 @@ export interface components {
             cost_micros: number | null;
             /** Problem */
             problem: string | null;
+            /**
+             * Left Out
+             * @default []
+             */
+            left_out: components["schemas"]["LeftOut"][];
         };
         /** Vote */
         Vote: {

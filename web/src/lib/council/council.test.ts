@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Model, Persona, SavedTable } from '$lib/api/types';
-import { closingOf, partsOf, sum } from './estimate';
+import { closingOf, notShown, partsOf, sum } from './estimate';
 import { invitationsTo } from './invitations';
 import { factsOf, groupsOf, ofModel, ofPersona, typicalCost } from './minds';
 import { written } from './requests';
@@ -223,6 +223,7 @@ describe('the estimate', () => {
     output_tokens: 500,
     cost_micros: 3,
     problem: null,
+    left_out: [],
   };
   const other = { ...item, voice: voices[1]!, cost_micros: 5 };
 
@@ -249,6 +250,23 @@ describe('the estimate', () => {
     const over = { ...item, input_tokens: 0, budget_tokens: 0, cost_micros: 0, problem: 'Too long.' };
     const [part] = partsOf({ items: [over, other], cost_micros: 5 }, voices);
     expect(part).toEqual({ micros: 0, fill: 1, problem: 'Too long.' });
+  });
+
+  it('names what a mind will not be shown, once for all who are not shown it', () => {
+    const long = { layer: 'question' as const, tokens: 9, source_id: 'a', round_number: 1 };
+    const left_out = [
+      { ...long, name: 'long.txt', reason: 'over the budget' },
+      { ...long, name: 'sea.png', reason: 'this model cannot see images' },
+    ];
+    const locked = { ...long, name: 'a.pdf', reason: 'It is locked.' };
+    const items = [
+      { ...item, left_out },
+      { ...other, left_out: [...left_out, locked] },
+    ];
+    expect(notShown({ items })).toBe(
+      'one and two are not shown long.txt: over the budget. two is not shown a.pdf: It is locked.',
+    );
+    expect(notShown(null)).toBe('');
   });
 
   it('says nothing about another table than the one it was asked for', () => {

@@ -1,5 +1,6 @@
 /** What a round would cost and how full each mind would be, as the server reckons before it is sent. */
 import type { Estimate, Voice } from '$lib/api/types';
+import { listed } from '$lib/conversation/numbers';
 
 export interface Expected {
   /** Null when the price is unknown. */
@@ -33,6 +34,23 @@ function expectedOf({
     problem,
   };
 }
+
+/** "Alpha is not shown long.txt: over the budget." Who cannot see pictures is told of elsewhere. */
+export function notShown(estimate: Pick<Estimate, 'items'> | null): string {
+  const files = new Map<string, string[]>();
+  for (const { voice, left_out } of estimate?.items ?? []) {
+    for (const { name, reason } of left_out) {
+      if (!name || reason === BLIND) continue;
+      const what = `${name}: ${reason.replace(/\.$/, '')}.`;
+      files.set(what, [...(files.get(what) ?? []), voice.name]);
+    }
+  }
+  return [...files]
+    .map(([what, who]) => `${listed(who)} ${who.length === 1 ? 'is' : 'are'} not shown ${what}`)
+    .join(' ');
+}
+
+const BLIND = 'this model cannot see images';
 
 /** What closing the round takes, where this mind is in the chair. */
 export function closingOf(
