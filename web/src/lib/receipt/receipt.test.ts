@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Receipt, Segment, Usage } from '$lib/api/types';
-import { cachedPart, layersOf, leftOutName, openAtFirst, sharesOf, tokensOf } from './receipt';
+import { cachedPart, layersOf, leftOutName, openAtFirst, sharesOf, takenOut, tokensOf } from './receipt';
 
 function segment(layer: Segment['layer'], change: Partial<Segment> = {}): Segment {
   return {
@@ -50,7 +50,7 @@ describe('a receipt', () => {
   it('says where each piece can be read: a file, its lines, or a round', () => {
     const places = layersOf(
       receipt(
-        segment('always', { text: 'The file docs/plan.md, whole:\n…' }),
+        segment('always', { text: 'The file docs/plan.md, as far as it was read:\n…', name: 'docs/plan.md' }),
         segment('rounds', { round_number: 2 }),
         segment('retrieved', { source_id: 'a', text: 'Cite as [docs/a b.md:3]:\nwords [no.md:9]' }),
         segment('retrieved', { source_id: 'b', text: 'From the conversation "[x.md:1]", round 4, beta:' }),
@@ -142,6 +142,15 @@ describe('a receipt', () => {
     expect(cachedPart(usage)).toBe('75%');
     expect(cachedPart({ ...usage, cached_tokens: 0 })).toBe('');
     expect(cachedPart(null)).toBe('');
+  });
+
+  it('knows what was taken out before, so that it stays out', () => {
+    const left = { layer: 'retrieved' as const, tokens: 5, round_number: null, name: 'a.md' };
+    const left_out = [
+      { ...left, source_id: 'k1', reason: 'taken out before it was asked again' },
+      { ...left, source_id: 'k2', reason: 'more than the 3 best' },
+    ];
+    expect(takenOut({ ...receipt(), left_out })).toEqual(['k1']);
   });
 
   it('names what was left out', () => {

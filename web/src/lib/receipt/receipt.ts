@@ -72,6 +72,13 @@ export function cachedPart(usage: Usage | null): string {
   return `${Math.max(1, Math.round((100 * usage.cached_tokens) / usage.input_tokens))}%`;
 }
 
+/** What was taken out of this one already, so that it stays out when something else goes too. */
+export function takenOut({ left_out }: Receipt): string[] {
+  return left_out.flatMap(({ reason, source_id }) => (reason === TAKEN_OUT && source_id ? [source_id] : []));
+}
+
+const TAKEN_OUT = 'taken out before it was asked again';
+
 /** "docs/plan.md:3-9", "photo.png", "Round 3", "A passage" */
 export function leftOutName(left: LeftOut): string {
   if (left.name) return capital(left.name);
@@ -125,10 +132,10 @@ const LINES = /^From (.+), lines (\d+) to (\d+):/;
 const MARK = /^[^\n]*\[([^[\]\n]+):(\d+)(?:-(\d+))?\]/;
 const TALK = /^From the conversation "(.*)", round (\d+)/;
 
-function placeOf({ layer, text, round_number }: Segment): PiecePlace | null {
+function placeOf({ layer, text, round_number, name }: Segment): PiecePlace | null {
   if (round_number !== null && (layer === 'rounds' || layer === 'retrieved'))
     return { kind: 'round', number: round_number };
-  const whole = layer === 'always' ? WHOLE.exec(text)?.[1] : undefined;
+  const whole = layer === 'always' ? name || WHOLE.exec(text)?.[1] : undefined;
   if (whole) return { kind: 'file', path: whole, from: null, to: null };
   const lines = layer === 'retrieved' && !TALK.test(text) ? (LINES.exec(text) ?? MARK.exec(text)) : null;
   if (!lines) return null;

@@ -1,6 +1,5 @@
-/** Reading a receipt, and asking again with something left out. */
+/** Reading a receipt. */
 import { ApiError, request } from '$lib/api/client';
-import { ulid } from '$lib/api/ulid';
 import type { Receipt } from '$lib/api/types';
 
 /** Null when it was not kept. */
@@ -11,8 +10,4 @@ export async function readReceipt(messageId: string): Promise<Receipt | null> {
     if (reason instanceof ApiError && reason.status === 404) return null;
     throw reason;
   }
-}
-
-export function askWithout(messageId: string, sourceId: string): Promise<void> {
-  return request('POST', `/api/messages/${messageId}/retry`, { id: ulid(), without: [sourceId] });
 }

@@ -18,6 +18,8 @@ export type Style = 'again' | 'concise' | 'detailed';
 export interface How {
   style?: Style;
   model?: string;
+  /** Sources of its receipt that it is not to be shown this time. */
+  without?: string[];
 }
 
 export function readTree(id: string): Promise<Tree> {
