@@ -1,6 +1,5 @@
 """Writes the parts of the docs that come from the code, between a mark that names them and `<!-- end -->`."""
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import Any
 import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
-from scripts.api_types import api
 from tertulia import cli
 from tertulia.providers.endpoints import ENDPOINTS
+from tertulia.server.asgi import bare
 from tertulia.settings import SETTINGS
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -71,13 +70,18 @@ def command(path: str, one: Any) -> str:
 
 
 def routes() -> str:
-    paths = json.loads(api())["paths"]
+    paths = bare().openapi()["paths"]
     rows = (
-        (f"`{method.upper()}`", f"`{path}`", operation["summary"].capitalize())
+        (f"`{method.upper()}`", f"`{path}`", about(operation))
         for path, operations in sorted(paths.items())
         for method, operation in operations.items()
     )
     return table(("method", "path", "what it does"), rows)
+
+
+def about(operation: dict[str, Any]) -> str:
+    """Its name in words, and what it says of itself beyond that."""
+    return " ".join([operation["summary"].capitalize() + ".", *operation.get("description", "").split()])
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
