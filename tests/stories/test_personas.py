@@ -37,6 +37,31 @@ async def test_a_model_is_told_whose_character_it_has_and_the_receipt_names_it(a
     assert why == "the persona's instructions"
 
 
+async def test_what_ones_own_persona_was_told_is_not_read_by_others_in_its_receipt(ada, bob, upstream):
+    """They see that there was something, and how much; a project's persona and everyone's are no secret."""
+    await ada.put(f"/api/projects/{ada.home}/members", {"user_id": bob.id, "role": "editor"})
+    baker = await made(ada, "The Baker", "Mention bread.")
+    [reply] = await ada.hear("Hello", voices=[{"persona_id": baker["id"]}])
+    opened = await bob.post(f"/api/messages/{reply['id']}/retry", {"id": new_id()}, expect=202)
+    await bob.ended(opened["turn"]["id"])
+    for one in await ada.replies(reply["conversation_id"], 1):
+        own, other = [await told(person, one["id"]) for person in (ada, bob)]
+        assert own["text"].endswith("Mention bread.")
+        assert other["text"] == "(Only whoever made this persona can read its instructions.)"
+        assert (other["name"], other["tokens"]) == ("The Baker", own["tokens"])
+    await ada.delete(f"/api/personas/{baker['id']}")
+    assert (await told(ada, reply["id"]))["text"].endswith("Mention bread.")
+    assert "bread" not in (await told(bob, reply["id"]))["text"]
+    [sage] = await ada.hear("Hello", voices=[{"persona_id": SAGE}])
+    assert await told(bob, sage["id"]) == await told(ada, sage["id"])
+
+
+async def told(person: Person, message_id: str) -> dict[str, Any]:
+    receipt = await person.get(f"/api/messages/{message_id}/receipt")
+    [segment] = [s for s in receipt["segments"] if s["reason"] == "the persona's instructions"]
+    return segment
+
+
 async def test_what_was_said_stays_with_the_persona_as_it_was(ada, upstream):
     baker = await made(ada, "The Baker", "Mention bread.")
     [first] = await ada.hear("Hello", voices=[{"persona_id": baker["id"]}])

@@ -55,7 +55,10 @@ def parts(material: Material) -> Iterator[Part]:
         yield Part(marks.HOW_TO_CITE, "how to cite")
     if material.persona_instructions:
         yield Part(
-            _CHARACTER.format(instructions=material.persona_instructions), "the persona's instructions"
+            _CHARACTER.format(instructions=material.persona_instructions),
+            "the persona's instructions",
+            source_id=material.voice.persona_id,
+            name=material.voice.name,
         )
 
 

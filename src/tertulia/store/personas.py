@@ -196,6 +196,14 @@ _VERSION = text(f"""
 """)
 
 
+def was_seen(tx: Tx, actor: Actor, persona_id: str) -> bool:
+    """Whether someone may read what a persona was told; also when it has been removed since."""
+    return tx.maybe(_WAS_SEEN, actor_id=actor.user_id, id=persona_id) is not None
+
+
+_WAS_SEEN = text(f"SELECT 1 FROM personas AS p WHERE p.id = :id AND {_SEEN}")
+
+
 def characters(tx: Tx, table: Iterable[Voice]) -> dict[str, Character]:
     """By the id of the voice, what each persona at a table was when it was seated.
 

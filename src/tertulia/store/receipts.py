@@ -12,7 +12,7 @@ from tertulia.core.plain import from_json, unfolded
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 from tertulia.core.text import storable
 from tertulia.core.users import Actor
-from tertulia.store import access
+from tertulia.store import access, personas
 from tertulia.store.transactions import Row, Tx, as_json
 
 
@@ -136,15 +136,29 @@ _LET_GO = text("""
 
 
 def get(tx: Tx, actor: Actor, message_id: str) -> Receipt:
+    """As it was sent, but for what was deleted since and what a persona of somebody else was told."""
     row = tx.one(_GET, actor_id=actor.user_id, message_id=message_id)
     segments = from_json(tuple[Segment, ...], row.segments)
     texts = _texts(tx, row.conversation_id, [segment.text for segment in segments])
     return Receipt(
         model=row.model,
         budget_tokens=row.budget_tokens,
-        segments=tuple(replace(segment, text=texts[segment.text]) for segment in segments),
+        segments=tuple(
+            replace(segment, text=WITHHELD if _is_withheld(tx, actor, segment) else texts[segment.text])
+            for segment in segments
+        ),
         left_out=from_json(tuple[LeftOut, ...], row.left_out),
     )
+
+
+WITHHELD = "(Only whoever made this persona can read its instructions.)"
+
+
+def _is_withheld(tx: Tx, actor: Actor, segment: Segment) -> bool:
+    """Of the system's segments, only what a persona was told has a source: the persona."""
+    if segment.layer is not Layer.SYSTEM or segment.source_id is None:
+        return False
+    return not personas.was_seen(tx, actor, segment.source_id)
 
 
 _GET = text(f"""
