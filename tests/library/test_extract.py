@@ -195,6 +195,21 @@ def test_a_page_keeps_its_shape_and_loses_its_scripts() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("page", "seen"),
+    [
+        (
+            "<!doctype html><head><title>T</title><meta charset=utf-8><body><p>one<p>two",
+            "# T\n\none\n\ntwo\n",
+        ),
+        ("<head><title>T</title><script>x()</script><h1>one</h1>", "# T\n\n# one\n\n"),
+        ("<head><link rel=x>only words", "only words\n"),
+    ],
+)
+def test_a_head_that_is_never_closed_ends_where_the_page_begins(page: str, seen: str) -> None:
+    assert text(page.encode(), "text/html") == seen
+
+
 @pytest.mark.parametrize("page", [b"<script>" + b"<p>never closed", b"</div></p></script>words", b"<" * 5000])
 def test_broken_html_is_read_as_far_as_it_goes(page: bytes) -> None:
     assert not read(page, "text/html").has_failed
@@ -216,6 +231,22 @@ def test_a_word_document_is_its_paragraphs() -> None:
     notes = f"<w:footnotes {W}><w:footnote>{paragraph('See page 3.')}</w:footnote></w:footnotes>"
     found = text(docx(body, **{"word/footnotes.xml": notes}), mime.DOCX)
     assert found == "# Plan\n\nTea & coffee\n\n- first\na\tb\nc\n\nx | y\n1\n\nSee page 3.\n\n"
+
+
+def test_a_text_box_takes_nothing_from_the_paragraph_around_it() -> None:
+    box = f"<w:r><w:pict><w:txbxContent>{paragraph('in the box')}</w:txbxContent></w:pict></w:r>"
+    body = f"<w:p><w:r><w:t>before </w:t></w:r>{box}<w:r><w:t>and after</w:t></w:r></w:p>"
+    assert text(docx(body), mime.DOCX) == "in the box\n\nbefore and after\n\n"
+
+
+def test_a_list_is_known_by_its_style() -> None:
+    body = paragraph("first", "ListBullet") + paragraph("second", "ListNumber2")
+    assert text(docx(body), mime.DOCX) == "- first\n- second\n"
+
+
+def test_a_formula_nobody_has_worked_out_stands_for_its_value() -> None:
+    cells = '<c r="A1"><v>2</v></c><c r="B1"><f>SUM(A1:A9)</f><v/></c><c r="C1"><f>A1*2</f><v>4</v></c>'
+    assert text(xlsx(f"<row>{cells}</row>"), mime.XLSX) == "## Sums\n\n2 | =SUM(A1:A9) | 4\n\n"
 
 
 def test_a_spreadsheet_is_a_row_a_line() -> None:

@@ -28,6 +28,7 @@ def kind(path: str, content: bytes) -> str:
         (xlsx(""), XLSX),
         (pptx([]), PPTX),
         (epub([]), EPUB),
+        (zipped({"META-INF/container.xml": "", "mimetype": "application/epub+zip"}), EPUB),
         (zipped({"a.txt": "x"}), "application/zip"),
         (zipped({}), "application/zip"),
         (many_entries(100_000), "application/zip"),

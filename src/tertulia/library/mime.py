@@ -130,6 +130,8 @@ def _archive(head: bytes, file: BinaryIO) -> str:
         names = zips.first_names(file)
     except zips.NotAZip:
         return BINARY
+    if "META-INF/container.xml" in names:  # not every book begins with what it is
+        return EPUB
     if "[Content_Types].xml" in names:
         for folder, kind in (("word/", DOCX), ("xl/", XLSX), ("ppt/", PPTX)):
             if any(name.startswith(folder) for name in names):

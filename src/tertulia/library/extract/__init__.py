@@ -15,7 +15,7 @@ from tertulia.library import mime
 from tertulia.library.extract import data, epub, markup, office, pdf, plain, tables
 from tertulia.library.extract.outcome import Enough, NoText, Unreadable
 
-VERSION = 1
+VERSION = 2
 """Raised when files should be read again, because more can be made of them."""
 
 Extract = Callable[[BinaryIO, FileLimits], Iterator[str]]

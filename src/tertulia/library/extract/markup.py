@@ -10,22 +10,12 @@ from typing import BinaryIO
 from tertulia.library.extract import plain
 
 _SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "head"})
+_IN_HEAD = frozenset({"title", "meta", "link", "base", "script", "style", "noscript", "template"})
+"""Anything else ends a page's head, whether that says so or not."""
 _BLOCKS = frozenset(
-    {"p", "div", "section", "article", "main", "header", "footer", "nav", "aside", "ul", "ol", "dl", "dt"}
-    | {
-        "dd",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "blockquote",
-        "figure",
-        "figcaption",
-        "form",
-        "fieldset",
-        "body",
-    }
-    | {"address", "details", "summary", "hr", "title"}
+    {"address", "article", "aside", "blockquote", "body", "dd", "details", "div", "dl", "dt", "fieldset"}
+    | {"figcaption", "figure", "footer", "form", "header", "hr", "main", "nav", "ol", "p", "section"}
+    | {"summary", "table", "tbody", "thead", "title", "tr", "ul"}
 )
 _VOID = frozenset(
     {"br", "hr", "img", "input", "meta", "link", "col", "area", "base", "source", "track", "wbr"}
@@ -54,7 +44,8 @@ class Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self._out: list[str] = []
-        self._line = ""
+        self._line: list[str] = []
+        """In pieces: a paragraph may be written in a million of them."""
         self._prefix = ""
         self._skipping: list[str] = []
         self._pre = 0
@@ -66,12 +57,13 @@ class Reader(HTMLParser):
         return done
 
     def break_line(self) -> None:
-        line = self._line.rstrip() if self._pre else self._line.strip()
+        whole = "".join(self._line)
+        line = whole.rstrip() if self._pre else whole.strip()
         if line:
             self._out.append(f"{self._prefix}{line}\n")
             self._blank = False
             self._prefix = ""
-        self._line = ""
+        self._line = []
 
     def _paragraph(self) -> None:
         self.break_line()
@@ -80,13 +72,17 @@ class Reader(HTMLParser):
             self._blank = True
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if self._skipping == ["head"] and tag not in _IN_HEAD:
+            self._skipping.clear()
         if tag == "title" and self._skipping == ["head"]:
             self._skipping.append(tag)
-            return
-        if tag in _SKIPPED or self._skipping:
+        elif tag in _SKIPPED or self._skipping:
             if tag not in _VOID:
                 self._skipping.append(tag)
-            return
+        else:
+            self._begin(tag, attrs)
+
+    def _begin(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _HEADINGS:
             self._paragraph()
             self._prefix = _HEADINGS[tag]
@@ -97,14 +93,11 @@ class Reader(HTMLParser):
             self._paragraph()
             self._pre += 1
         elif tag in ("td", "th"):
-            self._line += " | " if self._line.strip() else ""
-        elif tag == "br":
-            self._line = self._line if self._pre else self._line.rstrip()
-            self.break_line()
-        elif tag == "tr":
+            self._line += [" | "] if self._line else []
+        elif tag in ("br", "tr"):
             self.break_line()
         elif tag == "img":
-            self._line += next((f" {value} " for name, value in attrs if name == "alt" and value), "")
+            self._line += [f" {value} " for name, value in attrs if name == "alt" and value]
         elif tag in _BLOCKS:
             self._paragraph()
 
@@ -115,7 +108,7 @@ class Reader(HTMLParser):
             self.break_line()
             self._pre -= 1
             self._paragraph()
-        elif tag in _HEADINGS or tag in _BLOCKS - {"tr"}:
+        elif tag in _HEADINGS or (tag in _BLOCKS and tag != "tr"):
             self._paragraph()
         elif tag in ("li", "tr"):
             self.break_line()
@@ -127,17 +120,26 @@ class Reader(HTMLParser):
                 pass
 
     def handle_data(self, data: str) -> None:
+        if self._skipping == ["head"] and data.strip():
+            self._skipping.clear()
         if self._skipping:
             if self._skipping == ["head", "title"] and data.strip():
                 self._out.append(f"# {_SPACE.sub(' ', data).strip()}\n\n")
-            return
-        if self._pre:
-            *lines, rest = data.split("\n")
-            for line in lines:
-                self._out.append(f"{self._line}{line}".rstrip() + "\n")
-                self._line = ""
-            self._blank = self._blank and not lines
-            self._line += rest
-            return
-        words = _SPACE.sub(" ", data)
-        self._line += words.lstrip() if not self._line or self._line.endswith(" ") else words
+        elif self._pre:
+            self._as_it_is(data)
+        else:
+            self._flowing(_SPACE.sub(" ", data))
+
+    def _as_it_is(self, data: str) -> None:
+        *lines, rest = data.split("\n")
+        for line in lines:
+            self._out.append(f"{''.join(self._line)}{line}".rstrip() + "\n")
+            self._line = []
+        self._blank = self._blank and not lines
+        self._line.append(rest)
+
+    def _flowing(self, words: str) -> None:
+        if not self._line or self._line[-1].endswith(" "):
+            words = words.lstrip()
+        if words:
+            self._line.append(words)

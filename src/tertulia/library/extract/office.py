@@ -123,6 +123,8 @@ class Paragraphs(Listening):
         super().__init__()
         self._words: list[str] = []
         self._prefix = ""
+        self._outer: list[tuple[list[str], str]] = []
+        """Paragraphs that are open around this one: a text box stands within one."""
         self._cells: list[list[str]] = []
         """Rows that are open, the innermost last: a table may stand in a cell of another."""
         self._hidden = 0
@@ -133,9 +135,10 @@ class Paragraphs(Listening):
             self._hidden += 1
         match name:
             case "p":
+                self._outer.append((self._words, self._prefix))
                 self._words, self._prefix = [], ""
             case "pStyle":
-                self._prefix = _heading(attributes.get("val", "")) or self._prefix
+                self._prefix = _mark(attributes.get("val", "")) or self._prefix
             case "numPr":
                 self._prefix = self._prefix or "- "
             case "t":
@@ -160,7 +163,7 @@ class Paragraphs(Listening):
                 self._in_text = False
             case "p":
                 self._paragraph("".join(self._words))
-                self._words, self._prefix = [], ""
+                self._words, self._prefix = self._outer.pop() if self._outer else ([], "")
             case "tr":
                 row = self._cells.pop() if self._cells else []
                 if self._cells and self._cells[-1]:
@@ -182,8 +185,10 @@ class Paragraphs(Listening):
             self.taken.append(f"{self._prefix}{words.strip()}\n" + ("" if self._prefix == "- " else "\n"))
 
 
-def _heading(style: str) -> str:
+def _mark(style: str) -> str:
     """Styles are named in the language of whoever wrote them, but most keep the English id."""
+    if style.lower().startswith(("listbullet", "listnumber")):
+        return "- "
     match = re.fullmatch(r"(?i)(?:heading|berschrift|überschrift|titre|titolo|título|ttulo)\s?([1-6])", style)
     return "#" * int(match[1]) + " " if match else "# " if style.lower() in ("title", "titel") else ""
 
@@ -313,7 +318,9 @@ class Sheet(Listening):
         self._cells: list[str] = []
         self._kind, self._style = "", 0
         self._words: list[str] = []
-        self._in_value = False
+        self._formula: list[str] = []
+        self._heard: list[str] | None = None
+        """Where words go; None between the parts of a cell."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         match name:
@@ -321,23 +328,31 @@ class Sheet(Listening):
                 self._cells = []
             case "c":
                 self._kind, self._style = attributes.get("t", "n"), _integer(attributes.get("s", ""))
-                self._words = []
+                self._words, self._formula = [], []
                 self._pad(attributes.get("r", ""))
             case "v" | "t":
-                self._in_value = True
+                self._heard = self._words
+            case "f":
+                self._heard = self._formula
 
     def end(self, name: str) -> None:
         match name:
-            case "v" | "t":
-                self._in_value = False
+            case "v" | "t" | "f":
+                self._heard = None
             case "c":
-                self._cells.append(self._value("".join(self._words)))
+                self._cells.append(self._cell())
             case "row" if any(self._cells):
                 self.taken.append(tables.line(self._cells))
 
     def data(self, words: str) -> None:
-        if self._in_value:
-            self._words.append(words)
+        if self._heard is not None:
+            self._heard.append(words)
+
+    def _cell(self) -> str:
+        """What it shows; the formula where no program has worked it out yet."""
+        if self._words or not self._formula:
+            return self._value("".join(self._words))
+        return f"={''.join(self._formula)}"
 
     def _pad(self, place: str) -> None:
         letters = place.rstrip("0123456789")
