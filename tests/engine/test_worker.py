@@ -46,6 +46,21 @@ async def test_a_job_nobody_can_do_fails_quietly_and_the_next_is_done(engine, up
     assert engine.incidents == []
 
 
+async def test_a_short_job_that_breaks_is_tried_and_noted_as_a_long_one_and_the_next_is_done(
+    engine, upstream
+):
+    """It took back the transaction that claimed it, and with it the claim."""
+    await engine.db.write(lambda tx: jobs.add(tx, "index_round", "no round at all"))
+    opened = await engine.open("After the broken one")
+    await engine.over(opened.turn)
+    await all_done(engine)
+    assert await title(engine, opened) == "After the broken one"
+    left = text("SELECT state, attempts, error FROM jobs WHERE payload = 'no round at all'")
+    (row,) = await engine.db.read(lambda tx: tx.execute(left))
+    assert (row.state, row.attempts) == ("waiting", 1)
+    assert row.error.startswith("incident")
+
+
 async def test_a_ring_wakes_the_worker(engine, upstream):
     working = asyncio.create_task(engine.worker.run())
     opened = await engine.open("Ring the bell")

@@ -1,6 +1,7 @@
 """The worker: claims jobs and does them, one at a time, until the server stops.
 
-What became of one job and the claim of the next are one transaction: a round that ends leaves several.
+What became of one job and the claim of the next are one transaction, and short jobs are done in it: a round
+that ends leaves several, and each transaction is waited for.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
-from tertulia.core.errors import TertuliaError
-from tertulia.engine.jobs import JOBS, Do
+from tertulia.core.errors import Busy, StorageFailed, TertuliaError
+from tertulia.engine.jobs import AT_ONCE, JOBS, Do
 from tertulia.engine.means import Means
 from tertulia.store import jobs
 from tertulia.store.database import Tx
@@ -22,6 +24,22 @@ RENEW_S = 40.0
 """Two may be missed before another node takes a job for abandoned."""
 LOOK_AGAIN_S = 30.0
 """For jobs that wait for their time; new ones ring the bell."""
+SHORT_JOBS = 4
+"""So many are done in one transaction, for which others that write have to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    job: Job
+    failure: str | None
+    """Why it failed; None when it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Claimed:
+    job: Job | None
+    done: int
+    """So many short ones were done on the way."""
 
 
 class Worker:
@@ -60,15 +78,34 @@ class Worker:
 
     async def work(self) -> bool:
         """Does what is due, one after the other; False when there was nothing."""
-        job = await self._means.db.write(self._claim)
-        is_any = job is not None
-        while job is not None:
-            failure = await self._held(job)
-            job = await self._means.db.write(partial(self._go_on, job=job, failure=failure))
+        claimed = await self._go_on(None)
+        is_any = claimed.job is not None or claimed.done > 0
+        while claimed.job is not None:
+            claimed = await self._go_on(_Ended(claimed.job, await self._held(claimed.job)))
         return is_any
 
-    def _claim(self, tx: Tx) -> Job | None:
-        return jobs.claim(tx, self._node, LEASE_MS)
+    async def _go_on(self, ended: _Ended | None) -> _Claimed:
+        """A short job that breaks takes back all of it; then the same again, and it is done as a long one."""
+        try:
+            return await self._means.db.write(partial(self._claim, ended=ended, short_jobs=SHORT_JOBS))
+        except (Busy, StorageFailed):
+            raise
+        except Exception:  # noqa: BLE001 - whatever it was, it happens again where it is written down
+            return await self._means.db.write(partial(self._claim, ended=ended, short_jobs=0))
+
+    def _claim(self, tx: Tx, ended: _Ended | None, short_jobs: int) -> _Claimed:
+        if ended is not None:
+            _note(tx, ended)
+        for done in range(short_jobs):
+            job = jobs.claim(tx, self._node, LEASE_MS)
+            if job is None or not self._is_done_at_once(tx, job):
+                return _Claimed(job, done)
+            jobs.finish(tx, job.id)
+        return _Claimed(jobs.claim(tx, self._node, LEASE_MS), short_jobs)
+
+    def _is_done_at_once(self, tx: Tx, job: Job) -> bool:
+        at_once = AT_ONCE.get(job.kind)
+        return at_once is not None and at_once(self._means, tx, job.payload)
 
     async def _held(self, job: Job) -> str | None:
         """Does it, and keeps it from other nodes for as long as that takes."""
@@ -96,9 +133,9 @@ class Worker:
             return f"incident {self._means.report(error)}"
         return None
 
-    def _go_on(self, tx: Tx, job: Job, failure: str | None) -> Job | None:
-        if failure is None:
-            jobs.finish(tx, job.id)
-        else:
-            jobs.fail(tx, job.id, failure)
-        return self._claim(tx)
+
+def _note(tx: Tx, ended: _Ended) -> None:
+    if ended.failure is None:
+        jobs.finish(tx, ended.job.id)
+    else:
+        jobs.fail(tx, ended.job.id, ended.failure)

@@ -79,11 +79,13 @@ class LocalEmbedder:
         self._child: Child | None = None
         self._ending: asyncio.TimerHandle | None = None
         self._is_closed = False
+        self._is_installed = False
         self.starts = 0
         """How many processes there have been."""
 
     def unavailable_reason(self) -> str | None:
-        if assets.is_installed(assets.get(ASSET), self._home):
+        self._is_installed = self._is_installed or assets.is_installed(assets.get(ASSET), self._home)
+        if self._is_installed:
             return None
         return f"Run `tertulia models pull {ASSET}` to search by meaning too."
 

@@ -9,7 +9,7 @@ message    the text    who said it        date, in words   what was said before 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -18,6 +18,7 @@ from tertulia.core.errors import NotFound
 from tertulia.core.files import ProjectFile
 from tertulia.core.messages import Message, Role, Round, Status
 from tertulia.library.chunk import CHARACTERS, chunk, ending_of, is_code
+from tertulia.library.embed import Embedder
 from tertulia.library.query import identifiers
 from tertulia.library.search import Library
 from tertulia.store import chunks, conversations, messages, users
@@ -231,16 +232,32 @@ def tokens(content: str) -> int:
 # ── vectors
 
 
-async def embed_due(library: Library, limit: int) -> tuple[Due, ...]:
-    """Gives the newest chunks that wait for a vector theirs; says which. Raises EmbeddingFailed."""
+async def embed_due(
+    library: Library, limit: int, also: Callable[[Tx, tuple[Due, ...]], None] | None = None
+) -> tuple[Due, ...]:
+    """Gives the newest chunks that wait for a vector theirs; says which. Raises EmbeddingFailed.
+
+    `also` is done in the transaction that saves them.
+    """
+
+    def save(tx: Tx) -> None:
+        chunks.save_vectors(tx, config, made)
+        if also is not None:
+            also(tx, due)
+
     embedder = library.embedder
-    config = await library.db.write(lambda tx: chunks.set_config(tx, embedder.model, embedder.dimensions))
-    due = await library.db.read(lambda tx: chunks.due(tx, limit))
+    config, due = await library.db.write(lambda tx: _due(tx, embedder, limit))
     if due:
         vectors = await embedder.embed([embedded(one) for one in due])
         made = [(one.number, vector) for one, vector in zip(due, vectors, strict=True)]
-        await library.db.write(lambda tx: chunks.save_vectors(tx, config, made))
+        await library.db.write(save)
     return due
+
+
+def _due(tx: Tx, embedder: Embedder, limit: int) -> tuple[int, tuple[Due, ...]]:
+    """Who comes with another way of embedding finds everything due."""
+    config = chunks.set_config(tx, embedder.model, embedder.dimensions)
+    return config, chunks.due(tx, limit)
 
 
 def embedded(due: Due) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from tertulia.engine.jobs.embed import embed
+from tertulia.engine.jobs.embed import embed, embed_at_once
 from tertulia.engine.jobs.forget_shown import forget_shown
 from tertulia.engine.jobs.index_file import index_file
-from tertulia.engine.jobs.index_round import index_round
+from tertulia.engine.jobs.index_round import index_round, index_round_at_once
 from tertulia.engine.jobs.sweep_attachments import sweep_attachments
 from tertulia.engine.jobs.sweep_blobs import sweep_blobs
 from tertulia.engine.jobs.sweep_sessions import sweep_sessions
 from tertulia.engine.jobs.title import title
 from tertulia.engine.means import Means
+from tertulia.store.database import Tx
 
 Do = Callable[[Means, str], Awaitable[None]]
 """Given the means and the job's payload."""
@@ -27,3 +28,9 @@ JOBS: dict[str, Do] = {
     "sweep_sessions": sweep_sessions,
     "title": title,
 }
+
+AT_ONCE: dict[str, Callable[[Means, Tx, str], bool]] = {
+    "embed": embed_at_once,
+    "index_round": index_round_at_once,
+}
+"""How a short job is done in the transaction that claims it: False when it is a long one after all."""

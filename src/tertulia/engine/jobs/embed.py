@@ -7,6 +7,7 @@ from tertulia.engine.means import Means
 from tertulia.library.embed import EmbeddingFailed
 from tertulia.library.index import embed_due
 from tertulia.store import chunks, files, jobs
+from tertulia.store.chunks import Due
 from tertulia.store.database import Tx
 
 SLICE = 32
@@ -16,27 +17,32 @@ WORDS_PERCENT = 50
 """How far a file is when it can be found by its words."""
 
 
+def embed_at_once(means: Means, tx: Tx, payload: str) -> bool:
+    """Without weights there is nothing to do: everything waits, and the next start looks again."""
+    return means.library.embedder.unavailable_reason() is not None
+
+
 async def embed(means: Means, payload: str) -> None:
-    """Without weights everything waits; the next start looks again."""
     if means.library.embedder.unavailable_reason() is not None:
         return
     try:
-        done = await embed_due(means.library, SLICE)
+        done = await embed_due(means.library, SLICE, _go_on)
     except EmbeddingFailed as failed:
         # Not the job's fault: set aside after a few attempts, it would leave texts without vectors for good.
         wait_ms = round(failed.again_in_s * 1000)
         await means.db.write(lambda tx: jobs.add(tx, "embed", "", run_at=tx.now + wait_ms))
         return
-    placed = await means.db.write(lambda tx: chunks.place_vectors(tx, PLACED))
-    if done or placed:
-        file_ids = {one.file_id for one in done if one.file_id is not None}
-        await means.db.write(lambda tx: _go_on(tx, file_ids))
+    if not done:
+        await means.db.write(lambda tx: _go_on(tx, done))
 
 
-def _go_on(tx: Tx, file_ids: set[str]) -> None:
-    for file_id in sorted(file_ids):
+def _go_on(tx: Tx, done: tuple[Due, ...]) -> None:
+    """There may be more to do when this was as much as is done at once."""
+    for file_id in sorted({one.file_id for one in done if one.file_id is not None}):
         _show_progress(tx, file_id)
-    jobs.add_once(tx, "embed")
+    placed = chunks.place_vectors(tx, PLACED)
+    if len(done) == SLICE or placed:
+        jobs.add_once(tx, "embed")
 
 
 def _show_progress(tx: Tx, file_id: str) -> None:

@@ -16,15 +16,39 @@ SHORT_CHARACTERS = 20_000
 """Cut within a millisecond."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    conversation_id: str
+    first: int
+    last: int
+    anew: bool
+
+    @classmethod
+    def of(cls, payload: str) -> Rounds:
+        """The conversation, and the round or the first and the last, with colons between them."""
+        conversation_id, *rounds = payload.removesuffix(":anew").split(":")
+        return cls(conversation_id, int(rounds[0]), int(rounds[-1]), payload.endswith(":anew"))
+
+
+def index_round_at_once(means: Means, tx: Tx, payload: str) -> bool:
+    """What is short is cut where it is written: nobody can speak in between. False when it is long."""
+    rounds = Rounds.of(payload)
+    if rounds.first != rounds.last:
+        return False
+    spoken = _read(tx, rounds)
+    if spoken is None:
+        return True
+    if spoken.characters > SHORT_CHARACTERS:
+        return False
+    write_at_once(tx, spoken, anew=rounds.anew)
+    jobs.add_once(tx, "embed")
+    return True
+
+
 async def index_round(means: Means, payload: str) -> None:
-    """Payload: the conversation, and the round or the first and the last, with colons between them."""
-    conversation_id, *rounds = payload.removesuffix(":anew").split(":")
-    first, last = int(rounds[0]), int(rounds[-1])
-    anew = payload.endswith(":anew")
-    if first == last and await means.db.write(lambda tx: _write_at_once(tx, conversation_id, first, anew)):
-        return
-    while cut := await means.db.read(lambda tx: _cut(tx, conversation_id, first, last)):
-        if await means.db.write(partial(_write, cut=cut, anew=anew)):
+    rounds = Rounds.of(payload)
+    while cut := await means.db.read(lambda tx: _cut(tx, rounds)):
+        if await means.db.write(partial(_write, cut=cut, anew=rounds.anew)):
             return
 
 
@@ -34,22 +58,14 @@ class Cut:
     chunked: Mapping[str, tuple[NewChunk, ...]]
 
 
-def _write_at_once(tx: Tx, conversation_id: str, number: int, anew: bool) -> bool:
-    """What is short is cut where it is written: nobody can speak in between. False when it is long."""
-    spoken = read_rounds(tx, conversation_id, number, number)
-    if spoken is None:
-        return True
-    if spoken.characters > SHORT_CHARACTERS:
-        return False
-    write_at_once(tx, spoken, anew=anew)
-    jobs.add_once(tx, "embed")
-    return True
-
-
-def _cut(tx: Tx, conversation_id: str, first: int, last: int) -> Cut | None:
+def _cut(tx: Tx, rounds: Rounds) -> Cut | None:
     """What is long is cut where it is read: whoever writes does not wait for this."""
-    spoken = read_rounds(tx, conversation_id, first, last)
+    spoken = _read(tx, rounds)
     return Cut(spoken, of_messages(spoken.said)) if spoken else None
+
+
+def _read(tx: Tx, rounds: Rounds) -> Spoken | None:
+    return read_rounds(tx, rounds.conversation_id, rounds.first, rounds.last)
 
 
 def _write(tx: Tx, cut: Cut, anew: bool) -> bool:
