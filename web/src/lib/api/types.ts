@@ -18,9 +18,6 @@ type Needing<T, Needed extends keyof T> = Pick<T, Needed> & Partial<T>;
 export type Visibility = Schemas['Visibility'];
 export type Tier = Schemas['Tier'];
 export type Membership = Schemas['Membership'];
-export type MessageRole = Schemas['Role'];
-export type MessageStatus = Schemas['Status'];
-export type TurnState = Schemas['State'];
 export type Layer = Schemas['Layer'];
 
 export type User = Whole<Schemas['User']>;
