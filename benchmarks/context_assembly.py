@@ -25,7 +25,7 @@ from tertulia.context.assemble import Assembled, assemble
 from tertulia.context.budget import output_limit
 from tertulia.core.attachments import Attachment
 from tertulia.core.conversations import Visibility
-from tertulia.core.files import Content, Extracted, FileLimits, FileMetadata, ProjectFile
+from tertulia.core.files import Content, Extracted, FileLimits, MetadataChange, ProjectFile
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
 from tertulia.core.models import Abilities, Model, Tier
 from tertulia.core.receipts import Layer
@@ -145,7 +145,7 @@ class Stage:
                 self._always(tx, made)
 
     def _always(self, tx: Tx, file: ProjectFile) -> None:
-        always = FileMetadata(always_in_context=True)
+        always = MetadataChange(always_in_context=True)
         files.set_metadata(tx, self._actor, self._project_id, file.id, always)
 
     def _kept(self, tx: Tx, written: str) -> Content:

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import text
 
 from tertulia.core.errors import Invalid, NotFound
-from tertulia.core.files import FileMetadata, Indexing, ProjectFile
+from tertulia.core.files import Indexing, MetadataChange, ProjectFile
 from tertulia.engine.files import Files, text_of
 from tertulia.engine.jobs import JOBS
 from tertulia.library import mime
@@ -147,7 +147,7 @@ async def test_a_version_that_came_meanwhile_is_not_marked_with_what_the_old_one
 async def test_what_people_say_of_a_file_is_checked(desk: Desk) -> None:
     made = await desk.add("a.md", b"x")
     with pytest.raises(Invalid):
-        await desk.files.set_metadata(desk.actor, desk.project, made.id, FileMetadata(tags=("x" * 51,)))
+        await desk.files.set_metadata(desk.actor, desk.project, made.id, MetadataChange(tags=("x" * 51,)))
 
 
 async def test_the_sweep_takes_what_nobody_refers_to(desk: Desk, tmp_path: Path) -> None:

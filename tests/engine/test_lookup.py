@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tertulia.context.retrieved import SEARCH_FAILED
-from tertulia.core.files import FileMetadata
+from tertulia.core.files import MetadataChange
 from tertulia.core.receipts import Layer, Receipt
 from tertulia.core.turns import State, Turn
 from tertulia.engine.jobs.index_round import index_round
@@ -28,7 +28,7 @@ async def receipt_of(engine: Engine, turn: Turn) -> Receipt:
 
 async def always(desk: Desk, path: str, content: bytes) -> None:
     file = await desk.add(path, content)
-    marked = FileMetadata(always_in_context=True)
+    marked = MetadataChange(always_in_context=True)
     await desk.engine.db.write(lambda tx: files.set_metadata(tx, desk.actor, desk.project, file.id, marked))
     await desk.index(file)
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from tertulia.core.chunks import Filters, Location, Source, Weights
-from tertulia.core.files import FileMetadata
+from tertulia.core.files import MetadataChange
 from tertulia.core.users import Actor
 from tertulia.store import chunks, conversations, files, projects
 from tertulia.store.chunks import NewChunk
@@ -258,7 +258,7 @@ async def test_filters_leave_out_and_lose_nothing_else(
         ada = person(tx, "Ada")
         for path in ("docs/plan.md", "docs/deep/notes.txt", "src/main.py"):
             file_id = put(tx, ada, path, f"walnut {path}")
-        files.set_metadata(tx, ada, home(tx, ada), file_id, FileMetadata(tags=("chosen",)))
+        files.set_metadata(tx, ada, home(tx, ada), file_id, MetadataChange(tags=("chosen",)))
         return {content.removeprefix("walnut ") for content in found(tx, ada, "walnut", filters=filters)}
 
     assert await db.write(look) == names

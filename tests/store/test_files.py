@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from tertulia.core.events import Kind, project_place
-from tertulia.core.files import FileEntry, FileMetadata, Folder, Indexing, IndexState, Shelf
+from tertulia.core.files import FileEntry, FileMetadata, Folder, Indexing, IndexState, MetadataChange, Shelf
 from tertulia.core.projects import Membership
 from tertulia.core.users import Actor
 from tertulia.store import events, files, jobs, projects
@@ -105,7 +105,7 @@ async def test_a_file_can_be_renamed_but_not_onto_another(db: Database, ada: Act
 
 async def test_what_people_say_of_a_file_is_kept(db: Database, ada: Actor, watch: Watch) -> None:
     made = await db.write(lambda tx: file(tx, ada))
-    said = FileMetadata(True, False, False, (" two  words ", "b", "b"), " A  plan. ")
+    said = MetadataChange(True, False, False, (" two  words ", "b", "b"), " A  plan. ")
     async with watch(ada):
         changed = await db.write(lambda tx: files.set_metadata(tx, ada, made.project_id, made.id, said))
     assert changed.metadata == FileMetadata(True, False, False, ("two words", "b"), "A plan.")
@@ -113,11 +113,27 @@ async def test_what_people_say_of_a_file_is_kept(db: Database, ada: Actor, watch
     assert [one.id for one in await db.read(lambda tx: files.always_included(tx, made.project_id))] == [
         made.id
     ]
-    for wrong in (FileMetadata(tags=("x" * 51,)), FileMetadata(summary="x" * 1001)):
+    for wrong in (MetadataChange(tags=("x" * 51,)), MetadataChange(summary="x" * 1001)):
         with pytest.raises(Invalid):
             await db.write(
                 lambda tx, wrong=wrong: files.set_metadata(tx, ada, made.project_id, made.id, wrong)
             )
+
+
+async def test_two_who_say_different_things_of_a_file_at_once_are_both_heard(
+    db: Database, ada: Actor, watch: Watch
+) -> None:
+    made = await db.write(lambda tx: file(tx, ada))
+    changes = (MetadataChange(tags=("plan",)), MetadataChange(always_in_context=True))
+    async with watch(ada):
+        await asyncio.gather(
+            *(
+                db.write(lambda tx, one=one: files.set_metadata(tx, ada, made.project_id, made.id, one))
+                for one in changes
+            )
+        )
+    now = await db.read(lambda tx: files.get(tx, ada, made.project_id, made.id))
+    assert now.metadata == FileMetadata(always_in_context=True, tags=("plan",))
 
 
 async def test_only_what_changes_how_it_is_found_asks_for_indexing(db: Database, ada: Actor) -> None:
@@ -126,7 +142,7 @@ async def test_only_what_changes_how_it_is_found_asks_for_indexing(db: Database,
 
     def say(**said: bool) -> Indexing:
         return db.write_now(
-            lambda tx: files.set_metadata(tx, ada, made.project_id, made.id, FileMetadata(**said))
+            lambda tx: files.set_metadata(tx, ada, made.project_id, made.id, MetadataChange(**said))
         ).index.state
 
     assert say(always_in_context=True) is Indexing.INDEXED
@@ -180,7 +196,7 @@ async def test_a_tag_finds_the_files_that_have_it_and_no_others(
     def tagged(tx: Tx) -> None:
         for path, tags in (("a", (tag, "other")), ("b", (tag + "x",)), ("c", ("x" + tag,)), ("d", ())):
             made = file(tx, ada, path)
-            files.set_metadata(tx, ada, adas_home, made.id, FileMetadata(tags=tags))
+            files.set_metadata(tx, ada, adas_home, made.id, MetadataChange(tags=tags))
 
     await db.write(tagged)
     page = await db.read(lambda tx: files.page(tx, ada, adas_home, limit=9, tag=tag))
@@ -260,7 +276,7 @@ async def test_a_viewer_reads_files_and_changes_none(
         lambda tx: files.put(tx, bob, adas_home, "x.md", content(tx, "# Plan\n")),
         lambda tx: files.change(tx, bob, adas_home, made.id, content(tx, "# Plan\n")),
         lambda tx: files.rename(tx, bob, adas_home, made.id, "x.md"),
-        lambda tx: files.set_metadata(tx, bob, adas_home, made.id, FileMetadata()),
+        lambda tx: files.set_metadata(tx, bob, adas_home, made.id, MetadataChange()),
         lambda tx: files.restore(tx, bob, adas_home, made.id, 1),
         lambda tx: files.remove(tx, bob, adas_home, made.id),
     )
@@ -278,7 +294,7 @@ async def test_a_file_is_not_reached_through_another_project(db: Database, ada: 
         lambda tx: files.get(tx, ada, other, made.id),
         lambda tx: files.change(tx, ada, other, made.id, content(tx, "# Plan\n")),
         lambda tx: files.rename(tx, ada, other, made.id, "x.md"),
-        lambda tx: files.set_metadata(tx, ada, other, made.id, FileMetadata()),
+        lambda tx: files.set_metadata(tx, ada, other, made.id, MetadataChange()),
         lambda tx: files.versions(tx, ada, other, made.id),
         lambda tx: files.version(tx, ada, other, made.id, 1),
         lambda tx: files.restore(tx, ada, other, made.id, 1),

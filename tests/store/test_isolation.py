@@ -12,7 +12,7 @@ import pytest
 
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import NotFound
-from tertulia.core.files import FileMetadata
+from tertulia.core.files import MetadataChange
 from tertulia.core.personas import Scope
 from tertulia.core.projects import Membership
 from tertulia.core.tables import Defaults
@@ -121,7 +121,7 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "files.rename": lambda tx, who, its: files.rename(tx, who, its.project, its.file, "mine.md"),
     "files.restore": lambda tx, who, its: files.restore(tx, who, its.project, its.file, 1),
     "files.set_metadata": lambda tx, who, its: files.set_metadata(
-        tx, who, its.project, its.file, FileMetadata()
+        tx, who, its.project, its.file, MetadataChange()
     ),
     "files.version": lambda tx, who, its: files.version(tx, who, its.project, its.file, 1),
     "files.versions": lambda tx, who, its: files.versions(tx, who, its.project, its.file),

@@ -39,6 +39,26 @@ class FileMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataChange:
+    """What is named is changed; the rest stays."""
+
+    always_in_context: bool | None = None
+    retrieval_eligible: bool | None = None
+    tool_accessible: bool | None = None
+    tags: tuple[str, ...] | None = None
+    summary: str | None = None
+
+    def of(self, before: FileMetadata) -> FileMetadata:
+        return FileMetadata(
+            before.always_in_context if self.always_in_context is None else self.always_in_context,
+            before.retrieval_eligible if self.retrieval_eligible is None else self.retrieval_eligible,
+            before.tool_accessible if self.tool_accessible is None else self.tool_accessible,
+            before.tags if self.tags is None else clean_tags(self.tags),
+            before.summary if self.summary is None else clean_summary(self.summary),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class IndexState:
     state: Indexing = Indexing.QUEUED
     chunks: int = 0

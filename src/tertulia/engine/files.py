@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tertulia.core.errors import Invalid
-from tertulia.core.files import Extracted, FileMetadata, FileVersion, ProjectFile, clean_path
+from tertulia.core.files import Extracted, FileVersion, MetadataChange, ProjectFile, clean_path
 from tertulia.core.users import Actor
 from tertulia.engine.means import Means
 from tertulia.engine.uploads import Chunks, Taken, Uploads
@@ -114,9 +114,9 @@ class Files:
         return await self._changed(lambda tx: files.rename(tx, actor, project_id, file_id, cleaned, kind))
 
     async def set_metadata(
-        self, actor: Actor, project_id: str, file_id: str, metadata: FileMetadata
+        self, actor: Actor, project_id: str, file_id: str, change: MetadataChange
     ) -> ProjectFile:
-        return await self._changed(lambda tx: files.set_metadata(tx, actor, project_id, file_id, metadata))
+        return await self._changed(lambda tx: files.set_metadata(tx, actor, project_id, file_id, change))
 
     async def restore(self, actor: Actor, project_id: str, file_id: str, number: int) -> ProjectFile:
         return await self._changed(lambda tx: files.restore(tx, actor, project_id, file_id, number))

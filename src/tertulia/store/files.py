@@ -22,11 +22,10 @@ from tertulia.core.files import (
     Folder,
     Indexing,
     IndexState,
+    MetadataChange,
     ProjectFile,
     Shelf,
     clean_path,
-    clean_summary,
-    clean_tags,
 )
 from tertulia.core.users import Actor
 from tertulia.store import access, events, jobs
@@ -369,18 +368,18 @@ _RENAME = text("""
 """)
 
 
-def set_metadata(tx: Tx, actor: Actor, project_id: str, file_id: str, metadata: FileMetadata) -> ProjectFile:
+def set_metadata(tx: Tx, actor: Actor, project_id: str, file_id: str, change: MetadataChange) -> ProjectFile:
     """What people say of the file; whether it can be looked up is worked out again when that has changed."""
-    tags, summary = clean_tags(metadata.tags), clean_summary(metadata.summary)
     before = _writable(tx, actor, project_id, file_id)
+    metadata = change.of(before.metadata)
     tx.execute(
         _SET_METADATA,
         id=file_id,
         always_in_context=metadata.always_in_context,
         retrieval_eligible=metadata.retrieval_eligible,
         tool_accessible=metadata.tool_accessible,
-        tags=as_json(tags),
-        summary=summary,
+        tags=as_json(metadata.tags),
+        summary=metadata.summary,
         now=tx.now,
     )
     if before.metadata.retrieval_eligible != metadata.retrieval_eligible:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from tertulia.app import House
 from tertulia.core.errors import Invalid
 from tertulia.core.events import project_place
-from tertulia.core.files import FileMetadata, FileVersion, ProjectFile
+from tertulia.core.files import FileVersion, MetadataChange, ProjectFile
 from tertulia.core.text import storable
 from tertulia.core.users import Actor
 from tertulia.engine.uploads import Refused, Taken
@@ -64,15 +64,6 @@ class FileText:
 @dataclass(frozen=True, slots=True)
 class NewPath:
     path: str
-
-
-@dataclass(frozen=True, slots=True)
-class MetadataChange:
-    always_in_context: bool | None = None
-    retrieval_eligible: bool | None = None
-    tool_accessible: bool | None = None
-    tags: tuple[str, ...] | None = None
-    summary: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,15 +268,7 @@ async def change_metadata(
     house: TheHouse, actor: Someone, project_id: str, file_id: str, change: MetadataChange
 ) -> Response:
     """What is named is changed; the rest stays."""
-    before = (await house.db.read(lambda tx: files.get(tx, actor, project_id, file_id))).metadata
-    after = FileMetadata(
-        before.always_in_context if change.always_in_context is None else change.always_in_context,
-        before.retrieval_eligible if change.retrieval_eligible is None else change.retrieval_eligible,
-        before.tool_accessible if change.tool_accessible is None else change.tool_accessible,
-        before.tags if change.tags is None else change.tags,
-        before.summary if change.summary is None else change.summary,
-    )
-    return answer(await house.files.set_metadata(actor, project_id, file_id, after))
+    return answer(await house.files.set_metadata(actor, project_id, file_id, change))
 
 
 @router.delete("/api/projects/{project_id}/files/{file_id}", status_code=204)
