@@ -172,6 +172,7 @@ TESTED_ELSEWHERE = {
     "projects.add",  # makes something new of one's own
     "projects.visible_to",  # lists one's own: test_projects
     "tables.defaults",  # one's own: test_tables
+    "personas.was_seen",  # answers yes or no: stories/test_personas
     "sessions.visible_to",  # lists one's own: test_sessions
     "users.visible_to",  # for administrators: test_users
 }
