@@ -259,7 +259,7 @@ def test_looked_up_text_says_where_it_is_from_and_why():
     last = assembled.prompt.messages[-1].content
     assert "From tea.py [tea.py:4-9]:\ndef brew(): ..." in last
     assert 'From the conversation "Other talk", round 3, gpt:\nGreen tea at 80 degrees.' in last
-    assert [s.reason for s in assembled.receipt.segments if s.source_id == "k1"] == ["hit 0.91"]
+    assert [s.reason for s in assembled.receipt.segments if s.source_id == "k1:4-9"] == ["hit 0.91"]
 
 
 def test_the_best_hits_are_kept_and_the_receipt_names_the_rest():
@@ -268,14 +268,14 @@ def test_the_best_hits_are_kept_and_the_receipt_names_the_rest():
     )
     receipt = assemble(material(hits=found, model=replace(WIDE, tier=Tier.CHEAP)), count).receipt
     kept = [s.source_id for s in receipt.segments if s.layer is Layer.RETRIEVED and s.source_id]
-    assert kept == ["k0", "k1", "k2"]
-    assert [left.source_id for left in receipt.left_out] == ["k3", "k4", "k5"]
+    assert kept == ["k0:1-2", "k1:1-2", "k2:1-2"]
+    assert [left.source_id for left in receipt.left_out] == ["k3:1-2", "k4:1-2", "k5:1-2"]
 
 
 def test_what_a_person_took_out_is_not_shown_again():
     found = (hit("k1", "the secret recipe", path="a.py", start_line=1, end_line=2),)
     always = (FileText("f1", "always.md", "the old plan"),)
-    given = material(rounds(1), hits=found, always=always, without=frozenset({"k1", "f1", "m1Bert"}))
+    given = material(rounds(1), hits=found, always=always, without=frozenset({"k1:1-2", "f1", "m1Bert"}))
     assembled = assemble(given, count)
     prompt, receipt = assembled.prompt, assembled.receipt
     everything = prompt.system + "".join(m.content for m in prompt.messages)
@@ -284,7 +284,7 @@ def test_what_a_person_took_out_is_not_shown_again():
     assert "Bert says" not in everything
     assert "Cara says 1" in everything
     taken = [(left.source_id, left.name) for left in receipt.left_out if left.reason == TAKEN_OUT]
-    assert taken == [("f1", "always.md"), ("m1Bert", "round 1, Bert"), ("k1", "a.py:1-2")]
+    assert taken == [("f1", "always.md"), ("m1Bert", "round 1, Bert"), ("k1:1-2", "a.py:1-2")]
 
 
 def test_a_round_outside_the_window_is_recalled_whole_when_a_hit_lies_in_it():
@@ -293,6 +293,16 @@ def test_a_round_outside_the_window_is_recalled_whole_when_a_hit_lies_in_it():
     given = material(talk, hits=found, recalled=talk[:3], model=replace(WIDE, tier=Tier.FAST))
     last = assemble(given, count).prompt.messages[-1].content
     assert "Earlier in this conversation [round 2]:\n[User]: question 2\n[Anna]: Anna says 2\n[Bert]:" in last
+
+
+def test_a_recalled_round_that_a_person_took_out_stays_out_whichever_of_its_messages_is_found():
+    talk = rounds(40)
+    for found in ("m2", "m2Bert"):
+        hits = (hit("k", "says 2", source_id=found, conversation_id="c", round_number=2),)
+        given = material(talk, hits=hits, recalled=talk[:3], without=frozenset(["m2Bert"]))
+        receipt = assemble(given, count).receipt
+        assert [s for s in receipt.segments if s.layer is Layer.RETRIEVED] == []
+        assert (TAKEN_OUT, 2) in [(left.reason, left.round_number) for left in receipt.left_out]
 
 
 def test_what_is_cited_can_be_followed_to_its_place():

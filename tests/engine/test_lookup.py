@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+from sqlalchemy import text
+
 from tertulia.context.retrieved import SEARCH_FAILED
 from tertulia.core.files import MetadataChange
 from tertulia.core.receipts import Layer, Receipt
 from tertulia.core.turns import State, Turn
 from tertulia.engine.jobs.index_round import index_round
-from tertulia.store import files, receipts
+from tertulia.store import conversations, files, receipts, trees
 from tests.engine.conftest import Engine
 from tests.engine.test_files import Desk
 from tests.library.bags import Bags
@@ -78,3 +81,44 @@ async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_wind
     assert ("over the budget", 1) in [(left.reason, left.round_number) for left in receipt.left_out]
     found = [s.round_number for s in receipt.segments if "marigold" in s.text]
     assert found == [1]
+
+
+@pytest.mark.parametrize("what", ["the message", "the conversation", "the file"])
+async def test_what_is_deleted_leaves_the_receipts_of_conversations_that_had_found_it(
+    engine: Engine, upstream: Upstream, what: str
+) -> None:
+    desk = Desk(engine)
+    file = await desk.add("tea.md", b"The samovar is brass.")
+    upstream.says("The samovar is copper.")
+    told = await engine.open("Is the samovar gold?")
+    await engine.over(told.turn)
+    while await engine.worker.work():
+        pass
+    asked = await engine.open("What is the samovar made of?")
+    await engine.over(asked.turn)
+    before = await receipt_of(engine, asked.turn)
+    assert found_in(before) == {"brass", "copper", "gold"}
+    [reply] = await engine.replies(told.turn)
+    await engine.db.write(
+        lambda tx: {
+            "the message": lambda: trees.remove_message(tx, desk.actor, reply.id),
+            "the conversation": lambda: conversations.remove(tx, desk.actor, told.conversation.id),
+            "the file": lambda: files.remove(tx, desk.actor, desk.project, file.id),
+        }[what]()
+    )
+    while await engine.worker.work():
+        pass
+    gone = {"the message": {"copper"}, "the conversation": {"copper", "gold"}, "the file": {"brass"}}[what]
+    after = await receipt_of(engine, asked.turn)
+    assert found_in(after) == {"brass", "copper", "gold"} - gone
+    assert after.tokens == before.tokens
+    assert [s.text for s in after.segments].count(receipts.GONE_TEXT) == len(gone)
+    kept = await engine.db.read(
+        lambda tx: str([row.text for row in tx.execute(text("SELECT text FROM segments"))])
+    )
+    assert not any(word in kept for word in gone - {"gold"})
+
+
+def found_in(receipt: Receipt) -> set[str]:
+    shown = " ".join(s.text for s in receipt.segments if s.layer is Layer.RETRIEVED)
+    return {word for word in ("brass", "copper", "gold") if word in shown}

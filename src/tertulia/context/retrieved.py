@@ -61,7 +61,7 @@ def retrieve(
 
 def _why_hidden(piece: _Piece, material: Material) -> str:
     """Why a piece is not shown although there may be room; empty when it may be."""
-    if piece.source_id in material.without:
+    if piece.source_id in material.without or piece.is_in(material.without):
         return TAKEN_OUT
     if material.visibility is Visibility.OWN_LANE and piece.round_ is None:
         said_by = (None, "user", speaker_of(material.voice.model))
@@ -79,7 +79,11 @@ class _Piece:
 
     @property
     def source_id(self) -> str:
-        return self.hit.chunk_id if self.round_ is None else self.hit.source_id
+        """The message; of a file, which lines of it. A new index of the same text gives the same."""
+        if self.hit.source_type is Source.MESSAGE:
+            return self.hit.source_id
+        where = self.hit.location
+        return f"{self.hit.source_id}:{where.start_line or 0}-{where.end_line or 0}"
 
     @property
     def number(self) -> int | None:
@@ -88,6 +92,10 @@ class _Piece:
     @property
     def name(self) -> str:
         return _name(self.hit) if self.round_ is None else f"round {self.round_.number}"
+
+    def is_in(self, taken: frozenset[str]) -> bool:
+        """A round that was recalled comes whole, whichever of its messages the hit lies in."""
+        return self.round_ is not None and any(message.id in taken for message in self.round_.messages)
 
     def segment(self, material: Material, count: CountTokens) -> Segment:
         text = _text(self.hit) if self.round_ is None else _recalled(self.round_, material)

@@ -125,6 +125,7 @@ class Files:
         """With all versions; whoever is reading it for the index stops at once."""
         file = await self._means.db.write(lambda tx: files.remove(tx, actor, project_id, file_id))
         self._means.extractor.abandon(file.content_hash)
+        self._job_left()
 
     async def _changed(self, change: Callable[[Tx], ProjectFile]) -> ProjectFile:
         file = await self._means.db.write(change)

@@ -435,8 +435,16 @@ def family(tx: Tx, actor: Actor, conversation_id: str) -> tuple[Conversation, ..
 def remove(tx: Tx, actor: Actor, conversation_id: str) -> tuple[str, ...]:
     """The conversation and every branch that hangs on it; returns their ids."""
     access.to_conversation(tx, actor, conversation_id).must_write()
-    _forget_brought(tx, get(tx, actor, conversation_id))
-    return _remove_all(tx, [row.id for row in tx.execute(_SUBTREE, id=conversation_id)])
+    conversation = get(tx, actor, conversation_id)
+    _forget_brought(tx, conversation)
+    ids = [row.id for row in tx.execute(_SUBTREE, id=conversation_id)]
+    said = [first for id in ids if (first := tx.one(_FIRST_SAID, id=id).id)]
+    if said:
+        receipts.forget_found(tx, conversation.project_id, min(said))
+    return _remove_all(tx, ids)
+
+
+_FIRST_SAID = text("SELECT MIN(id) AS id FROM conversation_messages WHERE conversation_id = :id")
 
 
 def _forget_brought(tx: Tx, branch: Conversation) -> None:

@@ -28,7 +28,7 @@ from tertulia.core.files import (
     clean_path,
 )
 from tertulia.core.users import Actor
-from tertulia.store import access, events, jobs
+from tertulia.store import access, events, jobs, receipts
 from tertulia.store.transactions import Row, Tx, as_json
 
 PAGE_LIMIT = 100
@@ -474,6 +474,7 @@ def remove(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
     tx.execute(_RELEASE_FILE, file_id=file_id, now=tx.now)
     tx.execute(_REMOVE, id=file_id)
     jobs.withdraw(tx, INDEX_JOB, file_id)
+    receipts.forget_found(tx, project_id, file_id)
     sweep_later(tx)
     events.redact(tx, project_place(project_id), "file", file_id)
     tx.emit(project_place(project_id), Kind.REMOVED, "file", file_id)

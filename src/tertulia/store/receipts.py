@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from tertulia.core.plain import from_json, unfolded
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 from tertulia.core.text import storable
 from tertulia.core.users import Actor
-from tertulia.store import access, personas
+from tertulia.store import access, jobs, personas
 from tertulia.store.transactions import Row, Tx, as_json
 
 
@@ -108,6 +109,93 @@ def _naming(tx: Tx, conversation_id: str, number: int | None, message_ids: Colle
 def _shows(segment: Segment, number: int | None, message_ids: Collection[str]) -> bool:
     is_recalled = segment.layer is Layer.RETRIEVED and number is not None and segment.round_number == number
     return segment.source_id in message_ids or is_recalled
+
+
+# ── what was found elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """Something of a project was deleted that nothing can have found before a receipt of this id."""
+
+    project_id: str
+    since: str
+
+
+def forget_found(tx: Tx, project_id: str, since: str) -> None:
+    """Leaves it to a job to take out of the project's receipts what is not there any more.
+
+    It looks once more when all is written that is being answered now: it may have been shown this.
+    """
+    payload = as_json(_Gone(project_id, since))
+    jobs.add_once(tx, FOUND_JOB, payload)
+    if tx.maybe(_ANSWERING, project_id=project_id) is not None:
+        jobs.add(tx, FOUND_JOB, payload, run_at=tx.now + FORGET_AFTER_MS)
+
+
+FOUND_JOB = "forget_found"
+FORGET_AFTER_MS = 3_600_000
+"""No turn takes as long."""
+
+_ANSWERING = text("""
+    SELECT 1 FROM turns AS t JOIN conversations AS c ON c.id = t.conversation_id
+    WHERE c.project_id = :project_id AND t.state IN ('queued', 'running') LIMIT 1
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """What the receipts of a conversation show, though it is gone."""
+
+    conversation_id: str
+    source_ids: tuple[str, ...]
+
+
+def showing_what_is_gone(tx: Tx, payload: str, after: str | None) -> tuple[tuple[Showing, ...], str | None]:
+    """Of the next receipts of a project; and after which to go on, None after the last."""
+    gone = from_json(_Gone, payload)
+    rows = tx.execute(_SINCE, project_id=gone.project_id, after=after or gone.since, limit=_SWEPT_AT_ONCE)
+    named = [(row.conversation_id, _found_elsewhere(row)) for row in rows]
+    there = _there(tx, {_whole_of(id) for _, ids in named for id in ids})
+    missing = ((at, tuple(id for id in ids if _whole_of(id) not in there)) for at, ids in named)
+    showing = tuple(Showing(at, ids) for at, ids in missing if ids)
+    return showing, rows[-1].message_id if len(rows) == _SWEPT_AT_ONCE else None
+
+
+_SWEPT_AT_ONCE = 200
+
+_SINCE = text("""
+    SELECT r.message_id, r.conversation_id, r.segments, r.left_out
+    FROM receipts AS r JOIN conversations AS c ON c.id = r.conversation_id
+    WHERE c.project_id = :project_id AND r.message_id > :after ORDER BY r.message_id LIMIT :limit
+""")
+
+
+def _found_elsewhere(row: Row) -> tuple[str, ...]:
+    segments = from_json(tuple[Segment, ...], row.segments)
+    left_out = from_json(tuple[LeftOut, ...], row.left_out)
+    named = [(one.layer, one.source_id) for one in segments if one.text != _GONE]
+    named += [(one.layer, one.source_id) for one in left_out if one.name]
+    found = (Layer.RETRIEVED, Layer.ALWAYS)
+    return tuple(dict.fromkeys(id for layer, id in named if id and layer in found))
+
+
+def _whole_of(source_id: str) -> str:
+    """The file, for some of its lines."""
+    return source_id.partition(":")[0]
+
+
+def _there(tx: Tx, ids: Collection[str]) -> set[str]:
+    return {row.id for row in tx.execute(_those_there(tx.words.among), ids=tx.words.many(sorted(ids)))}
+
+
+@cache
+def _those_there(among: str) -> TextClause:
+    is_one = among.format(column="id", name="ids")
+    return text(f"""
+        SELECT id FROM conversation_messages WHERE {is_one}
+        UNION ALL SELECT id FROM project_files WHERE {is_one}
+    """)
 
 
 GONE_TEXT = "(This was deleted.)"

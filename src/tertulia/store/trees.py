@@ -165,6 +165,8 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
         _forget_shown(tx, _Shown(conversation_id, None, tuple(sorted(ids))))
     for one in going.messages:
         _remove(tx, one)
+    project_id = conversations.get(tx, actor, message.conversation_id).project_id
+    receipts.forget_found(tx, project_id, min(one.id for one in going.messages))
     _index_again(tx, message, going)
 
 
@@ -181,7 +183,7 @@ def _forget_shown(tx: Tx, shown: _Shown) -> None:
     """Now, and once more when all is written that is being answered now: it may have been shown this."""
     receipts.forget(tx, shown.conversation_id, shown.number, shown.ids)
     if turns.waiting_or_running(tx, shown.conversation_id):
-        jobs.add(tx, FORGET_JOB, as_json(shown), run_at=tx.now + FORGET_AFTER_MS)
+        jobs.add(tx, FORGET_JOB, as_json(shown), run_at=tx.now + receipts.FORGET_AFTER_MS)
 
 
 def forget_again(tx: Tx, payload: str) -> None:
@@ -191,8 +193,6 @@ def forget_again(tx: Tx, payload: str) -> None:
 
 
 FORGET_JOB = "forget_shown"
-FORGET_AFTER_MS = 3_600_000
-"""No turn takes as long."""
 
 
 def _left(tx: Tx, going: _Going) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from tertulia.engine.jobs.embed import embed, embed_at_once
+from tertulia.engine.jobs.forget_found import forget_found
 from tertulia.engine.jobs.forget_shown import forget_shown
 from tertulia.engine.jobs.index_file import index_file
 from tertulia.engine.jobs.index_round import index_round, index_round_at_once
@@ -20,6 +21,7 @@ Do = Callable[[Means, str], Awaitable[None]]
 
 JOBS: dict[str, Do] = {
     "embed": embed,
+    "forget_found": forget_found,
     "forget_shown": forget_shown,
     "index_file": index_file,
     "index_round": index_round,

@@ -148,6 +148,7 @@ async def remove_conversation(house: TheHouse, actor: Someone, conversation_id: 
     """It goes with its branches; whatever was being answered there stops."""
     gone = await house.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
     house.turns.withdraw(gone)
+    house.job_left()
     return nothing()
 
 
