@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Self
 
 import aiohttp
 
@@ -59,9 +60,9 @@ class Wire:
             if not 200 <= response.status < 300:
                 body = await self._refusal(response)
                 raise faults.refused(response.status, response.headers, body, self._now())
-            answer = Answer(response.content, self._limits, faults, is_keep_alive)
-            yield answer
-            is_ending = answer.is_ending
+            with Answer(response.content, self._limits, faults, is_keep_alive) as answer:
+                yield answer
+                is_ending = answer.is_ending
         finally:
             if is_ending:
                 self._hang_up(response)
@@ -157,6 +158,14 @@ class Answer:
         self._patience_s = limits.idle_s
         self._until = self._loop.time() + limits.total_s
         self._deadline = self._loop.time() + limits.idle_s
+        self._is_listening = False
+        self._clock = self._loop.call_at(min(self._deadline, self._until), self._look)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._clock.cancel()
 
     async def read(self) -> list[Event] | None:
         """The events that came since the last look, at least one; None at the end of the stream."""
@@ -173,6 +182,8 @@ class Answer:
         """The provider said its last word; what may still come is worth only a short wait."""
         self.is_ending = True
         self._patience_s = self._limits.farewell_s
+        self._clock.cancel()
+        self._clock = self._loop.call_later(self._patience_s, self._look)
 
     def _note(self, events: list[Event]) -> None:
         self._events += len(events)
@@ -199,19 +210,32 @@ class Answer:
             # The clock of silence starts when we listen again, not while someone reads what was said.
             self._has_news = False
             self._deadline = self._loop.time() + self._patience_s
+        if self._loop.time() >= self._until:
+            raise self._faults.overtime()
+        self._is_listening = True
         try:
-            async with asyncio.timeout_at(min(self._deadline, self._until)):
-                chunk = await self._content.readany()
+            chunk = await self._content.readany()
         except TimeoutError:
             raise (
                 self._faults.overtime() if self._loop.time() >= self._until else self._faults.idle()
             ) from None
         except (aiohttp.ClientError, OSError):
             raise self._faults.cut() from None
+        finally:
+            self._is_listening = False
         self._bytes += len(chunk)
         if self._bytes > self._limits.answer_bytes:
             raise self._faults.too_large()
         return chunk
+
+    def _look(self) -> None:
+        """Whether it was silent for too long. One clock for all of an answer, set anew when it rings: one for
+        each piece would cost as much as reading it."""
+        now, ends = self._loop.time(), min(self._deadline, self._until)
+        if self._is_listening and now >= ends:
+            self._content.set_exception(TimeoutError())
+        else:
+            self._clock = self._loop.call_at(ends if now < ends else now + self._patience_s, self._look)
 
     def _parse(self, chunk: bytes) -> list[Event]:
         try:

@@ -67,7 +67,8 @@ class Connection:
 
     async def run(self) -> None:
         """Hears and speaks until either is over: one without the other is no connection."""
-        tasks = [asyncio.create_task(self._hear_all()), asyncio.create_task(self._speak())]
+        parts = (self._hear_all(), self._speak(), self._tick())
+        tasks = [asyncio.create_task(part) for part in parts]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -164,7 +165,7 @@ class Connection:
     async def _speak(self) -> None:
         """At most one frame with words per FRAME_S; what is said meanwhile joins the next one."""
         while not self._is_signed_out:
-            await self._woken()
+            await self._bell.rung()
             await self._look_at_rights()
             items = [*self._take_outbox(), *await self._news()]
             if items or self._house.means.monotonic() - self._spoke_at >= HEARTBEAT_S:
@@ -173,10 +174,11 @@ class Connection:
             if any(item.startswith(_DELTA) for item in items):
                 await asyncio.sleep(FRAME_S)  # the first word went out at once; the next ones may gather
 
-    async def _woken(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_AGAIN_S):
-                await self._bell.rung()
+    async def _tick(self) -> None:
+        """Rights and silence are looked at even when nothing happens."""
+        while True:
+            await asyncio.sleep(LOOK_AGAIN_S)
+            self._bell.ring()
 
     async def _look_at_rights(self) -> None:
         if not self._rights.are_in_doubt:
