@@ -445,6 +445,16 @@ async def test_versions_are_listed_compared_and_brought_back(ada: Person, projec
         await ada.get(f"{where}/versions/{wrong}", expect=422)
 
 
+async def test_what_is_brought_back_is_of_the_kind_its_path_says_by_now(ada: Person, project: str) -> None:
+    made = await ada.upload("a.txt", b"# One\n", project)
+    where = url(project, made["id"])
+    await put(ada, where, b"# Two\n")
+    await ada.put(f"{where}/path", {"path": "a.md"})
+    assert (await ada.post(f"{where}/versions/2/restore"))["version"] == 2
+    restored = await ada.post(f"{where}/versions/1/restore")
+    assert (restored["version"], restored["mime_type"]) == (3, "text/markdown")
+
+
 async def test_pictures_cannot_be_compared(ada: Person, project: str) -> None:
     made = await ada.upload("a.png", png(1, 1), project)
     await put(ada, url(project, made["id"]), png(2, 2))

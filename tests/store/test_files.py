@@ -9,7 +9,16 @@ from sqlalchemy import text
 
 from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from tertulia.core.events import Kind, project_place
-from tertulia.core.files import FileEntry, FileMetadata, Folder, Indexing, IndexState, MetadataChange, Shelf
+from tertulia.core.files import (
+    Content,
+    FileEntry,
+    FileMetadata,
+    Folder,
+    Indexing,
+    IndexState,
+    MetadataChange,
+    Shelf,
+)
 from tertulia.core.projects import Membership
 from tertulia.core.users import Actor
 from tertulia.store import events, files, jobs, projects
@@ -76,24 +85,12 @@ async def test_a_change_of_what_is_no_longer_there_is_refused(db: Database, ada:
             )
 
 
-async def test_an_earlier_version_comes_back_as_the_newest(db: Database, ada: Actor, watch: Watch) -> None:
-    first = await db.write(lambda tx: file(tx, ada, written="one"))
-    await db.write(lambda tx: file(tx, ada, written="two"))
-    async with watch(ada):
-        restored = await db.write(lambda tx: files.restore(tx, ada, first.project_id, first.id, 1))
-    assert (restored.version, restored.content_hash) == (3, first.content_hash)
-    assert len(await db.read(lambda tx: files.versions(tx, ada, first.project_id, first.id))) == 3
-    with pytest.raises(NotFound):
-        await db.write(lambda tx: files.restore(tx, ada, first.project_id, first.id, 4))
-
-
 async def test_a_file_can_be_renamed_but_not_onto_another(db: Database, ada: Actor, watch: Watch) -> None:
     made = await db.write(lambda tx: file(tx, ada, "a.md"))
+    seen = Content(made.content_hash, made.size_bytes, "text/plain")
     await db.write(lambda tx: file(tx, ada, "b.md"))
     async with watch(ada):
-        renamed = await db.write(
-            lambda tx: files.rename(tx, ada, made.project_id, made.id, "c/a.txt", "text/plain")
-        )
+        renamed = await db.write(lambda tx: files.rename(tx, ada, made.project_id, made.id, "c/a.txt", seen))
     assert (renamed.id, renamed.path, renamed.version) == (made.id, "c/a.txt", 1)
     assert (renamed.mime_type, renamed.index.state) == ("text/plain", Indexing.QUEUED)
     async with watch.untouched():
@@ -101,6 +98,13 @@ async def test_a_file_can_be_renamed_but_not_onto_another(db: Database, ada: Act
             await db.write(lambda tx: files.rename(tx, ada, made.project_id, made.id, "b.md"))
         with pytest.raises(Invalid):
             await db.write(lambda tx: files.rename(tx, ada, made.project_id, made.id, "../b.md"))
+
+
+async def test_a_kind_that_was_seen_in_other_bytes_is_not_heard(db: Database, ada: Actor) -> None:
+    made = await db.write(lambda tx: file(tx, ada, "a.md"))
+    other = Content("0" * 64, 1, "image/png")
+    renamed = await db.write(lambda tx: files.rename(tx, ada, made.project_id, made.id, "b.md", other))
+    assert (renamed.path, renamed.mime_type) == ("b.md", made.mime_type)
 
 
 async def test_what_people_say_of_a_file_is_kept(db: Database, ada: Actor, watch: Watch) -> None:
@@ -214,10 +218,10 @@ async def test_a_cursor_nobody_gave_out_is_invalid(
 async def test_what_a_person_keeps_is_counted_once_however_often_it_is_there(
     db: Database, ada: Actor, bob: Actor
 ) -> None:
-    first = await db.write(lambda tx: file(tx, ada, "a", "12345"))
+    await db.write(lambda tx: file(tx, ada, "a", "12345"))
     await db.write(lambda tx: file(tx, ada, "b", "12345"))
     await db.write(lambda tx: file(tx, ada, "a", "1234567"))
-    await db.write(lambda tx: files.restore(tx, ada, first.project_id, first.id, 1))
+    await db.write(lambda tx: file(tx, ada, "a", "12345"))
     await db.write(lambda tx: file(tx, bob, "a", "123"))
     assert await db.read(lambda tx: files.used_bytes(tx, ada.user_id)) == 12
     assert await db.read(lambda tx: files.used_bytes(tx, bob.user_id)) == 3
@@ -277,7 +281,6 @@ async def test_a_viewer_reads_files_and_changes_none(
         lambda tx: files.change(tx, bob, adas_home, made.id, content(tx, "# Plan\n")),
         lambda tx: files.rename(tx, bob, adas_home, made.id, "x.md"),
         lambda tx: files.set_metadata(tx, bob, adas_home, made.id, MetadataChange()),
-        lambda tx: files.restore(tx, bob, adas_home, made.id, 1),
         lambda tx: files.remove(tx, bob, adas_home, made.id),
     )
     async with watch.untouched():
@@ -297,7 +300,6 @@ async def test_a_file_is_not_reached_through_another_project(db: Database, ada: 
         lambda tx: files.set_metadata(tx, ada, other, made.id, MetadataChange()),
         lambda tx: files.versions(tx, ada, other, made.id),
         lambda tx: files.version(tx, ada, other, made.id, 1),
-        lambda tx: files.restore(tx, ada, other, made.id, 1),
         lambda tx: files.remove(tx, ada, other, made.id),
     )
     async with watch.untouched():

@@ -119,7 +119,6 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "files.put": lambda tx, who, its: files.put(tx, who, its.project, "mine.md", CONTENT),
     "files.remove": lambda tx, who, its: files.remove(tx, who, its.project, its.file),
     "files.rename": lambda tx, who, its: files.rename(tx, who, its.project, its.file, "mine.md"),
-    "files.restore": lambda tx, who, its: files.restore(tx, who, its.project, its.file, 1),
     "files.set_metadata": lambda tx, who, its: files.set_metadata(
         tx, who, its.project, its.file, MetadataChange()
     ),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tertulia.core.errors import Invalid
-from tertulia.core.files import Extracted, FileVersion, MetadataChange, ProjectFile, clean_path
+from tertulia.core.files import Content, Extracted, FileVersion, MetadataChange, ProjectFile, clean_path
 from tertulia.core.users import Actor
 from tertulia.engine.means import Means
 from tertulia.engine.uploads import Chunks, Taken, Uploads
@@ -108,10 +108,15 @@ class Files:
         """Another path; among kinds of text, its ending says anew which it is."""
         cleaned = clean_path(path)
         file = await self._means.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
-        kind = file.mime_type
+        seen = await self._seen(file, cleaned)
+        return await self._changed(lambda tx: files.rename(tx, actor, project_id, file_id, cleaned, seen))
+
+    async def _seen(self, held: ProjectFile | FileVersion, path: str) -> Content:
+        """What it holds, as it is called under that path."""
+        kind = held.mime_type
         if is_a_text_kind(kind):
-            kind = text_kind(cleaned, await self._means.blobs.head(file.content_hash))
-        return await self._changed(lambda tx: files.rename(tx, actor, project_id, file_id, cleaned, kind))
+            kind = text_kind(path, await self._means.blobs.head(held.content_hash))
+        return Content(held.content_hash, held.size_bytes, kind)
 
     async def set_metadata(
         self, actor: Actor, project_id: str, file_id: str, change: MetadataChange
@@ -119,7 +124,15 @@ class Files:
         return await self._changed(lambda tx: files.set_metadata(tx, actor, project_id, file_id, change))
 
     async def restore(self, actor: Actor, project_id: str, file_id: str, number: int) -> ProjectFile:
-        return await self._changed(lambda tx: files.restore(tx, actor, project_id, file_id, number))
+        """What it held then, as its next version: nothing in between is lost."""
+
+        def read(tx: Tx) -> tuple[ProjectFile, FileVersion]:
+            file = files.get(tx, actor, project_id, file_id)
+            return file, files.version(tx, actor, project_id, file_id, number)
+
+        file, then = await self._means.db.read(read)
+        held = await self._seen(then, file.path)
+        return await self._changed(lambda tx: files.change(tx, actor, project_id, file_id, held))
 
     async def remove(self, actor: Actor, project_id: str, file_id: str) -> None:
         """With all versions; whoever is reading it for the index stops at once."""

@@ -345,9 +345,12 @@ _CHANGE = text("""
 
 
 def rename(
-    tx: Tx, actor: Actor, project_id: str, file_id: str, path: str, mime_type: str | None = None
+    tx: Tx, actor: Actor, project_id: str, file_id: str, path: str, seen: Content | None = None
 ) -> ProjectFile:
-    """Another path, and with it perhaps another kind of text; looked up under it from now on."""
+    """Another path, and with it perhaps another kind of text; looked up under it from now on.
+
+    The kind is what was seen, as long as the file still holds that.
+    """
     cleaned = clean_path(path)
     file = _writable(tx, actor, project_id, file_id)
     if cleaned == file.path:
@@ -356,7 +359,8 @@ def rename(
         raise Conflict(
             f"There is already a file at {cleaned}. Choose another path, or delete that file first."
         )
-    tx.execute(_RENAME, id=file_id, path=cleaned, mime_type=mime_type or file.mime_type, now=tx.now)
+    kind = seen.mime_type if seen and seen.hash == file.content_hash else file.mime_type
+    tx.execute(_RENAME, id=file_id, path=cleaned, mime_type=kind, now=tx.now)
     _queue(tx, file_id)
     return _changed(tx, file_id)
 
@@ -456,13 +460,6 @@ def version(tx: Tx, actor: Actor, project_id: str, file_id: str, number: int) ->
 _ONE_VERSION = text(
     f"SELECT {_VERSION_COLUMNS} FROM file_versions WHERE file_id = :file_id AND number = :number"
 )
-
-
-def restore(tx: Tx, actor: Actor, project_id: str, file_id: str, number: int) -> ProjectFile:
-    """What it held then, as its next version: nothing in between is lost."""
-    file = _writable(tx, actor, project_id, file_id)
-    then = version(tx, actor, project_id, file_id, number)
-    return _change(tx, actor, file, Content(then.content_hash, then.size_bytes, then.mime_type))
 
 
 # ── removing

@@ -1988,7 +1988,10 @@ export interface components {
             /** Branches */
             branches: number;
         };
-        /** MetadataChange */
+        /**
+         * MetadataChange
+         * @description What is named is changed; the rest stays.
+         */
         MetadataChange: {
             /** Always In Context */
             always_in_context?: boolean | null;
