@@ -52,7 +52,7 @@ class House:
     replays: Replays
     means: Means
     job_left: Callable[[], None]
-    """Wakes the worker."""
+    """Wakes the workers."""
 
 
 def now_ms() -> int:
@@ -74,12 +74,13 @@ def report(error: Exception) -> str:
 async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[House]:
     """Everything open and at work; closed in the opposite order."""
     means = await _means(settings, environ)
-    worker = Worker(means, node=new_id())
+    workers = _workers(means, new_id())
     relay = Relay(means.db, means.live, report)
-    house = _house(settings, means, worker, relay)
+    house = _house(settings, means, workers, relay)
     await _set_right(house)
-    heartbeat = Heartbeat(means, worker.ring, relay)
-    works = (Writer(means).run(), relay.run(), heartbeat.run(), worker.run(), means.providers.warm())
+    heartbeat = Heartbeat(means, workers.others.ring, relay)
+    at_work = (workers.files.run(), workers.others.run())
+    works = (Writer(means).run(), relay.run(), heartbeat.run(), *at_work, means.providers.warm())
     tasks = [asyncio.create_task(work) for work in works]
     try:
         yield house
@@ -114,9 +115,26 @@ async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
     )
 
 
-def _house(settings: Settings, means: Means, worker: Worker, relay: Relay) -> House:
-    turns = Turns(means, worker.ring, relay)
-    uploads = Uploads(means, job_left=worker.ring)
+@dataclass(frozen=True, slots=True)
+class _Workers:
+    """Files have one of their own: each may take a minute, and nobody's title waits for a thousand of them."""
+
+    files: Worker
+    others: Worker
+
+    def ring(self) -> None:
+        self.files.ring()
+        self.others.ring()
+
+
+def _workers(means: Means, node: str) -> _Workers:
+    others = Worker(means, node, but=files.INDEX_JOB)
+    return _Workers(Worker(means, node, only=files.INDEX_JOB, job_left=others.ring), others)
+
+
+def _house(settings: Settings, means: Means, workers: _Workers, relay: Relay) -> House:
+    turns = Turns(means, workers.others.ring, relay)
+    uploads = Uploads(means, job_left=workers.ring)
     return House(
         settings=settings,
         db=means.db,
@@ -124,11 +142,11 @@ def _house(settings: Settings, means: Means, worker: Worker, relay: Relay) -> Ho
         live=means.live,
         turns=turns,
         relay=relay,
-        files=Files(means, worker.ring, uploads),
+        files=Files(means, workers.ring, uploads),
         attachments=Attachments(means, uploads),
         replays=Replays(means, turns),
         means=means,
-        job_left=worker.ring,
+        job_left=workers.ring,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tertulia.core.files import Indexing
+from tertulia.core.files import Indexing, IndexState
 from tertulia.core.users import Actor
 from tertulia.engine.files import Files
 from tertulia.engine.worker import Worker
@@ -85,6 +85,20 @@ async def test_weights_that_come_later_are_used_for_what_is_there(engine, upstre
     await done(engine)
     findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=Mode.MEANING)
     assert [hit.title for hit in findings.hits] == ["a.md"]
+
+
+async def test_vectors_of_the_first_words_do_not_make_a_file_complete(engine, upstream):
+    """Files and vectors are worked on at the same time: more words of this one are still being written."""
+    verbs = Files(engine.means, job_left=lambda: None)
+    file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("the kitten sleeps"))
+    await done(engine)
+    halfway = IndexState(Indexing.INDEXING, 1, 25)
+    await engine.db.write(lambda tx: files.set_index(tx, file.id, halfway))
+    engine.means.library.embedder = Bags()
+    await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
+    await done(engine)
+    assert not await engine.db.read(chunks.is_due)
+    assert (await engine.db.read(lambda tx: files.find(tx, file.id))).index == halfway
 
 
 async def test_an_embedder_that_breaks_leaves_words_and_is_tried_again(engine, upstream):

@@ -85,6 +85,20 @@ async def test_a_ring_at_the_last_moment_does_not_keep_the_worker(engine):
         assert done
 
 
+async def test_a_worker_of_one_kind_leaves_the_others_and_tells_of_what_its_jobs_left(engine):
+    async def read(means, payload):
+        await means.db.write(lambda tx: jobs.add(tx, "after", payload))
+
+    await engine.db.write(lambda tx: jobs.add(tx, "other", ""))
+    await engine.db.write(lambda tx: jobs.add(tx, "read", "a book"))
+    told = []
+    reader = Worker(engine.means, "node", {"read": read}, only="read", job_left=lambda: told.append("ring"))
+    assert await reader.work() is True
+    assert told == ["ring"]
+    left = text("SELECT kind FROM jobs WHERE state = 'waiting' ORDER BY kind")
+    assert {"after", "other"} <= {row.kind for row in await engine.db.read(lambda tx: tx.execute(left))}
+
+
 async def test_a_worker_whose_database_was_away_goes_on_when_it_is_back(engine, upstream):
     opened = await engine.open("Are you there?")
     await engine.over(opened.turn)

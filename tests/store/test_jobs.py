@@ -40,6 +40,20 @@ async def test_jobs_are_claimed_in_the_order_they_are_due(db: Database, clock: C
     assert (await claimed(db)).kind == "later"
 
 
+async def test_a_kind_of_job_can_be_left_to_those_who_do_only_that(db: Database) -> None:
+    for kind in ("long", "short", "long"):
+        await db.write(lambda tx, kind=kind: jobs.add(tx, kind, ""))
+
+    async def kinds(**which: str) -> list[str]:
+        found = []
+        while job := await db.write(lambda tx: jobs.claim(tx, "node", LEASE, **which)):
+            found.append(job.kind)
+        return found
+
+    assert await kinds(but="long") == ["short"]
+    assert await kinds(only="long") == ["long", "long"]
+
+
 async def test_a_finished_job_is_gone(db: Database, clock: Clock) -> None:
     await db.write(lambda tx: jobs.add(tx, "title", ""))
     job = await claimed(db)

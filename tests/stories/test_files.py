@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.library.documents import docx, paragraph, png, zipped
+from tests.library.documents import docx, paragraph, pdf_of, png, zipped
 from tests.world import Person, Tab, World
 
 
@@ -99,3 +99,17 @@ async def test_a_deleted_file_is_gone_for_everyone(ada: Person, bob: Person, wor
     assert (await bob.get(where))["items"] == []
     for path in ("", "/text", "/info", "/versions", "/versions/1", "/versions/1/diff"):
         await bob.get(f"{where}/{made['id']}{path}", expect=404)
+
+
+async def test_a_file_that_takes_long_keeps_nothing_else_waiting(ada: Person) -> None:
+    """Its reader is busy for a minute; meanwhile what is said gets a name and can be found."""
+    slow = await ada.upload("slow.pdf", pdf_of([b"BT (x) Tj ET " * 1_000_000], compress=True))
+    where = f"/api/projects/{ada.home}/files/{slow['id']}"
+    async with ada.live() as tab:
+        await tab.follow(f"project:{ada.home}")
+        await tab.until(lambda item: (item.get("value") or {}).get("index", {}).get("state") == "reading")
+        asked = await ada.ask("Where do the cranes winter?", project_id=ada.home)
+        title = {"noun": "conversation", "id": asked["conversation"]["id"]}
+        await tab.until(lambda item: title.items() <= item.items() and item["value"]["title"])
+    assert (await ada.get(f"{where}/info"))["index"]["state"] == "reading"
+    await ada.delete(where)

@@ -1,4 +1,4 @@
-"""The worker: claims jobs and does them, one at a time, until the server stops.
+"""The worker: claims jobs and does them, one at a time, until the server stops. Files have one of their own.
 
 What became of one job and the claim of the next are one transaction, and short jobs are done in it: a round
 that ends leaves several, and each transaction is waited for.
@@ -49,11 +49,19 @@ class Worker:
         node: str,
         known: Mapping[str, Do] = JOBS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        *,
+        only: str = "",
+        but: str = "",
+        job_left: Callable[[], None] = lambda: None,
     ) -> None:
+        """One kind of job can be left to another worker; either is told when the other's may have left more."""
         self._means = means
         self._node = node
         self._known = known
         self._sleep = sleep
+        self._only = only
+        self._but = but
+        self._job_left = job_left
         self._bell = asyncio.Event()
 
     def ring(self) -> None:
@@ -82,6 +90,7 @@ class Worker:
         is_any = claimed.job is not None or claimed.done > 0
         while claimed.job is not None:
             claimed = await self._go_on(_Ended(claimed.job, await self._held(claimed.job)))
+            self._job_left()
         return is_any
 
     async def _go_on(self, ended: _Ended | None) -> _Claimed:
@@ -97,11 +106,14 @@ class Worker:
         if ended is not None:
             _note(tx, ended)
         for done in range(short_jobs):
-            job = jobs.claim(tx, self._node, LEASE_MS)
+            job = self._next(tx)
             if job is None or not self._is_done_at_once(tx, job):
                 return _Claimed(job, done)
             jobs.finish(tx, job.id)
-        return _Claimed(jobs.claim(tx, self._node, LEASE_MS), short_jobs)
+        return _Claimed(self._next(tx), short_jobs)
+
+    def _next(self, tx: Tx) -> Job | None:
+        return jobs.claim(tx, self._node, LEASE_MS, only=self._only, but=self._but)
 
     def _is_done_at_once(self, tx: Tx, job: Job) -> bool:
         at_once = AT_ONCE.get(job.kind)

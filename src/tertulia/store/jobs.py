@@ -71,9 +71,14 @@ def hurry(tx: Tx, kind: str) -> None:
 _HURRY = text("UPDATE jobs SET run_at = :now WHERE kind = :kind AND state = 'waiting' AND run_at > :now")
 
 
-def claim(tx: Tx, node: str, lease_ms: int) -> Job | None:
-    """Takes the job that has been due the longest, also from a node that let its lease run out."""
-    while row := tx.maybe(_claim(tx.skip_locked), node=node, now=tx.now, until=tx.now + lease_ms):
+def claim(tx: Tx, node: str, lease_ms: int, *, only: str = "", but: str = "") -> Job | None:
+    """Takes the job that has been due the longest, also from a node that let its lease run out.
+
+    Of one kind only, or of all but one, where those who claim share the work.
+    """
+    while row := tx.maybe(
+        _claim(tx.skip_locked), node=node, now=tx.now, until=tx.now + lease_ms, only=only, but=but
+    ):
         job = _job(row)
         if job.attempts <= ATTEMPTS:
             return job
@@ -87,6 +92,7 @@ def _claim(skip_locked: str) -> TextClause:
         UPDATE jobs SET state = 'running', node = :node, run_at = :until, attempts = attempts + 1
         WHERE id = (
             SELECT id FROM jobs WHERE state IN ('waiting', 'running') AND run_at <= :now
+                AND (:only = '' OR kind = :only) AND kind <> :but
             ORDER BY run_at, id LIMIT 1 {skip_locked}
         )
         RETURNING {_COLUMNS}

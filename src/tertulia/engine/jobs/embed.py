@@ -46,9 +46,12 @@ def _go_on(tx: Tx, done: tuple[Due, ...]) -> None:
 
 
 def _show_progress(tx: Tx, file_id: str) -> None:
-    """A file that is indexed already stays so: its words are found while its vectors are made anew."""
+    """A file that is indexed already stays so: its words are found while its vectors are made anew.
+
+    While its words are still being written, how far that is says more.
+    """
     file = files.find(tx, file_id)
-    if file is None or file.index.state is not Indexing.INDEXING:
+    if file is None or file.index.state is not Indexing.INDEXING or file.index.percent < WORDS_PERCENT:
         return
     due, count = chunks.count_due_in_file(tx, file_id)
     percent = WORDS_PERCENT + (100 - WORDS_PERCENT) * (count - due) // max(1, count)
