@@ -117,7 +117,7 @@ async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
 
 @dataclass(frozen=True, slots=True)
 class _Workers:
-    """Files have one of their own: each may take a minute, and nobody's title waits for a thousand of them."""
+    """Files have one of their own: one may take a minute, and nobody's title waits for a thousand."""
 
     files: Worker
     others: Worker

@@ -54,7 +54,7 @@ class Worker:
         but: str = "",
         job_left: Callable[[], None] = lambda: None,
     ) -> None:
-        """One kind of job can be left to another worker; either is told when the other's may have left more."""
+        """One kind of job can be left to another worker, which is told when a job may have left more."""
         self._means = means
         self._node = node
         self._known = known
