@@ -59,7 +59,7 @@ async def test_anthropic_counts_what_went_into_the_cache_and_what_came_out_of_it
     upstream.plays((lines(begins, HELLO, ends, STOP), Bare()))
     heard = await listener.ask(ANTHROPIC)
     assert heard.end is not None
-    assert heard.end.count == TokenCount(100, 70, 9, 4)
+    assert heard.end.count == TokenCount(100, 70, 9, 4, written_tokens=20)
 
 
 @pytest.mark.parametrize("said", [-5, 1e300, "3", None, True])
@@ -102,9 +102,11 @@ async def test_anthropic_is_sent_no_more_marks_than_it_takes_and_the_last_ones(
     upstream: Upstream, listener: Listener
 ) -> None:
     talk = tuple(PromptMessage("user", f"{number}?", ends_cacheable=True) for number in range(6))
-    await listener.ask(ANTHROPIC, Prompt("", talk))
-    blocks = [message["content"][-1] for message in upstream.last.body["messages"]]
-    assert [block["text"] for block in blocks if "cache_control" in block] == ["2?", "3?", "4?", "5?"]
+    await listener.ask(ANTHROPIC, Prompt("Be kind.", talk))
+    body = upstream.last.body
+    blocks = [*body["system"], *(message["content"][-1] for message in body["messages"])]
+    marked = [block["text"] for block in blocks if "cache_control" in block]
+    assert marked == ["Be kind.", "3?", "4?", "5?"]
 
 
 async def test_anthropic_is_told_which_protocol_we_speak_and_no_temperature(
@@ -118,7 +120,7 @@ async def test_anthropic_is_told_which_protocol_we_speak_and_no_temperature(
         "max_tokens": 500,
         "messages": [{"role": "user", "content": [{"type": "text", "text": "Hello?"}]}],
         "stream": True,
-        "system": "Be kind.",
+        "system": [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}],
     }
 
 

@@ -75,6 +75,12 @@ class TokenCount:
     """The part of output_tokens spent thinking."""
     is_estimated: bool = False
     """The provider gave no count that could be true; this one is ours."""
+    written_tokens: int = 0
+    """The part of input_tokens that was put into the provider's cache, where it charges more for that."""
+
+
+WRITTEN_SURCHARGE = 4
+"""Putting something into a cache costs a quarter more, with those who charge for it at all."""
 
 
 def cost_micros(count: TokenCount, prices: Prices) -> int | None:
@@ -85,6 +91,7 @@ def cost_micros(count: TokenCount, prices: Prices) -> int | None:
     fresh = max(0, count.input_tokens - count.cached_tokens)
     total = (
         fresh * prices.input_micros
+        + count.written_tokens * prices.input_micros // WRITTEN_SURCHARGE
         + count.cached_tokens * cached_price
         + count.output_tokens * prices.output_micros
     )

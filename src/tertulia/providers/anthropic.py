@@ -18,8 +18,9 @@ from tertulia.providers.wire import Request
 
 VERSION = "2026-10-21"
 """Of the protocol. It knows no temperature any more."""
-MARKS = 4
-"""More cache marks than this are refused."""
+MARKS = 3
+"""How many messages get a cache mark: with the one of the system prompt, more than four are refused."""
+KEPT = {"type": "ephemeral"}
 FINISHES: dict[str, Finish] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -48,7 +49,7 @@ def encode(call: Call) -> dict[str, object]:
     if call.schema is not None:
         body["output_config"] = {"format": {"type": "json_schema", "schema": call.schema}}
     if call.prompt.system.strip():
-        body["system"] = call.prompt.system
+        body["system"] = [{"type": "text", "text": call.prompt.system, "cache_control": KEPT}]
     return body
 
 
@@ -68,7 +69,7 @@ def _blocks(message: PromptMessage, call: Call, *, is_marked: bool) -> list[Part
         lambda text: {"type": "text", "text": text},
     )
     if is_marked:
-        blocks[-1]["cache_control"] = {"type": "ephemeral"}
+        blocks[-1]["cache_control"] = KEPT
     return blocks
 
 
@@ -134,4 +135,5 @@ def counted(figures: dict[str, int], thought: int) -> TokenCount | None:
     sent, said = sum(figures.get(name, 0) for name in SENT), figures.get("output_tokens")
     if not sent or said is None:
         return None
-    return TokenCount(sent, figures.get("cache_read_input_tokens", 0), said, min(thought, said))
+    written, read = figures.get("cache_creation_input_tokens", 0), figures.get("cache_read_input_tokens", 0)
+    return TokenCount(sent, read, said, min(thought, said), written_tokens=written)

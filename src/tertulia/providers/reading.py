@@ -129,6 +129,7 @@ def _larger(one: TokenCount, other: TokenCount) -> TokenCount:
         max(one.cached_tokens, other.cached_tokens),
         max(one.output_tokens, other.output_tokens),
         max(one.reasoning_tokens, other.reasoning_tokens),
+        written_tokens=max(one.written_tokens, other.written_tokens),
     )
 
 
