@@ -21,12 +21,14 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
+from tertulia.core.blind import veiled_turn
 from tertulia.core.events import Event, Kind, conversation_place, project_place, user_place
 from tertulia.core.ids import ulid
 from tertulia.core.plain import to_plain
 from tertulia.core.tables import Defaults
 from tertulia.core.users import Actor
 from tertulia.store import (
+    blind,
     conversations,
     events,
     files,
@@ -372,12 +374,13 @@ def _said(tx: Tx, actor: Actor, conversation_id: str) -> Table:
         page = messages.page(tx, actor, conversation_id, before=before, limit=100)
         for vote in votes.of_rounds(tx, actor, conversation_id, page.rounds):
             table["vote", vote.id] = to_plain(vote)
-        for message in (message for round_ in page.rounds for message in round_.messages):
+        told = blind.as_told(tx, page.rounds)
+        for message in (message for round_ in told for message in round_.messages):
             table["message", message.id] = to_plain(message)
         if (before := page.next_before) is None:
             break
     for turn in turns.waiting_or_running(tx, conversation_id):
-        table["turn", turn.id] = to_plain(turn)
+        table["turn", turn.id] = to_plain(veiled_turn(turn))
     return table
 
 

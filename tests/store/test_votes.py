@@ -6,15 +6,17 @@ from functools import partial
 
 import pytest
 
+from tertulia.core.blind import lettered
 from tertulia.core.errors import Conflict, Forbidden
 from tertulia.core.events import Kind
 from tertulia.core.messages import Message
 from tertulia.core.projects import Membership
+from tertulia.core.turns import State
 from tertulia.core.users import Actor
 from tertulia.core.votes import Choice, Vote
-from tertulia.store import conversations, messages, projects, trees, votes
+from tertulia.store import blind, conversations, messages, projects, trees, turns, votes
 from tertulia.store.database import Database, Tx
-from tests.store.samples import answered, conversation, opened, reply
+from tests.store.samples import VOICES, answered, conversation, opened, reply
 from tests.store_fixtures import Clock, Watch
 
 
@@ -87,21 +89,49 @@ async def test_a_viewer_does_not_vote(
             await db.write(lambda tx: votes.cast(tx, bob, replies[0].id, Choice.BEST))
 
 
-async def test_names_are_hidden_for_the_first_vote_alone(
-    db: Database, ada: Actor, bob: Actor, both: str
+async def test_names_are_hidden_for_the_first_vote_alone_and_told_with_it_wherever_the_round_is_read(
+    db: Database, ada: Actor, bob: Actor, both: str, watch: Watch
 ) -> None:
-    def ask(tx: Tx) -> Message:
-        turn = opened(tx, ada, both, is_blind=True)
-        said = reply(tx, turn)
-        messages.add(tx, said)
-        return said
-
-    said = await db.write(ask)
-    first = await db.write(lambda tx: votes.cast(tx, ada, said.id, Choice.BEST))
+    said = await db.write(lambda tx: asked_blind(tx, ada, both))
+    await db.write(lambda tx: conversations.branch(tx, ada, both, at_round=1))
+    async with watch(ada, bob) as news:
+        first = await db.write(lambda tx: votes.cast(tx, ada, said.id, Choice.BEST))
+    assert [event.noun for event in news].count("message") == 2 * len(VOICES)
     second = await db.write(lambda tx: votes.cast(tx, bob, said.id, Choice.BEST))
     await db.write(lambda tx: votes.cast(tx, ada, said.id, Choice.NONE))
     again = await db.write(lambda tx: votes.cast(tx, ada, said.id, Choice.BEST))
     assert [first.is_blind, second.is_blind, again.is_blind] == [True, False, False]
+
+
+async def test_a_blind_round_of_one_branch_stays_so_when_another_is_voted_on(
+    db: Database, ada: Actor, both: str
+) -> None:
+    beside = await db.write(lambda tx: conversations.branch(tx, ada, both, at_round=0))
+    said, other = [
+        await db.write(partial(asked_blind, actor=ada, conversation_id=id)) for id in (both, beside.id)
+    ]
+    await db.write(lambda tx: votes.cast(tx, ada, said.id, Choice.BEST))
+    here, there = [await db.read(partial(told, message=message)) for message in (said, other)]
+    assert {message.voice for message in here} == set(SEATED)
+    assert {message.voice.name for message in there if message.voice} == {"Mind A", "Mind B"}
+
+
+SEATED = lettered(VOICES, "a secret")
+
+
+def asked_blind(tx: Tx, actor: Actor, conversation_id: str) -> Message:
+    """A round that nobody has voted on; its first reply."""
+    turn = opened(tx, actor, conversation_id, is_blind=True, table=SEATED)
+    replies = [reply(tx, turn, voice) for voice in SEATED]
+    for one in replies:
+        messages.add(tx, one)
+    turns.set_state(tx, turn.id, State.COMPLETE)
+    return replies[0]
+
+
+def told(tx: Tx, message: Message) -> tuple[Message, ...]:
+    [here] = blind.as_told(tx, [messages.round(tx, message.conversation_id, message.round_number)])
+    return here.replies
 
 
 async def test_a_branch_knows_the_votes_on_what_it_inherits_and_no_others(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
 
 from tertulia.app import new_id
-from tests.upstream.scripted import Upstream, refuses, says
-from tests.world import Person
+from tests.server.cast import at_rest
+from tests.upstream.scripted import Finish, Hold, Say, Upstream, refuses, says
+from tests.world import Person, turn
 
 TABLE = ("alpha", "beta", "gamma")
 SEES = {
@@ -95,8 +98,8 @@ async def test_a_reply_tried_again_sees_what_its_own_round_allowed(ada, upstream
 
 async def test_the_visibility_is_kept_with_its_turn(ada):
     opened = await ada.ask("One", "alpha", visibility="chosen")
-    turn = await ada.get(f"/api/turns/{opened['turn']['id']}")
-    assert (turn["visibility"], opened["conversation"]["visibility"]) == ("chosen", "chosen")
+    kept = await ada.get(f"/api/turns/{opened['turn']['id']}")
+    assert (kept["visibility"], opened["conversation"]["visibility"]) == ("chosen", "chosen")
 
 
 # ── voting
@@ -122,6 +125,96 @@ async def test_a_blind_round_is_voted_on_blind(ada, upstream):
     assert (vote["is_blind"], vote["message_id"], vote["verdict"]) == (True, None, "tie")
     again = await ada.post(f"/api/messages/{replies[0]['id']}/vote", {"verdict": "best"})
     assert not again["is_blind"], "by now the names are known"
+
+
+async def test_nothing_that_leaves_the_house_says_who_is_who_in_a_blind_round(world, ada, upstream):
+    held = asyncio.Event()
+    upstream.plays((Say("Tea."), Hold(held), Finish()), model="alpha")
+    upstream.plays(refuses(401), model="beta")
+    conversation = new_id()
+    asked = turn("Tea?", "alpha", "beta", conversation_id=conversation, project_id=ada.home, is_blind=True)
+    async with ada.live() as tab:
+        opened = await ada.post("/api/turn", asked, expect=202)
+        heard = await tab.follow(f"conversation:{conversation}")
+        turn_id = opened["turn"]["id"]
+        heard += await tab.until(lambda item: item["type"] == "delta")
+        during = await ada.get(f"/api/conversations/{conversation}")
+        held.set()
+        events = await ada.ended(turn_id)
+        heard += await tab.until(lambda item: is_over(item, turn_id))
+        failed, tea = sorted(await ada.replies(conversation, 1), key=lambda reply: reply["content"])
+        again = await ada.post(f"/api/messages/{failed['id']}/retry", {"id": new_id()}, expect=202)
+        heard += await tab.until(lambda item: is_over(item, again["turn"]["id"]))
+    lines = await ada.client.get(f"/api/turns/{turn_id}/events", headers={"Accept": "application/x-ndjson"})
+    stale = {"Last-Event-ID": "another.1"}
+    snapshot = await ada.client.get(f"/api/turns/{turn_id}/events", headers=stale)
+    branch = await ada.post(f"/api/conversations/{conversation}/branches", {"at_round": 0}, expect=201)
+    await at_rest(world.house)
+    told = [
+        opened["turn"],
+        heard,
+        {part: during[part] for part in ("rounds", "turns", "drafts")},
+        [event.data for event in events],
+        again["turn"],
+        lines.text,
+        snapshot.text,
+        await ada.get(f"/api/turns/{turn_id}"),
+        await ada.get(f"/api/conversations/{conversation}/messages"),
+        await ada.get(f"/api/conversations/{branch['id']}/compare/{conversation}"),
+    ]
+    for one in told:
+        assert "Mind " in json.dumps(one), one
+        assert not re.search("alpha|beta|voices", json.dumps(one), re.IGNORECASE), one
+    refused = await ada.get(f"/api/messages/{tea['id']}/receipt", expect=409)
+    assert refused["message"].startswith("In round 1 the names are hidden")
+    found = await ada.post(f"/api/projects/{ada.home}/search", {"query": "tea"})
+    assert {hit["location"]["speaker"] for hit in found["hits"]} == {"user", "agent:"}
+    by_name = {"query": "tea", "filters": {"speaker": "agent:alpha"}}
+    assert (await ada.post(f"/api/projects/{ada.home}/search", by_name))["hits"] == []
+
+
+async def test_with_the_first_vote_every_window_learns_who_said_what(world, ada, upstream):
+    upstream.says("Tea.", model="alpha")
+    replies = await ada.hear("Tea?", "alpha", "beta", is_blind=True)
+    conversation = replies[0]["conversation_id"]
+    tea = next(reply for reply in replies if reply["content"] == "Tea.")
+    page = await ada.get(f"/api/conversations/{conversation}")
+    async with ada.live() as tab:
+        await tab.follow(f"conversation:{conversation}", page["cursor"])
+        await ada.post(f"/api/messages/{tea['id']}/vote", {"verdict": "best"})
+        heard = await tab.until(lambda item: item.get("noun") == "vote")
+    told = {item["id"]: item["value"] for item in heard if item.get("noun") == "message"}
+    assert told[tea["id"]]["voice"]["name"] == "Alpha"
+    assert {message["voice"]["model"] for message in told.values()} == {"voices:alpha", "voices:beta"}
+    [known] = [item["value"] for item in heard if item.get("noun") == "turn"]
+    assert (known["is_blind"], {voice["name"] for voice in known["table"]}) == (False, {"Alpha", "Beta"})
+    fresh = await ada.get(f"/api/conversations/{conversation}")
+    assert {m["id"]: m for m in fresh["rounds"][0]["messages"] if m["voice"]} == told
+    assert (await ada.get(f"/api/messages/{tea['id']}/receipt"))["model"] == "voices:alpha"
+    await at_rest(world.house)
+    found = await ada.post(f"/api/projects/{ada.home}/search", {"query": "tea"})
+    assert "agent:alpha" in {hit["location"]["speaker"] for hit in found["hits"]}
+
+
+async def test_a_blind_round_is_not_voted_on_before_all_have_spoken(ada, upstream):
+    held = asyncio.Event()
+    upstream.says("Tea.", model="alpha")
+    upstream.plays((Say("Cof"), Hold(held), Finish()), model="beta")
+    opened = await ada.ask("Tea?", "alpha", "beta", is_blind=True)
+    done = None
+    async for event in ada.follow(opened["turn"]["id"]):
+        if event.name == "finished":
+            done = event.data["id"]
+            refused = await ada.post(f"/api/messages/{done}/vote", {"verdict": "best"}, expect=409)
+            assert "wait until all have finished" in refused["message"]
+            held.set()
+            break
+    await ada.ended(opened["turn"]["id"])
+    await ada.post(f"/api/messages/{done}/vote", {"verdict": "best"})
+
+
+def is_over(item: dict[str, Any], turn_id: str) -> bool:
+    return item.get("id") == turn_id and item["value"]["state"] not in ("queued", "running")
 
 
 async def test_what_cannot_be_voted_on_says_why(ada, upstream):

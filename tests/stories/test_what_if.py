@@ -242,6 +242,18 @@ async def test_the_price_is_that_of_each_round_where_it_stood_with_what_was_atta
         assert (replay["done_round"], replay["reason"]) == (1, "Round 2 would have gone over the cap.")
 
 
+async def test_a_blind_round_is_asked_again_blind_or_in_a_mode_that_has_names(ada, upstream):
+    replies = await ada.hear("Tea?", "alpha", "beta", is_blind=True)
+    await ada.post(f"/api/messages/{replies[0]['id']}/vote", {"verdict": "tie"})
+    for wanted, is_blind in (({}, True), ({"mode": "relay"}, False)):
+        begun = await replayed(ada, replies[0]["conversation_id"], **wanted)
+        branch = begun["conversation"]["id"]
+        assert (await over(ada, branch))["state"] == "complete"
+        page = await ada.get(f"/api/conversations/{branch}")
+        assert [turn["is_blind"] for turn in page["turns"]] == [is_blind]
+        assert [voice["name"] for voice in page["conversation"]["table"]] == ["Alpha", "Beta"]
+
+
 # ── aids
 
 

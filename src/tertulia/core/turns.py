@@ -71,8 +71,13 @@ class Turn:
     brief: str = ""
     """The person's own words on what the synthesis should do."""
     is_blind: bool = False
-    """Names are hidden until someone has voted."""
+    """The names are hidden now; with the first vote they come to light."""
     style: Style = Style.AGAIN
+
+    @property
+    def was_blind(self) -> bool:
+        """Whether it was asked so, whatever has come to light since."""
+        return any(voice.letter for voice in self.table)
 
 
 @dataclass(frozen=True, slots=True)

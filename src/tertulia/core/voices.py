@@ -22,6 +22,8 @@ class Voice:
     persona_id: str | None = None
     persona_version: int | None = None
     """The persona as it was when it spoke."""
+    letter: str = ""
+    """What it goes by while its round is blind; empty in a round that never was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,8 @@ class Mode:
     least: int
     most: int
     has_chair: bool = False
+    can_be_blind: bool = False
+    """Whether voices do not speak of each other, so that names can be hidden."""
     asks_at_once: bool = True
     """Whether everyone is asked for an answer from the beginning."""
     reads: Reads = _nothing
@@ -64,7 +66,7 @@ MODES = {
     mode.name: mode
     for mode in (
         Mode("quick", quick, least=1, most=1),
-        Mode("parallel", parallel, least=1, most=SEATS),
+        Mode("parallel", parallel, least=1, most=SEATS, can_be_blind=True),
         Mode("second_opinion", second_opinion, least=2, most=SEATS, asks_at_once=False, reads=_the_first),
         Mode("brain_trust", brain_trust, least=2, most=SEATS, has_chair=True),
         Mode("relay", relay, least=2, most=SEATS, asks_at_once=False, reads=_those_before),

@@ -13,6 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tertulia.core.blind import veiled_draft, veiled_message, veiled_turn, veiled_waiting
 from tertulia.core.events import Event
 from tertulia.core.messages import Message
 from tertulia.core.plain import from_json
@@ -56,6 +57,21 @@ class Ended:
 
 
 TurnEvent = Began | Delta | Waited | Finished | Ended
+
+
+def veiled(event: TurnEvent) -> TurnEvent:
+    """As it may be told while its turn is blind."""
+    match event:
+        case Began(draft):
+            return Began(veiled_draft(draft))
+        case Waited(reply_id, waiting):
+            return Waited(reply_id, veiled_waiting(waiting) if waiting else None)
+        case Finished(message):
+            return Finished(veiled_message(message))
+        case Ended(turn):
+            return Ended(veiled_turn(turn))
+        case Delta():
+            return event
 
 
 class LiveReply:
@@ -120,6 +136,11 @@ class LiveTurn:
     @property
     def is_over(self) -> bool:
         return self.turn.state.is_over
+
+    def drafts(self) -> tuple[Draft, ...]:
+        """The running replies, as they may be told."""
+        drafts = (reply.draft() for reply in self.replies.values())
+        return tuple(veiled_draft(draft) if self.turn.is_blind else draft for draft in drafts)
 
     def has_ended(self, reply_id: str) -> bool:
         """Whether it is a message already; where another server runs it, its last words may come later."""

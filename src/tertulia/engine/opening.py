@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from tertulia.core.attachments import Attachment
+from tertulia.core.blind import lettered, veiled_turn
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Invalid, NotFound, NothingToContinue, TooManyTurns, TurnReused
 from tertulia.core.events import conversation_place
@@ -30,6 +31,9 @@ class Opened:
     conversation: Conversation
     message: Message
     """The question."""
+
+    def as_told(self) -> Opened:
+        return replace(self, turn=veiled_turn(self.turn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,8 @@ def open_round(
     table = seat_aside(table, conversation.table) if request.aside else table
     references.check(tx, actor, conversation.id, request.reply_to_id, request.quotes)
     brought = _brought(tx, actor, request, conversation)
-    turn = _turn(tx, actor, request, conversation, table, chair)
+    seated = lettered(table, tx.new_id()) if request.is_blind else table
+    turn = _turn(tx, actor, request, conversation, seated, chair)
     message = _question(tx, actor, request, turn, brought)
     turns.open(tx, turn, fingerprint)
     messages.add(tx, message)
@@ -108,6 +113,8 @@ def open_synthesis(
     asked = turns.get(tx, actor, here.question.turn_id)
     if not any(reply.content for reply in here.replies):
         raise Conflict("Nobody has answered in this round yet, so there is nothing to bring together.")
+    if asked.is_blind:
+        raise Conflict("The names of this round are hidden. Vote first; then it can be brought together.")
     must_have_room(tx, actor)
     heard = {reply.voice for reply in here.replies if reply.content}
     seated = chair or asked.chair or next((one for one in asked.table if one in heard), asked.table[0])
@@ -131,6 +138,7 @@ def _turn_in(
         state=first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
+        is_blind=asked.is_blind,
     )
 
 

@@ -176,7 +176,7 @@ class Replays:
             quotes=kept.quotes,
             chair=setting.chair,
             brief=asked.turn.brief,
-            is_blind=asked.turn.is_blind,
+            is_blind=asked.turn.was_blind and council.get(setting.mode).can_be_blind,
         )
         opened = await self._turns.ask_again(actor, new, asked.question)
         live = self._means.live.find(opened.turn.id)
@@ -229,7 +229,7 @@ class Asked:
 
     def setting(self, request: NewReplay) -> Setting:
         """As it was, but for what the person wants otherwise."""
-        voices = request.voices or tuple(map(_wanted, self.turn.table))
+        voices = request.voices or tuple(map(_wanted, sorted(self.turn.table, key=lambda one: one.seat)))
         mode = request.mode or self.turn.mode
         visibility = request.visibility or self.turn.visibility
         return Setting(

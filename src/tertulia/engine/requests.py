@@ -131,7 +131,7 @@ def check(request: NewTurn) -> None:
     mode.must_seat(len(request.voices))
     if request.chair is not None:
         mode.must_have_chair()
-    if request.is_blind and mode.name != "parallel":
+    if request.is_blind and not mode.can_be_blind:
         raise Invalid(
             "Only a parallel round can be blind: in other modes voices speak of each other by name."
         )

@@ -21,7 +21,7 @@ from tertulia.library.chunk import CHARACTERS, chunk, ending_of, is_code
 from tertulia.library.embed import Embedder
 from tertulia.library.query import identifiers
 from tertulia.library.search import Library
-from tertulia.store import chunks, conversations, messages, users
+from tertulia.store import blind, chunks, conversations, messages, users
 from tertulia.store.chunks import Due, NewChunk
 from tertulia.store.database import Tx
 
@@ -109,7 +109,9 @@ def read_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> Spoken |
     project_id = conversations.find_project(tx, conversation_id)
     if project_id is None:
         return None
-    rounds = messages.history(tx, conversation_id, before_round=last + 3, rounds=last - first + 5)
+    rounds = blind.as_told(
+        tx, messages.history(tx, conversation_id, before_round=last + 3, rounds=last - first + 5)
+    )
     names = _names(tx, rounds)
     said = tuple(said for round_ in rounds for said in _said(round_, names))
     return Spoken(project_id, conversation_id, first, last, rounds, said)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,7 @@ from tertulia.core.errors import TertuliaError
 from tertulia.core.events import Event
 from tertulia.core.plain import to_json
 from tertulia.core.users import Actor
-from tertulia.engine.live import Began, Bell, Delta, Place, TurnEvent, Waited
+from tertulia.engine.live import Began, Bell, Delta, Place, TurnEvent, Waited, veiled
 from tertulia.server.rights import LOOK_AGAIN_S, Rights
 from tertulia.store import events
 from tertulia.store.database import Tx
@@ -141,8 +141,8 @@ class Connection:
     def _snapshot(self, followed: Followed, conversation_id: str) -> None:
         for live in self._house.live.running_in(conversation_id):
             followed.turns[live.turn.id] = live.number
-            for reply in live.replies.values():
-                self._say(f'{{"type":"draft","value":{to_json(reply.draft())}}}')
+            for draft in live.drafts():
+                self._say(f'{{"type":"draft","value":{to_json(draft)}}}')
 
     def _leave(self, place: str) -> None:
         if self._followed.pop(place, None) is not None:
@@ -215,7 +215,7 @@ class Connection:
                 continue
             after = followed.turns.get(turn_id, 0)
             news = live.after(after)
-            yield from _told(news)
+            yield from _told(map(veiled, news) if live.turn.is_blind else news)
             followed.turns[turn_id] = after + len(news)
             if followed.turns[turn_id] < live.number:
                 self._bell.ring()
@@ -278,7 +278,7 @@ def _event(event: Event) -> str:
     return f'{head[:-1]},"value":{event.value or "null"}}}'
 
 
-def _told(news: Sequence[TurnEvent]) -> Iterator[str]:
+def _told(news: Iterable[TurnEvent]) -> Iterator[str]:
     """A piece of a turn's log, with all deltas of one reply joined."""
     deltas: dict[str, _Joined] = {}
     for event in news:

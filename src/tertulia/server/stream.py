@@ -8,16 +8,17 @@ from collections.abc import AsyncIterator
 from starlette.responses import Response, StreamingResponse
 
 from tertulia.app import House
+from tertulia.core.blind import veiled_turn
 from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message
 from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
-from tertulia.engine.live import Bell, Delta, Finished, LiveTurn
+from tertulia.engine.live import Bell, Delta, Finished, LiveTurn, veiled
 from tertulia.server.encodings import Encoding, Snapshot, joined, mark, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
 from tertulia.server.rights import LOOK_AGAIN_S, Rights
-from tertulia.store import messages
+from tertulia.store import blind, messages
 from tertulia.store.database import Tx
 
 ENCODINGS = {encoding.media_type: encoding for encoding in (SSE, NDJSON)}
@@ -48,13 +49,13 @@ async def _frames(
         return
     if after is None or after > live.number:
         after = live.number
-        yield encoding.snapshot(mark(turn.id, after), _of_live(live))
-    async for frame in _follow(house, actor, live, after, encoding):
+        yield encoding.snapshot(mark(turn.id, after), _of_live(live, turn.is_blind))
+    async for frame in _follow(house, actor, live, after, encoding, turn.is_blind):
         yield frame
 
 
 async def _follow(
-    house: House, actor: Actor, live: LiveTurn, after: int, encoding: Encoding
+    house: House, actor: Actor, live: LiveTurn, after: int, encoding: Encoding, is_blind: bool
 ) -> AsyncIterator[bytes]:
     bell = Bell()
     rights = Rights(house, actor, bell.ring)
@@ -65,7 +66,8 @@ async def _follow(
             if rights.are_in_doubt and (reason := await _lost(rights, live)):
                 yield encoding.gone(mark(live.turn.id, after), reason)
                 return
-            events = joined(live.after(after), after + 1)
+            told = map(veiled, live.after(after)) if is_blind else live.after(after)
+            events = joined(told, after + 1)
             if events:
                 after = events[-1][0]
                 yield b"".join(encoding.event(mark(live.turn.id, number), event) for number, event in events)
@@ -96,14 +98,15 @@ async def _rung(bell: Bell) -> bool:
     return True
 
 
-def _of_live(live: LiveTurn) -> Snapshot:
-    done = tuple(event.message for event in live.log if isinstance(event, Finished))
-    return Snapshot(live.turn, done, tuple(reply.draft() for reply in live.replies.values()))
+def _of_live(live: LiveTurn, is_blind: bool) -> Snapshot:
+    log = map(veiled, live.log) if is_blind else live.log
+    done = tuple(event.message for event in log if isinstance(event, Finished))
+    return Snapshot(veiled_turn(live.turn) if is_blind else live.turn, done, live.drafts())
 
 
 async def _stored(house: House, actor: Actor, turn: Turn) -> Snapshot:
     def of_turn(tx: Tx) -> tuple[Message, ...]:
-        here = messages.round(tx, turn.conversation_id, turn.round_number)
+        [here] = blind.as_told(tx, [messages.round(tx, turn.conversation_id, turn.round_number)])
         return tuple(m for m in here.messages if m.turn_id == turn.id and m.voice is not None)
 
-    return Snapshot(turn, await house.db.read(of_turn), ())
+    return Snapshot(veiled_turn(turn), await house.db.read(of_turn), ())

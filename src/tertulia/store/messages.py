@@ -15,6 +15,7 @@ from itertools import groupby
 from sqlalchemy import TextClause, text
 
 from tertulia.core.attachments import Attachment
+from tertulia.core.blind import veiled_message
 from tertulia.core.errors import NotFound
 from tertulia.core.events import Kind, conversation_place
 from tertulia.core.findings import Findings
@@ -85,9 +86,23 @@ def add(tx: Tx, message: Message) -> None:
         created_by=message.created_by,
         created_at=message.created_at,
     )
-    for place in places(tx, message):
-        tx.emit(place, Kind.CHANGED, "message", message.id, message)
+    tell(tx, message)
 
+
+def tell(tx: Tx, message: Message) -> None:
+    """Says wherever a message is seen what it is."""
+    told = veiled_message(message) if _is_hidden(tx, message) else message
+    for place in places(tx, message):
+        tx.emit(place, Kind.CHANGED, "message", message.id, told)
+
+
+def _is_hidden(tx: Tx, message: Message) -> bool:
+    if message.voice is None or not message.voice.letter:
+        return False
+    return bool(tx.one(_IS_BLIND, id=message.turn_id).is_blind)
+
+
+_IS_BLIND = text("SELECT is_blind FROM turns WHERE id = :id")
 
 _ADD = text("""
     INSERT INTO conversation_messages (

@@ -27,7 +27,7 @@ from tertulia.core.trees import (
     tree,
 )
 from tertulia.core.users import Actor
-from tertulia.store import access, attachments, conversations, events, jobs, messages, receipts, turns
+from tertulia.store import access, attachments, blind, conversations, events, jobs, messages, receipts, turns
 from tertulia.store.conversations import SUBTREE, TREE
 from tertulia.store.messages import Heir, voice
 from tertulia.store.transactions import Row, Tx, as_json
@@ -41,10 +41,11 @@ def get(tx: Tx, actor: Actor, conversation_id: str) -> Tree:
 
 _SAID = text(f"""
     {TREE}
-    SELECT m.id, m.conversation_id, m.round_number, m.role, m.voice, m.replaces_id, m.created_at,
-        m.created_by,
+    SELECT m.id, m.conversation_id, m.round_number, m.role, m.replaces_id, m.created_at, m.created_by,
+        CASE WHEN t.is_blind THEN NULL ELSE m.voice END AS voice,
         CASE m.role WHEN 'user' THEN SUBSTR(m.content, 1, {EXCERPT}) ELSE '' END AS excerpt, paid.cost_micros
     FROM conversation_messages AS m JOIN tree ON tree.id = m.conversation_id
+    JOIN turns AS t ON t.id = m.turn_id
     LEFT JOIN (
         SELECT u.message_id, CAST(SUM(u.cost_micros) AS BIGINT) AS cost_micros
         FROM usage AS u JOIN tree ON tree.id = u.conversation_id GROUP BY u.message_id
@@ -76,7 +77,8 @@ def compared(tx: Tx, actor: Actor, left_id: str, right_id: str) -> Comparison:
 
 
 def _whole(tx: Tx, conversation_id: str, round_count: int) -> tuple[Round, ...]:
-    return messages.history(tx, conversation_id, before_round=round_count + 1, rounds=round_count + 1)
+    rounds = messages.history(tx, conversation_id, before_round=round_count + 1, rounds=round_count + 1)
+    return blind.as_told(tx, rounds)
 
 
 # ── before something is deleted

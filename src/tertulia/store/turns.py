@@ -7,6 +7,7 @@ from functools import cache
 
 from sqlalchemy import TextClause, text
 
+from tertulia.core.blind import veiled_turn
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import TurnReused
 from tertulia.core.events import Kind, conversation_place
@@ -68,7 +69,7 @@ _OPEN = text("""
 
 
 def _changed(tx: Tx, turn: Turn) -> None:
-    tx.emit(conversation_place(turn.conversation_id), Kind.CHANGED, "turn", turn.id, turn)
+    tx.emit(conversation_place(turn.conversation_id), Kind.CHANGED, "turn", turn.id, veiled_turn(turn))
 
 
 def find_opened(tx: Tx, user_id: str, turn_id: str) -> tuple[Turn, str] | None:
@@ -142,6 +143,22 @@ def _of_rounds(among: str) -> TextClause:
     return text(f"""
         SELECT {_COLUMNS} FROM turns AS t WHERE {among.format(column="t.id", name="ids")}
         ORDER BY t.round_number, t.created_at, t.id
+    """)
+
+
+def reveal(tx: Tx, conversation_ids: Sequence[str], number: int) -> tuple[Turn, ...]:
+    """Those of a round that were blind until now; who calls this tells of them."""
+    rows = tx.execute(_reveal(tx.words.among), ids=tx.words.many(conversation_ids), number=number)
+    return tuple(_turn(row) for row in rows)
+
+
+@cache
+def _reveal(among: str) -> TextClause:
+    return text(f"""
+        UPDATE turns AS t SET is_blind = FALSE
+        WHERE {among.format(column="t.conversation_id", name="ids")}
+            AND t.round_number = :number AND t.is_blind
+        RETURNING {_COLUMNS.replace("t.", "")}
     """)
 
 

@@ -18,7 +18,7 @@ from tertulia.core.messages import Message, Round
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.votes import Choice, Contender, Vote
-from tertulia.store import access, events, messages
+from tertulia.store import access, blind, events, messages, turns
 from tertulia.store.transactions import Row, Tx, as_json
 
 COUNTED = 10_000
@@ -34,11 +34,12 @@ def cast(tx: Tx, actor: Actor, message_id: str, verdict: Choice) -> Vote:
     """What someone says of a round; said again, the last word counts."""
     meant = messages.get(tx, actor, message_id)
     access.to_conversation(tx, actor, meant.conversation_id).must_write()
-    tx.hold(conversation_place(meant.conversation_id))  # of two first votes at once, one is blind
+    tx.hold(conversation_place(meant.conversation_id))  # of two votes at once, one is the last word
     if verdict is Choice.NONE:
         return _take_back(tx, actor, meant)
     here = messages.round(tx, meant.conversation_id, meant.round_number)
     against = votes.contenders(here, meant, verdict)
+    is_blind = _comes_to_light(tx, actor, here)
     before = _find(tx, actor, meant)
     row = tx.one(
         _CAST,
@@ -49,7 +50,7 @@ def cast(tx: Tx, actor: Actor, message_id: str, verdict: Choice) -> Vote:
         verdict=verdict.value,
         message_id=meant.id,
         contenders=as_json(against),
-        is_blind=_is_blind(tx, here, meant),
+        is_blind=is_blind,
         now=tx.now,
     )
     vote = _vote(row)
@@ -75,17 +76,17 @@ _CAST = text(f"""
 """)
 
 
-def _is_blind(tx: Tx, here: Round, meant: Message) -> bool:
-    """The names come to light with the first vote, whosever it is."""
-    where = {"conversation_id": meant.conversation_id, "round_number": meant.round_number}
-    return bool(tx.one(_IS_BLIND, turn_id=here.question.turn_id).is_blind) and not tx.maybe(_VOTED, **where)
-
-
-_IS_BLIND = text("SELECT is_blind FROM turns WHERE id = :turn_id")
-
-_VOTED = text("""
-    SELECT 1 FROM votes WHERE conversation_id = :conversation_id AND round_number = :round_number LIMIT 1
-""")
+def _comes_to_light(tx: Tx, actor: Actor, here: Round) -> bool:
+    """Whether this is the first vote of a blind round, whosever it is: with it the names are told."""
+    question = here.question
+    tx.hold(conversation_place(question.conversation_id))  # of two first votes at once, one is blind
+    if not turns.get(tx, actor, question.turn_id).is_blind:
+        return False
+    for conversation_id in {message.conversation_id for message in here.messages}:
+        if any(one.round_number == here.number for one in turns.waiting_or_running(tx, conversation_id)):
+            raise Conflict("The names come to light with the first vote: wait until all have finished.")
+    blind.reveal(tx, question)
+    return True
 
 
 def _take_back(tx: Tx, actor: Actor, meant: Message) -> Vote:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tertulia.core.messages import Message
@@ -44,7 +44,7 @@ def number_of(mark: str, turn_id: str) -> int | None:
     return int(number) if is_ours else None
 
 
-def joined(events: Sequence[TurnEvent], first: int) -> list[tuple[int, TurnEvent]]:
+def joined(events: Iterable[TurnEvent], first: int) -> list[tuple[int, TurnEvent]]:
     """Numbers the events from `first`; neighbouring deltas of one reply become one, under the last number."""
     result: list[tuple[int, TurnEvent]] = []
     for number, event in enumerate(events, start=first):

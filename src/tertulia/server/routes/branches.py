@@ -72,13 +72,13 @@ async def edit_question(
     house: TheHouse, actor: Someone, conversation_id: str, number: RoundNumber, new: NewEdit
 ) -> Response:
     """Asks the question of a round differently, in a branch beside it; the first stays as it was."""
-    return answer(await house.turns.edit(actor, conversation_id, number, new), 202)
+    return answer((await house.turns.edit(actor, conversation_id, number, new)).as_told(), 202)
 
 
 @router.post("/api/conversations/{conversation_id}/bring-back", response_model=Opened, status_code=202)
 async def bring_back(house: TheHouse, actor: Someone, conversation_id: str, new: NewReturn) -> Response:
     """One voice tells the conversation a branch left what came of it."""
-    return answer(await house.turns.bring_back(actor, conversation_id, new), 202)
+    return answer((await house.turns.bring_back(actor, conversation_id, new)).as_told(), 202)
 
 
 @router.get("/api/conversations/{conversation_id}/removal", response_model=Removal)

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from tertulia.core.blind import veiled_turn
 from tertulia.core.conversations import Conversation, clean_title
 from tertulia.core.events import conversation_place, project_place
 from tertulia.core.messages import Round
@@ -16,7 +17,7 @@ from tertulia.core.users import Actor
 from tertulia.core.votes import Vote
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, large_answer, nothing
-from tertulia.store import conversations, events, messages, turns, votes
+from tertulia.store import blind, conversations, events, messages, turns, votes
 from tertulia.store.database import Tx
 
 router = APIRouter(tags=["conversations"])
@@ -93,7 +94,7 @@ async def get_conversation(
     """The last rounds, what is being answered, and the cursor to follow from."""
     page = await house.db.read(lambda tx: _page(tx, actor, conversation_id))
     running = house.live.running_in(conversation_id)
-    drafts = (reply.draft() for live in running for reply in live.replies.values())
+    drafts = (draft for live in running for draft in live.drafts())
     done = {message.id for round_ in page.rounds for message in round_.messages}
     return large_answer(
         request, replace(page, drafts=tuple(draft for draft in drafts if draft.id not in done))
@@ -114,7 +115,8 @@ async def list_messages(
     def read(tx: Tx) -> OlderRounds:
         page = messages.page(tx, actor, conversation_id, before=before, limit=limit)
         voted = votes.of_rounds(tx, actor, conversation_id, page.rounds)
-        return OlderRounds(page.rounds, page.next_before, turns.of_rounds(tx, page.rounds), voted)
+        over = tuple(map(veiled_turn, turns.of_rounds(tx, page.rounds)))
+        return OlderRounds(blind.as_told(tx, page.rounds), page.next_before, over, voted)
 
     return large_answer(request, await house.db.read(read))
 
@@ -160,4 +162,6 @@ def _page(tx: Tx, actor: Actor, conversation_id: str) -> ConversationPage:
     live = turns.waiting_or_running(tx, conversation_id)
     over = tuple(turn for turn in turns.of_rounds(tx, page.rounds) if turn.state.is_over)
     voted = votes.of_rounds(tx, actor, conversation_id, page.rounds)
-    return ConversationPage(conversation, page.rounds, page.next_before, over + live, (), voted, cursor)
+    told = tuple(map(veiled_turn, over + live))
+    rounds = blind.as_told(tx, page.rounds)
+    return ConversationPage(conversation, rounds, page.next_before, told, (), voted, cursor)

@@ -9,14 +9,21 @@ from tertulia.core.receipts import Receipt
 from tertulia.core.trees import MessageRemoval
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
-from tertulia.store import receipts, trees
+from tertulia.store import blind, receipts, trees
+from tertulia.store.database import Tx
 
 router = APIRouter(tags=["turns"])
 
 
 @router.get("/api/messages/{message_id}/receipt", response_model=Receipt)
 async def get_receipt(house: TheHouse, actor: Someone, message_id: str) -> Response:
-    return answer(await house.db.read(lambda tx: receipts.get(tx, actor, message_id)))
+    """Not before the names of a blind round are known: it would tell them."""
+
+    def read(tx: Tx) -> Receipt:
+        blind.must_be_known(tx, actor, message_id)
+        return receipts.get(tx, actor, message_id)
+
+    return answer(await house.db.read(read))
 
 
 @router.get("/api/messages/{message_id}/removal", response_model=MessageRemoval)

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import Response
 
+from tertulia.core.blind import veiled_turn
 from tertulia.core.turns import Turn
 from tertulia.engine.estimates import Estimate, NewEstimate, estimate
 from tertulia.engine.opening import Opened
@@ -34,7 +35,7 @@ async def open_turn(house: TheHouse, actor: Someone, request: Request, new: NewT
     opened = await house.turns.open(actor, new)
     encoding = encoding_for(request.headers.get("accept", ""))
     if encoding is None:
-        return answer(opened, 202)
+        return answer(opened.as_told(), 202)
     return stream_turn(house, actor, opened.turn, encoding)
 
 
@@ -46,7 +47,7 @@ async def estimate_turn(house: TheHouse, actor: Someone, new: NewEstimate) -> Re
 
 @router.get("/api/turns/{turn_id}", response_model=Turn)
 async def get_turn(house: TheHouse, actor: Someone, turn_id: str) -> Response:
-    return answer(await house.db.read(lambda tx: turns.get(tx, actor, turn_id)))
+    return answer(veiled_turn(await house.db.read(lambda tx: turns.get(tx, actor, turn_id))))
 
 
 @router.get("/api/turns/{turn_id}/events")
@@ -67,17 +68,18 @@ async def follow_turn(
 
 @router.post("/api/turns/{turn_id}/stop", response_model=Turn, status_code=202)
 async def stop_turn(house: TheHouse, actor: Someone, turn_id: str, new: NewStop | None = None) -> Response:
-    return answer(await house.turns.stop(actor, turn_id, new.reply_id if new else None), 202)
+    stopped = await house.turns.stop(actor, turn_id, new.reply_id if new else None)
+    return answer(veiled_turn(stopped), 202)
 
 
 @router.post("/api/messages/{message_id}/retry", response_model=Opened, status_code=202)
 async def retry_reply(house: TheHouse, actor: Someone, message_id: str, new: NewTry) -> Response:
-    return answer(await house.turns.retry(actor, message_id, new), 202)
+    return answer((await house.turns.retry(actor, message_id, new)).as_told(), 202)
 
 
 @router.post("/api/messages/{message_id}/continue", response_model=Opened, status_code=202)
 async def continue_reply(house: TheHouse, actor: Someone, message_id: str, new: NewTry) -> Response:
-    return answer(await house.turns.resume(actor, message_id, new), 202)
+    return answer((await house.turns.resume(actor, message_id, new)).as_told(), 202)
 
 
 @router.post(
@@ -87,4 +89,4 @@ async def synthesise_round(
     house: TheHouse, actor: Someone, conversation_id: str, number: RoundNumber, new: NewSynthesis
 ) -> Response:
     """The chair brings together what was said in a round, now or long after it."""
-    return answer(await house.turns.synthesise(actor, conversation_id, number, new), 202)
+    return answer((await house.turns.synthesise(actor, conversation_id, number, new)).as_told(), 202)

@@ -825,7 +825,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get Receipt */
+        /**
+         * Get Receipt
+         * @description Not before the names of a blind round are known: it would tell them.
+         */
         get: operations["get_receipt_api_messages__message_id__receipt_get"];
         put?: never;
         post?: never;
@@ -3237,6 +3240,11 @@ export interface components {
             persona_id?: string | null;
             /** Persona Version */
             persona_version?: number | null;
+            /**
+             * Letter
+             * @default
+             */
+            letter: string;
         };
         /** VoiceEstimate */
         VoiceEstimate: {

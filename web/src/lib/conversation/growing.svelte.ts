@@ -43,18 +43,21 @@ export class Growing {
 
   /** The question once more in other words, to the same table: a branch beside this one. */
   async edit(question: Message, asked: Turn | undefined, text: string): Promise<void> {
-    const table = asked ?? house.conversation(this.id);
-    if (!table) return;
+    const here = house.conversation(this.id);
+    const table = asked ?? here;
+    // Of a round whose names are hidden it is not known here who sat there.
+    const seated = asked?.is_blind ? here : table;
+    if (!table || !seated) return;
     const work = requests.edit(this.id, question.round_number, {
       text,
-      voices: table.table.map(wanted),
+      voices: seated.table.map(wanted),
       mode: table.mode,
       visibility: table.visibility,
       reply_to_id: question.reply_to_id,
       attachments: question.attachments.map((each) => each.id),
       quotes: question.quotes,
       ...(table.chair && { chair: wanted(table.chair) }),
-      ...(asked && { brief: asked.brief, is_blind: asked.is_blind }),
+      ...(asked && { brief: asked.brief, is_blind: asked.table.some((each) => each.letter !== '') }),
     });
     await saying('The question was not asked.', this.#goTo(work, question.round_number));
   }

@@ -37,7 +37,7 @@ const STATES: Record<LaneState, string> = {
 
 /** "The Sage, claude-sonnet-4, finished" */
 export function describe(name: string, model: string, state: LaneState): string {
-  return `${name}, ${model.slice(model.indexOf(':') + 1)}, ${STATES[state]}`;
+  return [name, model.slice(model.indexOf(':') + 1), STATES[state]].filter(Boolean).join(', ');
 }
 
 /** "The line dropped after 49 words." */

@@ -1,5 +1,6 @@
 /** The rounds of a conversation with those still on their way out at the end, under names that never change. */
 import type { Message, Round, Turn } from '$lib/api/types';
+import { veiled } from '$lib/votes/votes';
 import type { Outgoing } from './outbox';
 
 export interface Row {
@@ -80,7 +81,7 @@ function turnOf(item: Outgoing, number: number): Turn {
     round_number: number,
     purpose: 'ask',
     mode: item.mode,
-    table: item.table,
+    table: item.is_blind ? veiled(item.table) : item.table,
     visibility: item.visibility,
     state: 'queued',
     created_by: item.created_by,

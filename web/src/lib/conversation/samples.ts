@@ -9,6 +9,7 @@ export function voice(seat: number, name: string = `Mind ${seat}`): Voice {
     model: `house:${name}`,
     persona_id: null,
     persona_version: null,
+    letter: '',
   };
 }
 

@@ -49,7 +49,16 @@ function inviteeOf(wanted: Mind, { models, personas }: Guests): Invitee {
   const { model: key, persona_id } = wanted;
   if (persona_id === null) {
     const name = models.find((each) => each.key === key)?.display_name ?? nameOf(key ?? '');
-    return { lane: key ?? '', name, model: key ?? '', persona_id, persona_version: null, hue: null, wanted };
+    return {
+      lane: key ?? '',
+      name,
+      model: key ?? '',
+      persona_id,
+      persona_version: null,
+      letter: '',
+      hue: null,
+      wanted,
+    };
   }
   const persona = personas.find((each) => each.id === persona_id);
   return {
@@ -58,6 +67,7 @@ function inviteeOf(wanted: Mind, { models, personas }: Guests): Invitee {
     model: key ?? (persona && speakerFor(persona, models)?.key) ?? '',
     persona_id,
     persona_version: persona?.version ?? null,
+    letter: '',
     hue: persona?.character.hue ?? null,
     wanted,
   };

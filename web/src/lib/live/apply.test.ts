@@ -154,7 +154,7 @@ function draft(id: string): Draft {
     turn_id: 'T',
     conversation_id: CONVERSATION,
     round_number: 1,
-    voice: { id: 'v', seat: 1, name: 'V', model: 'm', persona_id: null, persona_version: null },
+    voice: { id: 'v', seat: 1, name: 'V', model: 'm', persona_id: null, persona_version: null, letter: '' },
     role: 'advisor',
     content: '',
     thinking: '',

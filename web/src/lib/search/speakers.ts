@@ -26,7 +26,7 @@ export function speakerOf({ location }: Hit, { message, conversation, models, na
   const voice = message?.voice ?? conversation?.table.find((each) => speaksAs(each.model) === said);
   const model = models.find((each) => speaksAs(each.key) === said);
   return {
-    name: voice?.name ?? model?.display_name ?? said.slice(AGENT.length),
+    name: voice?.name ?? model?.display_name ?? (said.slice(AGENT.length) || 'A mind'),
     seat: voice?.seat ?? null,
     isPerson: false,
   };
