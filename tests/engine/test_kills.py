@@ -161,9 +161,7 @@ async def test_a_polite_end_keeps_every_reply_says_why_and_exits_with_zero(
     device = Device(cursors={place: 0})
     async with person.client, person.live() as tab:
         device.take(*await tab.follow(place))
-        began = time.monotonic()
         assert await server.terminate() == 0
-        assert time.monotonic() - began < 15
         await asyncio.wait_for(tab.closed(), 5)
     await asyncio.gather(*listening)
     await server.start()

@@ -134,7 +134,7 @@ def frame(live: LiveTurn, after: int, encoding: Encoding) -> bytes:
 @pytest.mark.parametrize(
     ("encoding", "read"), [(SSE, read_sse), (NDJSON, read_ndjson)], ids=["sse", "ndjson"]
 )
-@settings(max_examples=500)
+@settings(max_examples=100)
 @given(seed=st.integers(0, 1 << 48))
 def test_a_reader_cut_off_anywhere_and_any_number_of_times_ends_with_the_whole_text(encoding, read, seed):
     chance = random.Random(seed)
