@@ -105,6 +105,18 @@ async def test_a_question_goes_before_a_heap_of_texts(embedder: LocalEmbedder) -
 
 
 @needs_weights
+async def test_whoever_stops_waiting_leaves_no_answer_behind_for_the_next(embedder: LocalEmbedder) -> None:
+    [cat] = await embedder.embed(["cat"])
+    waiting = asyncio.create_task(embedder.embed(["a long text " * 20] * 8))
+    await asyncio.sleep(0)  # from here on it is being asked
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert embedder.pid is None, "what was asked would answer whoever asks next"
+    assert await embedder.embed(["cat"]) == (cat,)
+
+
+@needs_weights
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends it")
 def test_it_dies_with_a_server_that_is_killed() -> None:
     code = (

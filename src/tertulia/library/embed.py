@@ -120,6 +120,9 @@ class LocalEmbedder:
             except (OSError, EOFError):
                 self._rest()
                 continue
+            except asyncio.CancelledError:
+                self._rest()  # or what it still says would be taken for the answer to the next
+                raise
             self._rest_later()
             size = self.dimensions * 2
             return [joined[start : start + size] for start in range(0, len(joined), size)]
