@@ -124,6 +124,19 @@ async def test_the_model_is_shown_its_own_beginning_and_asked_to_go_on(ada, upst
     assert wish["role"] == "user"
 
 
+async def test_what_the_beginning_was_not_shown_is_not_shown_to_the_end_either(ada, upstream):
+    upstream.plays(says("With it."), (Say("Once upon"), Cut()), (Say(" a"), Cut()), says(" time."))
+    notes = await ada.attach("notes.md", b"the canary sings")
+    [first] = await ada.hear("Tell a story", "alpha", attachments=[notes["id"]])
+    await ada.ended((await again(ada, "retry", first["id"], without=[notes["id"]]))["turn"]["id"])
+    for _ in range(2):
+        newest = (await versions(ada, first["conversation_id"]))[-1]
+        await ada.ended((await again(ada, "continue", newest["id"]))["turn"]["id"])
+    newest = (await versions(ada, first["conversation_id"]))[-1]
+    assert newest["content"] == "Once upon a time."
+    assert ["canary" in str(seen.body) for seen in upstream.requests] == [True, False, False, False]
+
+
 async def test_a_device_that_watches_sees_the_beginning_before_the_first_new_word(ada, upstream):
     held = asyncio.Event()
     upstream.plays((Say("Once upon"), Cut()), (Hold(held), Say(" a time."), Finish()))

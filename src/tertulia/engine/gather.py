@@ -13,7 +13,7 @@ from tertulia.context.budget import (
     widest_window,
     window_start,
 )
-from tertulia.context.material import AttachedText, FileText, Material, Quoted
+from tertulia.context.material import TAKEN_OUT, AttachedText, FileText, Material, Quoted
 from tertulia.context.rounds import name_of
 from tertulia.core.attachments import Attachment
 from tertulia.core.briefs import ANSWER, Brief
@@ -29,7 +29,7 @@ from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.engine.files import texts_kept
-from tertulia.store import chunks, conversations, files, messages, personas, projects, turns, votes
+from tertulia.store import chunks, conversations, files, messages, personas, projects, receipts, turns, votes
 from tertulia.store.conversations import Kin
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
@@ -196,6 +196,7 @@ def gather(tx: Tx, actor: Actor, turn: Turn, models: Mapping[str, Model]) -> Gat
     others = personas.characters(tx, _seated(asked)) if asked else {}
     return replace(
         gathered,
+        without=_taken_out(tx, actor, turn),
         replaced=next(replies, None),
         here=here,
         asked=asked,
@@ -217,6 +218,17 @@ def gather_for(
         tx, turn.conversation_id, before_round=turn.round_number, rounds=_widest(models)
     )
     return _gathered(tx, actor, project, title, turn, question, models, before)
+
+
+def _taken_out(tx: Tx, actor: Actor, turn: Turn) -> frozenset[str]:
+    """What the beginning of a reply was not shown, its end is not shown either."""
+    if turn.purpose is not Purpose.CONTINUE or turn.message_id is None:
+        return frozenset()
+    try:
+        left_out = receipts.get(tx, actor, turn.message_id).left_out
+    except NotFound:  # a crash took it
+        return frozenset()
+    return frozenset(left.source_id for left in left_out if left.source_id and left.reason == TAKEN_OUT)
 
 
 def _rounds_with(tx: Tx, turn: Turn, models: Mapping[str, Model]) -> tuple[Round, ...]:

@@ -329,7 +329,8 @@ class Turns:
         self._starting[turn.id] = False
         try:
             gathered = await self._gather(waiting, models)
-            gathered = await look_up(self._means, waiting.actor, replace(gathered, without=waiting.without))
+            gathered = replace(gathered, without=gathered.without | waiting.without)
+            gathered = await look_up(self._means, waiting.actor, gathered)
         finally:
             is_stopped = self._starting.pop(turn.id)
         live.turn = gathered.turn
