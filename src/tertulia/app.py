@@ -78,7 +78,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     relay = Relay(means.db, means.live, report)
     house = _house(settings, means, workers, relay)
     await _set_right(house)
-    heartbeat = Heartbeat(means, workers.others.ring, relay)
+    heartbeat = Heartbeat(means, workers.others.ring, relay, house.replays)
     at_work = (workers.files.run(), workers.others.run())
     works = (Writer(means).run(), relay.run(), heartbeat.run(), *at_work, means.providers.warm())
     tasks = [asyncio.create_task(work) for work in works]
@@ -153,7 +153,7 @@ def _house(settings: Settings, means: Means, workers: _Workers, relay: Relay) ->
 async def _set_right(house: House) -> None:
     """What the last run left undone, and what every run begins with."""
     await recover(house.db)
-    await house.replays.recover()
+    await house.replays.resume()
     for step in (files.recover, personas.seed, leave_sweep, _look_for_vectors):
         await house.db.write(step)
 

@@ -17,6 +17,7 @@ from tertulia.core.users import Actor
 from tertulia.engine.heartbeat import EVERY_S, Heartbeat
 from tertulia.engine.live import Finished, LiveTurn
 from tertulia.engine.recovery import SILENT_MS, recover
+from tertulia.engine.replays import Replays
 from tertulia.store import conversations, drafts, messages, turns
 from tertulia.store.database import Database
 from tests.engine.conftest import Engine, engine_in
@@ -149,7 +150,8 @@ async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
     await two.said(dies.turn, "Begun.")
     await one.db.write(lambda tx: tx.execute(AGE))
     rung: list[bool] = []
-    await Heartbeat(one.means, lambda: rung.append(True), one.relay).beat()
+    replays = Replays(one.means, one.turns)
+    await Heartbeat(one.means, lambda: rung.append(True), one.relay, replays).beat()
     beating = await one.db.read(lambda tx: [row.id for row in tx.execute(BEATS, now=tx.now)])
     assert lives.turn.id in beating
     assert (await one.stored(lives.turn)).state is State.RUNNING

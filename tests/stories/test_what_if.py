@@ -7,7 +7,7 @@ from typing import Any
 
 from tertulia.app import new_id
 from tests.upstream.scripted import Finish, Hold, Say, says
-from tests.world import Person, running
+from tests.world import Person, endpoints, running
 
 
 async def test_the_same_questions_are_asked_of_another_table_in_a_branch(ada, upstream):
@@ -252,6 +252,75 @@ async def test_a_blind_round_is_asked_again_blind_or_in_a_mode_that_has_names(ad
         page = await ada.get(f"/api/conversations/{branch}")
         assert [turn["is_blind"] for turn in page["turns"]] == [is_blind]
         assert [voice["name"] for voice in page["conversation"]["table"]] == ["Alpha", "Beta"]
+
+
+async def test_a_replay_goes_on_after_a_restart_and_what_broke_off_is_heard_to_its_end(tmp_path, upstream):
+    environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
+    held = asyncio.Event()
+    async with running(tmp_path, environ) as world:
+        ada = await world.first("Ada")
+        source = await talked(ada, upstream)
+        upstream.plays((Say("Half"), Hold(held), Finish()), says("Whole."), says("Beta two."), model="beta")
+        before = len(upstream.requests)
+        begun = await replayed(ada, source, voices=[{"model": "voices:beta"}])
+        branch = begun["conversation"]["id"]
+        await upstream.heard(before + 1)
+    async with running(tmp_path, environ) as world:
+        ada = await world.sign_in("ada@example.org")
+        replay = await over(ada, branch)
+        assert (replay["state"], replay["done_round"], replay["reason"]) == ("complete", 2, "")
+        rounds = (await ada.get(f"/api/conversations/{branch}"))["rounds"]
+        newest = [round_["messages"][-1] for round_ in rounds]
+        assert [(reply["content"], reply["status"]) for reply in newest] == [
+            ("Whole.", "complete"),
+            ("Beta two.", "complete"),
+        ]
+    held.set()
+
+
+async def test_a_replay_of_someone_suspended_meanwhile_does_not_go_on(tmp_path, upstream):
+    environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
+    held = asyncio.Event()
+    async with running(tmp_path, environ) as world:
+        ada = await world.first("Ada")
+        bob = await world.another(ada, "Bob")
+        source = await talked(bob, upstream)
+        upstream.plays((Say("Half"), Hold(held), Finish()), model="beta")
+        before = len(upstream.requests)
+        begun = await replayed(bob, source, voices=[{"model": "voices:beta"}])
+        branch = begun["conversation"]["id"]
+        await upstream.heard(before + 1)
+        await ada.put(f"/api/users/{bob.id}", {"suspended": True})
+    async with running(tmp_path, environ) as world:
+        ada = await world.sign_in("ada@example.org")
+        await ada.put(f"/api/users/{bob.id}", {"suspended": False})
+        bob = await world.sign_in("bob@example.org")
+        assert (await over(bob, branch))["reason"].startswith("The server was restarted, and whoever")
+    assert len(upstream.requests) == before + 1
+    held.set()
+
+
+async def test_a_round_that_brought_a_branch_back_brings_it_back_in_the_replay_too(ada, upstream):
+    source = await talked(ada, upstream)
+    branch = await ada.post(f"/api/conversations/{source}/branches", {"at_round": 1}, expect=201)
+    upstream.plays(says("Seven leagues."), says("It came to seven."), model="alpha")
+    await ada.hear("How far?", "alpha", conversation_id=branch["id"])
+    told = {"id": new_id(), "voice": {"model": "voices:alpha"}}
+    opened = await ada.post(f"/api/conversations/{branch['id']}/bring-back", told, expect=202)
+    await ada.ended(opened["turn"]["id"])
+    wanted = {"voices": [{"model": "voices:beta"}, {"model": "voices:gamma"}], "mode": "relay"}
+    begun = await replayed(ada, source, from_round=3, **wanted)
+    assert (await over(ada, begun["conversation"]["id"]))["state"] == "complete"
+    [asked] = (await ada.get(f"/api/conversations/{begun['conversation']['id']}"))["rounds"][2:]
+    assert asked["messages"][0]["brings_id"] == branch["id"]
+    assert [(reply["voice"]["name"], reply["step"]) for reply in asked["messages"][1:]] == [
+        ("Beta", "summary")
+    ]
+    assert "Seven leagues." in str(upstream.requests[-1].body)
+    await ada.delete(f"/api/conversations/{branch['id']}")
+    nothing = {"id": new_id(), "from_round": 3}
+    refused = await ada.post(f"/api/conversations/{source}/replay", nothing, expect=422)
+    assert refused["message"] == "Nothing is left of these rounds that could be asked again."
 
 
 # ── aids

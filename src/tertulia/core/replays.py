@@ -10,7 +10,7 @@ class ReplayState(StrEnum):
     RUNNING = "running"
     COMPLETE = "complete"
     STOPPED = "stopped"
-    """By a person, by its cap, or because the server went away: `reason` says which."""
+    """By a person, by its cap, or because it could not go on: `reason` says which."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,24 +56,46 @@ def open_return(
         raise Conflict("This conversation is no branch, so there is nowhere to bring it back to.")
     if not messages.own(tx, branch.id, limit=1):
         raise Conflict("Nothing was said in this branch yet, so there is nothing to bring back.")
-    must_have_room(tx, actor)
     parent = conversations.get(tx, actor, branch.parent_id)
+    return _open_summary(tx, actor, request.id, parent, branch, voice, fingerprint)
+
+
+def open_return_again(
+    tx: Tx, actor: Actor, into_id: str, asked: Message, turn_id: str, voice: Voice, fingerprint: str
+) -> Opening:
+    """A branch that was brought back before is told of again, in a conversation that asks the same anew."""
+    if before := sent_before(tx, actor, turn_id, fingerprint):
+        return before
+    branch = conversations.get(tx, actor, asked.brings_id or "")
+    return _open_summary(tx, actor, turn_id, writable(tx, actor, into_id), branch, voice, fingerprint)
+
+
+def _open_summary(
+    tx: Tx,
+    actor: Actor,
+    turn_id: str,
+    into: Conversation,
+    branch: Conversation,
+    voice: Voice,
+    fingerprint: str,
+) -> Opening:
+    must_have_room(tx, actor)
     turn = Turn(
-        id=request.id,
-        conversation_id=parent.id,
-        round_number=turns.next_round(tx, parent.id),
+        id=turn_id,
+        conversation_id=into.id,
+        round_number=turns.next_round(tx, into.id),
         purpose=Purpose.SUMMARY,
         mode="quick",
         table=(voice,),
-        visibility=parent.visibility,
-        state=first_state(tx, parent),
+        visibility=into.visibility,
+        state=first_state(tx, into),
         created_by=actor.user_id,
         created_at=tx.now,
     )
     message = _brought_back(tx, actor, turn, branch)
     turns.open(tx, turn, fingerprint)
     messages.add(tx, message)
-    return Opening(Opened(turn, conversations.changed(tx, parent.id), message), is_new=True)
+    return Opening(Opened(turn, conversations.changed(tx, into.id), message), is_new=True)
 
 
 def _brought_back(tx: Tx, actor: Actor, turn: Turn, branch: Conversation) -> Message:

@@ -134,6 +134,7 @@ def _gathered(
         created_at=tx.now,
         reply_to_id=request.reply_to_id,
         quotes=request.quotes,
+        brings_id=asked.brings_id if asked else None,
         attachments=(*brought, *attachments.unsent(tx, actor, project.id, request.attachments)),
     )
     return gather_for(tx, actor, project, conversation.title if conversation else "", turn, question, models)

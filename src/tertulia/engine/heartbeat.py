@@ -12,6 +12,7 @@ from tertulia.core.errors import TertuliaError
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover
 from tertulia.engine.relay import Relay
+from tertulia.engine.replays import Replays
 from tertulia.store import turns
 
 EVERY_S = 4.0
@@ -24,11 +25,13 @@ class Heartbeat:
         means: Means,
         job_left: Callable[[], None],
         relay: Relay,
+        replays: Replays,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._means = means
         self._job_left = job_left
         self._relay = relay
+        self._replays = replays
         self._sleep = sleep
 
     async def run(self) -> None:
@@ -46,3 +49,4 @@ class Heartbeat:
         if await recover(self._means.db):
             self._job_left()
         await self._relay.look()
+        await self._replays.resume()

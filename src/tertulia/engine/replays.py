@@ -9,26 +9,29 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from hashlib import sha256
 
 from tertulia import council
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Conflict, Invalid, TertuliaError
-from tertulia.core.messages import Message
-from tertulia.core.plain import to_json
+from tertulia.core.ids import ulid
+from tertulia.core.messages import Message, Round, Status
+from tertulia.core.plain import from_json, to_json
 from tertulia.core.replays import Replay, ReplayState
 from tertulia.core.tables import WantedVoice
-from tertulia.core.turns import State, Turn
+from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.engine import references
 from tertulia.engine.estimates import Estimate, NewEstimate, estimate
 from tertulia.engine.means import Means
 from tertulia.engine.opening import writable
-from tertulia.engine.requests import NewTurn, check_branch_id
+from tertulia.engine.recovery import SILENT_MS
+from tertulia.engine.requests import NewReturn, NewTry, NewTurn, check_branch_id
 from tertulia.engine.seats import Spot, seated, seated_chair
 from tertulia.engine.turns import Turns
 from tertulia.providers.houses import Providers
-from tertulia.store import conversations, messages, replays, turns, usage
+from tertulia.store import conversations, messages, replays, turns, usage, users
 from tertulia.store.database import Tx
 
 CAP_LIMIT_MICROS = 10**15
@@ -36,7 +39,7 @@ ROUNDS_LIMIT = 50
 """A replay of more is begun in parts."""
 _STOPPED = "Stopped by a person."
 _GONE_ON = "Somebody went on in this branch. Replay again to ask the other rounds."
-_GONE_AWAY = "The server was restarted. Replay again from the round it had reached."
+_NOBODY = "The server was restarted, and whoever had asked for this may not go on here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +76,13 @@ class Replays:
         self._turns = turns_
         self._running: dict[str, asyncio.Task[None]] = {}
 
-    async def recover(self) -> None:
-        """Nobody asks on behalf of a person who may have left; what stood still says so."""
-        await self._means.db.write(lambda tx: replays.end_all(tx, _GONE_AWAY))
+    async def resume(self) -> None:
+        """Goes on with what a server that is no more had begun; where several are, one takes it up."""
+        silent_ms = SILENT_MS if self._means.db.is_shared else -1
+        found = await self._means.db.read(lambda tx: replays.abandoned(tx, tx.now - silent_ms))
+        for replay, request in found:
+            if replay.id not in self._running:
+                self._start(replay, from_json(NewReplay, request))
 
     async def close(self) -> None:
         for task in self._running.values():
@@ -119,17 +126,19 @@ class Replays:
             lambda tx: _begin(tx, actor, source_id, request, self._means.providers)
         )
         if begun.is_new:
-            self._start(actor, begun.replaying.replay, request)
+            self._start(begun.replaying.replay, request)
         return begun.replaying
 
-    def _start(self, actor: Actor, replay: Replay, request: NewReplay) -> None:
-        task = asyncio.create_task(self._run(actor, replay, request))
+    def _start(self, replay: Replay, request: NewReplay) -> None:
+        task = asyncio.create_task(self._run(replay, request))
         self._running[replay.id] = task
         task.add_done_callback(lambda _: self._running.pop(replay.id, None))
 
-    async def _run(self, actor: Actor, replay: Replay, request: NewReplay) -> None:
+    async def _run(self, replay: Replay, request: NewReplay) -> None:
         try:
-            for number in range(replay.from_round, replay.to_round + 1):
+            actor = await self._means.db.read(lambda tx: _asker(tx, replay))
+            first = await self._mended(actor, replay)
+            for number in range(first, replay.to_round + 1):
                 if not await self._round(actor, replay, number, request):
                     return
             await self._end(replay, ReplayState.COMPLETE)
@@ -138,6 +147,19 @@ class Replays:
         except Exception as error:  # noqa: BLE001 - a person who waits is told, whatever it was
             incident = self._means.report(error)
             await self._end(replay, ReplayState.STOPPED, f"Something went wrong here. Incident {incident}.")
+
+    async def _mended(self, actor: Actor, replay: Replay) -> int:
+        """The next round to ask. One that a crash broke off is first heard to its end."""
+        broken = await self._means.db.read(lambda tx: _broken_off(tx, actor, replay))
+        if broken is None:
+            return replay.done_round + 1
+        for reply in broken.replies:
+            if reply.status is Status.INTERRUPTED:
+                again = NewTry(_id_for(replay, reply.id))
+                opened = await self._turns.retry(actor, reply.id, again)
+                await self._turns.over(actor, opened.turn)
+        await self._advance(actor, replay, broken.number)
+        return broken.number + 1
 
     async def _round(self, actor: Actor, replay: Replay, number: int, request: NewReplay) -> bool:
         """Whether it goes on after this one."""
@@ -156,17 +178,25 @@ class Replays:
             await self._end(replay, ReplayState.STOPPED, too_much)
             return False
         turn = await self._ask(actor, replay, asked, asked.setting(request))
-        spent = await self._means.db.read(lambda tx: usage.of_conversation(tx, actor, replay.id))
-        await self._means.db.write(lambda tx: replays.advance(tx, replay.id, number, spent.cost_micros))
+        await self._advance(actor, replay, number)
         if turn.state is State.STOPPED:
             await self._end(replay, ReplayState.STOPPED, _STOPPED)
         return turn.state is not State.STOPPED
 
+    async def _advance(self, actor: Actor, replay: Replay, number: int) -> None:
+        spent = await self._means.db.read(lambda tx: usage.of_conversation(tx, actor, replay.id))
+        await self._means.db.write(lambda tx: replays.advance(tx, replay.id, number, spent.cost_micros))
+
     async def _ask(self, actor: Actor, replay: Replay, asked: Asked, setting: Setting) -> Turn:
-        """One question in the branch, heard to its last word."""
+        """One question in the branch, heard to its last word. Asked by two servers, it is one turn."""
+        turn_id = _id_for(replay, asked.question.id)
+        if asked.turn.purpose is Purpose.SUMMARY:
+            told = NewReturn(turn_id, setting.voices[0])
+            opened = await self._turns.bring_again(actor, replay.id, asked.question, told)
+            return await self._turns.over(actor, opened.turn)
         kept = await self._means.db.read(lambda tx: references.shown_in(tx, actor, replay.id, asked.question))
         new = NewTurn(
-            id=self._means.new_id(),
+            id=turn_id,
             text=asked.question.content,
             voices=setting.voices,
             mode=setting.mode,
@@ -179,10 +209,7 @@ class Replays:
             is_blind=asked.turn.was_blind and council.get(setting.mode).can_be_blind,
         )
         opened = await self._turns.ask_again(actor, new, asked.question)
-        live = self._means.live.find(opened.turn.id)
-        if live is not None:
-            await live.over.wait()
-        return await self._means.db.read(lambda tx: turns.get(tx, actor, opened.turn.id))
+        return await self._turns.over(actor, opened.turn)
 
     async def stop(self, actor: Actor, conversation_id: str) -> Replay | None:
         """What is being answered is stopped too."""
@@ -201,6 +228,32 @@ class Replays:
 
     async def _end(self, replay: Replay, state: ReplayState, reason: str = "") -> None:
         await self._means.db.write(lambda tx: replays.end(tx, replay.id, state, reason))
+
+
+def _asker(tx: Tx, replay: Replay) -> Actor:
+    """Whoever began it, as long as they may use this house."""
+    user = users.get(tx, replay.created_by)
+    if user.suspended:
+        raise Conflict(_NOBODY)
+    return Actor(user.id, user.role)
+
+
+def _broken_off(tx: Tx, actor: Actor, replay: Replay) -> Round | None:
+    """The round that was being asked, where it stands in the branch already."""
+    number = replay.done_round + 1
+    if conversations.get(tx, actor, replay.id).round_count != number:
+        return None
+    here = messages.history(tx, replay.id, before_round=number + 1, rounds=1)
+    asked = _find_question(tx, actor, replay.source_id, number)
+    is_ours = (
+        bool(here) and asked is not None and here[0].question.turn_id == _id_for(replay, asked.question.id)
+    )
+    return here[0] if is_ours else None
+
+
+def _id_for(replay: Replay, what: str) -> str:
+    """The same turn for the same thing, however often a replay is taken up."""
+    return ulid(replay.created_at, sha256(f"{replay.id}:{what}".encode()).digest()[:10])
 
 
 def _over(replay: Replay, spent_micros: int, price: int | None, number: int) -> str:
@@ -230,6 +283,8 @@ class Asked:
     def setting(self, request: NewReplay) -> Setting:
         """As it was, but for what the person wants otherwise."""
         voices = request.voices or tuple(map(_wanted, sorted(self.turn.table, key=lambda one: one.seat)))
+        if self.turn.purpose is Purpose.SUMMARY:  # one voice tells of a branch, whatever the others do
+            return Setting(voices[:1], self.turn.mode, self.turn.visibility, None)
         mode = request.mode or self.turn.mode
         visibility = request.visibility or self.turn.visibility
         return Setting(
@@ -335,10 +390,12 @@ def _is_next(tx: Tx, actor: Actor, replay: Replay, number: int) -> bool:
 
 
 def _find_question(tx: Tx, actor: Actor, source_id: str, number: int) -> Asked | None:
-    """None for a round that was deleted."""
+    """None for a round that was deleted, or that told of a branch which is gone."""
     here = messages.history(tx, source_id, before_round=number + 1, rounds=1)
     question = here[0].question if here else None
-    return Asked(question, turns.get(tx, actor, question.turn_id)) if question else None
+    if question is None or (question.brings_id and not conversations.find(tx, actor, question.brings_id)):
+        return None
+    return Asked(question, turns.get(tx, actor, question.turn_id))
 
 
 def _pass_over(tx: Tx, replay: Replay, number: int) -> None:

@@ -155,6 +155,19 @@ class Turns:
 
         return self._begin(actor, await self._means.db.write(begin))
 
+    async def bring_again(
+        self, actor: Actor, conversation_id: str, asked: Message, request: NewReturn
+    ) -> Opened:
+        """A branch that was brought back before, told of once more elsewhere."""
+        self._must_be_open()
+        mark = fingerprint(request, f"return:{asked.brings_id}:{conversation_id}")
+
+        def begin(tx: Tx) -> Opening:
+            [voice] = seated(tx, actor, Spot(conversation_id), (request.voice,), self._means.providers)
+            return branching.open_return_again(tx, actor, conversation_id, asked, request.id, voice, mark)
+
+        return self._begin(actor, await self._means.db.write(begin))
+
     async def synthesise(
         self, actor: Actor, conversation_id: str, number: int, request: NewSynthesis
     ) -> Opened:
@@ -194,6 +207,13 @@ class Turns:
             return reply.voice
 
         return await self._again(actor, message_id, request, Purpose.CONTINUE, voice_for)
+
+    async def over(self, actor: Actor, turn: Turn) -> Turn:
+        """Waits for its last word, whichever server runs it."""
+        live = self._means.live.find(turn.id) or self._relay.mirrored(turn)
+        if live is not None:
+            await live.over.wait()
+        return await self._means.db.read(lambda tx: turns.get(tx, actor, turn.id))
 
     async def stop(self, actor: Actor, turn_id: str, reply_id: str | None = None) -> Turn:
         """Stops all voices, or one; a turn that is over stays as it is."""

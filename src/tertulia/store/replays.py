@@ -114,17 +114,18 @@ _END = text(f"""
 """)
 
 
-def end_all(tx: Tx, reason: str) -> None:
-    """What a server that went away left running; where something is being answered, somebody is at work."""
-    for row in tx.execute(_END_ALL, reason=reason):
-        _changed(tx, row)
+def abandoned(tx: Tx, before_ms: int) -> tuple[tuple[Replay, str], ...]:
+    """Those nobody has been at work on since, each with its request."""
+    rows = tx.execute(_ABANDONED, before=before_ms)
+    return tuple((_replay(row), row.request) for row in rows)
 
 
-_END_ALL = text(f"""
-    UPDATE replays AS r SET state = 'stopped', reason = :reason
-    WHERE r.state = 'running' AND NOT EXISTS (
-        SELECT 1 FROM turns AS t WHERE t.conversation_id = r.id AND t.state IN ('queued', 'running')
-    ) RETURNING {_COLUMNS.replace("r.", "")}
+_ABANDONED = text(f"""
+    SELECT {_COLUMNS}, r.request FROM replays AS r
+    WHERE r.state = 'running' AND r.created_at < :before AND NOT EXISTS (
+        SELECT 1 FROM turns AS t WHERE t.conversation_id = r.id
+            AND (t.state IN ('queued', 'running') OR t.finished_at >= :before)
+    ) ORDER BY r.created_at, r.id
 """)
 
 
