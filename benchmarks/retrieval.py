@@ -52,7 +52,7 @@ from tertulia.library.chunk import LINES
 from tertulia.library.embed import Embedder, LocalEmbedder
 from tertulia.library.index import embed_due, of_file, of_messages, read_rounds, write_rounds
 from tertulia.library.search import Library, Mode, find
-from tertulia.store import chunks, conversations, files, messages, projects, users
+from tertulia.store import chunks, conversations, files, messages, projects, retrieval, users
 from tertulia.store.database import Database, Tx
 
 DATA = Path(os.environ.get("TERTULIA_DATA", "../shared/data"))
@@ -194,7 +194,7 @@ class Bench:
     ) -> tuple[Answer, ...]:
         """All its words, one after the other, as they stand in the question."""
         source = Source.MESSAGE if filters.exclude_files else Source.FILE
-        scored = chunks.by_words(tx, [project_id], source, [question], fuse.WEIGHTS[source], limit)
+        scored = retrieval.by_words(tx, [project_id], source, [question], fuse.WEIGHTS[source], limit)
         found = chunks.get_many(tx, self.actor, [one.number for one in scored])
         best = [found[one.number] for one in scored]
         return tuple(

@@ -31,7 +31,7 @@ from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.users import Actor, Standing
 from tertulia.library.search import Library, Mode, find
-from tertulia.store import chunks, conversations, messages, projects, users
+from tertulia.store import chunks, conversations, messages, projects, users, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
 
@@ -155,11 +155,11 @@ def fill_projects(db: Database, actor: Actor, language: Language, size: int) -> 
 
 
 async def embed_all(library: Library) -> None:
-    config = await library.db.write(lambda tx: chunks.set_config(tx, "random", 384))
-    while due := await library.db.read(lambda tx: chunks.due(tx, BATCH)):
+    config = await library.db.write(lambda tx: vectors.set_config(tx, "random", 384))
+    while due := await library.db.read(lambda tx: vectors.due(tx, BATCH)):
         made = await library.embedder.embed([""] * len(due))
         rows = [(one.number, vector) for one, vector in zip(due, made, strict=True)]
-        await library.db.write(lambda tx, rows=rows: chunks.save_vectors(tx, config, rows))  # type: ignore[misc]
+        await library.db.write(lambda tx, rows=rows: vectors.save(tx, config, rows))  # type: ignore[misc]
 
 
 async def ask(

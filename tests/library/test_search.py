@@ -20,8 +20,8 @@ from tertulia.library.search import Library, Mode, find
 from tertulia.library.snippets import snippet
 from tertulia.library.vectors import Block
 from tertulia.store import chunks, files, messages
-from tertulia.store.chunks import LibraryState
 from tertulia.store.database import Database, Tx
+from tertulia.store.vectors import LibraryState
 from tests.library.bags import Bags
 from tests.store.samples import conversation, file, home, opened, person, reply
 from tests.store_fixtures import Clock

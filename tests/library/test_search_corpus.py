@@ -16,7 +16,7 @@ from tertulia.library.chunk import LINES
 from tertulia.library.index import embed_due, of_file
 from tertulia.library.query import terms
 from tertulia.library.search import Library, Mode, find
-from tertulia.store import chunks
+from tertulia.store import chunks, retrieval
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
 from tests.library.bags import Bags
@@ -81,7 +81,8 @@ def answers(db: Database) -> list[frozenset[int]]:
 
     def ask(tx: Tx) -> list[frozenset[int]]:
         found = [
-            chunks.by_words(tx, [project_id], Source.FILE, terms(one), EVEN, MESSAGES) for one in questions()
+            retrieval.by_words(tx, [project_id], Source.FILE, terms(one), EVEN, MESSAGES)
+            for one in questions()
         ]
         # A database that was used before does not count from 1 again.
         first = tx.one(text("SELECT MIN(number) AS number FROM content_chunks")).number

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from tertulia.core.chunks import Filters, Location, Source, Weights
 from tertulia.core.files import MetadataChange
 from tertulia.core.users import Actor
-from tertulia.store import chunks, conversations, files, projects
+from tertulia.store import chunks, conversations, files, projects, retrieval, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
 from tertulia.store.words import ENOUGH
@@ -41,8 +41,8 @@ def put(tx: Tx, who: Actor, path: str, *contents: str) -> str:
 
 def found(tx: Tx, who: Actor, *words: str, filters: Filters = Filters(), project_id: str = "") -> list[str]:  # noqa: B008
     ids = [project_id or home(tx, who)]
-    within = chunks.narrowed(tx, ids, Source.FILE, filters)
-    scored = chunks.by_words(tx, ids, Source.FILE, words, EVEN, 200, within)
+    within = retrieval.narrowed(tx, ids, Source.FILE, filters)
+    scored = retrieval.by_words(tx, ids, Source.FILE, words, EVEN, 200, within)
     by_number = chunks.get_many(tx, who, [one.number for one in scored])
     return [by_number[one.number].chunk.content for one in scored if one.number in by_number]
 
@@ -138,7 +138,7 @@ async def test_another_project_is_never_searched(db: Database) -> None:
         ada, bruno = person(tx, "Ada"), person(tx, "Bruno")
         put(tx, ada, "a.md", "walnut of Ada")
         put(tx, bruno, "b.md", "walnut of Bruno")
-        theirs = chunks.by_words(tx, [home(tx, bruno)], Source.FILE, ["walnut"], EVEN, 9)
+        theirs = retrieval.by_words(tx, [home(tx, bruno)], Source.FILE, ["walnut"], EVEN, 9)
         hidden = chunks.get_many(tx, ada, [one.number for one in theirs])
         facts = chunks.facts(tx, ada, [one.number for one in theirs])
         return found(tx, ada, "walnut"), found(tx, bruno, "walnut"), {**hidden, **facts}
@@ -157,7 +157,7 @@ async def test_a_project_that_is_most_of_everything_is_searched_quicker_and_find
             put(tx, bruno if index % 5 == 0 else ada, f"{index}.md", one)
         for words in (["walnut", "oak"], ["elm", "oak", "7"], ["ash"], ["oak", "oak", "elm"]):
             asked = ([home(tx, ada)], Source.FILE, words, EVEN, 9)
-            assert chunks.by_words(tx, *asked, many=1) == chunks.by_words(tx, *asked)
+            assert retrieval.by_words(tx, *asked, many=1) == retrieval.by_words(tx, *asked)
 
     await db.write(look)
 
@@ -214,8 +214,8 @@ async def test_chunks_words_and_vectors_go_with_a_file_a_conversation_and_a_proj
         other = projects.add(tx, ada, "Other")
         third = file(tx, ada, "c.md", project_id=other.id)
         chunks.add_to_file(tx, third.id, other.id, 0, [piece("walnut elsewhere")])
-        config = chunks.set_config(tx, "m", 4)
-        chunks.save_vectors(tx, config, [(one.number, b"12345678") for one in chunks.due(tx, 9)])
+        config = vectors.set_config(tx, "m", 4)
+        vectors.save(tx, config, [(one.number, b"12345678") for one in vectors.due(tx, 9)])
         return ada, file_id, said.id, other.id
 
     ada, file_id, conversation_id, project_id = await db.write(fill)
@@ -270,11 +270,11 @@ async def test_another_model_makes_every_chunk_due_again_and_the_same_one_none(d
         put(tx, ada, "a.md", "one", "two", "three")
         counts = []
         for model in ("first", "first", "second"):
-            config = chunks.set_config(tx, model, 4)
-            counts.append(len(chunks.due(tx, 9)))
-            chunks.save_vectors(tx, config, [(one.number, b"12345678") for one in chunks.due(tx, 9)])
-        assert chunks.find_config(tx, "first", 4) is None
-        assert chunks.find_config(tx, "second", 4) == config
+            config = vectors.set_config(tx, model, 4)
+            counts.append(len(vectors.due(tx, 9)))
+            vectors.save(tx, config, [(one.number, b"12345678") for one in vectors.due(tx, 9)])
+        assert vectors.find_config(tx, "first", 4) is None
+        assert vectors.find_config(tx, "second", 4) == config
         return counts
 
     assert await db.write(fill) == [3, 0, 3]
@@ -289,10 +289,10 @@ async def test_a_message_whose_surroundings_change_keeps_its_vector(db: Database
             chunks.replace_message(
                 tx, replies[0].id, said.id, said.project_id, tx.now, [piece("a chestnut", around=around)]
             )
-            config = chunks.set_config(tx, "m", 4)
-            due = chunks.due(tx, 9)
-            chunks.save_vectors(tx, config, [(one.number, b"12345678") for one in due])
-        hits = chunks.by_words(tx, [said.project_id], Source.MESSAGE, ["walnut"], EVEN, 9)
+            config = vectors.set_config(tx, "m", 4)
+            due = vectors.due(tx, 9)
+            vectors.save(tx, config, [(one.number, b"12345678") for one in due])
+        hits = retrieval.by_words(tx, [said.project_id], Source.MESSAGE, ["walnut"], EVEN, 9)
         return len(due), [
             found.chunk.content for found in chunks.get_many(tx, ada, [h.number for h in hits]).values()
         ]

@@ -13,10 +13,11 @@ from sqlalchemy import text
 from tertulia.core.chunks import Filters, Location, Source
 from tertulia.core.users import Actor
 from tertulia.library.vectors import Blocks
-from tertulia.store import chunks, projects
-from tertulia.store.chunks import NewChunk, Scored
+from tertulia.store import chunks, projects, retrieval, vectors
+from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
 from tertulia.store.nearness import INDEXED_DIMENSIONS, Pgvector
+from tertulia.store.retrieval import Scored
 from tests.store.samples import file, home, person
 from tests.store_fixtures import Clock, Ids, new_postgres_database
 
@@ -46,15 +47,15 @@ def fill(tx: Tx, who: Actor, count: int, *, project_id: str | None = None, path:
 
 
 def embed(tx: Tx, model: str = "m", dimensions: int = DIMENSIONS) -> int:
-    config = chunks.set_config(tx, model, dimensions)
-    due = chunks.due(tx, 10_000)
-    chunks.save_vectors(tx, config, [(one.number, vector(one.number, dimensions)) for one in due])
+    config = vectors.set_config(tx, model, dimensions)
+    due = vectors.due(tx, 10_000)
+    vectors.save(tx, config, [(one.number, vector(one.number, dimensions)) for one in due])
     return config
 
 
 def near(tx: Tx, *project_ids: str, exact: int = 10_000, filters: Filters = Filters()) -> list[int]:  # noqa: B008
-    within = chunks.narrowed(tx, project_ids, Source.FILE, filters)
-    found = chunks.by_meaning(tx, 1, project_ids, Source.FILE, vector(-1), LIMIT, within, exact)
+    within = retrieval.narrowed(tx, project_ids, Source.FILE, filters)
+    found = retrieval.by_meaning(tx, 1, project_ids, Source.FILE, vector(-1), LIMIT, within, exact)
     assert found is not None
     return numbers(found)
 
@@ -71,7 +72,7 @@ async def test_the_database_ranks_as_memory_does(db: Database) -> None:
     ada = await db.write(lambda tx: person(tx, "Ada"))
     place = await db.read(lambda tx: home(tx, ada))
     await db.write(lambda tx: fill(tx, ada, 300))
-    found = await db.read(lambda tx: chunks.by_meaning(tx, 1, [place], Source.FILE, vector(-1), LIMIT))
+    found = await db.read(lambda tx: retrieval.by_meaning(tx, 1, [place], Source.FILE, vector(-1), LIMIT))
     block = await Blocks().block(db, place, 1, DIMENSIONS)
     exact = block.nearest(vector(-1), Source.FILE, LIMIT)
     assert found is not None
@@ -124,7 +125,7 @@ async def test_filters_are_applied_before_ranking(db: Database) -> None:
     def look(tx: Tx) -> tuple[int, list[int], list[int]]:
         ada = person(tx, "Ada")
         fill(tx, ada, 100, path="a.md")
-        last = chunks.numbers(tx, home(tx, ada))
+        last = vectors.numbers(tx, home(tx, ada))
         fill(tx, ada, 30, path="b.txt")
         some = near(tx, home(tx, ada), filters=Filters(file_types=("txt",)))
         none = near(tx, home(tx, ada), filters=Filters(paths=("nowhere",)))
@@ -143,7 +144,7 @@ async def test_another_size_gets_another_index_and_the_old_one_goes(db: Database
         first = indexes(tx)
         config = embed(tx, "longer", 32)
         second = indexes(tx)
-        found = chunks.by_meaning(tx, config, [home(tx, ada)], Source.FILE, vector(-1, 32), LIMIT)
+        found = retrieval.by_meaning(tx, config, [home(tx, ada)], Source.FILE, vector(-1, 32), LIMIT)
         embed(tx, "too long for an index", INDEXED_DIMENSIONS + 1)
         return first, second, indexes(tx), len(found or ())
 
@@ -162,8 +163,8 @@ async def test_vectors_too_long_for_an_index_are_all_compared(db: Database) -> N
         fill(tx, ada, 3)
         long = INDEXED_DIMENSIONS + 1
         config = embed(tx, "long", long)
-        wanted = chunks.numbers(tx, home(tx, ada))[1]
-        found = chunks.by_meaning(tx, config, [home(tx, ada)], Source.FILE, vector(wanted, long), 1)
+        wanted = vectors.numbers(tx, home(tx, ada))[1]
+        found = retrieval.by_meaning(tx, config, [home(tx, ada)], Source.FILE, vector(wanted, long), 1)
         return numbers(found or ()), wanted
 
     found, wanted = await db.write(look)
@@ -179,9 +180,9 @@ async def test_until_all_vectors_are_placed_memory_is_asked(db: Database) -> Non
         tx.execute(text("UPDATE chunk_vectors SET near = NULL"))
         placed, counts = [], []
         for _ in range(3):
-            found = chunks.by_meaning(tx, 1, [home(tx, ada)], Source.FILE, vector(-1), LIMIT)
+            found = retrieval.by_meaning(tx, 1, [home(tx, ada)], Source.FILE, vector(-1), LIMIT)
             counts.append(None if found is None else len(found))
-            placed.append(chunks.place_vectors(tx, 3))
+            placed.append(vectors.place(tx, 3))
         return placed, counts
 
     assert await db.write(look) == ([3, 2, 0], [None, None, 5])

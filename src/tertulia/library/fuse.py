@@ -15,7 +15,8 @@ from functools import lru_cache
 from tertulia.core.chunks import Source, Weights
 from tertulia.library.chunk import is_code
 from tertulia.library.query import is_long
-from tertulia.store.chunks import Facts, Scored
+from tertulia.store.chunks import Facts
+from tertulia.store.retrieval import Scored
 
 LEG_LIMIT = 200
 TALK_MEANING, PROSE_MEANING = 0.2, 0.35

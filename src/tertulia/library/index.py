@@ -21,9 +21,10 @@ from tertulia.library.chunk import CHARACTERS, chunk, ending_of, is_code
 from tertulia.library.embed import Embedder
 from tertulia.library.query import identifiers
 from tertulia.library.search import Library
-from tertulia.store import blind, chunks, conversations, messages, users
-from tertulia.store.chunks import Due, NewChunk
+from tertulia.store import blind, chunks, conversations, messages, users, vectors
+from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Tx
+from tertulia.store.vectors import Due
 
 MESSAGE_CHARACTERS = 1500
 """A message up to this long stays in one piece."""
@@ -243,23 +244,23 @@ async def embed_due(
     """
 
     def save(tx: Tx) -> None:
-        chunks.save_vectors(tx, config, made)
+        vectors.save(tx, config, made)
         if also is not None:
             also(tx, due)
 
     embedder = library.embedder
     config, due = await library.db.write(lambda tx: _due(tx, embedder, limit))
     if due:
-        vectors = await embedder.embed([embedded(one) for one in due])
-        made = [(one.number, vector) for one, vector in zip(due, vectors, strict=True)]
+        new = await embedder.embed([embedded(one) for one in due])
+        made = [(one.number, vector) for one, vector in zip(due, new, strict=True)]
         await library.db.write(save)
     return due
 
 
 def _due(tx: Tx, embedder: Embedder, limit: int) -> tuple[int, tuple[Due, ...]]:
     """Who comes with another way of embedding finds everything due."""
-    config = chunks.set_config(tx, embedder.model, embedder.dimensions)
-    return config, chunks.due(tx, limit)
+    config = vectors.set_config(tx, embedder.model, embedder.dimensions)
+    return config, vectors.due(tx, limit)
 
 
 def embedded(due: Due) -> str:

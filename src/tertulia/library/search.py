@@ -25,9 +25,11 @@ from tertulia.library import fuse
 from tertulia.library.embed import Embedder, EmbeddingFailed
 from tertulia.library.query import shaped, terms
 from tertulia.library.snippets import Snippet, snippet, words_found
-from tertulia.store import access, chunks
-from tertulia.store.chunks import Facts, Found, Scored
+from tertulia.store import access, chunks, retrieval
+from tertulia.store import vectors as kept
+from tertulia.store.chunks import Facts, Found
 from tertulia.store.database import Database, Tx
+from tertulia.store.retrieval import Scored
 
 if TYPE_CHECKING:
     from tertulia.library.vectors import Block, Blocks
@@ -152,8 +154,8 @@ def _by_words(tx: Tx, question: _Question) -> dict[Source, Sequence[Scored]]:
 
 def _source_by_words(tx: Tx, question: _Question, source: Source) -> Sequence[Scored]:
     words = shaped(question.text) if source is Source.FILE else question.words
-    within = chunks.narrowed(tx, question.project_ids, source, question.filters)
-    return chunks.by_words(
+    within = retrieval.narrowed(tx, question.project_ids, source, question.filters)
+    return retrieval.by_words(
         tx, question.project_ids, source, words, fuse.WEIGHTS[source], fuse.LEG_LIMIT, within
     )
 
@@ -176,7 +178,7 @@ async def _by_meaning(library: Library, question: _Question) -> dict[Source, Seq
     embedder = library.embedder
     if (reason := embedder.unavailable_reason()) is not None:
         raise EmbeddingFailed(reason)
-    config = await library.db.read(lambda tx: chunks.find_config(tx, embedder.model, embedder.dimensions))
+    config = await library.db.read(lambda tx: kept.find_config(tx, embedder.model, embedder.dimensions))
     if config is None:
         raise EmbeddingFailed(RE_EMBEDDING)
     asked = [_asked(question, source) for source in question.sources]
@@ -191,8 +193,10 @@ def _in_database(
     """None where it compares no vectors, or not all of them yet."""
     found: dict[Source, Sequence[Scored]] = {}
     for source, vector in vectors.items():
-        within = chunks.narrowed(tx, question.project_ids, source, question.filters)
-        scored = chunks.by_meaning(tx, config, question.project_ids, source, vector, fuse.LEG_LIMIT, within)
+        within = retrieval.narrowed(tx, question.project_ids, source, question.filters)
+        scored = retrieval.by_meaning(
+            tx, config, question.project_ids, source, vector, fuse.LEG_LIMIT, within
+        )
         if scored is None:
             return None
         found[source] = scored
@@ -232,10 +236,10 @@ def _asked(question: _Question, source: Source) -> str:
 def _within(tx: Tx, question: _Question, project_id: str) -> dict[Source, tuple[int, ...] | None]:
     """The chunks that filters leave; None where there are none to keep to."""
     narrowed = {
-        source: chunks.narrowed(tx, (project_id,), source, question.filters) for source in question.sources
+        source: retrieval.narrowed(tx, (project_id,), source, question.filters) for source in question.sources
     }
     return {
-        source: None if limits.is_open else chunks.within(tx, project_id, source, limits)
+        source: None if limits.is_open else retrieval.within(tx, project_id, source, limits)
         for source, limits in narrowed.items()
     }
 

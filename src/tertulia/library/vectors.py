@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from tertulia.core.chunks import Source
-from tertulia.store import chunks
-from tertulia.store.chunks import LibraryState, Scored, Vectors
+from tertulia.store import vectors
 from tertulia.store.database import Database, Tx
+from tertulia.store.retrieval import Scored
+from tertulia.store.vectors import LibraryState, Vectors
 
 EXACT = 20_000
 RESCORED = 1_000
@@ -134,15 +135,15 @@ class _News:
 
 
 def _news(tx: Tx, project_id: str, config: int, known: Block | None) -> _News:
-    state = chunks.state(tx, project_id)
+    state = vectors.state(tx, project_id)
     if known is not None and state == known.state:
         return _News(state, Vectors((), (), b""), None)
     after = known.state.generation if known else 0
     has_removals = known is not None and state.removals != known.state.removals
     return _News(
         state,
-        chunks.vectors(tx, project_id, config, after),
-        chunks.numbers(tx, project_id) if has_removals else None,
+        vectors.of_project(tx, project_id, config, after),
+        vectors.numbers(tx, project_id) if has_removals else None,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from sqlalchemy import TextClause, text
 
-from tertulia.core.chunks import Weights
+from tertulia.core.chunks import Source, Weights
 
 _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
@@ -41,6 +41,11 @@ def phrases(word: str) -> tuple[str, ...]:
     if len(pieces) < 2 or not _UNSPACED.search(word):
         return (" ".join(pieces),) if pieces else ()
     return tuple(" ".join(pair) for pair in zip(pieces, pieces[1:], strict=False))
+
+
+def scope(project_id: str, source: Source) -> str:
+    """Two words nobody writes, to filter by inside MATCH; the 0 at their ends keeps the stemmer away."""
+    return f"p{project_id.lower()}0 {'kfile0' if source is Source.FILE else 'ktalk0'}"
 
 
 class Words(Protocol):

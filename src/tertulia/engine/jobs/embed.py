@@ -6,9 +6,9 @@ from tertulia.core.files import Indexing, IndexState
 from tertulia.engine.means import Means
 from tertulia.library.embed import EmbeddingFailed
 from tertulia.library.index import embed_due
-from tertulia.store import chunks, files, jobs
-from tertulia.store.chunks import Due
+from tertulia.store import files, jobs, vectors
 from tertulia.store.database import Tx
+from tertulia.store.vectors import Due
 
 SLICE = 32
 PLACED = 500
@@ -40,7 +40,7 @@ def _go_on(tx: Tx, done: tuple[Due, ...]) -> None:
     """There may be more to do when this was as much as is done at once."""
     for file_id in sorted({one.file_id for one in done if one.file_id is not None}):
         _show_progress(tx, file_id)
-    placed = chunks.place_vectors(tx, PLACED)
+    placed = vectors.place(tx, PLACED)
     if len(done) == SLICE or placed:
         jobs.add_once(tx, "embed")
 
@@ -53,7 +53,7 @@ def _show_progress(tx: Tx, file_id: str) -> None:
     file = files.find(tx, file_id)
     if file is None or file.index.state is not Indexing.INDEXING or file.index.percent < WORDS_PERCENT:
         return
-    due, count = chunks.count_due_in_file(tx, file_id)
+    due, count = vectors.count_due_in_file(tx, file_id)
     percent = WORDS_PERCENT + (100 - WORDS_PERCENT) * (count - due) // max(1, count)
     state = Indexing.INDEXING if due else Indexing.INDEXED
     files.set_index(tx, file_id, IndexState(state, count, percent, file.index.reason))
