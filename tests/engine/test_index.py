@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+
+from sqlalchemy import text
 
 from tertulia.core.files import Indexing, IndexState
 from tertulia.core.users import Actor
 from tertulia.engine.files import Files
+from tertulia.engine.jobs.index_file import BROKEN, index_file
 from tertulia.engine.worker import Worker
 from tertulia.library.search import Library, Mode, find
 from tertulia.store import files, jobs, projects, vectors
 from tests.library.bags import Bags
+
+LONG = "\n\n".join(f"# Part {index}\n\nthe walnut falls on the grass below it" for index in range(500))
+"""As many chunks as parts: more than one batch."""
 
 
 async def done(engine) -> None:
@@ -52,8 +59,8 @@ async def test_a_file_is_found_by_its_words_first_and_then_by_meaning(engine, up
 
     engine.db.on_commit(listen)
     verbs = Files(engine.means, job_left=lambda: None)
-    text = "\n\n".join(f"# Part {index}\n\n{'the kitten sleeps ' * 20}" for index in range(120))
-    file = await verbs.add(engine.actor, home(engine), "long.md", bytes_of(text))
+    written = "\n\n".join(f"# Part {index}\n\n{'the kitten sleeps ' * 20}" for index in range(120))
+    file = await verbs.add(engine.actor, home(engine), "long.md", bytes_of(written))
     await done(engine)
     kept = await engine.db.read(lambda tx: files.find(tx, file.id))
     assert kept.index.state is Indexing.INDEXED
@@ -131,3 +138,21 @@ async def test_jobs_of_the_same_kind_wait_once(engine, upstream):
     worker = Worker(engine.means, node="another")
     assert await worker.work() is True
     assert await worker.work() is False
+
+
+async def test_two_runs_of_one_job_at_once_leave_one_index(engine, upstream):
+    """As when a node was thought dead and was not."""
+    verbs = Files(engine.means, job_left=lambda: None)
+    file = await verbs.add(engine.actor, home(engine), "long.md", bytes_of(LONG))
+    await done(engine)
+    await asyncio.gather(index_file(engine.means, file.id), index_file(engine.means, file.id))
+    assert await engine.db.read(lambda tx: vectors.count_due_in_file(tx, file.id)) == (500, 500)
+
+
+async def test_a_file_whose_bytes_are_lost_says_that_it_could_not_be_read(engine, upstream):
+    verbs = Files(engine.means, job_left=lambda: None)
+    file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
+    await engine.db.write(lambda tx: tx.execute(text("UPDATE blobs SET keeping = 'disk', content = NULL")))
+    await done(engine)
+    kept = await engine.db.read(lambda tx: files.find(tx, file.id))
+    assert (kept.index.state, kept.index.reason) == (Indexing.FAILED, BROKEN)

@@ -204,6 +204,20 @@ async def test_new_chunks_of_a_file_leave_none_of_the_old(db: Database) -> None:
     assert await db.write(look) == ([], ["only hazel now"])
 
 
+async def test_a_file_read_anew_keeps_the_date_of_what_stands_in_it(db: Database) -> None:
+    ada, file_id = await db.write(lambda tx: (ada := person(tx, "Ada"), put(tx, ada, "a.md", "a walnut")))
+    written_at = (await db.read(lambda tx: files.versions(tx, ada, home(tx, ada), file_id)))[0].created_at
+
+    def read_anew(tx: Tx) -> list[int]:
+        tx.now += 86_400_000
+        chunks.remove_file(tx, file_id)
+        chunks.add_to_file(tx, file_id, home(tx, ada), 0, [piece("a walnut")])
+        numbers = [one.number for one in vectors.due(tx, 9)]
+        return [one.created_at for one in chunks.facts(tx, ada, numbers).values()]
+
+    assert await db.write(read_anew) == [written_at]
+
+
 async def test_chunks_words_and_vectors_go_with_a_file_a_conversation_and_a_project(db: Database) -> None:
     def fill(tx: Tx) -> tuple[Actor, str, str, str]:
         ada = person(tx, "Ada")

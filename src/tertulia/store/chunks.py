@@ -56,8 +56,14 @@ _REMOVE_FILE = text("DELETE FROM content_chunks WHERE file_id = :file_id")
 
 
 def add_to_file(tx: Tx, file_id: str, project_id: str, first: int, new: Sequence[NewChunk]) -> None:
-    """The next chunks of a file, from this index on."""
-    _add(tx, _Source(Source.FILE, project_id, file_id=file_id, at=tx.now), first, new)
+    """The next chunks of a file, from this index on; their date is that of what stands in it."""
+    at = tx.one(_WRITTEN, file_id=file_id).created_at
+    _add(tx, _Source(Source.FILE, project_id, file_id=file_id, at=at), first, new)
+
+
+_WRITTEN = text("""
+    SELECT created_at FROM file_versions WHERE file_id = :file_id ORDER BY number DESC LIMIT 1
+""")
 
 
 def replace_message(

@@ -21,6 +21,7 @@ from tertulia.store.database import Tx
 
 BATCH = 100
 LEFT_OUT = "Its settings keep it out of search."
+BROKEN = "Reading it failed; the server's log says why. Build the index anew to try again."
 
 
 async def index_file(means: Means, file_id: str) -> None:
@@ -34,12 +35,20 @@ async def index_file(means: Means, file_id: str) -> None:
     reading = IndexState(Indexing.READING, file.index.chunks)
     await means.db.write(lambda tx: files.set_index(tx, file_id, reading, version=file.version))
     try:
-        extracted = await text_of(means, file)
+        await _index(means, file, await text_of(means, file))
     except NotFound:
         if await means.db.read(lambda tx: files.find(tx, file_id)) is not None:
+            await _broken(means, file)
             raise
-        return
-    await _index(means, file, extracted)
+    except Exception:
+        await _broken(means, file)
+        raise
+
+
+async def _broken(means: Means, file: ProjectFile) -> None:
+    """The job is tried again, and set aside after a few attempts: whoever looks at the file sees that."""
+    state = IndexState(Indexing.FAILED, file.index.chunks, reason=BROKEN)
+    await means.db.write(lambda tx: files.set_index(tx, file.id, state, version=file.version))
 
 
 async def _index(means: Means, file: ProjectFile, extracted: Extracted) -> None:
@@ -66,14 +75,24 @@ def _after(done: int, count: int, has_meaning: bool, reason: str | None) -> Inde
 
 
 def _write(tx: Tx, file: ProjectFile, first: int, batch: Sequence[NewChunk], after: IndexState) -> bool:
-    """The first batch takes the place of what was there. False: the file is gone, or has changed since."""
-    if files.set_index(tx, file.id, after, version=file.version) is None:
+    """The first batch takes the place of what was there. False: there is nothing to go on with."""
+    if not _goes_on(tx, file, first) or files.set_index(tx, file.id, after, version=file.version) is None:
         return False
     if first == 0:
         chunks.remove_file(tx, file.id)
     chunks.add_to_file(tx, file.id, file.project_id, first, batch)
     jobs.add_once(tx, "embed")
     return True
+
+
+def _goes_on(tx: Tx, file: ProjectFile, first: int) -> bool:
+    """Not when the file is gone or waits to be read anew, nor when another run has written meanwhile."""
+    now = files.find(tx, file.id)
+    if now is None:
+        return False
+    if first == 0:
+        return now.index.state is Indexing.READING
+    return now.index.state is Indexing.INDEXING and now.index.chunks == first
 
 
 def _nothing(tx: Tx, file: ProjectFile, state: IndexState) -> None:
