@@ -70,7 +70,7 @@ async def shelf(windows: Windows, sam: Person, upstream: Upstream) -> AsyncItera
     yield Shelf(page)
 
 
-async def test_files_dropped_anywhere_on_the_page_come_in_one_after_the_other(shelf: Shelf) -> None:
+async def test_files_dropped_anywhere_on_the_page_come_in_and_one_is_called_off(shelf: Shelf) -> None:
     gate = asyncio.Event()
 
     async def held(route: Route) -> None:
@@ -90,6 +90,25 @@ async def test_files_dropped_anywhere_on_the_page_come_in_one_after_the_other(sh
     await expect(shelf.row("two.py")).to_have_count(0)
     await expect(shelf.uploads).to_have_count(0)
     await expect(shelf.page.get_by_role("tab", name="Files")).to_have_text(re.compile("2$"))
+
+
+async def test_an_upload_that_was_cut_off_is_tried_again_and_the_others_wait_for_it(
+    windows: Windows, shelf: Shelf
+) -> None:
+    windows.expect("net::ERR_CONNECTION_RESET")
+    page = shelf.page
+    await page.route(re.compile(r"/files\?path="), lambda route: route.abort("connectionreset"))
+    await shelf.drop(*((f"{name}.md", "# Words\n") for name in ("one", "two", "three", "four")))
+    items = shelf.uploads.get_by_role("listitem")
+    await expect(items.first).to_contain_text("The server cannot be reached.")
+    await expect(items.last).to_contain_text("in line")
+    await page.get_by_role("tab", name="Leaderboard").click()
+    await page.get_by_role("tab", name="Files").click()
+    await page.unroute_all()
+    await page.get_by_role("button", name="Try all again").click()
+    await expect(shelf.row("one.md")).to_be_visible()
+    await expect(shelf.row("four.md")).to_be_visible()
+    await expect(shelf.uploads).to_have_count(0)
 
 
 async def test_a_zip_is_unpacked_into_its_folders_unless_it_should_stay_whole(shelf: Shelf) -> None:
@@ -145,22 +164,26 @@ async def test_a_text_is_written_changed_renamed_and_deleted(shelf: Shelf) -> No
     await expect(page.get_by_role("heading", name="Bring something to read.")).to_be_visible()
 
 
-async def test_a_change_someone_else_made_meanwhile_is_not_overwritten(
-    windows: Windows, shelf: Shelf, sam: Person
+async def test_a_change_someone_else_made_meanwhile_is_not_overwritten_and_ones_own_is_not_lost(
+    shelf: Shelf, sam: Person
 ) -> None:
-    windows.expect("status of 412")
-    made = await sam.upload("plan.md", b"Walk.\n")
+    made = await sam.upload("plan.md", b"Walk.\r\n")
+    address = f"/api/projects/{sam.home}/files/{made['id']}"
     await shelf.choose("plan.md", "Edit text")
     editor = shelf.page.get_by_role("dialog", name="Edit plan.md")
-    await editor.get_by_label("Text", exact=True).fill("Run.\n")
-    await sam.client.put(
-        f"/api/projects/{sam.home}/files/{made['id']}",
-        content=b"Swim.\n",
-        headers={"Content-Type": "application/octet-stream", "If-Match": '"1"'},
-    )
-    await editor.get_by_role("button", name="Save as next version").click()
-    await expect(editor.get_by_role("alert")).to_contain_text(re.compile("changed|version"))
-    await expect(editor.get_by_label("Text", exact=True)).to_have_value("Run.\n")
+    text = editor.get_by_label("Text", exact=True)
+    await expect(editor.get_by_role("button", name="Save as next version")).to_be_disabled()
+    await text.fill("Run.\n")
+    await sam.client.put(address, content=b"Swim.\n", headers={"Content-Type": "application/octet-stream"})
+    await expect(editor.get_by_role("alert")).to_contain_text("Someone saved version 2 meanwhile.")
+    await shelf.page.keyboard.press("Escape")
+    asked = shelf.page.get_by_role("alertdialog", name="Throw away what you changed?")
+    await asked.get_by_role("button", name="Cancel").click()
+    await expect(text).to_have_value("Run.\n")
+    await editor.get_by_role("button", name="Save mine after it").click()
+    await expect(editor).to_be_hidden()
+    assert (await sam.client.get(address)).content == b"Run.\r\n"
+    assert (await sam.client.get(f"{address}/versions/2")).content == b"Swim.\n"
 
 
 async def test_versions_say_what_changed_and_one_is_brought_back(shelf: Shelf, sam: Person) -> None:
@@ -223,11 +246,21 @@ async def test_how_far_a_file_can_be_found_is_said_as_it_happens(shelf: Shelf, s
     await expect(shelf.row("good.md")).to_contain_text(re.compile(r"\d passages?"))
     await expect(shelf.row("bad.pdf")).to_contain_text("could not be read")
     await expect(shelf.row("sea.png")).to_contain_text("not indexed")
-    await shelf.row("bad.pdf").get_by_text("could not be read").hover()
-    await expect(shelf.page.locator(".tip")).to_contain_text("PDF")
+    await shelf.row("bad.pdf").get_by_role("button", name="Why").click()
+    await expect(shelf.page.get_by_role("dialog", name="Why bad.pdf")).to_contain_text("PDF")
+    await shelf.page.keyboard.press("Escape")
+    await expect(shelf.row("bad.pdf").get_by_role("button", name="Why")).to_be_focused()
     await shelf.page.get_by_role("button", name="sea.png", exact=True).click()
     picture = shelf.page.get_by_role("complementary", name="File").get_by_role("img", name="sea.png")
     await expect(picture).to_have_js_property("naturalWidth", 8)
+
+
+async def test_the_address_of_a_file_opens_it_at_its_lines(windows: Windows, sam: Person) -> None:
+    made = await sam.upload("long.md", "".join(f"Line {n}\n" for n in range(1, 5001)).encode())
+    page = await windows.open(sam, f"/p/{sam.home}?file={made['id']}&line=4321&to=4330")
+    beside = page.get_by_role("complementary", name="File")
+    await expect(beside.locator("li.meant")).to_have_count(10)
+    await expect(beside.get_by_text("Line 4321", exact=True)).to_be_in_viewport()
 
 
 async def test_retrieval_is_tried_and_a_passage_opens_where_it_stands(shelf: Shelf, sam: Person) -> None:

@@ -44,11 +44,11 @@ export async function request<T = void>(
   throw error;
 }
 
-/** A file that is sent for saving comes as its text. */
+/** A file that is sent for saving comes as its bytes. */
 async function contentOf(response: Response): Promise<unknown> {
   if (response.status === 204) return undefined;
   const isFile = response.headers.get('content-type')?.startsWith('application/octet-stream');
-  return isFile ? response.text() : response.json();
+  return isFile ? response.arrayBuffer() : response.json();
 }
 
 async function send(

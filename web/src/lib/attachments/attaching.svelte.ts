@@ -5,9 +5,9 @@
  *                  └─▶ failed (refused or cut off: tried again or removed by the person)
  */
 import { SvelteMap } from 'svelte/reactivity';
-import { ApiError } from '$lib/api/client';
 import type { Attachment } from '$lib/api/types';
 import type { Brought } from '$lib/files/dropped';
+import { OFFLINE, whyNot } from '$lib/files/sending';
 import { isPicture, addressOf, MOST } from './attachments';
 import { forget, keep, keptAt } from './kept';
 import * as requests from './requests';
@@ -171,7 +171,7 @@ export class Attaching {
         this.#change(key, { state: 'done', attachment, mime_type: attachment.mime_type });
       }
     } catch (reason) {
-      this.#change(key, { state: 'failed', ...sayingWhy(reason) });
+      this.#change(key, { state: 'failed', ...whyNot(reason) });
     }
   }
 
@@ -192,13 +192,4 @@ export class Attaching {
   #change(key: number, change: Partial<Item>): void {
     this.items = this.items.map((each) => (each.key === key ? { ...each, ...change } : each));
   }
-}
-
-const OFFLINE = 'The server cannot be reached.';
-
-/** What the server refused for good is not worth sending again. */
-function sayingWhy(reason: unknown): Pick<Item, 'problem' | 'canRetry'> {
-  if (!(reason instanceof ApiError)) return { problem: 'It was not taken.', canRetry: true };
-  if (reason.status === 0) return { problem: OFFLINE, canRetry: true };
-  return { problem: reason.message, canRetry: reason.status === 429 || reason.status >= 500 };
 }

@@ -38,3 +38,9 @@ it('keeps the folders of what was chosen', () => {
   Object.defineProperty(file, 'webkitRelativePath', { value: 'docs/a.md' });
   expect(chosenFrom([file] as unknown as FileList)[0]!.path).toBe('docs/a.md');
 });
+
+it('leaves what systems and version control put into folders', async () => {
+  const inside = ['/site/.git/config', '/site/.DS_Store', '/site/.gitignore', '/site/index.html'];
+  const brought = await broughtFrom(letGo(folder(inside.map(leaf))));
+  expect(brought.map(({ path }) => path)).toEqual(['site/.gitignore', 'site/index.html']);
+});

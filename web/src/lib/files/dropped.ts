@@ -11,7 +11,13 @@ export function carriesFiles(event: DragEvent): boolean {
 }
 
 export function chosenFrom(list: FileList | null): Brought[] {
-  return [...(list ?? [])].map((file) => ({ path: file.webkitRelativePath || file.name, file }));
+  const chosen = [...(list ?? [])].map((file) => ({ path: file.webkitRelativePath || file.name, file }));
+  return chosen.filter(({ path }) => !isLitter(path));
+}
+
+/** What systems and version control leave in folders, and nobody means to bring. */
+function isLitter(path: string): boolean {
+  return /(^|\/)(\.DS_Store|Thumbs\.db|desktop\.ini|__MACOSX\/.*|\.(git|hg|svn)\/.*)$/.test(path);
 }
 
 /** Must be called before the event is over: afterwards the browser has emptied it. */
@@ -21,7 +27,9 @@ export async function broughtFrom(transfer: DataTransfer | null): Promise<Brough
     return entry ? [entry] : [];
   });
   const found = entries.length ? await Promise.all(entries.map((entry) => inside(entry))) : [];
-  return entries.length ? found.flat() : chosenFrom(transfer?.files ?? null);
+  return entries.length
+    ? found.flat().filter(({ path }) => !isLitter(path))
+    : chosenFrom(transfer?.files ?? null);
 }
 
 async function inside(entry: FileSystemEntry): Promise<Brought[]> {

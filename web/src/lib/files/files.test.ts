@@ -64,7 +64,7 @@ it('reads tags between commas, each once', () => {
 
 it('shows what changed, without the names of the files', () => {
   expect(diffLines('--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n')).toEqual([
-    { text: '@@ -1 +1 @@', kind: 'place' },
+    { text: 'from line 1', kind: 'place' },
     { text: 'old', kind: 'removed' },
     { text: 'new', kind: 'added' },
     { text: 'same', kind: 'same' },

@@ -13,7 +13,9 @@ export function foldersOf(files: ProjectFile[]): Folder[] {
   const folders = new Map<string, ProjectFile[]>();
   for (const file of files) {
     const name = file.path.includes('/') ? file.path.slice(0, file.path.indexOf('/')) : '';
-    folders.set(name, [...(folders.get(name) ?? []), file]);
+    const inside = folders.get(name);
+    if (inside) inside.push(file);
+    else folders.set(name, [file]);
   }
   return [...folders]
     .map(([name, inside]) => ({ name, files: inside }))
@@ -112,7 +114,13 @@ export function diffLines(unified: string): DiffLine[] {
   return unified
     .split('\n')
     .filter((line, n, all) => !/^(---|\+\+\+) /.test(line) && !(line === '' && n === all.length - 1))
-    .map((line) => ({ text: line.slice(line.startsWith('@@') ? 0 : 1), kind: kindOf(line) }));
+    .map((line) => ({ text: placeIn(line) ?? line.slice(1), kind: kindOf(line) }));
+}
+
+/** "@@ -98,7 +102,7 @@" → "from line 102" */
+function placeIn(line: string): string | null {
+  const first = /^@@ -\d+(?:,\d+)? \+(\d+)/.exec(line)?.[1];
+  return first === undefined ? null : `from line ${first}`;
 }
 
 function kindOf(line: string): DiffLine['kind'] {

@@ -10,7 +10,7 @@ export const readText = (projectId: string, fileId: string, from: number) =>
   request<FileText>('GET', fileAddress(projectId, fileId, `/text?start_line=${from}`));
 
 /** As it was brought in, not as it was read for searching. */
-export const readContent = (file: ProjectFile) => request<string>('GET', of(file));
+export const readContent = (file: ProjectFile) => request<ArrayBuffer>('GET', of(file));
 
 export const createText = (projectId: string, path: string, text: string) =>
   request<Uploaded>(
@@ -20,8 +20,8 @@ export const createText = (projectId: string, path: string, text: string) =>
   );
 
 /** Not when someone else changed it meanwhile. */
-export const changeText = (file: ProjectFile, text: string) =>
-  request<ProjectFile>('PUT', of(file), new Blob([text]), { ifMatch: file.version });
+export const changeText = (file: ProjectFile, version: number, text: string) =>
+  request<ProjectFile>('PUT', of(file), new Blob([text]), { ifMatch: version });
 
 export const rename = (file: ProjectFile, path: string) => request('PUT', of(file, '/path'), { path });
 
@@ -40,9 +40,12 @@ export const restore = (file: ProjectFile, number: number) =>
 
 export const downloadAddress = (file: ProjectFile) => of(file);
 
-/** A zip can be unpacked on its way; everything else stays as it is. */
+/** A zip can be unpacked on its way, into the folder it came in; everything else stays as it is. */
 export function uploadAddress(projectId: string, name: string, unpack: boolean): string {
   const isUnpacked = unpack && /\.zip$/i.test(name);
-  const query = new URLSearchParams(isUnpacked ? { unzip: 'true' } : { path: name });
+  const folder = name.slice(0, name.lastIndexOf('/') + 1);
+  const query = isUnpacked
+    ? new URLSearchParams({ unzip: 'true', ...(folder && { path: folder }) })
+    : new URLSearchParams({ path: name });
   return `/api/projects/${projectId}/files?${query}`;
 }

@@ -21,9 +21,23 @@ export function sendFile<T>(
       const message = said?.message ?? `The server answered with ${call.status}.`;
       reject(new ApiError(call.status, said?.code ?? 'unexpected', message));
     };
-    call.onerror = () => reject(new ApiError(0, 'offline', 'The server cannot be reached.'));
+    call.onerror = () => reject(new ApiError(0, 'offline', OFFLINE));
     call.onabort = () => reject(new ApiError(0, 'aborted', 'Called off.'));
     signal.addEventListener('abort', () => call.abort());
     call.send(file);
   });
+}
+
+export const OFFLINE = 'The server cannot be reached.';
+
+export interface Failure {
+  problem: string;
+  /** What the server refused for good is not worth sending again. */
+  canRetry: boolean;
+}
+
+export function whyNot(reason: unknown): Failure {
+  if (!(reason instanceof ApiError)) return { problem: 'It was not taken.', canRetry: true };
+  if (reason.status === 0) return { problem: OFFLINE, canRetry: true };
+  return { problem: reason.message, canRetry: reason.status === 429 || reason.status >= 500 };
 }

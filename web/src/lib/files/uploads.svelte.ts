@@ -1,17 +1,26 @@
-/** Files on their way in, one after the other, each with how much of it has gone. */
+/**
+ * Files on their way into projects, a few at a time, whatever page is looked at meanwhile.
+ *
+ *   waiting ─▶ uploading ─▶ gone from here: it stands among the project's files
+ *                  └─▶ failed (refused or cut off: tried again or dismissed by the person)
+ */
 import { SvelteMap } from 'svelte/reactivity';
 import type { Uploaded } from '$lib/api/types';
 import type { Brought } from './dropped';
 import { uploadAddress } from './requests';
-import { sendFile, type Progress } from './sending';
+import { OFFLINE, sendFile, whyNot, type Progress } from './sending';
 
 export interface Upload {
   id: number;
+  projectId: string;
   name: string;
   sent: number;
   size: number;
-  /** Why it was not taken; null while it is on its way. */
-  problem: string | null;
+  state: 'waiting' | 'uploading' | 'failed';
+  /** Why it was not taken. */
+  problem: string;
+  /** Whether trying again could help. */
+  canRetry: boolean;
 }
 
 export type Send = (
@@ -21,42 +30,115 @@ export type Send = (
   signal: AbortSignal,
 ) => Promise<Uploaded>;
 
+interface Parcel {
+  file: File;
+  address: string;
+  call: AbortController;
+}
+
+/** Many small ones wait for each other's answers otherwise. */
+const AT_ONCE = 3;
+
 export class Uploads {
   items = $state.raw<Upload[]>([]);
+  /** Taken since there was last nothing to do, by project. */
+  done = new SvelteMap<string, number>();
 
-  #calls = new SvelteMap<number, AbortController>();
-  #last: Promise<void> = Promise.resolve();
+  #parcels = new SvelteMap<number, Parcel>();
+  #running: Promise<void> | null = null;
   #next = 1;
 
   constructor(private readonly send: Send = sendFile) {}
 
+  of(projectId: string): Upload[] {
+    return this.items.filter((each) => each.projectId === projectId);
+  }
+
   add(projectId: string, files: Brought[], unpack: boolean): Promise<void> {
-    for (const { path: name, file } of files) {
-      const upload: Upload = { id: this.#next++, name, sent: 0, size: file.size, problem: null };
-      this.items = [...this.items, upload];
-      this.#calls.set(upload.id, new AbortController());
-      this.#last = this.#last.then(() => this.#bring(projectId, upload, file, unpack));
+    const fresh = files.map(({ path, file }) => this.#fresh(projectId, path, file, unpack));
+    if (!this.of(projectId).length) this.done.delete(projectId);
+    this.items = [...this.items, ...fresh];
+    return this.#go();
+  }
+
+  retry(...ids: number[]): Promise<void> {
+    for (const id of ids) {
+      const parcel = this.#parcels.get(id);
+      if (!parcel) continue;
+      parcel.call = new AbortController();
+      this.#change(id, { state: 'waiting', sent: 0, problem: '' });
     }
-    return this.#last;
+    return this.#go();
   }
 
-  /** Calls it off, or takes its problem away. */
-  dismiss(id: number): void {
-    this.#calls.get(id)?.abort();
-    this.#calls.delete(id);
-    this.items = this.items.filter((each) => each.id !== id);
+  /** The line is back: what only failed for want of it is tried again. */
+  resume(): Promise<void> {
+    const cut = this.items.filter(({ problem }) => problem === OFFLINE);
+    return this.retry(...cut.map(({ id }) => id));
   }
 
-  async #bring(projectId: string, { id, name }: Upload, file: File, unpack: boolean): Promise<void> {
-    const call = this.#calls.get(id);
-    if (!call) return;
+  /** Calls them off, or takes their problems away. */
+  dismiss(...ids: number[]): void {
+    for (const id of ids) {
+      this.#parcels.get(id)?.call.abort();
+      this.#parcels.delete(id);
+    }
+    this.items = this.items.filter((each) => !ids.includes(each.id));
+    void this.#go();
+  }
+
+  #fresh(projectId: string, name: string, file: File, unpack: boolean): Upload {
+    const id = this.#next++;
+    const address = uploadAddress(projectId, name, unpack);
+    this.#parcels.set(id, { file, address, call: new AbortController() });
+    return {
+      id,
+      projectId,
+      name,
+      sent: 0,
+      size: file.size,
+      state: 'waiting',
+      problem: '',
+      canRetry: false,
+    };
+  }
+
+  #go(): Promise<void> {
+    return (this.#running ??= this.#run().finally(() => (this.#running = null)));
+  }
+
+  async #run(): Promise<void> {
+    addEventListener('beforeunload', stay);
+    await Promise.all(Array.from({ length: AT_ONCE }, () => this.#work()));
+    removeEventListener('beforeunload', stay);
+  }
+
+  async #work(): Promise<void> {
+    for (let next = this.#waiting(); next; next = this.#waiting()) await this.#bring(next);
+  }
+
+  /** The others wait while the server cannot be reached: they would only fail one by one. */
+  #waiting(): Upload | undefined {
+    const isCut = this.items.some(({ problem }) => problem === OFFLINE);
+    return isCut ? undefined : this.items.find(({ state }) => state === 'waiting');
+  }
+
+  async #bring({ id, projectId }: Upload): Promise<void> {
+    const { address, file, call } = this.#parcels.get(id)!;
+    this.#change(id, { state: 'uploading' });
     try {
-      const address = uploadAddress(projectId, name, unpack);
-      const { refused } = await this.send(address, file, (sent) => this.#change(id, { sent }), call.signal);
-      if (refused.length) throw new Error(refused.map(({ path, reason }) => `${path}: ${reason}`).join(' '));
-      this.dismiss(id);
+      const { items, refused } = await this.send(
+        address,
+        file,
+        (sent) => this.#change(id, { sent }),
+        call.signal,
+      );
+      this.done.set(projectId, (this.done.get(projectId) ?? 0) + items.length);
+      if (!refused.length) return this.dismiss(id);
+      const problem = refused.map(({ path, reason }) => `${path}: ${reason}`).join(' ');
+      this.#change(id, { state: 'failed', problem, canRetry: false });
     } catch (reason) {
-      this.#change(id, { problem: reason instanceof Error ? reason.message : 'It was not taken.' });
+      this.#change(id, { state: 'failed', ...whyNot(reason) });
     }
   }
 
@@ -64,3 +146,10 @@ export class Uploads {
     this.items = this.items.map((each) => (each.id === id ? { ...each, ...change } : each));
   }
 }
+
+/** The browser asks before it closes a page whose files are not up yet. */
+function stay(event: BeforeUnloadEvent): void {
+  event.preventDefault();
+}
+
+export const uploads = new Uploads();

@@ -1,0 +1,29 @@
+/** A text as it lies in its file, and as it is edited: a field knows neither marks of order nor other line ends. */
+
+/** What is edited in place; a longer one is slow to type in. */
+export const MOST_BYTES = 1_000_000;
+
+export interface Opened {
+  text: string;
+  /** What the field takes away, to be put back. */
+  mark: '' | '\uFEFF';
+  lineEnd: '\n' | '\r\n';
+}
+
+/** Null when it is not written in UTF-8: saved from a field it would be another text. */
+export function opened(content: ArrayBuffer): Opened | null {
+  let whole: string;
+  try {
+    whole = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
+  } catch {
+    return null;
+  }
+  const mark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
+  const text = whole.slice(mark.length);
+  const lineEnd = /^[^\n]*\r\n/.test(text) ? '\r\n' : '\n';
+  return { text: text.replaceAll('\r\n', '\n'), mark, lineEnd };
+}
+
+export function closed(text: string, { mark, lineEnd }: Omit<Opened, 'text'>): string {
+  return mark + (lineEnd === '\n' ? text : text.replaceAll('\n', lineEnd));
+}
