@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.core.briefs import Brief, Shown, Step
+from tertulia.core.briefs import Brief, Shown
 from tertulia.core.findings import Finding, Note, Stance, Verdict
-from tertulia.core.messages import Message, Role, Status
+from tertulia.core.messages import Message, Role, Status, Step
 from tertulia.core.quoting import find_quote
 from tertulia.core.reading import (
     read,

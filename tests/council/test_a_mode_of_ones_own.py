@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tertulia.core.briefs import Step
+from tertulia.core.messages import Step
 from tertulia.core.voices import SEATS
 from tertulia.council import Mode
 from tests.council.test_modes import ScriptedTable

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pytest
 
 from tertulia import council
-from tertulia.core.briefs import ANSWER, Brief, Step
+from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.errors import Invalid
-from tertulia.core.messages import Message, Role, Status
+from tertulia.core.messages import Message, Role, Status, Step
 from tertulia.core.reading import read
 from tertulia.core.voices import SEATS, Voice, Wanted, seat
 

@@ -7,8 +7,7 @@ import asyncio
 from sqlalchemy import text
 
 from tertulia.app import new_id
-from tertulia.core.briefs import Step
-from tertulia.core.messages import Status
+from tertulia.core.messages import Status, Step
 from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import Purpose, State
 from tertulia.engine.jobs import JOBS

@@ -64,7 +64,7 @@ class Told:
 
     def _begin(self) -> None:
         voice = self._silent.pop()
-        draft = Draft(f"R{voice.seat}", TURN.id, TURN.conversation_id, 1, voice, "advisor", "", "", 0, 1)
+        draft = Draft(f"R{voice.seat}", TURN.id, TURN.conversation_id, 1, voice, Role.ADVISOR, "", "", 0, 1)
         self._speaking.append(draft)
         self.live.began(self.turn, draft)
         if self.chance.random() < 0.2:
@@ -207,7 +207,7 @@ def test_a_mark_tells_its_number_back_and_no_mark_is_the_beginning():
 def test_a_reader_far_behind_catches_up_in_frames_of_bounded_size():
     live = Live()
     turn = live.open(TURN)
-    draft = Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], "advisor", "", "", 0, 1)
+    draft = Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1)
     reply = live.began(turn, draft)
     for _ in range(1000):
         live.said(turn, reply, "R", "x" * 4096, is_thought=False)
@@ -225,7 +225,7 @@ def test_ended_turns_are_kept_up_to_a_limit_and_running_ones_always():
     ids = [f"turn {n}" for n in range(12)]
     for turn_id in ids:
         turn = live.open(replace(TURN, id=turn_id))
-        reply = live.began(turn, Draft("R", turn_id, "C", 1, TABLE[0], "advisor", "", "", 0, 1))
+        reply = live.began(turn, Draft("R", turn_id, "C", 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
         for _ in range(KEPT_LOG // 10):
             live.said(turn, reply, "R", "x", is_thought=False)
         live.ended(turn, replace(TURN, id=turn_id, state=State.COMPLETE))
@@ -239,7 +239,7 @@ def test_a_finished_reply_is_no_draft_any_more_from_its_commit_on():
     """Between the commit and the last entry of the log nobody may find a draft of what is a message."""
     live = Live()
     turn = live.open(TURN)
-    live.began(turn, Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], "advisor", "", "", 0, 1))
+    live.began(turn, Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
     live.publish([Event(f"conversation:{TURN.conversation_id}", 3, Kind.CHANGED, "message", "R", "{}", 1)])
     assert turn.replies == {}
 

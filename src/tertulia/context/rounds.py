@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tertulia.context.material import TAKEN_OUT, CountTokens, Material, Quoted
-from tertulia.core.briefs import Step
 from tertulia.core.conversations import Visibility
-from tertulia.core.messages import Message, Round
+from tertulia.core.messages import Message, Round, Step
 from tertulia.core.receipts import Layer, LeftOut, Segment
 
 QUOTE_LIMIT = 300

@@ -3,23 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from tertulia.core.messages import Message, Role
-
-
-class Step(StrEnum):
-    """Where a reply stands in its round."""
-
-    ANSWER = "answer"
-    REBUTTAL = "rebuttal"
-    CRITIQUE = "critique"
-    REVIEW = "review"
-    SYNTHESIS = "synthesis"
-    OUTLINE = "outline"
-    """The synthesis once more, in a form that can be drawn."""
-    SUMMARY = "summary"
-    """What a branch came to, told in the line it left."""
+from tertulia.core.messages import Message, Role, Step
 
 
 @dataclass(frozen=True, slots=True)

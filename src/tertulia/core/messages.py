@@ -20,6 +20,20 @@ class Role(StrEnum):
     SYNTHESIS = "synthesis"
 
 
+class Step(StrEnum):
+    """Where a reply stands in its round."""
+
+    ANSWER = "answer"
+    REBUTTAL = "rebuttal"
+    CRITIQUE = "critique"
+    REVIEW = "review"
+    SYNTHESIS = "synthesis"
+    OUTLINE = "outline"
+    """The synthesis once more, in a form that can be drawn."""
+    SUMMARY = "summary"
+    """What a branch came to, told in the line it left."""
+
+
 class Status(StrEnum):
     COMPLETE = "complete"
     STOPPED = "stopped"
@@ -87,8 +101,7 @@ class Message:
     critique_of_id: str | None = None
     replaces_id: str | None = None
     """The earlier version of this reply, when it was retried or continued."""
-    step: str = "answer"
-    """Where it stands in its round: see core/briefs.py."""
+    step: Step = Step.ANSWER
     findings: Findings | None = None
     quotes: tuple[Quote, ...] = ()
     brings_id: str | None = None
@@ -117,7 +130,7 @@ class Round:
 def _place(reply: Message) -> tuple[bool, bool, int, str]:
     """A synthesis stands last, and before it what followed the answers."""
     seat = reply.voice.seat if reply.voice else 0
-    return (reply.role is Role.SYNTHESIS, reply.step != "answer", seat, reply.id)
+    return (reply.role is Role.SYNTHESIS, reply.step is not Step.ANSWER, seat, reply.id)
 
 
 def speaker_of(model_key: str) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tertulia.core.briefs import Brief, Shown, Step
+from tertulia.core.briefs import Brief, Shown
 from tertulia.core.findings import (
     Cell,
     Critique,
@@ -27,7 +27,7 @@ from tertulia.core.findings import (
     Topic,
     Verdict,
 )
-from tertulia.core.messages import Role
+from tertulia.core.messages import Role, Step
 from tertulia.core.quoting import find_quote
 
 POINTS = 20

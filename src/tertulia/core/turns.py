@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tertulia.core.conversations import Visibility
+from tertulia.core.messages import Role, Step
 from tertulia.core.voices import Voice
 
 RUNNING_PER_USER = 8
@@ -99,7 +100,7 @@ class Draft:
     conversation_id: str
     round_number: int
     voice: Voice
-    role: str
+    role: Role
     content: str
     thinking: str
     number: int
@@ -107,4 +108,4 @@ class Draft:
     started_at: int
     replaces_id: str | None = None
     waiting: Waiting | None = None
-    step: str = "answer"
+    step: Step = Step.ANSWER

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tertulia.core.briefs import Brief, Shown, Step
-from tertulia.core.messages import Message, Role
+from tertulia.core.briefs import Brief, Shown
+from tertulia.core.messages import Message, Role, Step
 from tertulia.core.voices import Voice
 from tertulia.council.table import Table, was_heard
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tertulia.core.briefs import Brief, Step
+from tertulia.core.briefs import Brief
+from tertulia.core.messages import Step
 from tertulia.council.chair import as_shown, conclude
 from tertulia.council.table import Table, was_heard
 

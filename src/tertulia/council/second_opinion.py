@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tertulia.core.briefs import Brief, Shown, Step
-from tertulia.core.messages import Message, Role
+from tertulia.core.briefs import Brief, Shown
+from tertulia.core.messages import Message, Role, Step
 from tertulia.council.chair import name_of
 from tertulia.council.table import Table, was_heard
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from tertulia.context.assemble import Assembled, DoesNotFit, assemble
 from tertulia.context.budget import output_limit
-from tertulia.core.briefs import ANSWER, Brief, Step
+from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.errors import Busy, StorageFull, UnknownModel
 from tertulia.core.findings import Findings
-from tertulia.core.messages import Failure, Message, Status, Thinking, Usage, speaker_of
+from tertulia.core.messages import Failure, Message, Status, Step, Thinking, Usage, speaker_of
 from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.reading import OUTLINE_SCHEMA, read, written
 from tertulia.core.turns import Draft, Purpose, Waiting
@@ -103,13 +103,13 @@ class Ask:
             conversation_id=turn.conversation_id,
             round_number=turn.round_number,
             voice=self._voice,
-            role=self._brief.role.value,
+            role=self._brief.role,
             content=self._partial,
             thinking="",
             number=0,
             started_at=self._means.clock(),
             replaces_id=self._replaced.id if self._replaced else None,
-            step=self._brief.step.value,
+            step=self._brief.step,
         )
 
     @property
@@ -226,7 +226,7 @@ class Ask:
             failure=outcome.failure,
             critique_of_id=self._brief.critique_of_id,
             replaces_id=self._replaced.id if self._replaced else None,
-            step=self._brief.step.value,
+            step=self._brief.step,
             findings=findings,
         )
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tertulia import council
-from tertulia.core.briefs import Step
-from tertulia.core.messages import Failure, Message, Role, Round, Status, Thinking, speaker_of
+from tertulia.core.messages import Failure, Message, Role, Round, Status, Step, Thinking, speaker_of
 from tertulia.core.turns import Draft, Purpose, State, Turn
 from tertulia.core.voices import Voice
 from tertulia.store import conversations, drafts, jobs, messages, turns
@@ -77,7 +76,7 @@ def _unwritten(tx: Tx, turn: Turn, here: Round, kept: Sequence[Draft]) -> Iterat
     waited_for = turn.table if mode.asks_at_once else turn.table[: 0 if heard else 1]
     for voice in (voice for voice in waited_for if voice.id not in heard):
         yield _empty(tx, turn, voice)
-    closing = {message.role for message in here.messages} | {Role(draft.role) for draft in kept}
+    closing = {message.role for message in here.messages} | {draft.role for draft in kept}
     if mode.has_chair and Role.SYNTHESIS not in closing:
         yield replace(_empty(tx, turn, turn.chair or turn.table[0]), role=Role.SYNTHESIS, step=Step.SYNTHESIS)
 
@@ -114,7 +113,7 @@ def _message(tx: Tx, turn: Turn, here: Round, draft: Draft) -> Message:
         round_number=turn.round_number,
         turn_id=turn.id,
         speaker=speaker_of(draft.voice.model),
-        role=Role(draft.role),
+        role=draft.role,
         content=draft.content,
         status=Status.INTERRUPTED,
         created_by=turn.created_by,
@@ -122,7 +121,7 @@ def _message(tx: Tx, turn: Turn, here: Round, draft: Draft) -> Message:
         voice=draft.voice,
         thinking=Thinking(draft.thinking, seconds) if draft.thinking else None,
         failure=_RESTARTED,
-        critique_of_id=_criticised(here) if draft.step == Step.CRITIQUE else None,
+        critique_of_id=_criticised(here) if draft.step is Step.CRITIQUE else None,
         replaces_id=draft.replaces_id,
         step=draft.step,
     )
@@ -130,5 +129,5 @@ def _message(tx: Tx, turn: Turn, here: Round, draft: Draft) -> Message:
 
 def _criticised(here: Round) -> str | None:
     """The answer a critic had before it."""
-    answers = (reply for reply in here.replies if reply.step == Step.ANSWER and reply.content)
+    answers = (reply for reply in here.replies if reply.step is Step.ANSWER and reply.content)
     return next((answer.id for answer in answers), None)

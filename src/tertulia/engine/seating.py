@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tertulia import council
-from tertulia.core.briefs import ANSWER, Brief, Step
-from tertulia.core.messages import Message, Status, speaker_of
+from tertulia.core.briefs import ANSWER, Brief
+from tertulia.core.messages import Message, Status, Step, speaker_of
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.voices import Voice
 from tertulia.council.table import was_heard
@@ -51,7 +51,7 @@ class Seating:
     def chair(self) -> Voice:
         """Whom a person named; otherwise the first who was heard, so that one failure does not take two."""
         answers = (*self._standing.values(), *self.replies)
-        heard = {one.voice for one in answers if one.step == Step.ANSWER and was_heard(one)}
+        heard = {one.voice for one in answers if one.step is Step.ANSWER and was_heard(one)}
         return self._named or next((voice for voice in self.voices if voice in heard), self.voices[0])
 
     @property
@@ -110,9 +110,9 @@ class Seating:
         is_closing = reply.step in _CLOSING
         if self._gathered.turn.purpose is Purpose.SYNTHESIS and is_closing:
             return False
-        if target is not None and target.step == Step.SYNTHESIS and reply.step == Step.OUTLINE:
+        if target is not None and target.step is Step.SYNTHESIS and reply.step is Step.OUTLINE:
             return False
-        return reply.step == Step.ANSWER or was_heard(reply)
+        return reply.step is Step.ANSWER or was_heard(reply)
 
     def _has_left(self, brief: Brief) -> bool:
         """An answer that is gone from a round everyone had answered was taken out by a person."""
@@ -153,7 +153,7 @@ class Seating:
 
 def _place(reply: Message) -> tuple[int, str]:
     assert reply.voice is not None
-    return _place_of(reply.voice, Step(reply.step))
+    return _place_of(reply.voice, reply.step)
 
 
 def _place_of(voice: Voice, step: Step) -> tuple[int, str]:

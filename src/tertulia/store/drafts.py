@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import text
 
+from tertulia.core.messages import Role, Step
 from tertulia.core.turns import Draft
 from tertulia.core.users import Actor
 from tertulia.store import access
@@ -81,13 +82,13 @@ def _draft(row: Row) -> Draft:
         conversation_id=row.conversation_id,
         round_number=row.round_number,
         voice=voice(row.voice),
-        role=row.role,
+        role=Role(row.role),
         content=row.content,
         thinking=row.thinking,
         number=row.number,
         started_at=row.started_at,
         replaces_id=row.replaces_id,
-        step=row.step,
+        step=Step(row.step),
     )
 
 

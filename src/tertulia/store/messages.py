@@ -19,7 +19,7 @@ from tertulia.core.blind import veiled_message
 from tertulia.core.errors import NotFound
 from tertulia.core.events import Kind, conversation_place
 from tertulia.core.findings import Findings
-from tertulia.core.messages import Failure, Message, Quote, Role, Round, Status, Thinking, Usage
+from tertulia.core.messages import Failure, Message, Quote, Role, Round, Status, Step, Thinking, Usage
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
@@ -53,7 +53,7 @@ class _Metadata:
 
     usage: Usage | None = None
     failure: Failure | None = None
-    step: str = "answer"
+    step: Step = Step.ANSWER
     brings_id: str | None = None
 
 

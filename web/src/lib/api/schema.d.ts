@@ -1620,8 +1620,7 @@ export interface components {
             /** Round Number */
             round_number: number;
             voice: components["schemas"]["Voice"];
-            /** Role */
-            role: string;
+            role: components["schemas"]["Role"];
             /** Content */
             content: string;
             /** Thinking */
@@ -1633,11 +1632,8 @@ export interface components {
             /** Replaces Id */
             replaces_id?: string | null;
             waiting?: components["schemas"]["Waiting"] | null;
-            /**
-             * Step
-             * @default answer
-             */
-            step: string;
+            /** @default answer */
+            step: components["schemas"]["Step"];
         };
         /** Estimate */
         Estimate: {
@@ -1960,11 +1956,8 @@ export interface components {
             critique_of_id?: string | null;
             /** Replaces Id */
             replaces_id?: string | null;
-            /**
-             * Step
-             * @default answer
-             */
-            step: string;
+            /** @default answer */
+            step: components["schemas"]["Step"];
             findings?: components["schemas"]["Findings"] | null;
             /**
              * Quotes
@@ -2996,6 +2989,12 @@ export interface components {
          * @enum {string}
          */
         Status: "complete" | "stopped" | "interrupted" | "failed";
+        /**
+         * Step
+         * @description Where a reply stands in its round.
+         * @enum {string}
+         */
+        Step: "answer" | "rebuttal" | "critique" | "review" | "synthesis" | "outline" | "summary";
         /**
          * Style
          * @description How a reply that is asked for again should differ.

@@ -18,6 +18,7 @@ type Needing<T, Needed extends keyof T> = Pick<T, Needed> & Partial<T>;
 export type Visibility = Schemas['Visibility'];
 export type Tier = Schemas['Tier'];
 export type Membership = Schemas['Membership'];
+export type Step = Schemas['Step'];
 export type Layer = Schemas['Layer'];
 
 export type User = Whole<Schemas['User']>;

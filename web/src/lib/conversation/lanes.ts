@@ -6,7 +6,7 @@
  *
  * Put together from what the house knows: the round's messages, the turns that answer it, the drafts being written.
  */
-import type { Draft, Message, Round, Turn, Voice } from '$lib/api/types';
+import type { Draft, Message, Round, Step, Turn, Voice } from '$lib/api/types';
 import { modeNamed } from '$lib/council/modes';
 import type { Seat, SeatState } from '$lib/seats/seats';
 
@@ -22,9 +22,6 @@ export type Version =
     }
   | { kind: 'draft'; id: string; draft: Draft; state: 'thinking' | 'waiting' | 'writing' }
   | { kind: 'queued'; id: string; turn: Turn; step: Step; state: 'queued' | 'thinking' };
-
-/** Where a reply stands in its round. */
-export type Step = 'answer' | 'rebuttal' | 'critique' | 'review' | 'synthesis' | 'outline' | 'summary';
 
 const ORDER: Step[] = ['answer', 'summary', 'rebuttal', 'critique', 'review', 'synthesis', 'outline'];
 
@@ -58,8 +55,7 @@ export function lanesOf(round: Round, turns: Turn[], drafts: Draft[]): Lane[] {
 
 function stepOf(version: Version): Step {
   if (version.kind === 'queued') return version.step;
-  const step = version.kind === 'message' ? version.message.step : version.draft.step;
-  return (step || 'answer') as Step;
+  return version.kind === 'message' ? version.message.step : version.draft.step;
 }
 
 export function latest(lane: Lane): Version {

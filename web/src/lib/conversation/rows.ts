@@ -66,7 +66,7 @@ function questionOf(item: Outgoing, number: number): Message {
     reply_to_id: item.reply_to_id,
     critique_of_id: null,
     replaces_id: null,
-    step: '',
+    step: 'answer',
     findings: null,
     quotes: item.quotes,
     brings_id: null,

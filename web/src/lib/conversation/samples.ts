@@ -45,7 +45,7 @@ export function question(change: Partial<Message> = {}): Message {
     reply_to_id: null,
     critique_of_id: null,
     replaces_id: null,
-    step: '',
+    step: 'answer',
     findings: null,
     quotes: [],
     brings_id: null,
@@ -102,7 +102,7 @@ export function draft(id: string, by: Voice, change: Partial<Draft> = {}): Draft
     started_at: 0,
     replaces_id: null,
     waiting: null,
-    step: '',
+    step: 'answer',
     ...change,
   };
 }

@@ -162,7 +162,7 @@ function draft(id: string): Draft {
     started_at: 0,
     replaces_id: null,
     waiting: null,
-    step: '',
+    step: 'answer',
   };
 }
 
