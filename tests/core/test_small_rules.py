@@ -116,6 +116,19 @@ def test_a_question_to_a_few_leaves_everyone_in_their_seats() -> None:
     assert seat_aside(seat([sage]), ())[0].seat == sage.hue
 
 
+def test_of_two_that_are_the_same_the_one_is_asked_whose_lane_is_named():
+    x = Wanted("a:x", "X 1")
+    table = seat([x, x])
+    assert seat_aside(seat([x]), table, ["a:x:1"]) == (table[1],)
+    assert seat_aside(seat([x]), table, ["a:x:0"]) == (table[0],)
+    assert seat_aside(seat([x, x]), table, ["a:x:1", "a:x:0"]) == (table[1], table[0])
+    [absent] = seat_aside(seat([x]), (), ["a:x:1"])
+    assert (absent.id, absent.name) == ("a:x:1", "X 1 2")
+    for nobody in ("a:y:0", "a:x:8", "a:x:-1", "a:x:x", "a:x"):
+        with pytest.raises(Invalid):
+            seat_aside(seat([x]), table, [nobody])
+
+
 @pytest.mark.parametrize(
     ("settings", "named"),
     [

@@ -53,6 +53,25 @@ async def test_the_same_model_can_sit_twice(ada, upstream):
     assert len(upstream.requests) == 2
 
 
+async def test_of_two_seats_of_one_model_either_can_be_asked_alone_and_reads_its_own_words(ada, upstream):
+    upstream.plays(says("One."), says("Two."), says("Again."), model="alpha")
+    first = await ada.hear("Tea?", "alpha", "alpha")
+    by_name = {reply["voice"]["name"]: reply for reply in first}
+    second = by_name["Alpha 2"]
+    [alone] = await ada.hear(
+        "And you?",
+        "alpha",
+        conversation_id=second["conversation_id"],
+        visibility="own_lane",
+        aside=True,
+        lanes=[second["voice"]["id"]],
+    )
+    assert alone["voice"] == second["voice"]
+    shown = [message["content"] for message in upstream.requests[-1].body["messages"][1:]]
+    assert second["content"] in shown
+    assert by_name["Alpha"]["content"] not in str(shown)
+
+
 async def test_eight_voices_can_sit_at_one_table(ada, upstream):
     table = ["alpha", "beta", "gamma", "alpha", "beta", "gamma", "alpha", "beta"]
     replies = await ada.hear("Everyone?", *table)

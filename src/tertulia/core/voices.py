@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, zip_longest
+
+from tertulia.core.errors import Invalid
 
 SEATS = 8
 
@@ -65,17 +67,38 @@ def _unused(name: str, names: set[str]) -> str:
     return name if name not in names else next(one for one in numbered if one not in names)
 
 
-def seat_aside(voices: Iterable[Voice], table: Iterable[Voice]) -> tuple[Voice, ...]:
-    """For a question to a few: who is at the table keeps the place, and whoever is not takes a free one."""
+def seat_aside(
+    voices: Iterable[Voice], table: Iterable[Voice], lanes: Sequence[str] = ()
+) -> tuple[Voice, ...]:
+    """For a question to a few: who is at the table keeps the place, and whoever is not takes a free one.
+
+    `lanes` says which of two that are the same is meant, one for each voice.
+    """
     known = {voice.id: voice for voice in table}
     taken = {voice.seat for voice in known.values()}
     asked = []
-    for voice in voices:
-        before = known.get(voice.id)
+    for voice, lane in zip_longest(voices, lanes):
+        meant = in_lane(voice, lane) if lane else voice
+        before = known.get(meant.id)
         place = before.seat if before else _free_from(voice.seat, taken)
         taken.add(place)
-        asked.append(replace(voice, seat=place, name=before.name if before else voice.name))
+        asked.append(replace(meant, seat=place, name=before.name if before else meant.name))
     return tuple(asked)
+
+
+def in_lane(voice: Voice, lane: str) -> Voice:
+    """The same voice in another lane of its own: the second GPT-4o of a table is "GPT-4o 2"."""
+    own, _, nth = voice.id.rpartition(":")
+    wanted, _, number = lane.rpartition(":")
+    if wanted != own or number not in _NUMBERS:
+        raise Invalid(f"{voice.name} has no lane {lane[:100]!r}: the id of a voice at the table names one.")
+    if number == nth:
+        return voice
+    name = voice.name if nth == "0" else voice.name.removesuffix(f" {int(nth) + 1}")
+    return replace(voice, id=lane, name=name if number == "0" else f"{name} {int(number) + 1}")
+
+
+_NUMBERS = frozenset(map(str, range(SEATS)))
 
 
 def _free_from(place: int, taken: set[int]) -> int:

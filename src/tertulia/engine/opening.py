@@ -56,7 +56,7 @@ def open_round(
         return before
     must_have_room(tx, actor)
     conversation = _conversation(tx, actor, request, table)
-    table = seat_aside(table, conversation.table) if request.aside else table
+    table = seat_aside(table, conversation.table, request.lanes) if request.aside else table
     references.check(tx, actor, conversation.id, request.reply_to_id, request.quotes)
     brought = _brought(tx, actor, request, conversation)
     seated = lettered(table, tx.new_id()) if request.is_blind else table

@@ -46,6 +46,8 @@ class NewTurn:
     """The names stay hidden until someone has voted."""
     aside: bool = False
     """Only this once: the conversation goes on with the table it had."""
+    lanes: tuple[str, ...] = ()
+    """Of an aside: the ids of the voices that are meant, one for each, where the same sits there twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ def check(request: NewTurn) -> None:
     check_attachments(request.attachments)
     check_quotes(request.quotes)
     check_brief(request.brief)
+    check_lanes(request)
     mode = council.get(request.mode)
     mode.must_seat(len(request.voices))
     if request.chair is not None:
@@ -135,6 +138,11 @@ def check(request: NewTurn) -> None:
         raise Invalid(
             "Only a parallel round can be blind: in other modes voices speak of each other by name."
         )
+
+
+def check_lanes(request: NewTurn) -> None:
+    if request.lanes and (not request.aside or len(set(request.lanes)) != len(request.voices)):
+        raise Invalid("Lanes are named in an aside: a different one for each of its voices.")
 
 
 def check_brief(brief: str) -> None:

@@ -2383,6 +2383,11 @@ export interface components {
              * @default false
              */
             aside: boolean;
+            /**
+             * Lanes
+             * @default []
+             */
+            lanes: string[];
         };
         /** NewUser */
         NewUser: {

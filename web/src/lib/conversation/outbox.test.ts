@@ -125,6 +125,15 @@ describe('the outbox', () => {
     expect(states()).toEqual(['sent', 'sent', 'sent']);
   });
 
+  it('names the lane of whoever is asked alone, so that the second of two is not taken for the first', async () => {
+    const { outbox, sent } = setUp();
+    const second = { ...voice(2, 'Alpha 2'), id: 'house:Alpha:1' };
+    outbox.send(item('t1', { aside: true, table: [second] }));
+    outbox.send(item('t2', { table: [second] }));
+    await settled();
+    expect(sent.map((turn) => turn.lanes)).toEqual([['house:Alpha:1'], undefined]);
+  });
+
   it('lets a question be taken back', async () => {
     const { outbox, world } = setUp();
     world.answer = REFUSED;

@@ -152,7 +152,7 @@ function turnOf(item: Outgoing): NewTurn {
     ...(item.chair && { chair: wanted(item.chair) }),
     ...(item.brief && { brief: item.brief }),
     ...(item.is_blind && { is_blind: true }),
-    ...(item.aside && { aside: true }),
+    ...(item.aside && { aside: true, lanes: item.table.map((each) => each.id) }),
     ...(item.quotes.length && { quotes: item.quotes }),
   } as NewTurn;
 }
