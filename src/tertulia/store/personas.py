@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlalchemy import text
 
-from tertulia.core.errors import Conflict, Invalid
+from tertulia.core.errors import Invalid
 from tertulia.core.events import Kind, project_place, user_place
 from tertulia.core.personas import NAME_LIMIT, SEEDED, Character, Persona, Scope, cleaned
 from tertulia.core.users import Actor
@@ -42,19 +42,13 @@ def seed(tx: Tx) -> None:
             _changed(tx, persona_id)
 
 
-def add(
-    tx: Tx, actor: Actor, scope: Scope, project_id: str | None, character: Character, id: str | None = None
-) -> Persona:
+def add(tx: Tx, actor: Actor, scope: Scope, project_id: str | None, character: Character) -> Persona:
     character = cleaned(character)
     owner_id, project_id = _whose(scope, actor, project_id)
     _must_be_allowed(tx, actor, scope, project_id)
     _must_have_room(tx, scope, owner_id, project_id)
-    persona_id = id or tx.new_id()
-    added = tx.maybe(
-        _ADD, id=persona_id, scope=scope.value, owner_id=owner_id, project_id=project_id, now=tx.now
-    )
-    if added is None:
-        raise Conflict("There is already a persona with this id. Make a new id and try again.")
+    persona_id = tx.new_id()
+    tx.one(_ADD, id=persona_id, scope=scope.value, owner_id=owner_id, project_id=project_id, now=tx.now)
     _add_version(tx, persona_id, 1, character)
     return _changed(tx, persona_id)
 
@@ -82,10 +76,8 @@ def _must_be_allowed(tx: Tx, actor: Actor, scope: Scope, project_id: str | None)
 
 
 def _must_have_room(tx: Tx, scope: Scope, owner_id: str | None, project_id: str | None) -> None:
-    if (
-        tx.one(_COUNT, scope=scope.value, owner_id=owner_id or "", project_id=project_id or "").number
-        >= LIMIT
-    ):
+    found = tx.one(_COUNT, scope=scope.value, owner_id=owner_id or "", project_id=project_id or "")
+    if found.number >= LIMIT:
         raise Invalid(f"There are {LIMIT} personas here already. Remove one first.")
 
 

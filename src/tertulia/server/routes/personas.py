@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from tertulia.core.events import project_place
-from tertulia.core.personas import Character, Persona, Scope, cleaned
+from tertulia.core.personas import Character, Persona, Scope
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
 from tertulia.store import events, personas
@@ -56,17 +56,14 @@ async def list_personas(house: TheHouse, actor: Someone, project_id: str | None 
 
 @router.post("/api/personas", response_model=Persona, status_code=201)
 async def add_persona(house: TheHouse, actor: Someone, new: NewPersona) -> Response:
-    character = cleaned(new.character)
-    return answer(
-        await house.db.write(lambda tx: personas.add(tx, actor, new.scope, new.project_id, character)), 201
-    )
+    made = await house.db.write(lambda tx: personas.add(tx, actor, new.scope, new.project_id, new.character))
+    return answer(made, 201)
 
 
 @router.put("/api/personas/{persona_id}", response_model=Persona)
 async def change_persona(house: TheHouse, actor: Someone, persona_id: str, new: PersonaChange) -> Response:
     """A new version; what was said stays with the version that said it."""
-    character = cleaned(new.character)
-    return answer(await house.db.write(lambda tx: personas.change(tx, actor, persona_id, character)))
+    return answer(await house.db.write(lambda tx: personas.change(tx, actor, persona_id, new.character)))
 
 
 @router.delete("/api/personas/{persona_id}", status_code=204)
