@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -81,7 +81,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     heartbeat = Heartbeat(means, workers.others.ring, relay, house.replays)
     at_work = (workers.files.run(), workers.others.run())
     works = (Writer(means).run(), relay.run(), heartbeat.run(), *at_work, means.providers.warm())
-    tasks = [asyncio.create_task(work) for work in works]
+    tasks = [asyncio.create_task(reported(work)) for work in works]
     try:
         yield house
     finally:
@@ -91,6 +91,15 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await _put_away(means)
+
+
+async def reported(work: Awaitable[None]) -> None:
+    """What runs beside the requests and breaks is written down: nobody waits for it who would notice."""
+    try:
+        await work
+    except Exception as error:
+        report(error)
+        raise
 
 
 async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
