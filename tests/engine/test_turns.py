@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,8 +15,11 @@ from tertulia.core.messages import Status
 from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import State
 from tertulia.engine.requests import NewTurn
+from tertulia.engine.turns import Turns
+from tertulia.library.index import read_rounds, write_at_once
+from tertulia.library.search import Library
 from tertulia.store import conversations, drafts, turns
-from tertulia.store.database import Database
+from tertulia.store.database import Database, Tx
 from tests.engine.conftest import SHORT, engine_in
 from tests.upstream.scripted import Finish, Hold, KeepAlives, Say, Stall, refuses, says
 
@@ -152,6 +156,48 @@ async def test_a_conversation_that_is_deleted_ends_its_turns_and_those_in_line(e
     with pytest.raises(NotFound):
         await engine.stored(running.turn)
     assert engine.incidents == []
+
+
+class Meanwhile:
+    """An embedder at which something happens while it is asked whether it can help."""
+
+    model, dimensions = "none", 1
+
+    def __init__(self) -> None:
+        self.happens: Callable[[], None] = lambda: None
+
+    def unavailable_reason(self) -> str | None:
+        self.happens()
+        return "Not now."
+
+    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+        raise AssertionError("it said that it cannot")
+
+    async def close(self) -> None: ...
+
+
+async def test_what_is_deleted_while_something_is_looked_up_for_it_asks_nobody(engine, upstream):
+    before = await engine.open("Where does the sea end?")
+    await engine.over(before.turn)
+    await engine.db.write(lambda tx: _index(tx, before.conversation.id))
+    embedder = Meanwhile()
+    means = replace(engine.means, library=Library(engine.db, embedder))
+    looking = Turns(means, lambda: None, engine.relay)
+    wanted = new_id()
+    embedder.happens = lambda: looking.withdraw([wanted])
+    project_id = before.conversation.project_id
+    request = NewTurn(
+        new_id(), "The sea?", (WantedVoice("voices:alpha"),), conversation_id=wanted, project_id=project_id
+    )
+    opened = await looking.open(engine.actor, request)
+    assert await engine.over(opened.turn) is State.STOPPED
+    assert len(upstream.requests) == 1
+
+
+def _index(tx: Tx, conversation_id: str) -> None:
+    spoken = read_rounds(tx, conversation_id, 1, 1)
+    assert spoken is not None
+    write_at_once(tx, spoken)
 
 
 async def test_a_full_disk_costs_no_word_once_there_is_room_again(engine, upstream):

@@ -13,7 +13,6 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tertulia.core.errors import TertuliaError
 from tertulia.core.plain import from_plain, to_json
 from tertulia.core.turns import Draft, State, Turn, Waiting
 from tertulia.engine.live import Began, Bell, Delta, Live, LiveTurn, TurnEvent, Waited
@@ -124,12 +123,12 @@ class Relay:
             await self._sleep(EVERY_S)
 
     async def flush(self) -> None:
-        """What cannot be said now is asked for again by whoever misses it."""
+        """What cannot be said is asked for again by whoever misses it."""
         unsaid, self._unsaid = self._unsaid, []
         text = to_json([(type(word).__name__, word) for word in _joined(unsaid)])
         try:
             await self._db.write(lambda tx: tx.say(text))
-        except TertuliaError as error:
+        except Exception as error:  # noqa: BLE001 - whatever became of one bundle, the next must go out
             self._report(error)
 
     # ── what others say

@@ -277,8 +277,7 @@ class Turns:
             for waiting in self._lines.pop(conversation_id, ()):
                 self._forget(waiting.turn)
             for live in self._means.live.running_in(conversation_id):
-                if live.turn.id in self._seatings:
-                    self._seatings[live.turn.id].stop(None)
+                self._halt(live.turn, None)
 
     def _forget(self, turn: Turn) -> None:
         """Over in the store already, or gone from it; whoever watches it is told."""
