@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+from tertulia.app import new_id
 from tertulia.core.events import conversation_place
 from tertulia.core.messages import Status
 from tertulia.core.turns import State, Turn
@@ -18,12 +22,13 @@ from tertulia.engine.heartbeat import EVERY_S, Heartbeat
 from tertulia.engine.live import Finished, LiveTurn
 from tertulia.engine.recovery import SILENT_MS, recover
 from tertulia.engine.replays import Replays
+from tertulia.engine.requests import NewTry
 from tertulia.store import conversations, drafts, messages, turns
-from tertulia.store.database import Database
+from tertulia.store.database import Database, Tx
 from tests.engine.conftest import Engine, engine_in
 from tests.store.samples import conversation, draft, opened, person
 from tests.store_fixtures import Clock, Ids, Watch
-from tests.upstream.scripted import Finish, Hold, Say, Upstream
+from tests.upstream.scripted import Finish, Hold, Say, Upstream, says
 
 
 @pytest.fixture
@@ -197,6 +202,60 @@ async def test_rounds_of_one_conversation_wait_for_each_other_whichever_server_t
     held.set()
     assert await two.over(second.turn) is State.COMPLETE
     assert [reply.content for reply in await two.replies(second.turn)] == ["Second."]
+
+
+async def test_a_reply_asked_for_again_and_a_new_round_do_not_both_start_on_two_servers(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    upstream.plays(says("First."), (Say("Again."), Hold(held := asyncio.Event()), Finish()), says("Second."))
+    first = await one.open("One")
+    await one.over(first.turn)
+    [reply] = await one.replies(first.turn)
+    async with paused_commit(one, first.conversation.id) as paused:
+        again = asyncio.create_task(one.turns.retry(one.actor, reply.id, NewTry(new_id())))
+        await paused(again)
+        other = asyncio.create_task(two.open("Two", conversation_id=first.conversation.id))
+        await paused(other)
+    assert (await again).turn.state is State.RUNNING
+    assert (await other).turn.state is State.QUEUED
+    held.set()
+    assert await two.over((await other).turn) is State.COMPLETE
+
+
+@asynccontextmanager
+async def paused_commit(
+    engine: Engine, conversation_id: str
+) -> AsyncIterator[Callable[[asyncio.Task[Any]], Awaitable[None]]]:
+    """Nobody comes to a commit in this conversation. Gives what waits until a task has come so far."""
+    held, free = threading.Event(), threading.Event()
+
+    def hold(tx: Tx) -> None:
+        tx.execute(LOCK_PLACE, place=conversation_place(conversation_id))
+        held.set()
+        free.wait(5)
+
+    waiting = 0
+
+    async def paused(task: asyncio.Task[Any]) -> None:
+        nonlocal waiting
+        waiting += 1
+        while not task.done():
+            if await engine.db.read(lambda tx: tx.one(BLOCKED).number) >= waiting:
+                return
+
+    holding = asyncio.create_task(engine.db.write(hold))
+    await asyncio.to_thread(held.wait, 5)
+    try:
+        async with asyncio.timeout(5):
+            yield paused
+    finally:
+        free.set()
+        await holding
+
+
+LOCK_PLACE = text("UPDATE places SET number = number WHERE place = :place RETURNING number")
+BLOCKED = text("SELECT COUNT(*) AS number FROM pg_locks WHERE NOT granted")
 
 
 async def test_a_round_that_waits_for_another_server_can_be_stopped(

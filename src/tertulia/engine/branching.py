@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict
+from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
@@ -80,6 +81,7 @@ def _open_summary(
     fingerprint: str,
 ) -> Opening:
     must_have_room(tx, actor)
+    tx.hold(conversation_place(into.id))
     turn = Turn(
         id=turn_id,
         conversation_id=into.id,

@@ -56,6 +56,7 @@ def open_round(
         return before
     must_have_room(tx, actor)
     conversation = _conversation(tx, actor, request, table)
+    tx.hold(conversation_place(conversation.id))  # of two turns at once, one sees that it must wait
     table = seat_aside(table, conversation.table, request.lanes) if request.aside else table
     references.check(tx, actor, conversation.id, request.reply_to_id, request.quotes)
     brought = _brought(tx, actor, request, conversation)
@@ -308,7 +309,10 @@ def _turn(
 
 
 def first_state(tx: Tx, conversation: Conversation) -> State:
-    """Whoever finds the conversation free starts at once; the others wait in line."""
+    """Whoever finds the conversation free starts at once; the others wait in line.
+
+    Its place is held by now: on another server somebody may be looking for the same.
+    """
     return State.QUEUED if turns.waiting_or_running(tx, conversation.id) else State.RUNNING
 
 
