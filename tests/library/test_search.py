@@ -17,7 +17,7 @@ from tertulia.library.chunk import LINES
 from tertulia.library.index import embed_due, of_file, of_messages, read_rounds, write_rounds
 from tertulia.library.query import terms
 from tertulia.library.search import Library, Mode, find
-from tertulia.library.snippets import snippet
+from tertulia.library.snippets import snippet, words_found
 from tertulia.library.vectors import Block
 from tertulia.store import chunks, files, messages
 from tertulia.store.database import Database, Tx
@@ -321,6 +321,27 @@ async def test_any_word_of_a_text_finds_it(
     hits = await look(library, ada, word, mode=Mode.KEYWORD, limit=50)
     assert any(word in hit.content or word in hit.title for hit in hits)
     assert all(text[hit.location.start_char : hit.location.end_char] == hit.content for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("content", "word", "marked"),
+    [
+        ("我们在北京大学学习中文。", "北京大学", ["北京大学"]),
+        ("大人在北京，不在大学", "北京大学", ["北京", "大学"]),
+        ("大人不在", "大学", []),
+        ("猫が好きです", "猫", ["猫"]),
+        ("ภาษาไทยเป็นภาษาที่สวยงาม", "เป็น", ["เป็น"]),
+        ("मैं हिन्दी बोलता हूँ।", "हिन्दी", ["हिन्दी"]),
+        ("two cafe\u0301s by the sea", "cafés", ["cafe\u0301s"]),
+        ("see 第3章 and chapter 3", "第3章", ["第3章"]),
+    ],
+)
+def test_in_other_scripts_only_what_was_looked_for_is_marked(
+    content: str, word: str, marked: list[str]
+) -> None:
+    shown = snippet(content, terms(word))
+    assert [shown.text[span.start : span.end] for span in shown.highlights] == marked
+    assert words_found(content, terms(word)) >= bool(marked)
 
 
 @pytest.mark.parametrize("one", ["a", "[", "@a.", " ", "a\u0301", "a b ", "1 May ", "test_"])

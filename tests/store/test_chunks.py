@@ -8,6 +8,7 @@ from sqlalchemy import text
 from tertulia.core.chunks import Filters, Location, Source, Weights
 from tertulia.core.files import MetadataChange
 from tertulia.core.users import Actor
+from tertulia.library.query import terms
 from tertulia.store import chunks, conversations, files, projects, retrieval, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
@@ -202,6 +203,17 @@ async def test_new_chunks_of_a_file_leave_none_of_the_old(db: Database) -> None:
         return found(tx, ada, "walnut"), found(tx, ada, "hazel")
 
     assert await db.write(look) == ([], ["only hazel now"])
+
+
+async def test_words_written_with_vowel_signs_are_found_as_words(db: Database) -> None:
+    """Taken apart at each sign, any text that has one of the letters would be found."""
+
+    def look(tx: Tx) -> list[str]:
+        ada = person(tx, "Ada")
+        put(tx, ada, "a.md", "मैं हिन्दी बोलता हूँ", "दिन में हवा नहीं")
+        return found(tx, ada, *terms("हिन्दी"))
+
+    assert await db.write(look) == ["मैं हिन्दी बोलता हूँ"]
 
 
 async def test_a_file_read_anew_keeps_the_date_of_what_stands_in_it(db: Database) -> None:

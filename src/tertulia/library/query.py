@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 
+from tertulia.store.words import MARKS
+
 LENGTH_LIMIT = 8_000
 TERMS_LIMIT = 64
 SHAPED_LIMIT = 96
 """With those that count twice."""
-_WORD = re.compile(r"\w+", re.UNICODE)
+_WORD = re.compile(rf"\w[\w{MARKS}]*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
 
 _NAME = re.compile(r"\b(?:[A-Za-z]+[a-z0-9][A-Z]\w*|\w+_\w+|[A-Z]{2,}\w*)\b")

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tertulia.core.chunks import Span
-from tertulia.store.words import plain
+from tertulia.store.words import MARKS, UNSPACED, is_unspaced, phrases, plain
 
 LENGTH = 280
 READ = 20_000
 """Of a very long chunk only the beginning is looked at."""
 _WORD = re.compile(r"[^\W_]+")
+_MARKED_WORD = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*")
+_PIECE = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
+"""What the index takes for a word: of a script without spaces, each character."""
 _SUFFIX = re.compile(r"(?:ies|ing|edly|ed|es|ly|e|s|y)$")
 
 
@@ -27,7 +30,7 @@ class Snippet:
 def snippet(content: str, words: Sequence[str]) -> Snippet:
     """The stretch with the most different words in it."""
     wanted = _wanted(tuple(words))
-    places = list(_places(content[:READ], wanted))
+    places = _places(content[:READ], wanted)
     start, end = _edges(content, _best_start(places))
     marked = tuple(Span(a - start, b - start) for a, b, _ in places if start <= a and b <= end)
     return Snippet(content[start:end], _merged(marked), len({stem for _, _, stem in places}))
@@ -36,24 +39,57 @@ def snippet(content: str, words: Sequence[str]) -> Snippet:
 def words_found(content: str, words: Sequence[str]) -> int:
     """How many of the words stand in it, for who shows no snippet."""
     wanted = _wanted(tuple(words))
-    known = _known(content[:READ], wanted)
-    return len({stem for stems in known.values() for stem in stems if stem in wanted})
+    known = _known(content[:READ], wanted.stems)
+    together = {phrase for _, _, phrase in _standing_together(content[:READ], wanted.phrases)}
+    return len(together | {stem for stems in known.values() for stem in stems if stem in wanted.stems})
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    stems: frozenset[str]
+    phrases: frozenset[str]
+    """Characters that must stand together, of scripts without spaces."""
 
 
 @lru_cache(maxsize=256)
-def _wanted(words: tuple[str, ...]) -> frozenset[str]:
+def _wanted(words: tuple[str, ...]) -> _Wanted:
     """All hits of one search are looked at for the same words."""
-    return frozenset(stem for word in words for stem in _stems(word))
+    unspaced = {word for word in words if is_unspaced(word)}
+    return _Wanted(
+        frozenset(stem for word in words if word not in unspaced for stem in _stems(word)),
+        frozenset(phrase for word in unspaced for phrase in phrases(word)),
+    )
 
 
-def _places(content: str, wanted: frozenset[str]) -> Iterator[tuple[int, int, str]]:
+def _places(content: str, wanted: _Wanted) -> list[tuple[int, int, str]]:
+    """In the order they stand in."""
+    found = [*_standing_alone(content, wanted.stems), *_standing_together(content, wanted.phrases)]
+    return sorted(found) if wanted.phrases else found
+
+
+def _standing_alone(content: str, wanted: frozenset[str]) -> Iterator[tuple[int, int, str]]:
     known = _known(content, wanted)
     if not known:
         return
-    for match in _WORD.finditer(content):
+    for match in _pattern(content).finditer(content):
         for stem in known.get(match[0], ()):
             if stem in wanted:
                 yield match.start(), match.end(), stem
+
+
+def _standing_together(content: str, wanted: frozenset[str]) -> Iterator[tuple[int, int, str]]:
+    """Each character that is wanted alone, and each two that are wanted side by side."""
+    if not wanted:
+        return
+    before, start = "", 0
+    for match in _PIECE.finditer(content):
+        if not (piece := plain(match[0])):
+            continue  # a mark
+        if piece in wanted:
+            yield match.start(), match.end(), piece
+        if f"{before} {piece}" in wanted:
+            yield start, match.end(), f"{before} {piece}"
+        before, start = piece, match.start()
 
 
 def _known(content: str, wanted: frozenset[str]) -> dict[str, tuple[str, ...]]:
@@ -61,7 +97,8 @@ def _known(content: str, wanted: frozenset[str]) -> dict[str, tuple[str, ...]]:
     begun = _begun(content, wanted)
     if not begun:
         return {}
-    likely = (w for w in set(_WORD.findall(content)) if w.lower().startswith(begun) or not w.isascii())
+    words = set(_pattern(content).findall(content))
+    likely = (w for w in words if w.lower().startswith(begun) or not w.isascii())
     return {word: _stems(word) for word in likely if not wanted.isdisjoint(_stems(word))}
 
 
@@ -71,6 +108,10 @@ def _begun(content: str, wanted: frozenset[str]) -> tuple[str, ...]:
         return tuple(wanted)
     lower = content.lower()
     return tuple(stem for stem in wanted if stem in lower)
+
+
+def _pattern(content: str) -> re.Pattern[str]:
+    return _WORD if content.isascii() else _MARKED_WORD
 
 
 @lru_cache(maxsize=20_000)

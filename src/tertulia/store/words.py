@@ -17,10 +17,18 @@ from sqlalchemy import TextClause, text
 
 from tertulia.core.chunks import Source, Weights
 
-_UNSPACED = re.compile(
-    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
-    "\U00020000-\U0003ffff])"
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
 )
+"""The characters of scripts that put no spaces between words, as ranges of a pattern."""
+MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711\u0730-\u074a"
+    "\u0900-\u0963\u0971-\u0dff\u0e31-\u0e4e\u0eb1-\u0ece\u0f18-\u0fbc\u102b-\u103e\u17b4-\u17d3\u1ab0-\u1aff"
+    "\u1dc0-\u1dff\u20d0-\u20f0\u3099\u309a\ufe20-\ufe2f"
+)
+"""Where vowel signs and accents are: they stand inside a word and are no letters."""
+_UNSPACED = re.compile(f"([{UNSPACED}])")
 _WORD = re.compile(r"[^\W_]+")
 ENOUGH = 1_000
 """Rows that have one of the rarer words of a question: five times as many as are looked at further."""
@@ -30,7 +38,8 @@ def plain(written: str) -> str:
     """The words of a text with spaces between them."""
     if not written.isascii():
         apart = unicodedata.normalize("NFKD", written)
-        written = unicodedata.normalize("NFC", "".join(c for c in apart if not unicodedata.combining(c)))
+        letters = "".join(c for c in apart if not unicodedata.category(c).startswith("M"))
+        written = unicodedata.normalize("NFC", letters)
         written = _UNSPACED.sub(r" \1 ", written)
     return " ".join(_WORD.findall(written.lower()))
 
@@ -38,7 +47,7 @@ def plain(written: str) -> str:
 def phrases(word: str) -> tuple[str, ...]:
     """What to look for when someone writes this word: itself, or each two characters that stand together."""
     pieces = plain(word).split()
-    if len(pieces) < 2 or not _UNSPACED.search(word):
+    if len(pieces) < 2 or not is_unspaced(word):
         return (" ".join(pieces),) if pieces else ()
     return tuple(" ".join(pair) for pair in zip(pieces, pieces[1:], strict=False))
 
@@ -46,6 +55,11 @@ def phrases(word: str) -> tuple[str, ...]:
 def scope(project_id: str, source: Source) -> str:
     """Two words nobody writes, to filter by inside MATCH; the 0 at their ends keeps the stemmer away."""
     return f"p{project_id.lower()}0 {'kfile0' if source is Source.FILE else 'ktalk0'}"
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether any of it is of a script without spaces."""
+    return _UNSPACED.search(word) is not None
 
 
 class Words(Protocol):
