@@ -14,7 +14,7 @@ from tertulia.core.ids import ulid
 from tertulia.engine.attachments import Attachments
 from tertulia.engine.files import Files
 from tertulia.engine.heartbeat import Heartbeat
-from tertulia.engine.jobs.sweep_sessions import leave_sweep
+from tertulia.engine.jobs.sweep_daily import leave_sweep
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover

@@ -8,12 +8,13 @@ from dataclasses import replace
 from sqlalchemy import text
 
 from tertulia.core.errors import Busy
+from tertulia.core.events import conversation_place
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
 from tertulia.core.sessions import DAY_MS, IDLE_DAYS, ClientInfo
-from tertulia.engine.jobs.sweep_sessions import leave_sweep
+from tertulia.engine.jobs.sweep_daily import EVENTS_KEPT_MS, leave_sweep, sweep_daily
 from tertulia.engine.jobs.title import cheapest_capable
 from tertulia.engine.worker import Worker
-from tertulia.store import conversations, jobs, sessions
+from tertulia.store import conversations, events, jobs, sessions
 from tertulia.store.database import Database
 from tests.upstream.scripted import Say, Stall
 
@@ -190,9 +191,22 @@ async def test_sessions_that_are_over_go_once_a_day(engine, upstream):
     await all_done(engine)
     found = await engine.db.read(lambda tx: tx.execute(text("SELECT token_hash FROM sessions")))
     assert [row.token_hash for row in found] == ["young"]
-    left = text("SELECT state, run_at FROM jobs WHERE kind = 'sweep_sessions' ORDER BY run_at")
+    left = text("SELECT state, run_at FROM jobs WHERE kind = 'sweep_daily' ORDER BY run_at")
     states = [(row.state, row.run_at % DAY_MS) for row in await engine.db.read(lambda tx: tx.execute(left))]
     assert states == [("done", states[0][1]), ("waiting", 0)]
+
+
+async def test_events_of_long_ago_go_in_steps_and_whoever_read_them_last_reads_afresh(engine, upstream):
+    opened = await engine.open("What is kept?")
+    await engine.over(opened.turn)
+    place = conversation_place(opened.conversation.id)
+    log = await engine.db.read(lambda tx: events.after(tx, place, 0))
+    was = text("UPDATE events SET at = at - :ms WHERE place <> :place OR number < :last")
+    await engine.db.write(lambda tx: tx.execute(was, ms=EVENTS_KEPT_MS + 1, place=place, last=len(log)))
+    await sweep_daily(engine.means, "", at_once=2)
+    left = await engine.db.read(lambda tx: tx.execute(text("SELECT place, number FROM events")))
+    assert [(row.place, row.number) for row in left] == [(place, len(log))]
+    assert await engine.db.read(lambda tx: events.first_number(tx, place)) == len(log)
 
 
 def test_the_cheapest_capable_model_is_no_demo_no_thinker_and_has_a_known_price():

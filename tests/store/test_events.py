@@ -68,13 +68,24 @@ async def test_pruning_forgets_the_old_and_goes_on_counting(db: Database, clock:
     await db.write(lambda tx: say(tx, "a", "a"))
     clock.forward(10)
     await db.write(lambda tx: say(tx, "a"))
-    assert await db.write(lambda tx: events.prune(tx, clock.now)) == 2
+    assert await db.write(lambda tx: events.prune(tx, clock.now, limit=9)) == 2
     assert await db.read(lambda tx: events.first_number(tx, "a")) == 3
-    assert await db.write(lambda tx: events.prune(tx, clock.now + 1)) == 1
+    assert await db.write(lambda tx: events.prune(tx, clock.now + 1, limit=9)) == 1
     assert await db.read(lambda tx: events.first_number(tx, "a")) == 4
     assert await db.read(lambda tx: events.last_number(tx, "a")) == 3
     await db.write(lambda tx: say(tx, "a"))
     assert [e.number for e in await db.read(lambda tx: events.after(tx, "a", 3))] == [4]
+
+
+async def test_pruning_takes_no_more_at_once_than_it_is_told(db: Database, clock: Clock) -> None:
+    for place in ("a", "b", "a"):
+        await db.write(lambda tx, place=place: say(tx, place))
+        clock.forward(1)
+    assert await db.write(lambda tx: events.prune(tx, clock.now, limit=2)) == 2
+    assert [e.number for e in await db.read(lambda tx: events.after(tx, "a", 0))] == [2], (
+        "the oldest go first"
+    )
+    assert await db.write(lambda tx: events.prune(tx, clock.now, limit=2)) == 1
 
 
 async def test_one_follows_what_one_can_see(db: Database, ada: Actor, bob: Actor, adas_home: str) -> None:

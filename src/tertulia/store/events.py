@@ -50,12 +50,16 @@ _FIRST = text("""
 """)
 
 
-def prune(tx: Tx, before_ms: int) -> int:
-    """Forgets what is older; the numbering goes on where it was. Returns how many events went."""
-    return len(tx.execute(_PRUNE, before=before_ms))
+def prune(tx: Tx, before_ms: int, limit: int) -> int:
+    """Forgets what is older, the oldest first; the numbering goes on where it was. Says how many went."""
+    return len(tx.execute(_PRUNE, before=before_ms, limit=limit))
 
 
-_PRUNE = text("DELETE FROM events WHERE at < :before RETURNING number")
+_PRUNE = text("""
+    DELETE FROM events WHERE (place, number) IN (
+        SELECT place, number FROM events WHERE at < :before ORDER BY at LIMIT :limit
+    ) RETURNING number
+""")
 
 
 def forget(tx: Tx, place: str) -> None:

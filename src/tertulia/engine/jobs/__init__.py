@@ -11,7 +11,7 @@ from tertulia.engine.jobs.index_file import index_file
 from tertulia.engine.jobs.index_round import index_round, index_round_at_once
 from tertulia.engine.jobs.sweep_attachments import sweep_attachments
 from tertulia.engine.jobs.sweep_blobs import sweep_blobs
-from tertulia.engine.jobs.sweep_sessions import sweep_sessions
+from tertulia.engine.jobs.sweep_daily import sweep_daily
 from tertulia.engine.jobs.title import title
 from tertulia.engine.means import Means
 from tertulia.store.database import Tx
@@ -27,7 +27,7 @@ JOBS: dict[str, Do] = {
     "index_round": index_round,
     "sweep_attachments": sweep_attachments,
     "sweep_blobs": sweep_blobs,
-    "sweep_sessions": sweep_sessions,
+    "sweep_daily": sweep_daily,
     "title": title,
 }
 

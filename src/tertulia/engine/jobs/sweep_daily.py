@@ -1,0 +1,32 @@
+"""The daily sweep: sessions that are over, events of long ago, and the keys of jobs done long ago."""
+
+from __future__ import annotations
+
+from tertulia.core.sessions import DAY_MS
+from tertulia.engine.means import Means
+from tertulia.store import events, jobs, sessions
+from tertulia.store.database import Tx
+
+KIND = "sweep_daily"
+EVENTS_KEPT_MS = 7 * DAY_MS
+"""A device that was away for longer reads everything afresh."""
+KEYS_KEPT_MS = 30 * DAY_MS
+AT_ONCE = 2_000
+"""So many events go in one transaction, for which others that write have to wait."""
+
+
+def leave_sweep(tx: Tx, days_ahead: int = 0) -> None:
+    """Once for each day, however many servers there are and however often they start."""
+    day = tx.now // DAY_MS + days_ahead
+    jobs.add(tx, KIND, "", key=f"{KIND}:{day}", run_at=day * DAY_MS)
+
+
+async def sweep_daily(means: Means, _: str, at_once: int = AT_ONCE) -> None:
+    def sweep(tx: Tx) -> None:
+        leave_sweep(tx, days_ahead=1)
+        sessions.remove_over(tx)
+        jobs.prune(tx, tx.now - KEYS_KEPT_MS)
+
+    await means.db.write(sweep)
+    while await means.db.write(lambda tx: events.prune(tx, tx.now - EVENTS_KEPT_MS, at_once)) == at_once:
+        pass
