@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tertulia.context.assemble import WITH_THE_OLDEST, DoesNotFit, assemble, rebuild
 from tertulia.context.budget import (
     PER_MESSAGE,
-    RETRIEVED_SHARE,
     budget_tokens,
     picture_tokens,
     tier_for,
@@ -272,6 +271,36 @@ def test_the_best_hits_are_kept_and_the_receipt_names_the_rest():
     assert [left.source_id for left in receipt.left_out] == ["k3:1-2", "k4:1-2", "k5:1-2"]
 
 
+def test_looked_up_text_fills_a_fifth_of_the_budget_and_not_more_however_much_room_there_is():
+    found = tuple(
+        hit(f"k{i}", "x" * 4 * 900, 1 - i / 20, path="a.py", start_line=i, end_line=i) for i in range(10)
+    )
+    receipt = assemble(material(hits=found, max_context_tokens=10_000), count).receipt
+    shown = sum(s.tokens for s in receipt.segments if s.layer is Layer.RETRIEVED)
+    assert 1_800 < shown <= 2_000
+    assert {left.reason for left in receipt.left_out} == {"over the share of what is looked up"}
+
+
+@pytest.mark.parametrize(
+    ("window", "project", "budget"),
+    [(100_000, 128_000, 94_000), (200_000, 128_000, 128_000), (5_000, 128_000, 900), (2_000, 128_000, 0)],
+)
+def test_the_budget_is_the_window_less_the_answer_less_a_margin_and_never_above_the_projects(
+    window, project, budget
+):
+    assert budget_tokens(replace(WIDE, context_window=window), 4_000, project) == budget
+
+
+def test_the_message_before_the_questions_own_is_marked_as_the_end_of_what_stays():
+    assert [m.ends_cacheable for m in assemble(material(rounds(3)), count).prompt.messages] == [
+        *[False] * 5,
+        True,  # Anna's third reply; the others' stand in one message with the question
+        False,
+    ]
+    alone = assemble(material(), count).prompt.messages
+    assert [m.ends_cacheable for m in alone] == [False]
+
+
 def test_what_a_person_took_out_is_not_shown_again():
     found = (hit("k1", "the secret recipe", path="a.py", start_line=1, end_line=2),)
     always = (FileText("f1", "always.md", "the old plan"),)
@@ -496,7 +525,7 @@ def allowed(here: Round, given_material: Material) -> list[Message]:
 def test_what_was_looked_up_takes_at_most_a_fifth_and_repeats_nothing_in_the_window(given_material):
     receipt = assemble(given_material, count).receipt
     found = [s for s in receipt.segments if s.layer is Layer.RETRIEVED]
-    assert sum(s.tokens for s in found) <= receipt.budget_tokens * RETRIEVED_SHARE
+    assert sum(s.tokens for s in found) <= receipt.budget_tokens * 0.2
     window = {s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS}
     assert not window & {s.round_number for s in found if s.round_number}
 
@@ -589,6 +618,21 @@ def test_of_the_rounds_for_which_there_is_room_more_than_half_are_shown(given_ma
     assert gone or not going
     in_order = [*gone, *going, *shown]
     assert in_order == sorted(in_order)
+
+
+@given(talks())
+def test_what_is_marked_to_stay_is_sent_again_in_the_same_bytes(talk):
+    made, attached, model = talk
+    before = assemble(material(made[:-1], made[-1].question, attached=attached, model=model), count)
+    after = assemble(material(made, attached=attached, model=model), count)
+    ends = [place for place, m in enumerate(before.prompt.messages) if m.ends_cacheable]
+    assert len(ends) <= 1
+    moved = window_start(len(made), 20) != window_start(len(made) - 1, 20)
+    if ends and not moved and not any(left.reason == "over the budget" for left in after.receipt.left_out):
+        kept = ends[0] + 1
+        assert [m.content for m in after.prompt.messages[:kept]] == [
+            m.content for m in before.prompt.messages[:kept]
+        ]
 
 
 @given(talks())
