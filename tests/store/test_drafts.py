@@ -21,7 +21,6 @@ def begun(tx: Tx, ada: Actor) -> tuple[Turn, list[Draft]]:
 async def test_drafts_read_back_as_they_were_begun(db: Database, ada: Actor) -> None:
     turn, made = await db.write(lambda tx: begun(tx, ada))
     assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == tuple(made)
-    assert await db.read(lambda tx: drafts.of_conversation(tx, ada, turn.conversation_id)) == tuple(made)
 
 
 async def test_a_checkpoint_keeps_what_was_said_so_far(db: Database, ada: Actor) -> None:

@@ -111,7 +111,6 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "conversations.set_pinned": lambda tx, who, its: conversations.set_pinned(
         tx, who, its.conversation, True
     ),
-    "drafts.of_conversation": lambda tx, who, its: drafts.of_conversation(tx, who, its.conversation),
     "files.begin": lambda tx, who, its: files.begin(tx, who, its.project, its.file),
     "files.change": lambda tx, who, its: files.change(tx, who, its.project, its.file, CONTENT),
     "files.get": lambda tx, who, its: files.get(tx, who, its.project, its.file),

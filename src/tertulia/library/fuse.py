@@ -51,15 +51,6 @@ _DATES = (
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    number: int
-    score: float
-    by_words: bool
-    likeness: float | None
-    """How near in meaning, where that was looked at."""
-
-
 def fuse(
     words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts], text: str
 ) -> dict[int, float]:

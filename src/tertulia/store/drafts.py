@@ -8,8 +8,6 @@ from sqlalchemy import text
 
 from tertulia.core.messages import Role, Step
 from tertulia.core.turns import Draft
-from tertulia.core.users import Actor
-from tertulia.store import access
 from tertulia.store.messages import voice
 from tertulia.store.transactions import Row, Tx, as_json
 
@@ -90,16 +88,6 @@ def _draft(row: Row) -> Draft:
         replaces_id=row.replaces_id,
         step=Step(row.step),
     )
-
-
-def of_conversation(tx: Tx, actor: Actor, conversation_id: str) -> tuple[Draft, ...]:
-    access.to_conversation(tx, actor, conversation_id)
-    return tuple(_draft(row) for row in tx.execute(_OF_CONVERSATION, conversation_id=conversation_id))
-
-
-_OF_CONVERSATION = text(f"""
-    SELECT {_COLUMNS} FROM drafts AS d WHERE d.conversation_id = :conversation_id ORDER BY d.id
-""")
 
 
 def remove(tx: Tx, draft_id: str) -> None:
