@@ -14,8 +14,8 @@ from tertulia.app import new_id, now_ms
 from tertulia.core.errors import CannotStart, NotFound, TertuliaError, WeakPassword
 from tertulia.core.sessions import ClientInfo
 from tertulia.core.users import Standing
-from tertulia.store import sessions, users
-from tertulia.store.database import Database
+from tertulia.store import jobs, sessions, users
+from tertulia.store.database import Database, Tx
 
 LONG = "a long enough password"
 BROWSER = ClientInfo("Firefox", "Linux", "127.0.0.1")
@@ -97,6 +97,24 @@ def test_doctor_says_what_to_do_when_no_model_can_answer(terminal):
     result = terminal.type("doctor", OPENAI_API_KEY="", ANTHROPIC_API_KEY="", GOOGLE_API_KEY="")
     assert result.exit_code == 1
     assert "none can answer. Run `tertulia models pull smollm2` or set a provider's key." in result.stdout
+
+
+def test_doctor_tells_of_jobs_that_were_given_up(terminal):
+    assert re.search("^good +jobs +none was given up$", terminal.type("doctor").stdout, re.MULTILINE)
+    db = Database.open(f"sqlite:///{terminal.home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
+    db.write_now(give_up)
+    db.close()
+    told = terminal.type("doctor").stdout
+    assert re.search("^mend +jobs +1 given up, the last of them index_file F: No room.", told, re.MULTILINE)
+
+
+def give_up(tx: Tx) -> None:
+    jobs.add(tx, "index_file", "F")
+    for _ in range(jobs.ATTEMPTS):
+        job = jobs.claim(tx, "this one", lease_ms=0)
+        assert job is not None
+        jobs.fail(tx, job.id, "No room.")
+        jobs.hurry(tx, "index_file")
 
 
 def test_doctor_names_the_process_that_has_the_database(terminal):

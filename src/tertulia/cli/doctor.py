@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import typer
@@ -18,7 +18,9 @@ from tertulia.core.errors import TertuliaError
 from tertulia.providers.houses import Providers
 from tertulia.server.asgi import web_folder
 from tertulia.settings import Settings
+from tertulia.store import jobs
 from tertulia.store.database import Database
+from tertulia.store.jobs import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Finding:
 
 
 def doctor() -> None:
-    """Check data folder, database, interface and models."""
+    """Check data folder, database, jobs, interface and models."""
     settings = settings_.read(os.environ)
     console = Console(highlight=False)
     findings = list(examine(settings))
@@ -65,8 +67,17 @@ def _database(settings: Settings) -> Iterator[Finding]:
     try:
         yield Finding("database", True, db.version)
         yield Finding("vectors", True, db.vectors)
+        yield _jobs(db.read_now(jobs.set_aside))
     finally:
         db.close()
+
+
+def _jobs(aside: Sequence[Job]) -> Finding:
+    if not aside:
+        return Finding("jobs", True, "none was given up")
+    last = aside[0]
+    words = f"{len(aside)} given up, the last of them {last.kind} {last.payload}: {last.error}"
+    return Finding("jobs", False, f"{words} Run `tertulia index rebuild` to have everything read anew.")
 
 
 def _interface() -> Finding:
