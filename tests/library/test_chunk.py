@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.library.chunk import CHARACTERS, LINES, chunk, is_code
+from tertulia.library.chunk import CHARACTERS, HEADING, LINES, chunk, is_code, pieces
 
 texts = st.text(alphabet=st.sampled_from("ab .\n\r\x0b\u2028#`\tdefclass():é漢"), max_size=4_000)
 endings = st.sampled_from(["md", "py", "ts", "csv", ""])
@@ -65,15 +68,36 @@ def test_other_languages_begin_pieces_at_their_definitions():
 
 def test_a_line_as_long_as_a_page_is_cut_between_sentences():
     text = "This is one sentence of a long page. " * 100
-    pieces = chunk(text, "txt")
-    assert len(pieces) > 3
-    assert all(p.start_line == p.end_line == 1 for p in pieces)
-    assert all(p.content.endswith("page.") for p in pieces)
+    found = chunk(text, "txt")
+    assert len(found) > 3
+    assert all(p.start_line == p.end_line == 1 for p in found)
+    assert all(p.content.endswith("page.") for p in found)
 
 
 def test_a_file_of_short_lines_is_cut_at_fifty_lines():
-    pieces = chunk("x = 1\n" * 120, "csv", characters=10_000)
-    assert [(p.start_line, p.end_line) for p in pieces] == [(1, LINES), (51, 100), (101, 120)]
+    found = chunk("x = 1\n" * 120, "csv", characters=10_000)
+    assert [(p.start_line, p.end_line) for p in found] == [(1, LINES), (51, 100), (101, 120)]
+
+
+def test_a_heading_is_known_without_its_marks_and_only_so_long():
+    headings = ("# Tea ##", "# C#", "#", "##  ", "# ##", "####### Seven", f"# {'x' * 5000}")
+    begun = [chunk(f"{heading}\n{'word ' * 20}\n", "md")[0].heading for heading in headings]
+    assert begun == ["Tea", "C", "", "", "", "", "x" * HEADING]
+
+
+def test_a_long_text_is_cut_a_piece_at_a_time():
+    text = "a\n" * 30_000
+    tracemalloc.start()
+    count = sum(1 for _ in pieces(text, "txt"))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 600
+    assert most < 1 << 20
+
+
+@pytest.mark.parametrize("line", [f"# a{' ' * 200_000}x", f"# {'#' * 200_000}x", f"# {' #' * 100_000}x"])
+def test_a_line_that_looks_like_a_heading_for_long_is_looked_at_once(line):
+    assert chunk(line, "md")[0].start_char == 0
 
 
 def test_a_megabyte_of_anything_is_cut_in_linear_time():

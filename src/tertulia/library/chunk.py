@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 LINES = 50
 CHARACTERS = 900
 """About 200 tokens: what the embedder reads of a piece, with its heading."""
+HEADING = 200
+"""Characters of a heading's name."""
 LEAST = 40
 """A beginning shorter than this does not stand alone: a heading right above another one."""
 
@@ -26,13 +29,17 @@ _CODE = frozenset(
     sh sol sql svelte swift tcl tf ts tsx v vb vue zig zsh
     """.split()  # noqa: SIM905 - a paragraph reads better than seventy quoted words
 )
-_HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
+_HEADING = re.compile(r"(#{1,6})\s")
 _DEFINITION = re.compile(
     r"^\s{0,8}(?:export\s+|default\s+|public\s+|private\s+|protected\s+|static\s+|abstract\s+|final\s+|async\s+|pub(?:\([^)]*\))?\s+|unsafe\s+|override\s+)*"
     r"(?:def|class|function\*?|fn|func|fun|struct|enum|trait|impl|interface|type|module|namespace|object|record)\s+"
     r"(?:\([^)]*\)\s*)?([A-Za-z_$][\w$.:]*)"
 )
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a line ends with \n and with nothing else, as editors count
+PARSED = 500_000
+"""Characters of Python up to which it is parsed: the tree takes a hundred times as much."""
+Begins = Callable[[int, str], str | None]
+"""Given a line and its number: the heading that begins there."""
 _SENTENCE = re.compile(r"(?<=[.!?。！？;])\s+|(?<=[。！？])|\n")
 
 
@@ -48,8 +55,7 @@ class Piece:
     end_char: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class _Unit(NamedTuple):
     """A line, or a part of a line that is too long."""
 
     line: int
@@ -57,10 +63,6 @@ class _Unit:
     end: int
     begins: str | None = None
     """The heading that begins here."""
-
-    @property
-    def size(self) -> int:
-        return self.end - self.start
 
 
 def ending_of(path: str) -> str:
@@ -76,19 +78,26 @@ def is_code(path: str) -> bool:
 
 def chunk(text: str, ending: str, lines: int = LINES, characters: int = CHARACTERS) -> tuple[Piece, ...]:
     """The pieces of a text, in order."""
-    units = _with_headings(text, ending, list(_units(text, characters)))
-    return tuple(piece for group in _groups(units, lines, characters) if (piece := _piece(text, group)))
+    return tuple(pieces(text, ending, lines, characters))
 
 
-def _units(text: str, characters: int) -> Iterator[_Unit]:
-    position = 0
-    for number, line in enumerate(_LINE.findall(text), start=1):
-        end = position + len(line)
-        if len(line) <= characters:
-            yield _Unit(number, position, end)
+def pieces(text: str, ending: str, lines: int = LINES, characters: int = CHARACTERS) -> Iterator[Piece]:
+    """One after the other: a large text has millions of lines, and no more than a piece of them is held."""
+    for group in _groups(_units(text, _beginnings(text, ending), characters), lines, characters):
+        if piece := _piece(text, group):
+            yield piece
+
+
+def _units(text: str, begins: Begins, characters: int) -> Iterator[_Unit]:
+    for number, match in enumerate(_LINE.finditer(text), start=1):
+        start, end = match.span()
+        heading = begins(number, match[0])
+        if end - start <= characters:
+            yield _Unit(number, start, end, heading)
         else:
-            yield from _parts(text, number, position, end, characters)
-        position = end
+            first, *rest = _parts(text, number, start, end, characters)
+            yield first._replace(begins=heading)
+            yield from rest
 
 
 def _parts(text: str, number: int, start: int, end: int, characters: int) -> Iterator[_Unit]:
@@ -103,32 +112,36 @@ def _parts(text: str, number: int, start: int, end: int, characters: int) -> Ite
     yield _Unit(number, start, end)
 
 
-def _with_headings(text: str, ending: str, units: list[_Unit]) -> list[_Unit]:
-    begins = _markdown(text) if ending in _MARKDOWN else _python(text) if ending in ("py", "pyi") else None
-    begins = _definitions(text) if begins is None else begins
-    seen: set[int] = set()
-    marked = []
-    for unit in units:
-        is_first = unit.line not in seen
-        seen.add(unit.line)
-        marked.append(replace(unit, begins=begins[unit.line]) if is_first and unit.line in begins else unit)
-    return marked
+def _beginnings(text: str, ending: str) -> Begins:
+    if ending in _MARKDOWN:
+        return _Headings().begins
+    if ending in ("py", "pyi") and len(text) <= PARSED and (defined := _python(text)) is not None:
+        return lambda number, line: defined.get(number)
+    return _definition
 
 
-def _markdown(text: str) -> dict[int, str]:
+class _Headings:
     """Headings with those above them: "Install / Linux"; a # inside a fence is no heading."""
-    begins: dict[int, str] = {}
-    path: list[tuple[int, str]] = []
-    in_fence = False
-    for number, line in enumerate(text.split("\n"), start=1):
+
+    def __init__(self) -> None:
+        self._path: list[tuple[int, str]] = []
+        self._in_fence = False
+
+    def begins(self, number: int, line: str) -> str | None:
         if line.lstrip().startswith(("```", "~~~")):
-            in_fence = not in_fence
-        match = None if in_fence else _HEADING.match(line)
-        if match:
-            depth = len(match[1])
-            path = [*((d, name) for d, name in path if d < depth), (depth, match[2])]
-            begins[number] = " / ".join(name for _, name in path)
-    return begins
+            self._in_fence = not self._in_fence
+        match = None if self._in_fence else _HEADING.match(line)
+        name = _name(line[len(match[1]) :]) if match else ""
+        if match is None or not name:
+            return None
+        depth = len(match[1])
+        self._path = [*((d, above) for d, above in self._path if d < depth), (depth, name)]
+        return " / ".join(name for _, name in self._path)
+
+
+def _name(heading: str) -> str:
+    """Without the marks that may close it, and no more of it than every piece below can carry."""
+    return heading.strip().rstrip("#").rstrip()[:HEADING]
 
 
 def _python(text: str) -> dict[int, str] | None:
@@ -143,7 +156,7 @@ def _python(text: str) -> dict[int, str] | None:
         node, outer = waiting.pop()
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                name = f"{outer}.{child.name}" if outer else child.name
+                name = f"{outer}.{child.name}"[:HEADING] if outer else child.name[:HEADING]
                 first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
                 begins[first] = name
                 if isinstance(child, ast.ClassDef):
@@ -151,42 +164,44 @@ def _python(text: str) -> dict[int, str] | None:
     return begins
 
 
-def _definitions(text: str) -> dict[int, str]:
-    found = ((number, _DEFINITION.match(line[:300])) for number, line in enumerate(text.split("\n"), start=1))
-    return {number: match[1] for number, match in found if match}
+def _definition(number: int, line: str) -> str | None:
+    match = _DEFINITION.match(line[:300])
+    return match[1] if match else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    units: tuple[_Unit, ...]
+class _Group(NamedTuple):
+    first: _Unit
+    last: _Unit
     heading: str
 
 
-def _groups(units: list[_Unit], lines: int, characters: int) -> Iterator[_Group]:
-    current: list[_Unit] = []
+def _groups(units: Iterable[_Unit], lines: int, characters: int) -> Iterator[_Group]:
+    first = last = None
     heading, size = "", 0
     for unit in units:
-        is_full = bool(current) and (size + unit.size > characters or unit.line - current[0].line >= lines)
-        if current and (is_full or (unit.begins is not None and size >= LEAST)):
-            yield _Group(tuple(current), heading)
-            current, size = [], 0
+        length = unit.end - unit.start
+        if first and last:
+            is_full = size + length > characters or unit.line - first.line >= lines
+            if is_full or (unit.begins is not None and size >= LEAST):
+                yield _Group(first, last, heading)
+                first, size = None, 0
         if unit.begins is not None:
             heading = unit.begins
-        current.append(unit)
-        size += unit.size
-    if current:
-        yield _Group(tuple(current), heading)
+        first, last = first or unit, unit
+        size += length
+    if first and last:
+        yield _Group(first, last, heading)
 
 
 def _piece(text: str, group: _Group) -> Piece | None:
     """Without the white space around it; None when there is nothing else."""
-    start, end = group.units[0].start, group.units[-1].end
+    start, end = group.first.start, group.last.end
     raw = text[start:end]
     content = raw.strip()
     if not content:
         return None
     lead = len(raw) - len(raw.lstrip())
-    start_line = group.units[0].line + raw[:lead].count("\n")
+    start_line = group.first.line + raw[:lead].count("\n")
     start += lead
     end = start + len(content)
     return Piece(content, group.heading, start_line, start_line + content.count("\n"), start, end)

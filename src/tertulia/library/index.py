@@ -9,7 +9,7 @@ message    the text    who said it        date, in words   what was said before 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ from tertulia.core.chunks import Location, Source
 from tertulia.core.errors import NotFound
 from tertulia.core.files import ProjectFile
 from tertulia.core.messages import Message, Role, Round, Status
-from tertulia.library.chunk import CHARACTERS, chunk, ending_of, is_code
+from tertulia.library.chunk import CHARACTERS, Piece, chunk, ending_of, is_code, pieces
 from tertulia.library.embed import Embedder
 from tertulia.library.query import identifiers
 from tertulia.library.search import Library
@@ -36,12 +36,11 @@ _MARKUP = re.compile(r"^[\s#>*\-=/`|]+|[\s#*=`|]+$")
 
 def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
     """One after the other: of a large file never all at once."""
-    pieces = chunk(text, ending_of(file.path), lines)
-    for index, piece in enumerate(pieces):
+    for before, piece, after in _beside(pieces(text, ending_of(file.path), lines)):
         if is_code(file.path):
             around = identifiers(f"{piece.heading} {piece.content}")
         else:
-            around = _around([one.content for one in pieces[max(0, index - 1) : index + 2]], min(index, 1))
+            around = _around(before, after)
         yield NewChunk(
             content=piece.content,
             heading=piece.heading,
@@ -59,11 +58,21 @@ def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
         )
 
 
-def _around(texts: Sequence[str], index: int) -> str:
-    """What stands right before one of these, and right after it."""
-    before = texts[index - 1][-AROUND_CHARACTERS:] if index else ""
-    after = texts[index + 1][:AROUND_CHARACTERS] if index + 1 < len(texts) else ""
-    return f"{before}\n{after}"
+def _beside(found: Iterable[Piece]) -> Iterator[tuple[str, Piece, str]]:
+    """Each piece between the texts before and after it."""
+    before, piece = "", None
+    for after in found:
+        if piece is not None:
+            yield before, piece, after.content
+            before = piece.content
+        piece = after
+    if piece is not None:
+        yield before, piece, ""
+
+
+def _around(before: str, after: str) -> str:
+    """Of what stands on either side, only what is near."""
+    return f"{before[-AROUND_CHARACTERS:]}\n{after[:AROUND_CHARACTERS]}"
 
 
 # ── what was said
@@ -170,11 +179,11 @@ def _said(round_: Round, names: Mapping[str, str]) -> list[Said]:
 
 def of_messages(said: Sequence[Said]) -> dict[str, tuple[NewChunk, ...]]:
     """By message; what stands before and after each piece is looked for in the order given."""
-    pieces = [(one, *cut) for one in said if can_be_found(one.message) for cut in _cuts(one.message.content)]
+    cuts = [(one, *cut) for one in said if can_be_found(one.message) for cut in _cuts(one.message.content)]
     found: dict[str, list[NewChunk]] = {one.message.id: [] for one in said}
-    texts = [content for _, _, content in pieces]
-    for index, (one, start, content) in enumerate(pieces):
-        found[one.message.id].append(_of_message(one, start, content, _around(texts, index)))
+    texts = ["", *(content for _, _, content in cuts), ""]
+    for (one, start, content), before, after in zip(cuts, texts, texts[2:], strict=False):
+        found[one.message.id].append(_of_message(one, start, content, _around(before, after)))
     return {id: tuple(chunks) for id, chunks in found.items()}
 
 

@@ -7,7 +7,8 @@ batches, and nobody waits for more than one of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import itertools
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, Indexing, IndexState, ProjectFile
@@ -58,19 +59,35 @@ async def _index(means: Means, file: ProjectFile, extracted: Extracted) -> None:
         return
     settings = await means.db.read(lambda tx: projects.find_settings(tx, file.project_id))
     lines = settings.retrieval_config.chunk_size
-    new = await asyncio.to_thread(lambda: tuple(of_file(file, extracted.text, lines)))
     has_meaning = means.library.embedder.unavailable_reason() is None
-    for start in range(0, max(1, len(new)), BATCH):
-        batch = new[start : start + BATCH]
-        after = _after(start + len(batch), len(new), has_meaning, extracted.reason)
-        if not await means.db.write(lambda tx, s=start, b=batch, a=after: _write(tx, file, s, b, a)):  # type: ignore[misc]
+    done = 0
+    async for batch, is_last in _batches(of_file(file, extracted.text, lines)):
+        share = 1.0 if is_last else (batch[-1].location.end_char or 0) / len(extracted.text)
+        after = _after(done + len(batch), share, has_meaning, extracted.reason)
+        if not await means.db.write(lambda tx, s=done, b=batch, a=after: _write(tx, file, s, b, a)):  # type: ignore[misc]
             return
+        done += len(batch)
 
 
-def _after(done: int, count: int, has_meaning: bool, reason: str | None) -> IndexState:
-    if done < count or (has_meaning and count):
+async def _batches(new: Iterator[NewChunk]) -> AsyncIterator[tuple[Sequence[NewChunk], bool]]:
+    """A few at a time, cut beside the event loop, and whether they are the last."""
+
+    def cut() -> tuple[NewChunk, ...]:
+        return tuple(itertools.islice(new, BATCH))
+
+    batch, more = await asyncio.to_thread(cut), True
+    while more:
+        following = await asyncio.to_thread(cut)
+        more = bool(following)
+        yield batch, not more
+        batch = following
+
+
+def _after(done: int, share: float, has_meaning: bool, reason: str | None) -> IndexState:
+    """How far it is when so many chunks, and with them this share of the text, are written."""
+    if share < 1 or (has_meaning and done):
         words = WORDS_PERCENT if has_meaning else 100
-        return IndexState(Indexing.INDEXING, done, words * done // count, reason)
+        return IndexState(Indexing.INDEXING, done, int(words * share), reason)
     return IndexState(Indexing.INDEXED, done, 100, reason)
 
 
