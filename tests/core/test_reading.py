@@ -172,6 +172,13 @@ def test_a_synthesis_is_read_by_its_headings():
     assert outline.map == ()
 
 
+def test_a_point_full_of_blanks_is_read_in_one_look():
+    blanks = " " * 100_000
+    outline = read_synthesis(f"## Agreement\n- So it is.{blanks}(Sage){blanks}or not\n", TABLE)
+    assert outline is not None
+    assert [point.seats for point in outline.agreement] == [()]
+
+
 def test_a_synthesis_without_headings_is_only_text():
     assert read_synthesis("They all agree, more or less.\n\nKind regards", TABLE) is None
 

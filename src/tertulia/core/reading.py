@@ -143,7 +143,7 @@ def read_ranking(text: str, shown: Sequence[Shown]) -> Ranking | None:
 _HEADING = re.compile(r"^\s{0,3}(?:#{1,6}\s+|\*\*)?([^\n*#]{3,60}?)(?:\*\*)?:?\s*$")
 _SECTIONS = {"agree": "agreement", "tension": "tensions", "disagree": "tensions", "next": "next_steps"}
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?:\[[ xX]?\]\s+)?(.+)$")
-_IN_BRACKETS = re.compile(r"\s*[(\[]([^()\[\]]{2,200})[)\]]\s*\.?\s*$")
+_IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]{2,200})[)\]]\s*+(?:\.\s*+)?$")
 _QUESTION = re.compile(r"^\*\*(.{3,200}?)\*\*\W*\s*(.*)$", re.DOTALL)
 
 

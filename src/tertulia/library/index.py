@@ -31,7 +31,7 @@ MESSAGE_CHARACTERS = 1500
 AROUND_CHARACTERS = 400
 SUMMARY_CHARACTERS = 160
 _MEANINGFUL = re.compile(r"(?<![\w'’-])\w[\w'’-]*+\W+\w")  # from a word's beginning only: one look at each
-_MARKUP = re.compile(r"^[\s#>*\-=/`|]+|[\s#*=`|]+$")
+_LEAD, _TRAIL = re.compile(r"[\s#>*\-=/`|]*"), re.compile(r"[\s#*=`|]*")
 
 
 def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
@@ -232,8 +232,14 @@ def summary(content: str) -> str:
     """The first line that says something."""
     lines = [line for line in content[:4000].split("\n") if line.strip()]
     line = next((line for line in lines if _MEANINGFUL.search(line)), lines[0] if lines else "")
-    cleaned = _MARKUP.sub("", line)
+    cleaned = _bare(line)
     return cleaned if len(cleaned) <= SUMMARY_CHARACTERS else cleaned[: SUMMARY_CHARACTERS - 1] + "…"
+
+
+def _bare(line: str) -> str:
+    """Without the marks around it; its end is looked at once, from behind, however many blanks there are."""
+    lead, trail = _LEAD.match(line), _TRAIL.match(line[::-1])
+    return line[lead.end() if lead else 0 : len(line) - (trail.end() if trail else 0)]
 
 
 def tokens(content: str) -> int:
