@@ -127,7 +127,7 @@ class Relay:
         unsaid, self._unsaid = self._unsaid, []
         text = to_json([(type(word).__name__, word) for word in _joined(unsaid)])
         try:
-            await self._db.write(lambda tx: tx.say(text))
+            await self._db.say(text)
         except Exception as error:  # noqa: BLE001 - whatever became of one bundle, the next must go out
             self._report(error)
 

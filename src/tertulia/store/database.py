@@ -34,6 +34,7 @@ class Backend(Protocol):
         tell: Listener,
         pass_on: Callable[[str], None],
     ) -> None: ...
+    def say(self, tx: Tx, text: str) -> None: ...
     def read(self, work: Work) -> None: ...
     def write(self, work: Work) -> None: ...
     def close(self) -> None: ...
@@ -94,6 +95,10 @@ class Database:
     def on_commit(self, listener: Listener) -> None:
         """From now on, the listener hears the events of every commit, in order, on the event loop."""
         self._teller.add(listener)
+
+    async def say(self, text: str) -> None:
+        """To every other server that shares the database; kept nowhere, and nobody need hear it."""
+        await self.write(lambda tx: self._backend.say(tx, text))
 
     def on_words(self, listener: Callable[[str], None]) -> None:
         """From now on, the listener hears what other servers say to this one, on the event loop."""

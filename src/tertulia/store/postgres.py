@@ -239,6 +239,7 @@ class Postgres:
 
     def say(self, tx: Tx, text: str) -> None:
         """In pieces that a notice can hold; those of one transaction arrive together and in order."""
+        tx.execute(_UNKEPT)
         size = (PAYLOAD_LIMIT - 100) // (1 if text.isascii() else 4)
         pieces = [text[start : start + size] for start in range(0, len(text), size)]
         for left, piece in zip(reversed(range(len(pieces))), pieces, strict=True):
@@ -268,6 +269,9 @@ _AGAIN = ("40001", "40P01")
 _BUSY = frozenset((*_AGAIN, "55P03", "57014", "53300", "57P01", "57P02", "57P03"))
 
 _HOLD = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+
+_UNKEPT = text("SET LOCAL synchronous_commit TO off")
+"""What is only said is not worth waiting for a disk."""
 
 _NOTIFY = text("SELECT pg_notify(:channel, :payload)")
 

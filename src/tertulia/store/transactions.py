@@ -68,9 +68,6 @@ class Dialect(Protocol):
     def numbered(self, tx: Tx, places: Sequence[str]) -> None:
         """Called while the transaction holds these places and nobody else can write in them."""
 
-    def say(self, tx: Tx, text: str) -> None:
-        """Tells the other servers on this database, once the transaction is committed."""
-
     def translate(self, error: Exception) -> TertuliaError | None:
         """What a driver's error means to a person; None when it is a mistake of ours."""
 
@@ -128,10 +125,6 @@ class Tx:
     def hold(self, name: str) -> None:
         """Keeps others out from here to the commit, where what is written depends on what was read."""
         self._dialect.hold(self, name)
-
-    def say(self, text: str) -> None:
-        """To every other server that shares the database; kept nowhere, and nobody need hear it."""
-        self._dialect.say(self, text)
 
     def emit(self, place: str, kind: Kind, noun: str, id: str, value: object | None = None) -> None:
         """Says that something changed. Said twice in one transaction, only the last word counts."""
