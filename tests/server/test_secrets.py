@@ -62,7 +62,7 @@ async def served(home: Path, environ: dict[str, str]) -> AsyncIterator[Run]:
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=STDOUT, env=variables)
     run = Run(process, home)
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await run.greeted()
         yield run
     finally:
