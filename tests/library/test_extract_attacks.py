@@ -338,6 +338,16 @@ async def test_versions_that_differ_everywhere_are_compared_for_so_long() -> Non
         hurried.close()
 
 
+async def test_versions_that_differ_in_more_than_anyone_reads_are_not_shown() -> None:
+    extractor = Extractor(replace(LIMITS, compare_bytes=10_000))
+    try:
+        with pytest.raises(TooLarge, match="more than can be shown"):
+            await extractor.diff("", "a line\n" * 3_000)
+        assert (await extractor.diff("", "a line\n" * 1_000)).count("+a line") == 1_000
+    finally:
+        extractor.close()
+
+
 async def test_whoever_takes_too_much_memory_has_failed(extractor: Extractor) -> None:
     deep = b'{"cells": ' + b"[" * (15 << 20)
     wide = b'{"cells": [' + b'{"":0},' * 2_900_000 + b"1]}"

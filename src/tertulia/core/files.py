@@ -144,6 +144,8 @@ class FileLimits:
     pdf_pages: int = 5_000
     parse_s: float = 60
     compare_s: float = 10
+    compare_bytes: int = 2 << 20
+    """What two versions may differ in, for a person to look at."""
 
 
 @dataclass(frozen=True, slots=True)

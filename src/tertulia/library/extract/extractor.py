@@ -121,14 +121,15 @@ class Extractor:
     async def diff(self, before: str, after: str) -> str:
         """What changed between two texts, in the unified form."""
         order = Order("diff", "", self._limits, self._limits.compare_s)
-        parts = []
         with _spooled(before) as old, _spooled(after) as new:
             try:
                 async with aclosing(self._frames(order, [old, new])) as frames:
-                    parts = [content async for kind, content in frames if kind is Frame.TEXT]
+                    *parts, (_, outcome) = [frame async for frame in frames]
             except Died:
                 raise TooLarge("These two versions are too large to be compared.") from None
-        return b"".join(parts).decode()
+        if json.loads(outcome)["has_failed"]:
+            raise TooLarge("These two versions differ in more than can be shown. Save both to compare them.")
+        return b"".join(content for _, content in parts).decode()
 
     async def _frames(self, order: Order, files: Sequence[IO[bytes]], name: str = "") -> Frames:
         lane = min(self._lanes, key=lambda one: one.waiting)

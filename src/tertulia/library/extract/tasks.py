@@ -80,9 +80,13 @@ def diff(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimit
     """What changed from the first text to the second, in the form that programs read too."""
     before, after = (_lines(file.read().decode()) for file in files)
     changes = difflib.unified_diff(before, after, lineterm="", n=CONTEXT_LINES)
+    left = limits.compare_bytes
     for lines in _batches(itertools.islice(changes, 2, None)):  # whoever asked knows how to call them
+        left -= len(lines.encode())
+        if left < 0:
+            break
         send(pipe, Frame.TEXT, lines.encode())
-    send_json(pipe, Frame.OUTCOME, {"reason": None, "has_failed": False})
+    send_json(pipe, Frame.OUTCOME, {"reason": None, "has_failed": left < 0})
 
 
 def _lines(written: str) -> list[str]:
@@ -90,8 +94,8 @@ def _lines(written: str) -> list[str]:
 
 
 def _batches(lines: Iterator[str]) -> Iterator[str]:
-    while batch := [line + "\n" for line, _ in zip(lines, range(1000), strict=False)]:
-        yield "".join(batch)
+    while batch := "".join(line + "\n" for line in itertools.islice(lines, 1000)):
+        yield batch
 
 
 Task = Callable[[int, Sequence[BinaryIO], str, FileLimits], None]
