@@ -370,6 +370,27 @@ async def test_the_page_opens_while_the_line_is_down_and_fills_when_it_is_back(
     await expect(Shelf(page).row("plan.md")).to_be_visible()
 
 
+async def test_instructions_that_are_not_saved_yet_wait_for_ones_return(shelf: Shelf, sam: Person) -> None:
+    page = shelf.page
+    await page.get_by_role("tab", name="Instructions and minds").click()
+    save = page.get_by_role("button", name="Save", exact=True)
+    await expect(save.first).to_be_disabled()
+    await page.get_by_role("textbox", name="Instructions").fill("Be brief.")
+    await page.get_by_role("link", name="Search").or_(page.get_by_role("link", name="New")).first.click()
+    await page.go_back()
+    await page.get_by_role("tab", name="Instructions and minds").click()
+    await expect(page.get_by_role("textbox", name="Instructions")).to_have_value("Be brief.")
+    await page.get_by_label("Lines to a passage").fill("3")
+    await save.first.click()
+    await expect(page.get_by_text("From 5 to 1000 lines")).to_be_visible()
+    await page.get_by_label("Lines to a passage").fill("20")
+    await save.first.click()
+    await expect(page.get_by_text("Not saved yet")).to_have_count(0)
+    project = await sam.get(f"/api/projects/{sam.home}")
+    assert project["instructions"] == "Be brief."
+    assert project["settings"]["retrieval_config"]["chunk_size"] == 20
+
+
 @pytest.mark.parametrize("tab", ["Files", "Instructions and minds"])
 async def test_not_even_a_small_barrier_is_found(windows: Windows, sam: Person, tab: str) -> None:
     await sam.upload("docs/a.md", NOTES)

@@ -270,7 +270,17 @@ async def test_a_file_is_brought_in_looked_up_cited_and_opened_at_the_lines(
     await receipt.get_by_role("button", name="Open at its lines").click()
     await expect(lines(page).filter(has_text="bisque firing")).to_be_attached()
     await page.get_by_role("button", name="Back to the receipt").click()
-    await expect(receipt).to_be_visible()
+    await receipt.get_by_role("tab", name="Files").click()
+    read = page.get_by_role("complementary", name="Files it read")
+    await expect(read.get_by_role("list", name="Cited")).to_contain_text(
+        "docs/kiln.md:304-305not shown to it"
+    )
+    await read.get_by_role("list", name="Also read").get_by_role("button").first.click()
+    await expect(lines(page).first).to_be_attached()
+    await page.get_by_role("button", name="Back to the files it read").click()
+    await read.get_by_role("tab", name="Details").click()
+    made = page.get_by_role("complementary", name="How it was made")
+    await expect(made).to_contain_text("Stopped because it was done")
 
 
 async def test_a_citation_opens_what_it_names_and_nothing_else_becomes_one(

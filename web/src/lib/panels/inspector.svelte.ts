@@ -1,8 +1,11 @@
-/** What stands beside the page: the receipt of a reply, a file at some lines, or what came with a question. */
+/** What stands beside the page: a reply from one of its sides, a file at some lines, or what came with a question. */
 import type { Attachment } from '$lib/api/types';
 
+/** What it was shown, which files it touched, how it was made. */
+export type Side = 'receipt' | 'files' | 'details';
+
 export type Shown =
-  | { kind: 'receipt'; messageId: string }
+  | { kind: Side; messageId: string }
   | { kind: 'file'; projectId: string; fileId: string; from: number | null; to: number | null }
   | { kind: 'attachment'; attachment: Attachment }
   | { kind: 'tree'; conversationId: string };
@@ -10,13 +13,13 @@ export type Shown =
 class Inspector {
   shown = $state.raw<Shown | null>(null);
 
-  /** The reply whose receipt is open. */
-  messageId = $derived(this.shown?.kind === 'receipt' ? this.shown.messageId : null);
+  /** The reply that is looked at. */
+  messageId = $derived(this.shown && 'messageId' in this.shown ? this.shown.messageId : null);
 
-  /** The receipt from which a file was opened. */
+  /** The side of a reply from which a file was opened. */
   earlier = $state.raw<Shown | null>(null);
 
-  /** The reply whose context was read last, while the panel is open. */
+  /** The reply that was looked at last, while the panel is open. */
   receipt = $state.raw<string | null>(null);
 
   #before: Element | null = null;
@@ -24,6 +27,11 @@ class Inspector {
   showReceipt(messageId: string): void {
     this.receipt = messageId;
     this.#open({ kind: 'receipt', messageId });
+  }
+
+  /** Another side of the same reply. */
+  turnTo(side: Side): void {
+    if (this.receipt !== null) this.#open({ kind: side, messageId: this.receipt });
   }
 
   showFile(projectId: string, fileId: string, from: number | null = null, to: number | null = from): void {
@@ -38,10 +46,11 @@ class Inspector {
     this.#open({ kind: 'tree', conversationId });
   }
 
-  /** While receipts are read, the one of the reply at hand. */
+  /** While replies are looked at, the one at hand, from the same side. */
   follow(messageId: string): void {
     if (this.receipt !== null) this.receipt = messageId;
-    if (this.messageId !== null && this.messageId !== messageId) this.shown = { kind: 'receipt', messageId };
+    if (this.shown && 'messageId' in this.shown && this.shown.messageId !== messageId)
+      this.shown = { kind: this.shown.kind, messageId };
   }
 
   /** Focus goes back to where it was, unless it went on already. */
@@ -60,8 +69,8 @@ class Inspector {
 
   #open(shown: Shown): void {
     if (this.shown === null) this.#before = document.activeElement;
-    const receipt = this.shown?.kind === 'receipt' ? this.shown : this.earlier;
-    this.earlier = shown.kind === 'file' ? receipt : null;
+    const reply = this.shown && 'messageId' in this.shown ? this.shown : this.earlier;
+    this.earlier = shown.kind === 'file' ? reply : null;
     this.shown = shown;
   }
 }

@@ -7,6 +7,9 @@ export const createProject = (words: NewProject) => request<Project>('POST', '/a
 export const saveProject = (id: string, change: ProjectChange) =>
   request<Project>('PUT', `/api/projects/${id}`, change);
 
+/** All its files and messages are read anew for searching. */
+export const rebuildIndex = (id: string) => request('POST', `/api/projects/${id}/rebuild`);
+
 /** The other settings stay as they are. */
 export const saveSettings = (project: Project, settings: Partial<ProjectSettings>) =>
   saveProject(project.id, { settings: { ...project.settings, ...settings } });

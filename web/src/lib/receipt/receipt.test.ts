@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Receipt, Segment, Usage } from '$lib/api/types';
-import { cachedPart, layersOf, leftOutName, openAtFirst, sharesOf, takenOut, tokensOf } from './receipt';
+import {
+  cachedPart,
+  layersOf,
+  leftOutName,
+  openAtFirst,
+  sharesOf,
+  takenOut,
+  tillOf,
+  tokensOf,
+} from './receipt';
 
 function segment(layer: Segment['layer'], change: Partial<Segment> = {}): Segment {
   return {
@@ -161,5 +170,33 @@ describe('a receipt', () => {
     expect(leftOutName({ ...left, layer: 'rounds' })).toBe('Round 3');
     expect(leftOutName({ ...left, layer: 'rounds', round_number: null })).toBe('Earlier rounds');
     expect(leftOutName({ ...left, layer: 'retrieved', round_number: null })).toBe('A passage');
+  });
+});
+
+describe('the till', () => {
+  const usage = { input_tokens: 3_000, cached_tokens: 2_000, output_tokens: 100 } as Usage;
+  const prices = { input_micros: 3_000_000, cached_micros: 300_000, output_micros: 15_000_000 };
+
+  it('says what each kind of token came to, and what the cache saved', () => {
+    expect(tillOf({ ...usage, cost_micros: 5_100 }, prices)).toEqual({
+      lines: [
+        { words: 'read from cache', tokens: 2_000, micros: 600 },
+        { words: 'new', tokens: 1_000, micros: 3_000 },
+        { words: 'written', tokens: 100, micros: 1_500 },
+      ],
+      saved: 5_400,
+    });
+  });
+
+  it('names no part when the parts do not make up what was charged', () => {
+    for (const [cost_micros, known] of [
+      [6_000, prices] as const,
+      [null, prices] as const,
+      [5_100] as const,
+    ]) {
+      const till = tillOf({ ...usage, cost_micros }, known);
+      expect(till.lines.map(({ micros }) => micros)).toEqual([null, null, null]);
+      expect(till.saved).toBe(0);
+    }
   });
 });

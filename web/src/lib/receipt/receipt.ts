@@ -1,6 +1,6 @@
 /** A receipt as people read it: layers in their order, each piece with a name, why it is there, what it takes. */
 import { addressOf } from '$lib/attachments/attachments';
-import type { Layer, LeftOut, Receipt, Segment, Usage } from '$lib/api/types';
+import type { Layer, LeftOut, Prices, Receipt, Segment, Usage } from '$lib/api/types';
 import { counted, tokens } from '$lib/conversation/numbers';
 
 export interface Piece {
@@ -78,6 +78,46 @@ export function takenOut({ left_out }: Receipt): string[] {
 }
 
 const TAKEN_OUT = 'taken out before it was asked again';
+
+export interface TillLine {
+  words: 'read from cache' | 'new' | 'written';
+  tokens: number;
+  /** Null when its price is not known by itself. */
+  micros: number | null;
+}
+
+export interface Till {
+  lines: TillLine[];
+  /** What the cache took off; nothing when it is not known. */
+  saved: number;
+}
+
+/** What each kind of token came to; only where the parts make up what was charged. */
+export function tillOf(usage: Usage, prices: Prices | undefined): Till {
+  const { cached_tokens: cached, output_tokens: written } = usage;
+  const fresh = Math.max(0, usage.input_tokens - cached);
+  const at = (count: number, price: number | null | undefined) =>
+    price == null ? (count ? NaN : 0) : Math.round((count * price) / 1_000_000);
+  const [kept, read, said] = [
+    at(cached, prices?.cached_micros),
+    at(fresh, prices?.input_micros),
+    at(written, prices?.output_micros),
+  ];
+  const isWhole = Math.abs(kept + read + said - (usage.cost_micros ?? NaN)) <= 3; // each is rounded by itself
+  const line = (words: TillLine['words'], count: number, micros: number) => ({
+    words,
+    tokens: count,
+    micros: isWhole ? micros : null,
+  });
+  return {
+    lines: [
+      ...(cached ? [line('read from cache', cached, kept)] : []),
+      line('new', fresh, read),
+      line('written', written, said),
+    ],
+    saved: isWhole && cached ? Math.max(0, at(cached, prices?.input_micros) - kept) : 0,
+  };
+}
 
 /** "docs/plan.md:3-9", "photo.png", "Round 3", "A passage" */
 export function leftOutName(left: LeftOut): string {
@@ -196,9 +236,10 @@ function firstOfEachRound(segments: Segment[]): Set<Segment> {
   return new Set(seen.values());
 }
 
-/** "round 4" → "Round 4"; a path keeps its letters. */
+/** "round 4" → "Round 4"; a path keeps its letters, and one line is named once. */
 function capital(words: string): string {
-  return /[/.]/.test(words) ? words : words.charAt(0).toUpperCase() + words.slice(1);
+  if (/[/.]/.test(words)) return words.replace(/:(\d+)-\1$/, ':$1');
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function sum(parts: { tokens: number }[]): number {

@@ -1,6 +1,14 @@
 import { expect, it } from 'vitest';
 import type { Hit } from '$lib/api/types';
-import { addressOf, excerpt, foundByWords, placeOf, snippetLines, snippetPieces } from './snippets';
+import {
+  addressOf,
+  excerpt,
+  foundByWords,
+  placeOf,
+  snippetLines,
+  snippetPieces,
+  plainPieces,
+} from './snippets';
 
 const nowhere = {
   path: null,
@@ -84,4 +92,12 @@ it('shortens a snippet to a line that begins near what matched', () => {
 it('says which index found it', () => {
   expect(foundByWords({ found_by: ['keyword', 'meaning'] })).toBe('by word and by meaning');
   expect(foundByWords({ found_by: ['meaning'] })).toBe('by meaning');
+});
+
+it('reads what was said as plain words, with what matched still marked', () => {
+  const said = '# Title\n- **Reversibility.** A `token` here\n```ts a.ts\nx = 1\n```\n';
+  const start = said.indexOf('token');
+  const pieces = plainPieces(said, [{ start, end: start + 5 }]);
+  expect(pieces.map(({ text }) => text).join('')).toBe('Title\nReversibility. A token here\n\nx = 1\n\n');
+  expect(pieces.find(({ isHit }) => isHit)?.text).toBe('token');
 });

@@ -27,6 +27,20 @@ export function snippetPieces(snippet: string, highlights: Span[]): Piece[] {
   return pieces;
 }
 
+/** What was said, without the marks by which it was laid out: a few lines of it are read as plain words. */
+export function plainPieces(snippet: string, highlights: Span[]): Piece[] {
+  return snippetPieces(snippet, highlights)
+    .map(({ text, isHit }) => ({ text: withoutMarks(text), isHit }))
+    .filter(({ text }) => text !== '');
+}
+
+function withoutMarks(text: string): string {
+  return text
+    .replace(/^[ \t]*(```|~~~).*$/gm, '')
+    .replace(/^[ \t]*(#{1,6}|[-*+]|>)[ \t]+/gm, '')
+    .replace(/\*\*|`+/g, '');
+}
+
 export interface SnippetLine {
   /** Null where the file's lines are not known. */
   number: number | null;

@@ -1,0 +1,56 @@
+/** A project's setup as it is filled in: words in fields, until they are saved. */
+import type { ContextStrategy, Project, ProjectChange } from '$lib/api/types';
+
+export interface Filled {
+  instructions: string;
+  strategy: ContextStrategy;
+  most: string;
+  isLookingUp: boolean;
+  lines: string;
+  passages: string;
+}
+
+export type Wrong = Partial<Record<'most' | 'lines' | 'passages', string>>;
+
+/** What was changed and not saved yet, while one looks at other pages. */
+export const unsaved = new Map<string, Filled>();
+
+export function filledFrom({ instructions, settings }: Project): Filled {
+  const { enabled, chunk_size, max_results } = settings.retrieval_config;
+  return {
+    instructions,
+    strategy: settings.context_strategy,
+    most: String(settings.max_context_tokens),
+    isLookingUp: enabled,
+    lines: String(chunk_size),
+    passages: String(max_results),
+  };
+}
+
+export function wrongIn({ most, lines, passages }: Filled): Wrong {
+  return {
+    ...(!isWithin(most, 1_000, 10_000_000) && { most: 'A number of tokens from 1000 on, like 32000' }),
+    ...(!isWithin(lines, 5, 1_000) && { lines: 'From 5 to 1000 lines' }),
+    ...(!isWithin(passages, 0, 100) && { passages: 'From none to 100' }),
+  };
+}
+
+function isWithin(typed: string, least: number, most: number): boolean {
+  return /^\d{1,8}$/.test(typed.trim()) && Number(typed) >= least && Number(typed) <= most;
+}
+
+export function changeOf(project: Project, filled: Filled): ProjectChange {
+  const retrieval_config = {
+    ...project.settings.retrieval_config,
+    enabled: filled.isLookingUp,
+    chunk_size: Number(filled.lines),
+    max_results: Number(filled.passages),
+  };
+  const settings = {
+    ...project.settings,
+    context_strategy: filled.strategy,
+    max_context_tokens: Number(filled.most),
+    retrieval_config,
+  };
+  return { instructions: filled.instructions, settings };
+}
