@@ -19,13 +19,13 @@ from tertulia.store.chunks import Facts
 from tertulia.store.retrieval import Scored
 
 LEG_LIMIT = 200
-TALK_MEANING, PROSE_MEANING = 0.2, 0.35
+TALK_MEANING, PROSE_MEANING = 0.2, 0.4
 """The share of meaning; the rest is the words'."""
-CODE_MEANING, CODE_MEANING_LONG = 0.6, 0.25
+CODE_MEANING, CODE_MEANING_LONG = 0.7, 0.25
 """A short question about code seldom uses its words; a long report is full of its names."""
 WEIGHTS = {
     Source.MESSAGE: Weights(body=1.0, heading=0.4, place=0.6, around=0.35),
-    Source.FILE: Weights(body=1.0, heading=3.0, place=2.0, around=0.5),
+    Source.FILE: Weights(body=1.0, heading=2.0, place=2.0, around=0.5),
 }
 CONVERSATION = 0.4
 SPEAKER = 0.1

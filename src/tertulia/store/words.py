@@ -190,10 +190,11 @@ def _tsvector(weights: Weights, more: str) -> TextClause:
                 COUNT(*) OVER (PARTITION BY a.q) AS rows
             FROM asked AS a JOIN content_chunks AS c ON c.words @@ a.q
             WHERE c.project_id = ANY(:project_ids) AND c.source_type = :source_type {more}
-        ), all_of_it AS (
+        ), all_of_it AS MATERIALIZED (
             SELECT COUNT(*) AS rows FROM content_chunks AS c
             WHERE c.project_id = ANY(:project_ids) AND c.source_type = :source_type
         )
-        SELECT m.number, SUM(m.rank * ln(1 + (t.rows - m.rows + 0.5) / (m.rows + 0.5))) AS score
-        FROM matched AS m, all_of_it AS t GROUP BY m.number ORDER BY score DESC, m.number LIMIT :limit
-    """)
+        SELECT m.number,
+            SUM(m.rank * ln(1 + ((SELECT rows FROM all_of_it) - m.rows + 0.5) / (m.rows + 0.5))) AS score
+        FROM matched AS m GROUP BY m.number ORDER BY score DESC, m.number LIMIT :limit
+    """)  # counted once: joined, it is counted for each row while the planner knows little of a new table

@@ -1,0 +1,41 @@
+"""Words in PostgreSQL: a question is answered at once, however little the planner knows of a new table."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from tertulia.core.chunks import Location, Source, Weights
+from tertulia.store import chunks
+from tertulia.store.chunks import NewChunk
+from tertulia.store.database import Database, Tx
+from tertulia.store.words import Tsvector
+from tests.store.samples import file, person
+
+EVEN = Weights(1, 1, 1, 1)
+
+
+@pytest.fixture
+def database_url(postgres_url: str) -> str:
+    return postgres_url
+
+
+async def test_how_many_chunks_there_are_is_counted_once_for_a_question(db: Database) -> None:
+    """Once for each row that has a word took minutes where ten thousand chunks had just been written."""
+
+    def plan(tx: Tx) -> list[str]:
+        made = file(tx, person(tx, "Ada"), "a.md", "a")
+        new = [NewChunk(f"walnut {n}", "", Location(path="a.md"), "", 1, "", "") for n in range(50)]
+        chunks.add_to_file(tx, made.id, made.project_id, 0, new)
+        rows = tx.execute(
+            text(f"EXPLAIN (ANALYZE, TIMING OFF) {Tsvector().find(EVEN, '')}"),
+            query=["walnut"],
+            project_ids=[made.project_id],
+            source_type=Source.FILE.value,
+            limit=10,
+        )
+        return [row[0] for row in rows]
+
+    found = "\n".join(await db.write(plan))
+    counting = found[found.index("CTE all_of_it") :].splitlines()[1]
+    assert "loops=1)" in counting
