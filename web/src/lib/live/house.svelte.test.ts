@@ -72,11 +72,13 @@ describe('the house', () => {
   let house: House;
   let answers: Record<string, unknown>;
   let asked: string[];
+  let broken: boolean;
 
   beforeEach(async () => {
     vi.useFakeTimers();
     localStorage.clear();
     asked = [];
+    broken = false;
     answers = {
       '/api/me': ME,
       '/api/models': { items: [{ key: 'a:b' }] },
@@ -87,7 +89,8 @@ describe('the house', () => {
     };
     vi.stubGlobal('fetch', (path: string) => {
       asked.push(path);
-      return Promise.resolve(Response.json(answers[path] ?? {}, { status: path in answers ? 200 : 404 }));
+      const status = broken ? 503 : path in answers ? 200 : 404;
+      return Promise.resolve(Response.json(answers[path] ?? {}, { status }));
     });
     line = new Line();
     house = new House({
@@ -200,6 +203,20 @@ describe('the house', () => {
     await hear({ type: 'reset', place: 'conversation:C' });
     expect(house.rounds('C')[0]?.messages).toHaveLength(2);
     expect(followed('conversation:C').at(-1)?.after).toBe(40);
+  });
+
+  it('tries again to read a place afresh while the line stays open', async () => {
+    await house.open('C');
+    for (const place of ['conversation:C', 'project:P', 'user:U']) {
+      const before = followed(place).length;
+      broken = true;
+      await hear({ type: 'reset', place } as Item);
+      expect(followed(place)).toHaveLength(before);
+      broken = false;
+      await vi.advanceTimersByTimeAsync(3000);
+      await settled();
+      expect(followed(place), place).toHaveLength(before + 1);
+    }
   });
 
   it('leaves a conversation when the last who looked at it goes, and keeps its words at hand', async () => {

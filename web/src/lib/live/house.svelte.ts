@@ -32,7 +32,7 @@ import type {
 import { apply, EMPTY, wishOf, type State, type Wish } from './apply';
 import { browserWorld, Connection, type ConnectionState, type World } from './connection';
 import { Frames } from './frames';
-import { conversationPlace, partsOf, projectPlace, type Item, type Place } from './items';
+import { conversationPlace, partsOf, projectPlace, userPlace, type Item, type Place } from './items';
 import { Read, roundsOf } from './rounds';
 import * as snapshots from './snapshots';
 
@@ -159,9 +159,8 @@ export class House {
   async chooseProject(id: string): Promise<void> {
     this.#projectId = id;
     localStorage.setItem(CHOSEN, id);
-    // What is lost on the way is read when the line is back.
     if (!(projectPlace(id) in this.#state.cursors))
-      await this.#refetch(projectPlace(id)).catch(() => undefined);
+      await this.#refetch(projectPlace(id)).catch((reason: unknown) => this.#tryLater(reason));
   }
 
   /** The first page of this project's conversations is here. */
@@ -335,12 +334,15 @@ export class House {
   #fillGaps(): void {
     const wanted = [...this.#opened.keys()].map(conversationPlace);
     if (this.#projectId) wanted.push(projectPlace(this.#projectId));
+    if (this.#userId) wanted.push(userPlace(this.#userId));
     const missing = wanted.filter((place) => !(place in this.#state.cursors));
     const reads = missing.map((place) => this.#refetch(place));
     if (!this.models.length) reads.push(this.loadModels());
-    Promise.all(reads).catch((reason: unknown) => {
-      if (isPassing(reason)) setTimeout(() => this.standing === 'in' && this.#fillGaps(), GAP_MS);
-    });
+    Promise.all(reads).catch((reason: unknown) => this.#tryLater(reason));
+  }
+
+  #tryLater(reason: unknown): void {
+    if (isPassing(reason)) setTimeout(() => this.standing === 'in' && this.#fillGaps(), GAP_MS);
   }
 
   #receive(items: Item[]): void {
@@ -358,7 +360,7 @@ export class House {
   }
 
   #fulfil(wish: Wish): void {
-    if ('refetch' in wish) void this.#refetch(wish.refetch).catch(() => undefined);
+    if ('refetch' in wish) this.#refetch(wish.refetch).catch((reason: unknown) => this.#tryLater(reason));
     else this.#connection.follow(wish.follow, this.#state.cursors[wish.follow] ?? 0);
   }
 
