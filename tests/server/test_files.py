@@ -380,7 +380,8 @@ async def test_a_name_cannot_break_out_of_its_header(
 async def test_a_file_is_changed_in_place_and_a_stale_change_is_told(ada: Person, project: str) -> None:
     made = await ada.upload("a.md", b"one\n", project)
     where = url(project, made["id"])
-    changed = (await put(ada, where, b"two\n", If_Match='"1"')).json()
+    read = (await ada.client.get(where)).headers["etag"]
+    changed = (await put(ada, where, b"two\n", If_Match=read)).json()
     assert (changed["version"], changed["size_bytes"]) == (2, 4)
     stale = await put(ada, where, b"three\n", If_Match="1")
     assert (stale.status_code, stale.json()["code"]) == (412, "stale")

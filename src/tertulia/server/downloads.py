@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Protocol
 from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
@@ -14,20 +15,36 @@ MEGAPIXELS = 50
 """Larger pictures are not shown in a page; they can still be saved."""
 
 
+class Held(Protocol):
+    """Whatever refers to bytes and knows what they are."""
+
+    @property
+    def content_hash(self) -> str: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def mime_type(self) -> str: ...
+
+
 async def download(
-    blobs: Blobs, path: str, hash: str, size_bytes: int, mime_type: str, *, inline: bool = False
+    blobs: Blobs, path: str, held: Held, *, inline: bool = False, version: int | None = None
 ) -> Response:
-    """The first block is read before anything is promised: what cannot be read is answered as an error."""
-    blocks = blobs.read(hash)
+    """The first block is read before anything is promised: what cannot be read is answered as an error.
+
+    The version is said as an ETag, for If-Match to name when it is changed.
+    """
+    blocks = blobs.read(held.content_hash)
     first = await anext(blocks, b"")
-    is_shown = inline and mime_type in IMAGES and (megapixels(first) or MEGAPIXELS + 1) <= MEGAPIXELS
+    is_shown = inline and held.mime_type in IMAGES and (megapixels(first) or MEGAPIXELS + 1) <= MEGAPIXELS
     headers = {
-        "Content-Length": str(size_bytes),
+        "Content-Length": str(held.size_bytes),
         "Content-Disposition": disposition(path, is_shown),
         "Content-Security-Policy": "sandbox; default-src 'none'",
         "Accept-Ranges": "none",
     }
-    return StreamingResponse(_all(first, blocks), 200, headers, mime_type if is_shown else BINARY)
+    if version is not None:
+        headers["ETag"] = f'"{version}"'
+    return StreamingResponse(_all(first, blocks), 200, headers, held.mime_type if is_shown else BINARY)
 
 
 def disposition(path: str, is_shown: bool) -> str:

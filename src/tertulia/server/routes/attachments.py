@@ -42,9 +42,7 @@ async def get_attachment(
 ) -> Response:
     """The file itself, to be saved; of pictures also to be shown."""
     found = await house.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
-    return await download(
-        house.means.blobs, found.name, found.content_hash, found.size_bytes, found.mime_type, inline=inline
-    )
+    return await download(house.means.blobs, found.name, found, inline=inline)
 
 
 @router.get("/api/attachments/{attachment_id}/text", response_model=FileText)

@@ -206,9 +206,7 @@ async def get_file(
 ) -> Response:
     """The file itself, to be saved; of pictures also to be shown."""
     file = await house.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
-    return await download(
-        house.means.blobs, file.path, file.content_hash, file.size_bytes, file.mime_type, inline=inline
-    )
+    return await download(house.means.blobs, file.path, file, inline=inline, version=file.version)
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/info", response_model=ProjectFile)
@@ -301,9 +299,7 @@ async def get_version(
         return file, files.version(tx, actor, project_id, file_id, number)
 
     file, then = await house.db.read(read)
-    return await download(
-        house.means.blobs, file.path, then.content_hash, then.size_bytes, then.mime_type, inline=inline
-    )
+    return await download(house.means.blobs, file.path, then, inline=inline, version=then.number)
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/versions/{number}/diff", response_model=Difference)
