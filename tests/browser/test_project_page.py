@@ -376,8 +376,9 @@ async def test_instructions_that_are_not_saved_yet_wait_for_ones_return(shelf: S
     save = page.get_by_role("button", name="Save", exact=True)
     await expect(save.first).to_be_disabled()
     await page.get_by_role("textbox", name="Instructions").fill("Be brief.")
-    await page.get_by_role("link", name="Search").or_(page.get_by_role("link", name="New")).first.click()
-    await page.go_back()
+    await page.get_by_role("link", name="New conversation").click()
+    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    await page.get_by_role("link", name="Project", exact=True).click()
     await page.get_by_role("tab", name="Instructions and minds").click()
     await expect(page.get_by_role("textbox", name="Instructions")).to_have_value("Be brief.")
     await page.get_by_label("Lines to a passage").fill("3")
@@ -386,7 +387,7 @@ async def test_instructions_that_are_not_saved_yet_wait_for_ones_return(shelf: S
     await page.get_by_label("Lines to a passage").fill("20")
     await save.first.click()
     await expect(page.get_by_text("Not saved yet")).to_have_count(0)
-    project = await sam.get(f"/api/projects/{sam.home}")
+    project = (await sam.get(f"/api/projects/{sam.home}"))["project"]
     assert project["instructions"] == "Be brief."
     assert project["settings"]["retrieval_config"]["chunk_size"] == 20
 
