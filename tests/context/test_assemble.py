@@ -223,6 +223,12 @@ def test_files_always_included_are_whole_and_stand_before_the_rounds():
     assert [s.source_id for s in assembled.receipt.segments if s.layer is Layer.ALWAYS] == ["f1"]
 
 
+def test_files_always_included_keep_their_place():
+    files = tuple(FileText(f"f{i}", f"{i}.md", f"text {i}") for i in range(3))
+    segments = assemble(material(always=files), count).receipt.segments
+    assert [s.source_id for s in segments if s.layer is Layer.ALWAYS] == ["f0", "f1", "f2"]
+
+
 def test_a_file_of_which_only_a_part_was_read_says_so_and_one_without_text_is_named_with_the_reason():
     cut = FileText("f1", "long.pdf", "[Page 1]", "Only the first 5,000 pages were read.")
     locked = FileText("f2", "locked.pdf", "", "It is protected by a password.")
@@ -279,6 +285,25 @@ def test_looked_up_text_fills_a_fifth_of_the_budget_and_not_more_however_much_ro
     shown = sum(s.tokens for s in receipt.segments if s.layer is Layer.RETRIEVED)
     assert 1_800 < shown <= 2_000
     assert {left.reason for left in receipt.left_out} == {"over the share of what is looked up"}
+
+
+@pytest.mark.parametrize("size", range(150, 200))
+def test_what_announces_the_looked_up_text_is_in_its_share(size):
+    found = (hit("k", "x" * 4 * size, path="a.py", start_line=1, end_line=1),)
+    receipt = assemble(material(hits=found, max_context_tokens=1_000), count).receipt
+    shown = [s for s in receipt.segments if s.layer is Layer.RETRIEVED]
+    assert sum(s.tokens + PER_MESSAGE for s in shown) <= 200
+
+
+@pytest.mark.parametrize(
+    ("strategy", "most", "shown"),
+    [("smart", 10, 10), ("balanced", 10, 5), ("minimal", 10, 3), ("smart", 4, 4)],
+)
+def test_a_project_that_wants_little_context_has_less_looked_up(strategy, most, shown):
+    found = tuple(hit(f"k{i}", f"text {i}", path="a.py", start_line=i, end_line=i) for i in range(12))
+    given = material(hits=found, context_strategy=ContextStrategy(strategy), max_results=most)
+    segments = assemble(given, count).receipt.segments
+    assert sum(s.layer is Layer.RETRIEVED and s.source_id is not None for s in segments) == shown
 
 
 @pytest.mark.parametrize(
@@ -570,6 +595,12 @@ def test_roles_alternate_and_the_question_is_last(given_material):
 def test_the_window_grows_by_up_to_half_and_drops_back(history, working):
     shown = history - window_start(history, working)
     assert shown == history if history <= working else working <= shown < working + max(1, working // 2) + 1
+
+
+@pytest.mark.parametrize("working", sorted(set(WORKING_ROUNDS.values())))
+def test_the_window_begins_at_the_same_round_for_half_its_size(working):
+    starts = [window_start(history, working) for history in range(working, working + 40)]
+    assert len(set(starts)) == -(-40 // (working // 2))
 
 
 @st.composite

@@ -9,7 +9,9 @@ from tertulia.context.retrieved import SEARCH_FAILED
 from tertulia.core.files import MetadataChange
 from tertulia.core.receipts import Layer, Receipt
 from tertulia.core.turns import State, Turn
+from tertulia.engine.gather import gather
 from tertulia.engine.jobs.index_round import index_round
+from tertulia.engine.lookup import look_up
 from tertulia.store import conversations, files, receipts, trees
 from tests.engine.conftest import Engine
 from tests.engine.test_files import Desk
@@ -81,6 +83,37 @@ async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_wind
     assert ("over the budget", 1) in [(left.reason, left.round_number) for left in receipt.left_out]
     found = [s.round_number for s in receipt.segments if "marigold" in s.text]
     assert found == [1]
+
+
+async def test_what_is_shown_anyway_is_not_looked_for(engine: Engine, upstream: Upstream) -> None:
+    desk = Desk(engine)
+    await always(desk, "samovar.md", b"The samovar is brass.")
+    upstream.says("The samovar is copper.")
+    told = await engine.open("Is the samovar gold?")
+    await engine.over(told.turn)
+    asked = await engine.open("What is the samovar made of?", conversation_id=told.conversation.id)
+    await engine.over(asked.turn)
+    elsewhere = await engine.open("Where is the samovar?")
+    await engine.over(elsewhere.turn)
+    while await engine.worker.work():
+        pass
+    models = {model.key: model for model in engine.means.providers.available()}
+    gathered = await engine.db.read(lambda tx: gather(tx, engine.actor, asked.turn, models))
+    found = (await look_up(engine.means, engine.actor, gathered)).looked_up.hits
+    assert found
+    assert {hit.location.conversation_id for hit in found} == {elsewhere.conversation.id}
+
+
+async def test_nothing_is_searched_where_all_that_could_be_found_is_shown(
+    engine: Engine, upstream: Upstream
+) -> None:
+    engine.means.library.embedder = Raging()
+    first = await engine.open("Is the samovar gold?")
+    await engine.over(first.turn)
+    await index_round(engine.means, f"{first.conversation.id}:1")
+    second = await engine.open("What is the samovar made of?", conversation_id=first.conversation.id)
+    assert await engine.over(second.turn) is State.COMPLETE
+    assert engine.incidents == []
 
 
 @pytest.mark.parametrize("what", ["the message", "the conversation", "the file"])

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from tertulia.app import new_id
+from tertulia.context.budget import request_tokens
+from tertulia.core.plain import from_plain
+from tertulia.core.receipts import Receipt
+from tertulia.providers.tokens import counter
 from tests.stories.listening import title_of
 from tests.world import running
 
@@ -25,7 +30,30 @@ async def test_an_estimate_counts_what_would_be_sent_and_sends_nothing(ada, upst
     asked = await ada.hear("And why?", "alpha", "beta", conversation_id=conversation_id)
     for reply, item in zip(asked, estimate["items"], strict=True):
         receipt = await ada.get(f"/api/messages/{reply['id']}/receipt")
-        assert sum(segment["tokens"] for segment in receipt["segments"]) == item["input_tokens"]
+        assert request_tokens(from_plain(Receipt, receipt)) == item["input_tokens"]
+
+
+async def test_an_estimate_is_within_two_percent_of_what_openai_counts(tmp_path, upstream):
+    """Its own rule: three tokens to a message, one for who speaks, and three before the answer."""
+    upstream.says("まず場所を決めます。 A lease you can leave. `f(dict(a=[1]))` " * 40)
+    environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{upstream.url}/v1"}
+    async with running(tmp_path, environ) as world:
+        ada = await world.first("Ada")
+        await ada.put(f"/api/projects/{ada.home}", {"settings": {"retrieval_config": {"enabled": False}}})
+        count = counter(world.house.means.providers.find("openai:gpt-4o"))
+        asked = {"voices": [{"model": "openai:gpt-4o"}], "project_id": ada.home}
+        for text in ("How does one open a bookshop?", "¿Y el alquiler?", "```ts\nconst a = [1]\n```"):
+            [item] = (await ada.post("/api/estimate", asked | {"text": text}))["items"]
+            opened = await ada.post("/api/turn", {"id": new_id(), "mode": "quick", "text": text} | asked, 202)
+            await ada.ended(opened["turn"]["id"])
+            asked["conversation_id"] = opened["conversation"]["id"]
+            sent = next(seen.body["messages"] for seen in upstream.requests if ends(seen.body, text))
+            counted = 3 + sum(4 + count(message["content"]) for message in sent)
+            assert abs(item["input_tokens"] / counted - 1) < 0.02
+
+
+def ends(body, text):
+    return body["messages"][-1]["content"].endswith(text)
 
 
 async def test_a_message_that_does_not_fit_is_told_beforehand(ada):

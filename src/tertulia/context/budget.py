@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from tertulia.core.models import WORKING_ROUNDS, Model, Tier
 from tertulia.core.projects import ContextStrategy
+from tertulia.core.receipts import Receipt
 
 PER_MESSAGE = 4
 """Tokens that a provider's own framing of one message takes."""
+
+PER_JOIN = 1
+"""Tokens of the empty line between two segments of one message."""
 
 OUTPUT_SHARE = 4
 """A reply may take at most this fraction of the window, so that there is room for what is asked."""
@@ -26,6 +30,14 @@ def budget_tokens(model: Model, max_output_tokens: int, max_context_tokens: int)
     """Window, less the room the answer needs, less a margin for what our count gets wrong."""
     margin = max(64, model.context_window // 50)
     return max(0, min(model.context_window - max_output_tokens - margin, max_context_tokens))
+
+
+def request_tokens(receipt: Receipt) -> int:
+    """All that a provider will count: the segments, what stands between them, and its own framing."""
+    system = any(segment.role == "system" for segment in receipt.segments)
+    spoken = sum(segment.starts_message for segment in receipt.segments if segment.role != "system")
+    messages = spoken + system
+    return receipt.tokens + messages * PER_MESSAGE + (len(receipt.segments) - messages) * PER_JOIN
 
 
 def tier_for(model: Model, strategy: ContextStrategy) -> Tier:

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from tertulia.context.assemble import Assembled, DoesNotFit, assemble
-from tertulia.context.budget import output_limit
+from tertulia.context.budget import output_limit, request_tokens
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.errors import Busy, StorageFull, UnknownModel
 from tertulia.core.findings import Findings
@@ -264,7 +264,7 @@ class Ask:
         if self._first_at is None or self._assembled is None:
             return TokenCount()
         said = self._means.counter(model)(self._reply.text + self._reply.thinking)
-        return TokenCount(input_tokens=self._assembled.receipt.tokens, output_tokens=said)
+        return TokenCount(request_tokens(self._assembled.receipt), output_tokens=said)
 
     def _since(self, moment: float) -> int:
         return round((moment - self._began_at) * 1000)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tertulia import council
 from tertulia.context.assemble import DoesNotFit, assemble
-from tertulia.context.budget import output_limit
+from tertulia.context.budget import output_limit, request_tokens
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Invalid, NotFound
 from tertulia.core.messages import Message, Quote, Role, Status
@@ -160,10 +160,10 @@ def _of(means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int]) ->
         receipt = assemble(gathered.material(voice, model, output_limit(model)), means.counter(model)).receipt
     except DoesNotFit as error:
         return VoiceEstimate(voice, 0, 0, 0, 0, error.message)
+    sent = request_tokens(receipt)
     costs = [
-        cost_micros(TokenCount(receipt.tokens + read * USUAL_OUTPUT_TOKENS, 0, output), model.prices)
-        for read in reads
+        cost_micros(TokenCount(sent + read * USUAL_OUTPUT_TOKENS, 0, output), model.prices) for read in reads
     ]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
     left_out = tuple(left for left in receipt.left_out if left.layer in (Layer.QUESTION, Layer.ALWAYS))
-    return VoiceEstimate(voice, receipt.tokens, receipt.budget_tokens, output, total, None, left_out)
+    return VoiceEstimate(voice, sent, receipt.budget_tokens, output, total, None, left_out)
