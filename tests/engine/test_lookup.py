@@ -6,13 +6,15 @@ import pytest
 from sqlalchemy import text
 
 from tertulia.context.retrieved import SEARCH_FAILED
+from tertulia.core.conversations import Visibility
 from tertulia.core.files import MetadataChange
 from tertulia.core.receipts import Layer, Receipt
 from tertulia.core.turns import State, Turn
+from tertulia.core.votes import Choice
 from tertulia.engine.gather import gather
 from tertulia.engine.jobs.index_round import index_round
 from tertulia.engine.lookup import look_up
-from tertulia.store import conversations, files, receipts, trees
+from tertulia.store import conversations, files, receipts, trees, votes
 from tests.engine.conftest import Engine
 from tests.engine.test_files import Desk
 from tests.library.bags import Bags
@@ -83,6 +85,29 @@ async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_wind
     assert ("over the budget", 1) in [(left.reason, left.round_number) for left in receipt.left_out]
     found = [s.round_number for s in receipt.segments if "marigold" in s.text]
     assert found == [1]
+
+
+async def test_of_a_round_that_is_found_again_only_the_reply_marked_best_is_seen_where_that_was_chosen(
+    engine: Engine, upstream: Upstream
+) -> None:
+    upstream.says("The password is marigold.", model="alpha")
+    upstream.says("The password is primrose.", model="beta")
+    first = await engine.open("What is the password of the lighthouse?", "alpha", "beta")
+    await engine.over(first.turn)
+    _, best = sorted(await engine.replies(first.turn), key=lambda reply: reply.speaker)
+    await engine.db.write(lambda tx: votes.cast(tx, engine.actor, best.id, Choice.BEST))
+    upstream.says("Waves and wind. " * 500, model="alpha")
+    here = first.conversation.id
+    for number in range(2, 6):
+        last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
+        await engine.over(last.turn)
+    await index_round(engine.means, f"{here}:1")
+    asked = await engine.open(
+        "Which password had the lighthouse?", conversation_id=here, visibility=Visibility.CHOSEN
+    )
+    await engine.over(asked.turn)
+    [found] = [s.text for s in (await receipt_of(engine, asked.turn)).segments if "[round 1]" in s.text]
+    assert ("primrose" in found, "marigold" in found) == (True, False)
 
 
 async def test_what_is_shown_anyway_is_not_looked_for(engine: Engine, upstream: Upstream) -> None:
