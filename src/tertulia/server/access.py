@@ -22,8 +22,6 @@ from tertulia.server.door import Door
 from tertulia.store import sessions
 from tertulia.store.sessions import SignedIn
 
-TOUCH_AFTER_MS = 600_000
-
 
 class Access(StrEnum):
     ANYONE = "anyone"
@@ -50,7 +48,7 @@ async def signed_in(connection: HTTPConnection) -> SignedIn:
 
 async def _keep(door: Door, client: SignedIn) -> None:
     """A session that is used does not grow idle; written down now and then, not on every request."""
-    if now_ms() - client.session.last_active_at > TOUCH_AFTER_MS:
+    if now_ms() - client.session.last_active_at >= sessions.TOUCH_MS:
         await door.house.db.write(lambda tx: sessions.touch(tx, client.session.id))
 
 

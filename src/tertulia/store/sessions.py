@@ -12,7 +12,7 @@ from tertulia.core.sessions import ABSOLUTE_DAYS, DAY_MS, IDLE_DAYS, ClientInfo,
 from tertulia.core.users import Actor, Standing, User
 from tertulia.store.transactions import Row, Tx, as_json
 
-TOUCH_MS = 60_000
+TOUCH_MS = 600_000
 """A session's last activity is written at most this often."""
 
 
@@ -97,7 +97,7 @@ _IS_OPEN = text("""
 
 
 def touch(tx: Tx, session_id: str) -> None:
-    """The client was here; said at most once a minute."""
+    """The client was here; said now and then."""
     if row := tx.maybe(_TOUCH, id=session_id, now=tx.now, before=tx.now - TOUCH_MS):
         _changed(tx, _session(row))
 
