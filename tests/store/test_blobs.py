@@ -16,8 +16,9 @@ from tertulia.core.errors import Conflict, NotFound, StorageFailed
 from tertulia.core.files import Content, ProjectFile
 from tertulia.core.users import Actor
 from tertulia.store import files
-from tertulia.store.blobs import GRACE_MS, ROW_LIMIT, Blobs, Incoming
+from tertulia.store.blobs import GRACE_MS, Blobs
 from tertulia.store.database import Database, Tx
+from tertulia.store.incoming import ROW_LIMIT, Incoming
 from tests.store_fixtures import Clock, Ids
 
 LARGE = random.Random(1).randbytes(2 * ROW_LIMIT + 12_345)

@@ -15,8 +15,8 @@ from tertulia.engine.means import Means
 from tertulia.library.extract.extractor import Contents, End, Entry, Packed, Spoilt
 from tertulia.library.mime import mime_of
 from tertulia.store import files
-from tertulia.store.blobs import Incoming
 from tertulia.store.database import Tx
+from tertulia.store.incoming import Incoming
 
 BATCH_FILES = 50
 BATCH_BYTES = 8 << 20

@@ -1,0 +1,176 @@
+"""Where large blobs stand: on disk beside SQLite, in pieces in PostgreSQL, where every node reaches them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from sqlalchemy import text
+
+from tertulia.core.errors import NotFound, StorageFailed
+from tertulia.core.ids import NewId
+from tertulia.store.database import Database
+from tertulia.store.incoming import BLOCK, Incoming, Scratch, told
+from tertulia.store.transactions import GONE, Tx
+
+PIECE = 1 << 20
+_HASH = re.compile(r"[0-9a-f]{64}")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Keeping(Protocol):
+    name: str
+    """As it stands in a blob's row."""
+
+    def scratch(self) -> Scratch: ...
+    def put(self, tx: Tx, arrived: Incoming) -> None: ...
+    def read(self, hash: str) -> AsyncIterator[bytes]: ...
+    async def open(self, hash: str) -> BinaryIO: ...
+    def remove(self, hash: str) -> None: ...
+    def older_than(self, before_ms: int) -> list[str]: ...
+    def close(self) -> None: ...
+
+
+class Disk:
+    """One file per blob, ab/abcdef…, opened under the folder's own descriptor; no link is followed."""
+
+    name = "disk"
+
+    def __init__(self, folder: Path, new_id: NewId) -> None:
+        self._new_id = new_id
+        self._root = _open_folder(folder)
+        self._incoming = self._folder("incoming")
+        for name in os.listdir(self._incoming):  # left by a crash: nobody else works in this folder
+            os.unlink(name, dir_fd=self._incoming)
+
+    def scratch(self) -> Scratch:
+        name = self._new_id()
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with told():
+            return Scratch(os.open(name, flags, 0o600, dir_fd=self._incoming), name, self._incoming)
+
+    def put(self, tx: Tx, arrived: Incoming) -> None:
+        """On the disk before its row is: a crash may leave a file without a row, never a row alone."""
+        scratch = arrived.scratch()
+        assert scratch.name is not None
+        with told(), self._opened(arrived.hash[:2]) as folder:
+            os.rename(scratch.name, arrived.hash, src_dir_fd=self._incoming, dst_dir_fd=folder)
+            os.fsync(folder)
+
+    async def read(self, hash: str) -> AsyncIterator[bytes]:
+        with await self.open(hash) as file:
+            while block := await asyncio.to_thread(file.read, BLOCK):
+                yield block
+
+    async def open(self, hash: str) -> BinaryIO:
+        return await asyncio.to_thread(self._open, hash)
+
+    def _open(self, hash: str) -> BinaryIO:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with self._opened(_checked(hash)[:2]) as folder:
+                return os.fdopen(os.open(hash, flags, dir_fd=folder), "rb")
+        except OSError as error:
+            raise StorageFailed(f"The bytes of a file cannot be read: {error.strerror}.") from error
+
+    def remove(self, hash: str) -> None:
+        with suppress(FileNotFoundError), self._opened(_checked(hash)[:2]) as folder:
+            os.unlink(hash, dir_fd=folder)
+
+    def older_than(self, before_ms: int) -> list[str]:
+        return [hash for hash, changed_at in self._all() if changed_at < before_ms / 1000]
+
+    def close(self) -> None:
+        os.close(self._incoming)
+        os.close(self._root)
+
+    def _all(self) -> Iterator[tuple[str, float]]:
+        for name in os.listdir(self._root):
+            if len(name) == 2:
+                with self._opened(name) as folder:
+                    for hash in filter(_HASH.fullmatch, os.listdir(folder)):
+                        yield hash, os.stat(hash, dir_fd=folder, follow_symlinks=False).st_mtime
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[int]:
+        folder = self._folder(name)
+        try:
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _folder(self, name: str) -> int:
+        try:
+            os.mkdir(name, 0o700, dir_fd=self._root)
+            os.fsync(self._root)
+        except FileExistsError:
+            pass
+        return os.open(name, _FOLDER, dir_fd=self._root)
+
+
+def _open_folder(folder: Path) -> int:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return os.open(folder.resolve(), _FOLDER)
+
+
+def _checked(hash: str) -> str:
+    if not _HASH.fullmatch(hash):
+        raise NotFound(GONE)
+    return hash
+
+
+class Pieces:
+    """Rows of a megabyte each; the scratch file has no name at all."""
+
+    name = "pieces"
+
+    def __init__(self, db: Database, folder: Path) -> None:
+        self._db = db
+        self._scratch = folder / "incoming"
+        self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def scratch(self) -> Scratch:
+        with told(), tempfile.TemporaryFile(dir=self._scratch) as file:
+            return Scratch(os.dup(file.fileno()))
+
+    def put(self, tx: Tx, arrived: Incoming) -> None:
+        with arrived.file() as file:
+            for number, piece in enumerate(iter(lambda: file.read(PIECE), b"")):
+                tx.execute(_ADD_PIECE, hash=arrived.hash, number=number, content=piece)
+
+    async def read(self, hash: str) -> AsyncIterator[bytes]:
+        number = 0
+        while row := await self._db.read(lambda tx, n=number: tx.maybe(_PIECE, hash=hash, number=n)):  # type: ignore[misc]
+            yield bytes(row.content)
+            number += 1
+
+    async def open(self, hash: str) -> BinaryIO:
+        return await spooled(self.read(hash), self._scratch)
+
+    def remove(self, hash: str) -> None:
+        """They went with their blob's row."""
+
+    def older_than(self, before_ms: int) -> list[str]:
+        return []
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+_ADD_PIECE = text("INSERT INTO blob_pieces (hash, number, content) VALUES (:hash, :number, :content)")
+
+_PIECE = text("SELECT content FROM blob_pieces WHERE hash = :hash AND number = :number")
+
+
+async def spooled(blocks: AsyncIterator[bytes], folder: Path | None = None) -> BinaryIO:
+    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it is handed on
+    async for block in blocks:
+        await asyncio.to_thread(file.write, block)
+    file.seek(0)
+    return file
