@@ -75,7 +75,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     """Everything open and at work; closed in the opposite order."""
     means = await _means(settings, environ)
     workers = _workers(means, new_id())
-    relay = Relay(means.db, means.live, report)
+    relay = Relay(means.db, means.live, new_id, report)
     house = _house(settings, means, workers, relay)
     await _set_right(house)
     heartbeat = Heartbeat(means, workers.others.ring, relay, house.replays)

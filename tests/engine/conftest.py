@@ -133,7 +133,7 @@ async def engine_in(
         Library(db, embedder),
     )
     worker = Worker(means, node=new_id())
-    relay = Relay(db, live, report)
+    relay = Relay(db, live, new_id, report)
     turns_ = Turns(means, worker.ring, relay, sleep)
     await recover(db)
     engine = Engine(means, turns_, relay, worker, Writer(means), await db.write(_somebody), incidents)

@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -389,7 +388,7 @@ async def test_no_mirror_outlives_its_turn_though_its_end_was_missed(
     upstream.says("Done.")
     opened = await one.open("Be quick")
     await one.over(opened.turn)
-    stale = two.means.live.open(replace(opened.turn, id=opened.turn.id), is_here=False)
+    stale = two.means.live.open(opened.turn, "a mirror")
     await two.relay.look()
     assert (stale.is_over, stale.turn.state) == (True, State.COMPLETE)
 

@@ -14,7 +14,7 @@ from tests.library.documents import zipped
 from tests.server.cast import CANARY, at_rest, gather_cast
 from tests.server.requests import HTTP, request_to
 from tests.upstream.scripted import Finish, Hold, Say, Upstream
-from tests.world import Person, World, endpoints, running
+from tests.world import Event, Person, World, endpoints, running
 
 
 @pytest.fixture
@@ -79,6 +79,47 @@ async def test_who_is_connected_to_another_server_sees_the_reply_grow_and_can_st
     assert streamed[-1].data["state"] == "stopped"
     held.set()
     await at_rest(world.house)
+
+
+async def test_a_stream_begun_at_one_server_goes_on_at_another_without_gap_or_repeat(
+    world: World, second: World, ada: Person, upstream: Upstream
+) -> None:
+    held, more = asyncio.Event(), asyncio.Event()
+    script = (Say("Tea, "), Say("of "), Hold(more), Say("course"), Hold(held), Say("."), Finish())
+    upstream.plays(script, model="alpha")
+    upstream.says("Coffee.", model="beta")
+    opened = await ada.ask("Tea?", "alpha", "beta")
+    turn_id = opened["turn"]["id"]
+    phone = await second.sign_in("ada@example.org")
+    there = await until_said(phone, turn_id, "", "Tea, of ")
+    more.set()
+    here = await until_said(ada, turn_id, there[-1].id, "Tea, of course")
+    assert here[0].name == "snapshot", "the numbers of another server's log mean nothing here"
+    held.set()
+    resumed = [event async for event in phone.follow(turn_id, there[-1].id)]
+    [tea] = [event.data for event in resumed if event.data.get("content") == "Tea, of course."]
+    words = [event.data["text"] for event in resumed if event.data.get("reply_id") == tea["id"]]
+    assert "".join(words) in ("course", "course."), "the message may overtake the last of its words"
+    assert resumed[-1].name == "ended"
+    assert len({event.id for event in resumed}) == len(resumed)
+    await at_rest(world.house)
+
+
+async def until_said(person: Person, turn_id: str, after: str, text: str) -> list[Event]:
+    """The events of a stream until one of its replies has come so far and nothing is on its way."""
+    replies: dict[str, str] = {}
+    seen: list[Event] = []
+    async for event in person.follow(turn_id, after):
+        seen.append(event)
+        if event.name == "snapshot":
+            replies |= {draft["id"]: draft["content"] for draft in event.data["drafts"]}
+        elif event.name == "reply":
+            replies[event.data["id"]] = event.data["content"]
+        elif event.name == "delta":
+            replies[event.data["reply_id"]] += event.data["text"]
+        if text in replies.values():
+            return seen
+    raise AssertionError(f"{text!r} was never said: {replies}")
 
 
 class Drafts:

@@ -117,8 +117,8 @@ class LiveTurn:
     watchers: set[Callable[[], None]] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the last word of the last reply is on disk."""
-    is_here: bool = True
-    """False: another server runs it, and this is its mirror (relay.py)."""
+    mirror_id: str = ""
+    """Empty where the turn runs; elsewhere the name of this mirror of it (relay.py)."""
 
     def after(self, number: int) -> Sequence[TurnEvent]:
         """What follows a number, up to a frame's worth of text: who is far behind catches up in steps."""
@@ -132,6 +132,15 @@ class LiveTurn:
     @property
     def number(self) -> int:
         return len(self.log)
+
+    @property
+    def name(self) -> str:
+        """Of its log. A mirror's has numbers of its own, and nobody may resume one by those of another."""
+        return f"{self.turn.id}-{self.mirror_id}" if self.mirror_id else self.turn.id
+
+    @property
+    def is_here(self) -> bool:
+        return not self.mirror_id
 
     @property
     def is_over(self) -> bool:
@@ -167,8 +176,8 @@ class Live:
 
     # ── turns
 
-    def open(self, turn: Turn, is_here: bool = True) -> LiveTurn:
-        live = LiveTurn(turn, is_here=is_here)
+    def open(self, turn: Turn, mirror_id: str = "") -> LiveTurn:
+        live = LiveTurn(turn, mirror_id=mirror_id)
         self._turns[turn.id] = live
         self._by_conversation.setdefault(turn.conversation_id, {})[turn.id] = live
         self._wake(f"conversation:{turn.conversation_id}")

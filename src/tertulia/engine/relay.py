@@ -13,6 +13,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tertulia.core.ids import NewId
 from tertulia.core.plain import from_plain, to_json
 from tertulia.core.turns import Draft, State, Turn, Waiting
 from tertulia.engine.live import Began, Bell, Delta, Live, LiveTurn, TurnEvent, Waited
@@ -81,11 +82,13 @@ class Relay:
         self,
         db: Database,
         live: Live,
+        new_id: NewId,
         report: Callable[[Exception], str],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._db = db
         self._live = live
+        self._new_id = new_id
         self._report = report
         self._sleep = sleep
         self._wish: Callable[[Wish], None] = lambda wish: None
@@ -148,7 +151,7 @@ class Relay:
                     self._wish(word)
 
     def _begin(self, turn: Turn, draft: Draft) -> None:
-        live = self._live.find(turn.id) or self._live.open(turn, is_here=False)
+        live = self._live.find(turn.id) or self._live.open(turn, self._new_id())
         known = live.replies.get(draft.id)
         is_news = known is None or known.number < draft.number
         if not live.is_here and not live.is_over and is_news and not live.has_ended(draft.id):
@@ -183,7 +186,7 @@ class Relay:
         if turn.state.is_over or not self._db.is_shared:
             return None
         self.say(Again(turn.id))
-        return self._live.open(turn, is_here=False)
+        return self._live.open(turn, self._new_id())
 
     async def look(self) -> None:
         """Whatever was missed: turns that run elsewhere are mirrored, and no mirror outlives its turn."""

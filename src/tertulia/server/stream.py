@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from starlette.responses import Response, StreamingResponse
 
@@ -34,22 +34,25 @@ def encoding_for(accept: str, otherwise: str | None = None) -> Encoding | None:
 def stream_turn(house: House, actor: Actor, turn: Turn, encoding: Encoding, after: str = "") -> Response:
     """Whoever hands in the turn has read it as this actor: a refusal was an ordinary answer before this."""
     return StreamingResponse(
-        _frames(house, actor, turn, number_of(after, turn.id), encoding),
+        _frames(house, actor, turn, after, encoding),
         media_type=encoding.media_type,
         headers={"X-Accel-Buffering": "no"},
     )
 
 
 async def _frames(
-    house: House, actor: Actor, turn: Turn, after: int | None, encoding: Encoding
+    house: House, actor: Actor, turn: Turn, resumed: str, encoding: Encoding
 ) -> AsyncIterator[bytes]:
     live = house.live.find(turn.id) or house.relay.mirrored(turn)
     if live is None:
-        yield encoding.snapshot(mark(turn.id, 0), await _stored(house, actor, turn))
+        yield encoding.snapshot(mark(turn.id, 0), Snapshot(veiled_turn(turn), await _stored(house, turn), ()))
         return
-    if after is None or after > live.number:
+    after = number_of(resumed, live.name)
+    if after is None or after > live.number or not (resumed or live.is_here):
+        # A mirror may have come late: what was said before it is in the store.
+        stored = () if live.is_here else await _stored(house, turn)
         after = live.number
-        yield encoding.snapshot(mark(turn.id, after), _of_live(live, turn.is_blind))
+        yield encoding.snapshot(mark(live.name, after), _of_live(live, stored, turn.is_blind))
     async for frame in _follow(house, actor, live, after, encoding, turn.is_blind):
         yield frame
 
@@ -64,13 +67,13 @@ async def _follow(
     try:
         while True:
             if rights.are_in_doubt and (reason := await _lost(rights, live)):
-                yield encoding.gone(mark(live.turn.id, after), reason)
+                yield encoding.gone(mark(live.name, after), reason)
                 return
             told = map(veiled, live.after(after)) if is_blind else live.after(after)
             events = joined(told, after + 1)
             if events:
                 after = events[-1][0]
-                yield b"".join(encoding.event(mark(live.turn.id, number), event) for number, event in events)
+                yield b"".join(encoding.event(mark(live.name, number), event) for number, event in events)
             if live.is_over and after == live.number:
                 return
             if any(isinstance(event, Delta) for _, event in events):
@@ -98,15 +101,17 @@ async def _rung(bell: Bell) -> bool:
     return True
 
 
-def _of_live(live: LiveTurn, is_blind: bool) -> Snapshot:
+def _of_live(live: LiveTurn, stored: Sequence[Message], is_blind: bool) -> Snapshot:
     log = map(veiled, live.log) if is_blind else live.log
-    done = tuple(event.message for event in log if isinstance(event, Finished))
-    return Snapshot(veiled_turn(live.turn) if is_blind else live.turn, done, live.drafts())
+    done = {message.id: message for message in stored}
+    done |= {event.message.id: event.message for event in log if isinstance(event, Finished)}
+    drafts = tuple(draft for draft in live.drafts() if draft.id not in done)
+    return Snapshot(veiled_turn(live.turn) if is_blind else live.turn, tuple(done.values()), drafts)
 
 
-async def _stored(house: House, actor: Actor, turn: Turn) -> Snapshot:
+async def _stored(house: House, turn: Turn) -> tuple[Message, ...]:
     def of_turn(tx: Tx) -> tuple[Message, ...]:
         [here] = blind.as_told(tx, [messages.round(tx, turn.conversation_id, turn.round_number)])
         return tuple(m for m in here.messages if m.turn_id == turn.id and m.voice is not None)
 
-    return Snapshot(veiled_turn(turn), await house.db.read(of_turn), ())
+    return await house.db.read(of_turn)

@@ -30,17 +30,17 @@ class Encoding:
     heartbeat: bytes
 
 
-def mark(turn_id: str, number: int) -> str:
-    """A place in a turn's stream. It names the turn: one from another stream is never taken for ours."""
-    return f"{turn_id}.{number}"
+def mark(name: str, number: int) -> str:
+    """A place in a turn's stream. It names the log: one from another stream is never taken for ours."""
+    return f"{name}.{number}"
 
 
-def number_of(mark: str, turn_id: str) -> int | None:
+def number_of(mark: str, name: str) -> int | None:
     """How far a reader has come; None when the mark is not of this stream. No mark is the beginning."""
     if not mark:
         return 0
     named, _, number = mark.rpartition(".")
-    is_ours = named == turn_id and number.isascii() and number.isdecimal() and len(number) < 10
+    is_ours = named == name and number.isascii() and number.isdecimal() and len(number) < 10
     return int(number) if is_ours else None
 
 

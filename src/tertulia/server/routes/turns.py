@@ -56,8 +56,8 @@ async def follow_turn(
     actor: Someone,
     request: Request,
     turn_id: str,
-    after: Annotated[str, Query(max_length=40)] = "",
-    last_event_id: Annotated[str, Header(max_length=40)] = "",
+    after: Annotated[str, Query(max_length=80)] = "",
+    last_event_id: Annotated[str, Header(max_length=80)] = "",
 ) -> Response:
     """The turn's events after a mark of this stream, as SSE or NDJSON; then live to its end."""
     encoding = encoding_for(request.headers.get("accept", ""), otherwise="text/event-stream")
