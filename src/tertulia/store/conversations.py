@@ -243,9 +243,6 @@ def find_untitled(tx: Tx, conversation_id: str) -> Conversation | None:
 _FIND_UNTITLED = text(f"SELECT {_COLUMNS} FROM conversations AS c WHERE c.id = :id AND c.title = ''")
 
 
-# ── listing
-
-
 def find_project(tx: Tx, conversation_id: str) -> str | None:
     """Where a conversation belongs, for jobs that nobody asked for; None when it is gone."""
     row = tx.maybe(_PROJECT, id=conversation_id)
@@ -253,6 +250,9 @@ def find_project(tx: Tx, conversation_id: str) -> str | None:
 
 
 _PROJECT = text("SELECT project_id FROM conversations WHERE id = :id")
+
+
+# ── listing
 
 
 def page(
@@ -379,7 +379,7 @@ _SET_TABLE = text("""
 """)
 
 
-# ── removing
+# ── the tree it stands in
 
 
 def relatives(tx: Tx, conversation_id: str) -> frozenset[str]:
@@ -423,13 +423,17 @@ def kin(tx: Tx, conversation_id: str) -> Kin:
 
 _KIN = text(f"{TREE} SELECT t.id, t.id IN (SELECT a.id FROM ancestors AS a) AS is_above FROM tree AS t")
 
-_FAMILY = text(f"{TREE} SELECT {_COLUMNS} FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id")
-
 
 def family(tx: Tx, actor: Actor, conversation_id: str) -> tuple[Conversation, ...]:
     """All conversations of one tree."""
     access.to_conversation(tx, actor, conversation_id)
     return tuple(_conversation(row) for row in tx.execute(_FAMILY, id=conversation_id))
+
+
+_FAMILY = text(f"{TREE} SELECT {_COLUMNS} FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id")
+
+
+# ── removing
 
 
 def remove(tx: Tx, actor: Actor, conversation_id: str) -> tuple[str, ...]:
