@@ -49,7 +49,7 @@ from tertulia.core.messages import Message, Role, Status
 from tertulia.core.users import Actor, Standing
 from tertulia.library import fuse
 from tertulia.library.chunk import LINES
-from tertulia.library.embed import Embedder, LocalEmbedder
+from tertulia.library.embed import Billed, Embedder, LocalEmbedder, for_nothing
 from tertulia.library.index import embed_due, of_file, of_messages, read_rounds, write_rounds
 from tertulia.library.search import Library, Mode, find
 from tertulia.store import chunks, conversations, files, messages, projects, retrieval, users
@@ -86,7 +86,9 @@ class Cached:
     def unavailable_reason(self) -> str | None:
         return self._inner.unavailable_reason()
 
-    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+    async def embed(
+        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+    ) -> tuple[bytes, ...]:
         hashes = [hashlib.sha256(one.encode()).digest() for one in texts]
         found = {
             h: self._kept.execute("SELECT vector FROM kept WHERE hash = ?", (h,)).fetchone() for h in hashes

@@ -30,6 +30,7 @@ from tertulia.core.chunks import Location
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.users import Actor, Standing
+from tertulia.library.embed import Billed, for_nothing
 from tertulia.library.search import Library, Mode, find
 from tertulia.store import chunks, conversations, messages, projects, users, vectors
 from tertulia.store.chunks import NewChunk
@@ -56,7 +57,9 @@ class Vectors:
     def unavailable_reason(self) -> str | None:
         return None
 
-    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+    async def embed(
+        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+    ) -> tuple[bytes, ...]:
         made = self._random.standard_normal((len(texts), self.dimensions)).astype(np.float32)
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         return tuple(row.tobytes() for row in made.astype(np.float16))

@@ -16,6 +16,7 @@ from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import State
 from tertulia.engine.requests import NewTurn
 from tertulia.engine.turns import Turns
+from tertulia.library.embed import Billed, for_nothing
 from tertulia.library.index import read_rounds, write_at_once
 from tertulia.library.search import Library
 from tertulia.store import conversations, drafts, turns
@@ -170,7 +171,9 @@ class Meanwhile:
         self.happens()
         return "Not now."
 
-    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+    async def embed(
+        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+    ) -> tuple[bytes, ...]:
         raise AssertionError("it said that it cannot")
 
     async def close(self) -> None: ...

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Sequence
 from math import sqrt
 
-from tertulia.library.embed import EmbeddingFailed
+from tertulia.library.embed import Billed, EmbeddingFailed, for_nothing
 
 SAME = {"feline": "cat", "kitten": "cat", "automobile": "car", "vehicle": "car"}
 """Words that mean the same here, though no letter says so."""
@@ -26,7 +26,9 @@ class Bags:
     def unavailable_reason(self) -> str | None:
         return self.reason
 
-    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+    async def embed(
+        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+    ) -> tuple[bytes, ...]:
         if self.is_broken:
             raise EmbeddingFailed("It broke.")
         self.embedded += texts

@@ -6,6 +6,7 @@ The weights are fetched by `tertulia models pull minilm`; without them some of t
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import select
 import signal
@@ -21,6 +22,7 @@ from tertulia import settings
 from tertulia.core.errors import CannotStart
 from tertulia.library.embed import (
     MUCH_LATER_S,
+    Bill,
     EmbeddingFailed,
     EndpointEmbedder,
     LocalEmbedder,
@@ -28,6 +30,7 @@ from tertulia.library.embed import (
 )
 from tertulia.library.wordpiece import WordPieces
 from tertulia.providers import assets, embeddings
+from tertulia.providers.embeddings import EmbeddingEndpoint
 from tertulia.providers.limits import Limits
 from tests.library.bags import numbers
 from tests.upstream.scripted import Head, Raw, Script, Stall, Upstream, refuses, vectors
@@ -170,6 +173,8 @@ def test_an_endpoint_that_cannot_be_read_stops_the_start() -> None:
         '{"base_url": "ftp://x", "model": "m", "dimensions": 8}',
         '{"base_url": "https://x/v1", "model": "m", "dimensions": 9000}',
         '{"model": 1}',
+        '{"base_url": "https://x/v1", "model": "m", "dimensions": 8, "price": -1}',
+        '{"base_url": "https://x/v1", "model": "m", "dimensions": 8, "price": "cheap"}',
     ):
         with pytest.raises(CannotStart, match=embeddings.VARIABLE):
             settings.read({embeddings.VARIABLE: written})
@@ -191,7 +196,7 @@ def test_an_endpoint_is_used_when_it_is_named() -> None:
 @pytest.fixture
 async def remote(upstream: Upstream) -> AsyncIterator[EndpointEmbedder]:
     upstream.embeds = numbers
-    endpoint = embeddings.EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, key="sk-walnut")
+    endpoint = EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, key="sk-walnut")
     made = EndpointEmbedder(endpoint, {}, Limits(first_byte_s=0.2, idle_s=0.2, total_s=1), question_s=0.1)
     yield made
     await made.close()
@@ -211,6 +216,32 @@ async def test_an_endpoint_is_asked_in_batches_and_each_text_gets_its_own_vector
     seen = upstream.last
     assert (seen.path, seen.body["model"]) == ("/v1/embeddings", "m")
     assert seen.headers["authorization"] == "Bearer sk-walnut"
+
+
+async def test_each_call_of_an_endpoint_is_billed_with_the_tokens_it_counted(upstream: Upstream) -> None:
+    upstream.embeds = numbers
+    bills: list[Bill] = []
+    for price in (0.5, None):
+        made = EndpointEmbedder(EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, "sk", price=price), {})
+        await made.embed(["a walnut"] * 40, billed=bills.append)
+        await made.close()
+    assert [(bill.model, bill.tokens, bill.cost_micros) for bill in bills] == [
+        ("m", 7, 4),
+        ("m", 7, 4),
+        ("m", 7, None),
+        ("m", 7, None),
+    ]
+
+
+async def test_an_endpoint_that_does_not_count_is_billed_by_an_estimate(
+    remote: EndpointEmbedder, upstream: Upstream
+) -> None:
+    bills: list[Bill] = []
+    row = json.dumps({"index": 0, "embedding": [1.0] * 64})
+    for usage in ("{}", '{"prompt_tokens": 1e99}', '{"prompt_tokens": -3}', "[]", "null"):
+        upstream.plays(page(f'{{"data": [{row}], "usage": {usage}}}'))
+        await remote.embed(["a walnut falls on the grass"], billed=bills.append)
+    assert [bill.tokens for bill in bills] == [6] * 5
 
 
 async def test_whatever_its_length_a_vector_is_made_one_long(
@@ -273,7 +304,7 @@ async def test_a_silent_endpoint_is_not_waited_for_long(
 
 
 async def test_an_endpoint_that_cannot_be_reached_fails_in_words() -> None:
-    endpoint = embeddings.EmbeddingEndpoint("http://127.0.0.1:1/v1", "m", 8)
+    endpoint = EmbeddingEndpoint("http://127.0.0.1:1/v1", "m", 8)
     made = EndpointEmbedder(endpoint, {})
     with pytest.raises(EmbeddingFailed):
         await made.embed(["x"])

@@ -19,10 +19,12 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from tertulia.core.errors import TertuliaError
+from tertulia.core.models import cost_micros
 from tertulia.providers import assets
 from tertulia.providers.embeddings import EmbeddingClient, EmbeddingEndpoint
 from tertulia.providers.limits import Limits
@@ -43,6 +45,24 @@ INHERITED = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH
 ASSET = "minilm"
 
 
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What one call of an endpoint took."""
+
+    model: str
+    tokens: int
+    cost_micros: int | None
+    """None: the price is not known."""
+    latency_ms: int
+
+
+Billed = Callable[[Bill], None]
+
+
+def for_nothing(bill: Bill) -> None:
+    """For who keeps no account."""
+
+
 class EmbeddingFailed(TertuliaError):
     """There are no vectors for these texts now; what can be found by words still is."""
 
@@ -59,8 +79,10 @@ class Embedder(Protocol):
     def unavailable_reason(self) -> str | None:
         """Why nothing can be embedded, in words for a person; None when it can."""
 
-    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
-        """A unit vector of half floats for each text; raises EmbeddingFailed."""
+    async def embed(
+        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+    ) -> tuple[bytes, ...]:
+        """A unit vector of half floats for each text; raises EmbeddingFailed, also when a part is billed."""
 
     async def close(self) -> None: ...
 
@@ -93,7 +115,9 @@ class LocalEmbedder:
     def pid(self) -> int | None:
         return self._child.pid if self._child else None
 
-    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+    async def embed(
+        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+    ) -> tuple[bytes, ...]:
         if (reason := self.unavailable_reason()) is not None:
             raise EmbeddingFailed(reason)
         found: dict[int, bytes] = {}
@@ -259,16 +283,19 @@ class EndpointEmbedder:
     ) -> None:
         self.model = f"{endpoint.model} at {endpoint.base_url}, headers 1"
         self.dimensions = endpoint.dimensions
+        self._endpoint = endpoint
         self._client = EmbeddingClient(endpoint, environ, limits)
         self._question_s = question_s
 
     def unavailable_reason(self) -> str | None:
         return None
 
-    async def embed(self, texts: Sequence[str], *, is_query: bool = False) -> tuple[bytes, ...]:
+    async def embed(
+        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+    ) -> tuple[bytes, ...]:
         try:
             async with asyncio.timeout(self._question_s if is_query else None):
-                return await self._embed(texts)
+                return await self._embed(texts, billed)
         except ProviderFault as fault:
             raise EmbeddingFailed(fault.message, _again_in_s(fault)) from fault
         except TimeoutError:
@@ -276,11 +303,16 @@ class EndpointEmbedder:
                 "The embedding endpoint did not answer in time, so only words were looked for."
             ) from None
 
-    async def _embed(self, texts: Sequence[str]) -> tuple[bytes, ...]:
+    async def _embed(self, texts: Sequence[str], billed: Billed) -> tuple[bytes, ...]:
+        loop = asyncio.get_running_loop()
         found: list[bytes] = []
         for start in range(0, len(texts), ENDPOINT_BATCH):
-            vectors = await self._client.embed(texts[start : start + ENDPOINT_BATCH])
-            found += [_unit(vector) for vector in vectors]
+            began = loop.time()
+            made = await self._client.embed(texts[start : start + ENDPOINT_BATCH])
+            cost = cost_micros(made.count, self._endpoint.prices)
+            took_ms = round((loop.time() - began) * 1000)
+            billed(Bill(self._endpoint.model, made.count.input_tokens, cost, took_ms))
+            found += [_unit(vector) for vector in made.vectors]
         return tuple(found)
 
     async def close(self) -> None:

@@ -17,11 +17,12 @@ from tertulia.core.chunks import Location, Source
 from tertulia.core.errors import NotFound
 from tertulia.core.files import ProjectFile
 from tertulia.core.messages import Message, Role, Round, Status
+from tertulia.library import charges
 from tertulia.library.chunk import CHARACTERS, Piece, chunk, ending_of, is_code, pieces
-from tertulia.library.embed import Embedder
+from tertulia.library.embed import Bill, Embedder, EmbeddingFailed
 from tertulia.library.query import identifiers
 from tertulia.library.search import Library
-from tertulia.store import blind, chunks, conversations, messages, users, vectors
+from tertulia.store import blind, chunks, conversations, messages, usage, users, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Tx
 from tertulia.store.vectors import Due
@@ -260,16 +261,28 @@ async def embed_due(
 
     def save(tx: Tx) -> None:
         vectors.save(tx, config, made)
+        _charge(tx, due, bills)
         if also is not None:
             also(tx, due)
 
     embedder = library.embedder
     config, due = await library.db.write(lambda tx: _due(tx, embedder, limit))
+    bills: list[Bill] = []
     if due:
-        new = await embedder.embed([embedded(one) for one in due])
+        try:
+            new = await embedder.embed([embedded(one) for one in due], billed=bills.append)
+        except EmbeddingFailed:
+            if bills:
+                await library.db.write(lambda tx: _charge(tx, due, bills))
+            raise
         made = [(one.number, vector) for one, vector in zip(due, new, strict=True)]
         await library.db.write(save)
     return due
+
+
+def _charge(tx: Tx, due: Sequence[Due], bills: Sequence[Bill]) -> None:
+    for row in charges.of_texts(due, bills):
+        usage.add(tx, row)
 
 
 def _due(tx: Tx, embedder: Embedder, limit: int) -> tuple[int, tuple[Due, ...]]:

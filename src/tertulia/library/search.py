@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from tertulia.core.chunks import Filters, Hit, Source
 from tertulia.core.errors import TertuliaError
 from tertulia.core.users import Actor
-from tertulia.library import fuse
-from tertulia.library.embed import Embedder, EmbeddingFailed
+from tertulia.library import charges, fuse
+from tertulia.library.embed import Bill, Embedder, EmbeddingFailed
 from tertulia.library.query import shaped, terms
 from tertulia.library.snippets import Snippet, snippet, words_found
-from tertulia.store import access, chunks, retrieval
+from tertulia.store import access, chunks, retrieval, usage
 from tertulia.store import vectors as kept
 from tertulia.store.chunks import Facts, Found
 from tertulia.store.database import Database, Tx
@@ -182,9 +182,18 @@ async def _by_meaning(library: Library, question: _Question) -> dict[Source, Seq
     if config is None:
         raise EmbeddingFailed(RE_EMBEDDING)
     asked = [_asked(question, source) for source in question.sources]
-    vectors = dict(zip(question.sources, await embedder.embed(asked, is_query=True), strict=True))
+    bills: list[Bill] = []
+    made = await embedder.embed(asked, is_query=True, billed=bills.append)
+    if bills:
+        await library.db.write(lambda tx: _charge(tx, question, bills))
+    vectors = dict(zip(question.sources, made, strict=True))
     found = await library.db.read(lambda tx: _in_database(tx, question, config, vectors))
     return await _in_memory(library, question, config, vectors) if found is None else found
+
+
+def _charge(tx: Tx, question: _Question, bills: Sequence[Bill]) -> None:
+    for row in charges.of_question(question.actor.user_id, question.project_ids, bills):
+        usage.add(tx, row)
 
 
 def _in_database(

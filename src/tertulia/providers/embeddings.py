@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tertulia.core.errors import CannotStart, Invalid
-from tertulia.core.models import Model, Prices, Tier
-from tertulia.providers.egress import checked_address, is_rehearsal
+from tertulia.core.models import FREE, Model, Prices, Tier, TokenCount
+from tertulia.providers.egress import checked_address, is_loopback, is_rehearsal
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.seam import ProviderFault
 from tertulia.providers.wire import Request, Wire
 
 VARIABLE = "TERTULIA_EMBEDDINGS"
-_SHAPE = '{"base_url": "https://…/v1", "key": "…", "model": "…", "dimensions": 1536}'
+_SHAPE = '{"base_url": "https://…/v1", "key": "…", "model": "…", "dimensions": 1536, "price": 0.02}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,21 @@ class EmbeddingEndpoint:
     model: str
     dimensions: int
     key: str | None = field(default=None, repr=False)
+    price: float | None = None
+    """Dollars for a million tokens; None when nobody has said."""
+
+    @property
+    def prices(self) -> Prices:
+        if self.price is None:
+            return FREE if is_loopback(self.base_url) and not self.key else Prices()
+        return Prices(input_micros=round(self.price * 1_000_000), output_micros=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    vectors: list[list[float]]
+    """As the endpoint gives them, in the order of the texts."""
+    count: TokenCount
 
 
 def read(written: str) -> EmbeddingEndpoint | None:
@@ -35,12 +50,13 @@ def read(written: str) -> EmbeddingEndpoint | None:
     try:
         given = json.loads(written)
         endpoint = EmbeddingEndpoint(**given)
+        float(endpoint.price or 0)
         address = checked_address(endpoint.base_url)
     except Invalid as error:
         raise CannotStart(f"{VARIABLE}: {error.message}") from None
     except (ValueError, TypeError, AttributeError):
         raise CannotStart(
-            f"{VARIABLE} cannot be read. It looks like {_SHAPE}; the key may be left out."
+            f"{VARIABLE} cannot be read. It looks like {_SHAPE}; key and price may be left out."
         ) from None
     if not (isinstance(endpoint.model, str) and endpoint.model) or not (
         isinstance(endpoint.dimensions, int) and 8 <= endpoint.dimensions <= 8192
@@ -48,6 +64,9 @@ def read(written: str) -> EmbeddingEndpoint | None:
         raise CannotStart(
             f"{VARIABLE} names no model, or dimensions beyond 8 to 8192. It looks like {_SHAPE}."
         )
+    price = endpoint.price
+    if price is not None and (isinstance(price, bool) or not 0 <= price < 1_000_000):
+        raise CannotStart(f"{VARIABLE}: the price is in dollars for a million tokens, 0.02 for example.")
     return replace(endpoint, base_url=address)
 
 
@@ -61,14 +80,15 @@ class EmbeddingClient:
         asked = Endpoint("embeddings", "The embedding endpoint", endpoint.base_url, key=endpoint.key)
         self._faults = asked.faults(_as_model(endpoint), limits)
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """As the endpoint gives them, in the order of the texts; raises ProviderFault."""
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Raises ProviderFault."""
         async with self._wire.ask(self._request(texts), self._faults) as answer:
             events = await answer.read() or []
             while more := await answer.read():
                 events += more
         try:
-            return self._vectors(json.loads(events[0].data), len(texts))
+            said = json.loads(events[0].data)
+            return Embeddings(self._vectors(said, len(texts)), _count(said, texts))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError):
             size = self._endpoint.dimensions
             raise ProviderFault(
@@ -97,6 +117,16 @@ class EmbeddingClient:
         await self._wire.close()
 
 
+def _count(said: Any, texts: Sequence[str]) -> TokenCount:
+    """As the endpoint counts; by our own estimate where it does not say, or says what cannot be true."""
+    usage = said.get("usage")
+    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    characters = sum(map(len, texts))
+    if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 < tokens <= 8 * characters + 100:
+        return TokenCount(input_tokens=tokens)
+    return TokenCount(input_tokens=max(1, characters // 4), is_estimated=True)
+
+
 def _as_model(endpoint: EmbeddingEndpoint) -> Model:
     return Model(
         provider="embeddings",
@@ -105,5 +135,5 @@ def _as_model(endpoint: EmbeddingEndpoint) -> Model:
         context_window=8192,
         max_output_tokens=1,
         tier=Tier.CHEAP,
-        prices=Prices(),
+        prices=endpoint.prices,
     )

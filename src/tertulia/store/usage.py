@@ -20,7 +20,7 @@ from tertulia.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """One call of a model."""
+    """One call of a model, or one person's part of it."""
 
     user_id: str
     project_id: str | None

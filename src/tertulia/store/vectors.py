@@ -21,6 +21,10 @@ class Due:
     title: str
     heading: str
     content: str
+    project_id: str
+    conversation_id: str | None
+    user_id: str | None
+    """Who wrote it, or brought it; None when they are gone."""
 
 
 def set_config(tx: Tx, model: str, dimensions: int) -> int:
@@ -79,15 +83,29 @@ _IS_REPLACING = text("""
 def due(tx: Tx, limit: int) -> tuple[Due, ...]:
     """Chunks without a vector, the newest first."""
     return tuple(
-        Due(row.number, Source(row.source_type), row.file_id, row.path or "", row.heading, row.content)
+        Due(
+            row.number,
+            Source(row.source_type),
+            row.file_id,
+            row.path or "",
+            row.heading,
+            row.content,
+            row.project_id,
+            row.conversation_id,
+            row.user_id,
+        )
         for row in tx.execute(_NEXT_DUE, limit=limit)
     )
 
 
 _NEXT_DUE = text("""
-    SELECT c.number, c.source_type, c.file_id, c.heading, c.content, f.path
+    SELECT c.number, c.source_type, c.file_id, c.heading, c.content, c.project_id, c.conversation_id, f.path,
+        u.id AS user_id
     FROM (SELECT number FROM vectors_due ORDER BY number DESC LIMIT :limit) AS d
-    JOIN content_chunks AS c ON c.number = d.number LEFT JOIN project_files AS f ON f.id = c.file_id
+    JOIN content_chunks AS c ON c.number = d.number
+    LEFT JOIN project_files AS f ON f.id = c.file_id
+    LEFT JOIN conversation_messages AS m ON m.id = c.message_id
+    LEFT JOIN users AS u ON u.id = COALESCE(f.created_by, m.created_by)
     ORDER BY c.number DESC
 """)
 
