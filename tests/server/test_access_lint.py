@@ -45,6 +45,7 @@ WITHOUT_ASKING = {
     "turns.waiting_or_running",
     "turns.of_rounds",
     "messages.round",
+    "blind.as_told",
 }
 
 
