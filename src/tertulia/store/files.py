@@ -499,26 +499,27 @@ def recover(tx: Tx) -> None:
     jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:day:{tx.now // 86_400_000}")
 
 
+# The jobs are read once, not once for each file: there may be thousands of both.
 _STUCK = text("""
-    SELECT f.id FROM project_files AS f WHERE f.index_state IN ('queued', 'reading') AND NOT EXISTS (
-        SELECT 1 FROM jobs AS j
-        WHERE j.kind = 'index_file' AND j.payload = f.id AND j.state IN ('waiting', 'running')
+    SELECT f.id FROM project_files AS f WHERE f.index_state IN ('queued', 'reading') AND f.id NOT IN (
+        SELECT payload FROM jobs WHERE kind = 'index_file' AND state IN ('waiting', 'running')
     )
 """)
 
 
 def release_project(tx: Tx, project_id: str) -> None:
     """The project is about to go and its files with it: nothing is left to do for them."""
-    ids = [row.id for row in tx.execute(_IDS, project_id=project_id)]
-    if not ids:
-        return
-    tx.execute(_RELEASE_PROJECT, project_id=project_id, now=tx.now)
-    for id in ids:
-        jobs.withdraw(tx, INDEX_JOB, id)
-    sweep_later(tx)
+    if tx.one(_COUNT, project_id=project_id).files:
+        tx.execute(_RELEASE_PROJECT, project_id=project_id, now=tx.now)
+        tx.execute(_WITHDRAW_PROJECT, project_id=project_id)
+        sweep_later(tx)
 
 
-_IDS = text("SELECT id FROM project_files WHERE project_id = :project_id")
+_WITHDRAW_PROJECT = text("""
+    DELETE FROM jobs WHERE state = 'waiting' AND kind = 'index_file' AND payload IN (
+        SELECT id FROM project_files WHERE project_id = :project_id
+    )
+""")
 
 _RELEASE_PROJECT = text("""
     UPDATE blobs SET used_at = :now WHERE hash IN (
