@@ -267,7 +267,21 @@ class Live:
 
     def _reflect(self, mirror: LiveTurn, message: Message) -> None:
         if message.turn_id == mirror.turn.id and message.voice is not None:
+            self._complete(mirror, message)
             self.finished(mirror, message)
+
+    def _complete(self, mirror: LiveTurn, message: Message) -> None:
+        """The message has overtaken the last of its words: whoever follows them hears them before it."""
+        reply = mirror.replies.get(message.id)
+        if reply is None:
+            return
+        thought = message.thinking.text if message.thinking else ""
+        for said, whole, is_thought in (
+            (reply.thinking, thought, True),
+            (reply.text, message.content, False),
+        ):
+            if len(said) < len(whole) and whole.startswith(said):
+                self.said(mirror, reply, message.id, whole[len(said) :], is_thought)
 
     def _turn_on(self, event: Event) -> None:
         """What another server says of its turn is true of the mirror."""
