@@ -44,6 +44,7 @@ WITHOUT_ASKING = {
     "events.after",
     "turns.waiting_or_running",
     "turns.of_rounds",
+    "blind.as_told",
     "messages.round",
     "blind.as_told",
 }

@@ -25,7 +25,9 @@ class NewVote:
 @router.post("/api/messages/{message_id}/vote", response_model=Vote)
 async def cast_vote(house: TheHouse, actor: Someone, message_id: str, new: NewVote) -> Response:
     """One vote of each person in a round; a second one takes the place of the first."""
-    return answer(await house.db.write(lambda tx: votes.cast(tx, actor, message_id, new.verdict)))
+    vote = await house.db.write(lambda tx: votes.cast(tx, actor, message_id, new.verdict))
+    house.job_left()  # a blind round is indexed anew, with its names
+    return answer(vote)
 
 
 @router.get("/api/projects/{project_id}/leaderboard", response_model=Leaderboard)
