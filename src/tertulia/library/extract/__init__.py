@@ -12,7 +12,7 @@ from typing import BinaryIO
 from tertulia.core.files import Extracted, FileLimits
 from tertulia.core.text import storable
 from tertulia.library import mime
-from tertulia.library.extract import data, epub, markup, office, pdf, plain, tables
+from tertulia.library.extract import data, epub, markup, pdf, plain, sheets, slides, tables, word
 from tertulia.library.extract.outcome import Enough, NoText, Unreadable
 
 VERSION = 2
@@ -27,9 +27,9 @@ EXTRACTORS: dict[str, Extract] = {
     mime.NOTEBOOK: lambda file, limits: data.notebook_text(file),
     "text/html": lambda file, limits: markup.text(file),
     mime.PDF: pdf.text,
-    mime.DOCX: office.docx_text,
-    mime.XLSX: office.xlsx_text,
-    mime.PPTX: office.pptx_text,
+    mime.DOCX: word.text,
+    mime.XLSX: sheets.text,
+    mime.PPTX: slides.text,
     mime.EPUB: epub.text,
 }
 
@@ -64,9 +64,9 @@ def _extractor(mime_type: str) -> Extract:
 
 
 def _nothing(mime_type: str) -> str:
-    for beginning, word in _KINDS:
+    for beginning, noun in _KINDS:
         if mime_type.startswith(beginning):
-            return f"{word} holds no text that can be looked up."
+            return f"{noun} holds no text that can be looked up."
     return "No text can be read from this kind of file."
 
 

@@ -1,0 +1,100 @@
+"""Word documents: their paragraphs, then their notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from tertulia.core.files import FileLimits
+from tertulia.library.extract import tables
+from tertulia.library.extract.office import Listening, opened
+from tertulia.library.extract.xml import heard
+
+
+def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
+    with opened(file, limits) as package:
+        main = package.main("word/document.xml")
+        with package.part(main) as part:
+            yield from heard(part, Paragraphs())
+        for notes in ("word/footnotes.xml", "word/endnotes.xml", "word/comments.xml"):
+            if package.has(notes):
+                with package.part(notes) as part:
+                    yield from heard(part, Paragraphs())
+
+
+class Paragraphs(Listening):
+    """Paragraphs of a Word document, a line each; headings and lists marked, rows of tables on one line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._words: list[str] = []
+        self._prefix = ""
+        self._outer: list[tuple[list[str], str]] = []
+        """Paragraphs that are open around this one: a text box stands within one."""
+        self._cells: list[list[str]] = []
+        """Rows that are open, the innermost last: a table may stand in a cell of another."""
+        self._hidden = 0
+        self._in_text = False
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if name in ("Fallback", "del", "moveFrom"):  # said again for old programs; struck out
+            self._hidden += 1
+        match name:
+            case "p":
+                self._outer.append((self._words, self._prefix))
+                self._words, self._prefix = [], ""
+            case "pStyle":
+                self._prefix = _mark(attributes.get("val", "")) or self._prefix
+            case "numPr":
+                self._prefix = self._prefix or "- "
+            case "t":
+                self._in_text = True
+            case "tab":
+                self._words.append("\t")
+            case "br" | "cr":
+                self._words.append("\n")
+            case "noBreakHyphen":
+                self._words.append("-")
+            case "tr":
+                self._cells.append([])
+            case "tc":
+                if self._cells:
+                    self._cells[-1].append("")
+
+    def end(self, name: str) -> None:
+        if name in ("Fallback", "del", "moveFrom"):
+            self._hidden -= 1
+        match name:
+            case "t":
+                self._in_text = False
+            case "p":
+                self._paragraph("".join(self._words))
+                self._words, self._prefix = self._outer.pop() if self._outer else ([], "")
+            case "tr":
+                row = self._cells.pop() if self._cells else []
+                if self._cells and self._cells[-1]:
+                    self._cells[-1][-1] += " " + " ".join(row)
+                elif any(cell.strip() for cell in row):
+                    self.taken.append(tables.line(row))
+            case "tbl":
+                if not self._cells:
+                    self.taken.append("\n")
+
+    def data(self, words: str) -> None:
+        if self._in_text and not self._hidden:
+            self._words.append(words)
+
+    def _paragraph(self, words: str) -> None:
+        if self._cells and self._cells[-1]:
+            self._cells[-1][-1] += " " + words
+        elif words.strip():
+            self.taken.append(f"{self._prefix}{words.strip()}\n" + ("" if self._prefix == "- " else "\n"))
+
+
+def _mark(style: str) -> str:
+    """Styles are named in the language of whoever wrote them, but most keep the English id."""
+    if style.lower().startswith(("listbullet", "listnumber")):
+        return "- "
+    match = re.fullmatch(r"(?i)(?:heading|berschrift|überschrift|titre|titolo|título|ttulo)\s?([1-6])", style)
+    return "#" * int(match[1]) + " " if match else "# " if style.lower() in ("title", "titel") else ""
