@@ -21,6 +21,8 @@ from tertulia.store import turns
 from tertulia.store.database import Database
 
 EVERY_S = 0.03
+UNSAID_LIMIT = 20_000
+"""Words that wait for a database that is away; more of them are dropped, and asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,12 @@ class Relay:
                 self.say(Pause(live.turn.id, reply_id, waiting))
 
     def say(self, word: Word) -> None:
-        if self._db.is_shared:
-            self._unsaid.append(word)
-            self._bell.ring()
+        if not self._db.is_shared:
+            return
+        if len(self._unsaid) >= UNSAID_LIMIT:
+            self._unsaid = [word for word in self._unsaid if not isinstance(word, Begun | Words)]
+        self._unsaid.append(word)
+        self._bell.ring()
 
     async def run(self) -> None:
         while self._db.is_shared:
