@@ -17,6 +17,7 @@ from tertulia.library import mime
 from tertulia.library.extract import EXTRACTORS, extract
 from tertulia.library.extract.data import pretty
 from tests.library.documents import (
+    TYPES,
     W,
     docx,
     epub,
@@ -24,6 +25,7 @@ from tests.library.documents import (
     pdf,
     pdf_of,
     pptx,
+    relations,
     shape,
     word_table,
     xlsx,
@@ -237,6 +239,14 @@ def test_a_text_box_takes_nothing_from_the_paragraph_around_it() -> None:
     box = f"<w:r><w:pict><w:txbxContent>{paragraph('in the box')}</w:txbxContent></w:pict></w:r>"
     body = f"<w:p><w:r><w:t>before </w:t></w:r>{box}<w:r><w:t>and after</w:t></w:r></w:p>"
     assert text(docx(body), mime.DOCX) == "in the box\n\nbefore and after\n\n"
+
+
+def test_a_document_is_found_where_the_file_says_it_is() -> None:
+    main = f"<w:document {W}><w:body>{paragraph('Written online.')}</w:body></w:document>"
+    parts = {"[Content_Types].xml": TYPES, "word/document2.xml": main}
+    assert text(zipped(parts | {"_rels/.rels": relations(rId1="/word/document2.xml")}), mime.DOCX) == (
+        "Written online.\n\n"
+    )
 
 
 def test_a_list_is_known_by_its_style() -> None:

@@ -32,9 +32,9 @@ class Package:
             yield file  # type: ignore[misc]
 
     def relations(self, name: str) -> dict[str, str]:
-        """Of a part: the names of those it refers to, by the id it calls them."""
+        """Of a part, or of the whole file: the names of those it refers to, by the id it calls them."""
         folder, _, file = name.rpartition("/")
-        listed = f"{folder}/_rels/{file}.rels"
+        listed = posixpath.join(folder, "_rels", f"{file}.rels")
         if not self.has(listed):
             return {}
         found = Relations(folder)
