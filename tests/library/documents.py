@@ -18,8 +18,9 @@ R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationship
 RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
 TYPES = "<Types/>"
 FORMATS = (
-    '<numFmts><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/></numFmts><cellXfs><xf numFmtId="0"/>'
-    '<xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="2"/></cellXfs>'
+    '<numFmts><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/>'
+    '<numFmt numFmtId="165" formatCode="[h]:mm"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/>'
+    '<xf numFmtId="164"/><xf numFmtId="2"/><xf numFmtId="46"/><xf numFmtId="165"/></cellXfs>'
 )
 
 

@@ -275,6 +275,13 @@ def test_a_spreadsheet_is_a_row_a_line() -> None:
     )
 
 
+def test_a_number_of_days_is_shown_as_the_time_its_style_means() -> None:
+    styled = [(2, "0.5"), (2, "2958465.9999999"), (2, "1e99"), (4, "1.25"), (5, "0.0625"), (5, "x")]
+    cells = "".join(f'<c s="{style}"><v>{value}</v></c>' for style, value in styled)
+    shown = "12:00:00 | 2958465.9999999 | 1e99 | 30:00:00 | 1:30:00 | x"
+    assert text(xlsx(f"<row>{cells}</row>"), mime.XLSX) == f"## Sums\n\n{shown}\n\n"
+
+
 def test_a_presentation_is_its_slides_in_order() -> None:
     slides = [shape("Welcome", "ctrTitle") + shape("to all") + shape("1", "sldNum"), shape("Second")]
     found = text(pptx(slides, notes="Smile."), mime.PPTX)

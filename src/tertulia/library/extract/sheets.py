@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import BinaryIO
 
 from tertulia.core.files import FileLimits
@@ -27,12 +28,12 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
             list(heard(part, book))
         relations = package.relations(main)
         strings = _shared_strings(package, relations)
-        dates = _date_styles(package)
+        styles = _styles(package)
         for name, id in book.sheets:
             if package.has(relations.get(id, "")):
                 yield f"## {name}\n\n"
                 with package.part(relations[id]) as part:
-                    yield from heard(part, Sheet(strings, dates, book.starts_1904))
+                    yield from heard(part, Sheet(strings, styles.times, book.starts_1904))
                 yield "\n"
 
 
@@ -92,32 +93,41 @@ class Strings(Listening):
                 raise Unreadable("This spreadsheet holds more text than can be read.")
 
 
-def _date_styles(package: Package) -> frozenset[int]:
+def _styles(package: Package) -> Styles:
     styles = Styles()
     if package.has("xl/styles.xml"):
         with package.part("xl/styles.xml") as part:
             list(heard(part, styles))
-    return frozenset(styles.dates)
+    return styles
+
+
+class Time(Enum):
+    """What a number of days stands for."""
+
+    MOMENT = "a date, or a time of day"
+    SPAN = "so many hours"
 
 
 class Styles(Listening):
-    """Which cell styles show a number as a date."""
+    """Which cell styles show a number as a time."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.dates: list[int] = []
-        self._formats = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}
+        self.times: dict[int, Time] = {}
+        moments = (*range(14, 23), *range(27, 37), 45, 47, *range(50, 59))
+        self._formats = dict.fromkeys(moments, Time.MOMENT) | {46: Time.SPAN}
         self._is_in_cells = False
         self._number = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "numFmt" and _is_date(attributes.get("formatCode", "")):
-            self._formats.add(_integer(attributes.get("numFmtId", "")))
+        id = _integer(attributes.get("numFmtId", ""))
+        if name == "numFmt" and (time := _time(attributes.get("formatCode", ""))):
+            self._formats[id] = time
         elif name == "cellXfs":
             self._is_in_cells = True
         elif name == "xf" and self._is_in_cells:
-            if _integer(attributes.get("numFmtId", "")) in self._formats:
-                self.dates.append(self._number)
+            if id in self._formats:
+                self.times[self._number] = self._formats[id]
             self._number += 1
 
     def end(self, name: str) -> None:
@@ -125,18 +135,23 @@ class Styles(Listening):
             self._is_in_cells = False
 
 
-def _is_date(code: str) -> bool:
-    bare = re.sub(r'"[^"]*"|\[[^\]]*\]|\\.', "", code)
-    return bool(re.search(r"[ydhs]|m", bare, re.IGNORECASE)) and not re.search(r"[#?]|General", bare)
+def _time(code: str) -> Time | None:
+    """Hours in brackets go on past a day."""
+    said = re.sub(r'"[^"]*"|\\.', "", code)
+    bare = re.sub(r"\[[^\]]*\]", "", said)
+    if re.search(r"\[[hms]+\]", said, re.IGNORECASE):
+        return Time.SPAN
+    is_moment = re.search(r"[ydhsm]", bare, re.IGNORECASE) and not re.search(r"[#?]|General", bare)
+    return Time.MOMENT if is_moment else None
 
 
 class Sheet(Listening):
     """Rows, a line each."""
 
-    def __init__(self, strings: list[str], dates: frozenset[int], starts_1904: bool) -> None:
+    def __init__(self, strings: list[str], times: dict[int, Time], starts_1904: bool) -> None:
         super().__init__()
         self._strings = strings
-        self._dates = dates
+        self._times = times
         self._epoch = datetime(1904, 1, 1) if starts_1904 else datetime(1899, 12, 30)
         self._cells: list[str] = []
         self._kind, self._style = "", 0
@@ -192,20 +207,27 @@ class Sheet(Listening):
             return self._strings[number] if 0 <= number < len(self._strings) else ""
         if self._kind == "b":
             return "TRUE" if words == "1" else "FALSE"
-        if self._kind == "n" and self._style in self._dates:
-            return self._date(words)
+        if self._kind == "n" and self._style in self._times:
+            return self._shown(words, self._times[self._style])
         return words
 
-    def _date(self, words: str) -> str:
+    def _shown(self, words: str, time: Time) -> str:
         try:
-            days = float(words)
-            moment = self._epoch + timedelta(days=days)
+            days = timedelta(days=float(words), milliseconds=500)
+            return _hours(days) if time is Time.SPAN else self._moment(days)
         except (ValueError, OverflowError):
             return words
-        moment = (moment + timedelta(milliseconds=500)).replace(microsecond=0)
-        if 0 <= days < 1:
+
+    def _moment(self, days: timedelta) -> str:
+        moment = (self._epoch + days).replace(microsecond=0)
+        if timedelta() <= days < timedelta(days=1):
             return moment.strftime("%H:%M:%S")
         return moment.strftime("%Y-%m-%d" if moment.time() == datetime.min.time() else "%Y-%m-%d %H:%M:%S")
+
+
+def _hours(span: timedelta) -> str:
+    minutes, seconds = divmod(int(span.total_seconds()), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
 def _integer(words: str) -> int:
