@@ -381,6 +381,35 @@ async def test_a_server_that_comes_late_is_told_what_is_being_said(
             assert told == ["Begun. Done."]
 
 
+DEAFEN = text("""
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE 'LISTEN%'
+""")
+
+
+async def test_what_happened_while_a_servers_line_was_down_is_told_there_when_it_looks(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    upstream.plays(says("First."), says("Second."))
+    first = await one.open("One")
+    await one.over(first.turn)
+    place = conversation_place(first.conversation.id)
+    woken = asyncio.Event()
+    watched = two.means.live.watch(place, woken.set)
+    await two.relay.look()
+    await one.db.write(lambda tx: tx.execute(DEAFEN))
+    second = await one.open("Two", conversation_id=first.conversation.id)
+    await one.over(second.turn)
+    await two.relay.look()
+    async with asyncio.timeout(5):
+        while not any(event.noun == "message" and "Second." in str(event.value) for event in watched.events):
+            woken.clear()
+            await woken.wait()
+    numbers = [event.number for event in watched.events]
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))
+
+
 async def test_no_mirror_outlives_its_turn_though_its_end_was_missed(
     pair: tuple[Engine, Engine], upstream: Upstream
 ) -> None:

@@ -103,3 +103,37 @@ async def test_only_so_many_places_are_remembered() -> None:
     log.teller.tell([event(5, "place 0")])
     log.teller.tell([event(5, "place 2")])
     assert log.heard == [5]
+
+
+async def test_what_nobody_told_us_of_is_read_when_the_log_is_seen_to_have_come_further() -> None:
+    log = Log()
+    log.teller.tell([event(1)])
+    log.committed = 3
+    log.teller.reach("a", 3)
+    log.teller.reach("a", 3)
+    await log.settle()
+    log.teller.tell([event(2), event(4)])
+    assert (log.heard, log.reads) == ([1, 2, 3, 4], 1)
+    log.teller.reach("a", 4)
+    await log.settle()
+    assert log.reads == 1
+
+
+async def test_a_place_that_is_looked_at_for_the_first_time_is_followed_from_there() -> None:
+    log = Log()
+    log.teller.reach("a", 3)
+    await log.settle()
+    assert (log.heard, log.reads) == ([], 0)
+    log.teller.tell([event(3)])  # it was on its way
+    log.committed = 5
+    log.teller.reach("a", 5)
+    await log.settle()
+    assert log.heard == [3, 4, 5]
+
+
+async def test_nothing_is_looked_for_in_a_log_that_was_deleted() -> None:
+    log = Log()
+    log.teller.tell([event(1)])
+    log.teller.reach("a", 3)
+    await log.settle()
+    assert (log.heard, log.reads) == ([1], 1)

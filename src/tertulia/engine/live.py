@@ -297,6 +297,10 @@ class Live:
         watched.watchers.add(wake)
         return watched
 
+    def watched(self) -> tuple[str, ...]:
+        """The places somebody looks at."""
+        return tuple(self._places)
+
     def leave(self, place: str, wake: Callable[[], None]) -> None:
         watched = self._places.get(place)
         if watched is not None:

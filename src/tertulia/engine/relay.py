@@ -194,7 +194,10 @@ class Relay:
         return self._live.open(turn, self._new_id())
 
     async def look(self) -> None:
-        """Whatever was missed: turns that run elsewhere are mirrored, and no mirror outlives its turn."""
+        """Whatever was missed while the line was down: events of watched places, turns that began elsewhere
+        and those that ended."""
+        if watched := self._live.watched():
+            await self._db.catch_up(watched)
         elsewhere = {turn.id: turn for turn in await self._db.read(turns.elsewhere)}
         for live in self._live.mirrors():
             if live.turn.id not in elsewhere and not live.is_over:

@@ -96,6 +96,12 @@ class Database:
         """From now on, the listener hears the events of every commit, in order, on the event loop."""
         self._teller.add(listener)
 
+    async def catch_up(self, places: Sequence[str]) -> None:
+        """The listeners hear what other servers wrote in these places and this one has not heard of."""
+        numbers = await self.read(lambda tx: events.last_numbers(tx, places))
+        for place, number in numbers.items():
+            self._teller.reach(place, number)
+
     async def say(self, text: str) -> None:
         """To every other server that shares the database; kept nowhere, and nobody need hear it."""
         await self.write(lambda tx: self._backend.say(tx, text))

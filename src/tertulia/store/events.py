@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
+from collections.abc import Sequence
+from functools import cache
+
+from sqlalchemy import TextClause, text
 
 from tertulia.core.events import Event, Kind
 from tertulia.core.users import Actor
@@ -35,6 +38,17 @@ def last_number(tx: Tx, place: str) -> int:
 
 
 _LAST = text("SELECT number FROM places WHERE place = :place")
+
+
+def last_numbers(tx: Tx, places: Sequence[str]) -> dict[str, int]:
+    """How far the log has come in each of these places; nothing of one where nothing has happened yet."""
+    rows = tx.execute(_last_of(tx.words.among), places=tx.words.many(places))
+    return {row.place: row.number for row in rows}
+
+
+@cache
+def _last_of(among: str) -> TextClause:
+    return text(f"SELECT place, number FROM places WHERE {among.format(column='place', name='places')}")
 
 
 def first_number(tx: Tx, place: str) -> int:

@@ -46,7 +46,7 @@ class Teller:
         if event.number == told.stop:
             self._remember(event.place, range(told.start, event.number + 1))
         elif event.number > told.stop:
-            self._catch_up(event)
+            self._catch_up(event.place, event.number)
             return False
         # Older than all that is remembered: late, but never told, and someone may wait to hear it.
         return event.number not in told
@@ -57,19 +57,29 @@ class Teller:
         if len(self._told) > REMEMBERED:
             self._told.popitem(last=False)
 
-    def _catch_up(self, event: Event) -> None:
-        is_reading = event.place in self._behind
-        self._behind[event.place] = max(event.number, self._behind.get(event.place, 0))
+    def reach(self, place: str, number: int) -> None:
+        """The log has come so far. What another node said while the line to it was down is read up now."""
+        if place not in self._told:
+            self._remember(place, range(number + 1, number + 1))
+        elif number >= self._told[place].stop:
+            self._catch_up(place, number)
+
+    def _catch_up(self, place: str, number: int) -> None:
+        is_reading = place in self._behind
+        self._behind[place] = max(number, self._behind.get(place, 0))
         if not is_reading:
-            task = asyncio.get_running_loop().create_task(self._read_up(event.place))
+            task = asyncio.get_running_loop().create_task(self._read_up(place))
             self._reading.add(task)
             task.add_done_callback(self._reading.discard)
 
     async def _read_up(self, place: str) -> None:
         """Reads until nothing is missing. When the database is away, the place's next event tries again."""
         try:
-            while place in self._told and self._told[place][-1] < self._behind[place]:
-                self.tell(await self._read_after(place, self._told[place][-1]))
+            while place in self._told and self._told[place].stop <= self._behind[place]:
+                news = await self._read_after(place, self._told[place].stop - 1)
+                if not news:  # the place is gone, and its events with it
+                    return
+                self.tell(news)
         except TertuliaError:
             pass
         finally:
