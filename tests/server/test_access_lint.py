@@ -46,7 +46,6 @@ WITHOUT_ASKING = {
     "turns.of_rounds",
     "blind.as_told",
     "messages.round",
-    "blind.as_told",
 }
 
 
