@@ -137,3 +137,11 @@ async def test_while_nothing_can_be_said_words_are_dropped_and_wishes_kept(
     assert sum(map(len, here.line.said)) < 5 * UNSAID_LIMIT
     await here.tells(there)
     assert there.wishes == [stop]
+
+
+async def test_who_followed_a_turn_before_its_own_engine_took_it_up_goes_on_following(here: Server) -> None:
+    early = here.relay.mirrored(TURN)
+    own = here.live.open(TURN)
+    here.live.said(own, here.live.began(own, DRAFT), "r", "Tea", False)
+    assert early is own
+    assert (own.is_here, own.number, list(here.live.mirrors())) == (True, 2, [])

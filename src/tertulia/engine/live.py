@@ -177,7 +177,8 @@ class Live:
     # ── turns
 
     def open(self, turn: Turn, mirror_id: str = "") -> LiveTurn:
-        live = LiveTurn(turn, mirror_id=mirror_id)
+        live = self._turns.get(turn.id) or LiveTurn(turn)  # a reader may have come before its own engine
+        live.mirror_id = mirror_id
         self._turns[turn.id] = live
         self._by_conversation.setdefault(turn.conversation_id, {})[turn.id] = live
         self._wake(f"conversation:{turn.conversation_id}")
