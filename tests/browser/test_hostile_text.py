@@ -50,7 +50,12 @@ async def test_harmful_text_stays_text_while_it_comes_and_afterwards(
 
     await page.reload()
     await _must_be_inert(room.reply("Alpha", "finished"), room.reply("Beta", "finished"))
-    assert await room.words("Alpha").inner_text() == await room.words("Beta").inner_text()
+    both = [await room.words(name).element_handle() for name in ("Alpha", "Beta")]
+    await page.wait_for_function(SAME_WORDS, arg=both)
+
+
+SAME_WORDS = "([one, other]) => one.innerText === other.innerText"
+"""At last: what is long is shown as typed until there is time to set it."""
 
 
 async def _must_be_inert(*cards: Locator) -> None:
