@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, FilePayload, Locator, Page, Route, expect
 
+from tests.browser.room import Room
 from tests.browser.test_barriers import axe, must_have_no_barriers
 from tests.browser.windows import PHONE, Windows
 from tests.library.documents import png, zipped
@@ -368,6 +369,32 @@ async def test_the_page_opens_while_the_line_is_down_and_fills_when_it_is_back(
     await expect(page.get_by_text("The files could not be listed.")).to_be_visible()
     await page.context.set_offline(False)
     await expect(Shelf(page).row("plan.md")).to_be_visible()
+
+
+async def test_a_project_is_renamed_and_deleted_but_the_last_one_stays(
+    windows: Windows, sam: Person, upstream: Upstream
+) -> None:
+    page = await windows.open(sam, f"/p/{sam.home}")
+    more = page.get_by_role("button", name=re.compile("^More for "))
+    await more.first.click()
+    await expect(page.get_by_role("menuitem", name="Delete project")).to_have_count(0)
+    made = await sam.post("/api/projects", {"name": "Kiln"}, expect=201)
+    await page.goto(f"/p/{made['id']}")
+    await page.get_by_role("button", name="More for Kiln").click()
+    await page.get_by_role("menuitem", name="Rename and describe").click()
+    dialog = page.get_by_role("dialog", name="Rename and describe")
+    await dialog.get_by_label("Name").fill("The kiln")
+    await dialog.get_by_label("What it is for").fill("Firing, and what came of it.")
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("heading", name="The kiln")).to_be_visible()
+    await expect(page.get_by_role("main").get_by_text("Firing, and what came of it.")).to_be_visible()
+    await page.get_by_role("button", name="More for The kiln").click()
+    await page.get_by_role("menuitem", name="Delete project").click()
+    await page.get_by_role("alertdialog").get_by_role("button", name="Delete project").click()
+    await expect(page).to_have_url(re.compile("/new$"))
+    assert [each["id"] for each in (await sam.get("/api/projects"))["items"]] == [sam.home]
+    await Room(page).ask("Still here?")
+    await expect(Room(page).question("Still here?")).to_be_visible()
 
 
 async def test_instructions_that_are_not_saved_yet_wait_for_ones_return(shelf: Shelf, sam: Person) -> None:

@@ -104,3 +104,16 @@ async def test_headings_come_below_the_name_of_the_mind(page: Page) -> None:
     card = Room(page).reply("Alpha")
     await expect(card.get_by_role("heading", name="Alpha", level=3)).to_be_visible()
     await expect(card.get_by_role("heading", name="How it is done", level=5)).to_be_visible()
+
+
+async def test_each_paragraph_runs_the_way_of_its_own_words(
+    windows: Windows, sam: Person, upstream: Upstream
+) -> None:
+    upstream.says("שלום עולם, `print()`.\n\nAnd so in English.\n\n1. ראשון\n")
+    [reply] = await sam.hear("Both ways?", "alpha")
+    page = await windows.open(sam, f"/c/{reply['conversation_id']}")
+    blocks = words(page).locator("p, ol")
+    await expect(blocks).to_have_count(3)
+    ways = "blocks => blocks.map(block => getComputedStyle(block).direction)"
+    assert await blocks.evaluate_all(ways) == ["rtl", "ltr", "rtl"]
+    assert await words(page).locator("p code").evaluate_all(ways) == ["ltr"]

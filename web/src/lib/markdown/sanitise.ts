@@ -6,6 +6,8 @@ const ELEMENTS =
   'p br strong em s del h4 h5 h6 blockquote ul ol li hr pre code a table thead tbody tr th td span div figure figcaption'.split(
     ' ',
   );
+/** Words; programs run one way. */
+const BLOCKS = new Set(['p', 'h4', 'h5', 'h6', 'blockquote', 'ul', 'ol', 'div']);
 const ATTRIBUTES = ['href', 'title', 'target', 'rel', 'class', 'start'];
 const CLASSES = new Set([
   'math',
@@ -49,9 +51,14 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
   node.setAttribute('rel', 'noopener noreferrer');
 });
 
-/** Handed over as nodes, not as text: nothing else ever turns markup into a part of the page. */
+/**
+ * Handed over as nodes, not as text: nothing else ever turns markup into a part of the page. Each block runs the way
+ * of its own first words, so that two scripts in one reply both read well.
+ */
 export function sanitise(html: string): DocumentFragment {
-  return purifier.sanitize(html, CONFIG);
+  const fragment = purifier.sanitize(html, CONFIG);
+  for (const each of fragment.children) if (BLOCKS.has(each.localName)) each.setAttribute('dir', 'auto');
+  return fragment;
 }
 
 function allowedClasses(value: string): string {

@@ -7,6 +7,9 @@ export const createProject = (words: NewProject) => request<Project>('POST', '/a
 export const saveProject = (id: string, change: ProjectChange) =>
   request<Project>('PUT', `/api/projects/${id}`, change);
 
+/** With all that is in it. */
+export const removeProject = (id: string) => request('DELETE', `/api/projects/${id}`);
+
 /** All its files and messages are read anew for searching. */
 export const rebuildIndex = (id: string) => request('POST', `/api/projects/${id}/rebuild`);
 

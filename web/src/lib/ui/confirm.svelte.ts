@@ -29,3 +29,13 @@ export const confirmations = new Confirmations();
 export function confirm(question: Question): Promise<boolean> {
   return confirmations.ask(question);
 }
+
+/** Before a form is closed whose words would be lost. */
+export function throwAway(): Promise<boolean> {
+  return confirm({
+    title: 'Throw away what you changed?',
+    body: 'It has not been saved.',
+    action: 'Throw away',
+    danger: true,
+  });
+}
