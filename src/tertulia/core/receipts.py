@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
 from typing import Literal
 
 from tertulia.core.prompts import Picture
@@ -72,7 +74,20 @@ class Receipt:
     budget_tokens: int
     segments: tuple[Segment, ...]
     left_out: tuple[LeftOut, ...] = ()
+    cached_segments: int = 0
+    """How many of the first segments came out of the provider's cache, as far as its count tells."""
 
     @property
     def tokens(self) -> int:
         return sum(segment.tokens for segment in self.segments)
+
+
+def cached_segments(segments: Sequence[Segment], cached_share: float) -> int:
+    """A cache holds the beginning: so many whole segments as make up this share of what was sent."""
+    sizes = accumulate(segment.tokens for segment in segments)
+    reach = cached_share * sum(segment.tokens for segment in segments) * (1 + CACHE_TOLERANCE)
+    return sum(end <= reach for end in sizes) if cached_share else 0
+
+
+CACHE_TOLERANCE = 0.02
+"""Providers count in their own way, and keep whole blocks only."""

@@ -10,10 +10,10 @@ from hashlib import sha256
 from sqlalchemy import TextClause, text
 
 from tertulia.core.plain import from_json, unfolded
-from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
+from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment, cached_segments
 from tertulia.core.text import storable
 from tertulia.core.users import Actor
-from tertulia.store import access, jobs, personas
+from tertulia.store import access, jobs, messages, personas
 from tertulia.store.transactions import Row, Tx, as_json
 
 
@@ -236,7 +236,13 @@ def get(tx: Tx, actor: Actor, message_id: str) -> Receipt:
             for segment in segments
         ),
         left_out=from_json(tuple[LeftOut, ...], row.left_out),
+        cached_segments=cached_segments(segments, _cached_share(tx, actor, message_id)),
     )
+
+
+def _cached_share(tx: Tx, actor: Actor, message_id: str) -> float:
+    usage = messages.get(tx, actor, message_id).usage
+    return usage.cached_tokens / usage.input_tokens if usage and usage.input_tokens else 0.0
 
 
 WITHHELD = "(Only whoever made this persona can read its instructions.)"

@@ -2712,6 +2712,11 @@ export interface components {
              * @default []
              */
             left_out: components["schemas"]["LeftOut"][];
+            /**
+             * Cached Segments
+             * @default 0
+             */
+            cached_segments: number;
         };
         /** Refused */
         Refused: {

@@ -29,7 +29,7 @@ function segment(layer: Segment['layer'], change: Partial<Segment> = {}): Segmen
 }
 
 function receipt(...segments: Segment[]): Receipt {
-  return { model: 'a:b', budget_tokens: 100, segments, left_out: [] };
+  return { model: 'a:b', budget_tokens: 100, segments, left_out: [], cached_segments: 0 };
 }
 
 const passage = segment('retrieved', {
@@ -48,6 +48,7 @@ describe('a receipt', () => {
         name: 'docs/auth.md:45-67',
         why: 'score 0.81 · 3 of 4 words',
         tokens: 10,
+        isCached: false,
         text: passage.text,
         without: 'chunk',
         place: { kind: 'file', path: 'docs/auth.md', from: 45, to: 67 },
@@ -151,6 +152,14 @@ describe('a receipt', () => {
     expect(cachedPart(usage)).toBe('75%');
     expect(cachedPart({ ...usage, cached_tokens: 0 })).toBe('');
     expect(cachedPart(null)).toBe('');
+  });
+
+  it('says of each piece whether the provider had it already', () => {
+    const shown = {
+      ...receipt(segment('system'), segment('rounds'), segment('question')),
+      cached_segments: 2,
+    };
+    expect(layersOf(shown).map(({ pieces }) => pieces[0]!.isCached)).toEqual([true, true, false]);
   });
 
   it('knows what was taken out before, so that it stays out', () => {

@@ -7,6 +7,8 @@ export interface Piece {
   name: string;
   why: string;
   tokens: number;
+  /** The provider had it already. */
+  isCached: boolean;
   text: string;
   /** What to leave out when it is asked again without this; null when it cannot be left out. */
   without: string | null;
@@ -45,7 +47,10 @@ const NAMES: Record<Layer, string> = {
 const ORDER: Layer[] = ['system', 'always', 'rounds', 'retrieved', 'tools', 'question'];
 
 export function layersOf(receipt: Receipt): LayerView[] {
-  return ORDER.map((layer) => viewOf(layer, receipt.segments)).filter(({ pieces }) => pieces.length > 0);
+  const cached = new Set(receipt.segments.slice(0, receipt.cached_segments));
+  return ORDER.map((layer) => viewOf(layer, receipt.segments, cached)).filter(
+    ({ pieces }) => pieces.length > 0,
+  );
 }
 
 export function tokensOf(receipt: Receipt): number {
@@ -130,12 +135,12 @@ export function leftOutName(left: LeftOut): string {
   );
 }
 
-function viewOf(layer: Layer, segments: Segment[]): LayerView {
+function viewOf(layer: Layer, segments: Segment[], cached: Set<Segment>): LayerView {
   const mine = segments.filter((each) => each.layer === layer);
   const questions = firstOfEachRound(mine);
   const pieces = mine
     .filter((each) => !isOpening(each))
-    .map((each) => pieceOf(each, layer === 'rounds' && questions.has(each)));
+    .map((each) => pieceOf(each, layer === 'rounds' && questions.has(each), cached.has(each)));
   return { layer, name: NAMES[layer], count: countOf(layer, mine, pieces), tokens: sum(mine), pieces };
 }
 
@@ -151,7 +156,7 @@ function countOf(layer: Layer, segments: Segment[], pieces: Piece[]): string {
   return pieces.length > 1 ? String(pieces.length) : '';
 }
 
-function pieceOf(segment: Segment, isQuestion: boolean): Piece {
+function pieceOf(segment: Segment, isQuestion: boolean, isCached: boolean): Piece {
   const { text, tokens, source_id } = segment;
   const isRemovable =
     segment.reason === 'attached' || ['always', 'rounds', 'retrieved'].includes(segment.layer);
@@ -159,6 +164,7 @@ function pieceOf(segment: Segment, isQuestion: boolean): Piece {
   return {
     ...wordsFor(segment, isQuestion),
     tokens,
+    isCached,
     text,
     without: canGo ? source_id : null,
     place: placeOf(segment),
