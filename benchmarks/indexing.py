@@ -113,7 +113,6 @@ class Desk:
 
     person: Person
     port: int
-    sending: Caller
     asking: Caller
     chunks: int = 0
     waits_ms: list[float] = field(default_factory=list)
@@ -121,7 +120,7 @@ class Desk:
     @classmethod
     async def at(cls, there: Stage) -> Desk:
         port = there.tertulia.port
-        return cls(there.people[0], port, await Caller.connect(port), await Caller.connect(port))
+        return cls(there.people[0], port, await Caller.connect(port))
 
     @property
     def _files(self) -> str:
@@ -129,7 +128,9 @@ class Desk:
 
     async def send(self, path: str, content: bytes) -> str:
         where = f"{self._files}?path={path}"
-        answer = await self.sending.ask(client.post_bytes(self.port, where, content, self.person.cookie))
+        sending = await Caller.connect(self.port)  # the last one may be an hour old, and closed
+        answer = await sending.ask(client.post_bytes(self.port, where, content, self.person.cookie))
+        sending.close()
         assert answer.status == 201, answer.data
         file_id: str = answer.json()["items"][0]["id"]
         return file_id
