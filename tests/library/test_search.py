@@ -323,6 +323,15 @@ async def test_any_word_of_a_text_finds_it(
     assert all(text[hit.location.start_char : hit.location.end_char] == hit.content for hit in hits)
 
 
+async def test_a_file_that_has_the_word_comes_before_distant_talk_also_while_its_vectors_are_made(
+    library: Library, ada: Actor
+) -> None:
+    say(library.db, ada, *[("Walnuts grow here.", "Walnuts grow here.")] * 2)
+    await embed_all(library)
+    put(library.db, ada, "a.md", "Marmalade stands on the shelf.")
+    assert (await look(library, ada, "marmalade"))[0].title == "a.md"
+
+
 @pytest.mark.parametrize(
     ("content", "word", "marked"),
     [

@@ -289,13 +289,17 @@ def _facts(tx: Tx, actor: Actor, numbers: set[int], leaving_out: frozenset[str])
 
 def _strength(legs: _Legs, source: Source) -> float:
     """Scaled scores say which is best of its kind; this says how good that is beside the other kind."""
-    shares = [
-        top / best
-        for leg in (legs.words, legs.meaning)
-        if (best := max((found[0].score for found in leg.values() if found), default=0.0)) > 0
-        and (top := leg[source][0].score if leg.get(source) else 0.0) >= 0
-    ]
+    shares = [] if not any(legs.words.values()) else [_of_best(legs.words, source)]
+    # By meaning something is always found; where nothing is, the vectors are still to be made.
+    if legs.meaning.get(source):
+        shares.append(_of_best(legs.meaning, source))
     return 0.5 + 0.5 * sum(shares) / len(shares) if shares else 1.0
+
+
+def _of_best(leg: Mapping[Source, Sequence[Scored]], source: Source) -> float:
+    best = max(found[0].score for found in leg.values() if found)
+    top = leg[source][0].score if leg.get(source) else 0.0
+    return max(0.0, top / best) if best > 0 else 1.0
 
 
 def _hit(found: Found, score: float, by_words: bool, likeness: float | None, question: _Question) -> Hit:
