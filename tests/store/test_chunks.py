@@ -268,7 +268,7 @@ def _rows(tx: Tx) -> tuple[int, int]:
     [
         (Filters(), {"docs/plan.md", "docs/deep/notes.txt", "src/main.py"}),
         (Filters(file_types=(".md",)), {"docs/plan.md"}),
-        (Filters(file_types=("MD", "py")), {"docs/plan.md", "src/main.py"}),
+        (Filters(file_types=("MD", "*.py")), {"docs/plan.md", "src/main.py"}),
         (Filters(paths=("docs",)), {"docs/plan.md", "docs/deep/notes.txt"}),
         (Filters(paths=("docs/plan.md",)), {"docs/plan.md"}),
         (Filters(paths=("doc",)), set()),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tertulia.core.chunks import Span
+from tertulia.library.stem import stem_of
 from tertulia.store.words import MARKS, UNSPACED, is_unspaced, phrases, plain
 
 LENGTH = 280
@@ -17,7 +18,6 @@ _WORD = re.compile(r"[^\W_]+")
 _MARKED_WORD = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*")
 _PIECE = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 """What the index takes for a word: of a script without spaces, each character."""
-_SUFFIX = re.compile(r"(?:ies|ing|edly|ed|es|ly|e|s|y)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,16 @@ def _known(content: str, wanted: frozenset[str]) -> dict[str, tuple[str, ...]]:
 def _begun(content: str, wanted: frozenset[str]) -> tuple[str, ...]:
     """Those that may stand in it at all; of letters with marks that cannot be told so fast."""
     if not content.isascii():
-        return tuple(wanted)
+        return tuple(map(_beginning, wanted))
     lower = content.lower()
-    return tuple(stem for stem in wanted if stem in lower)
+    return tuple(beginning for one in wanted if (beginning := _beginning(one)) in lower)
+
+
+def _beginning(stem: str) -> str:
+    """How all words of a stem begin: size of sizing, polici of policy, possibl of possibility."""
+    if stem.endswith("bl"):
+        return stem[:-2]
+    return stem[:-1] if stem.endswith(("e", "i")) else stem
 
 
 def _pattern(content: str) -> re.Pattern[str]:
@@ -116,8 +123,8 @@ def _pattern(content: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=20_000)
 def _stems(word: str) -> tuple[str, ...]:
-    """Near enough to what the index does."""
-    return tuple(_SUFFIX.sub("", piece) if len(piece) > 4 else piece for piece in plain(word).split())
+    """As the index has them."""
+    return tuple(stem_of(piece) for piece in plain(word).split())
 
 
 def _best_start(places: Sequence[tuple[int, int, str]]) -> int:

@@ -54,7 +54,7 @@ _FILES = text("SELECT id, path, tags FROM project_files WHERE project_id = :proj
 
 def _fits(row: Row, filters: Filters) -> bool:
     path = row.path.casefold()
-    endings = tuple(f".{kind.lstrip('.')}".casefold() for kind in filters.file_types)
+    endings = tuple(f".{kind.lstrip('*.')}".casefold() for kind in filters.file_types)
     places = tuple(place.strip("/").casefold() for place in filters.paths)
     return (
         (not endings or path.endswith(endings))

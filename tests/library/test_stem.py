@@ -1,0 +1,50 @@
+"""Stems: the same as the databases make, so that what they found can be shown."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from tertulia.library.query import terms
+from tertulia.library.snippets import snippet
+from tertulia.library.stem import stem_of
+
+WORDS = """
+    abilities agreed arguable bed being bled bus business by caresses cats cautiously classes conditional
+    configuration configure configured conflated controlled dependency digitizer dying electricity everyday
+    failing falling fizzed filing flies fly formalize generalization goodness happier happily happy hissing
+    homology hopeful hopefulness hoping hopping indices irritant mobility motoring of oscillators plastered
+    policies policy ponies possibility possibly probate rate rating rational relational replacement rolling
+    rotate rotation run running say says sensibilities sensitivity singing size sizing skies sky syzygy tanned
+    the ties tries triplicate trouble troubled try universal vietnamization violent yes yellow yoyos
+""".split()  # noqa: SIM905 - a paragraph reads better than a hundred quoted words
+
+
+def test_a_word_has_the_stem_that_the_index_gives_it() -> None:
+    index = sqlite3.connect(":memory:")
+    index.execute("CREATE VIRTUAL TABLE words USING fts5(word, tokenize = 'porter unicode61')")
+    index.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(words, 'instance')")
+    index.executemany("INSERT INTO words (rowid, word) VALUES (?, ?)", enumerate(WORDS))
+    theirs = dict(index.execute("SELECT doc, term FROM stems"))
+    index.close()
+    assert {word: stem_of(word) for word in WORDS} == {word: theirs[at] for at, word in enumerate(WORDS)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "content", "marked"),
+    [
+        ("rotation", "They rotate it, they rotated it.", ["rotate", "rotated"]),
+        ("running", "Run the runner: it runs.", ["Run", "runs"]),
+        ("configure", "The configuration is read first.", ["configuration"]),
+        ("possibility", "It is possibly so.", ["possibly"]),
+        ("sized", "By size, when sizing.", ["size", "sizing"]),
+        ("policy", "Policies and a police officer.", ["Policies"]),
+        ("x2", "x1, x2 and x20", ["x2"]),
+    ],
+)
+def test_other_forms_of_a_word_are_marked_as_they_were_found(
+    asked: str, content: str, marked: list[str]
+) -> None:
+    shown = snippet(content, terms(asked))
+    assert [content[span.start : span.end] for span in shown.highlights] == marked
