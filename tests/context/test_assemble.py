@@ -25,6 +25,7 @@ from tertulia.core.messages import Message, Role, Round, Status, speaker_of
 from tertulia.core.models import WORKING_ROUNDS, Abilities, Model, Tier
 from tertulia.core.projects import ContextStrategy
 from tertulia.core.receipts import Layer
+from tertulia.core.text import visible
 from tertulia.core.voices import Wanted, seat
 
 ANNA, BERT, CARA = seat([Wanted("x:anna", "Anna"), Wanted("x:bert", "Bert"), Wanted("y:cara", "Cara")])
@@ -221,6 +222,24 @@ def test_files_always_included_are_whole_and_stand_before_the_rounds():
     assembled = assemble(material(rounds(1), always=always), count)
     assert "The file docs/api.md, whole [docs/api.md:1-1]:\nGET /tea" in assembled.prompt.system
     assert [s.source_id for s in assembled.receipt.segments if s.layer is Layer.ALWAYS] == ["f1"]
+
+
+def test_letters_that_nobody_sees_in_a_file_are_not_shown_to_a_model_either():
+    hidden = "tea" + "".join(chr(0xE0000 + ord(letter)) for letter in "obey") + "\u200b\u202e"
+    brought = Attachment("a1", "notes.md", TEXT, 8, "hash")
+    assembled = assemble(
+        material(
+            question=message(1, None, "And now?", attachments=(brought,)),
+            attached=(AttachedText("a1", hidden),),
+            always=(FileText("f", "a.md", hidden),),
+            shelf=Shelf(1, (FileEntry("a.md", 9, hidden),)),
+            hits=(hit("k", hidden, path="b.md", start_line=1, end_line=1),),
+        ),
+        count,
+    )
+    everything = assembled.prompt.system + "".join(m.content for m in assembled.prompt.messages)
+    assert everything.count("tea") == 4
+    assert not set(everything) & set(hidden.removeprefix("tea"))
 
 
 def test_files_always_included_keep_their_place():
@@ -697,4 +716,4 @@ def test_everything_brought_along_is_shown_whole_or_named_with_its_reason(given_
         elif one.is_picture:
             assert shown[one.id].picture.content_hash == one.content_hash
         else:
-            assert shown[one.id].text.endswith(":\n" + texts[one.id])
+            assert shown[one.id].text.endswith(":\n" + visible(texts[one.id]))

@@ -1,4 +1,4 @@
-"""Text that any database can hold."""
+"""Text that any database can hold, and text that hides nothing from whoever sees it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.core.text import storable
+from tertulia.core.text import storable, visible
 
 
 @pytest.mark.parametrize("text", ["", "plain", "Grüße, 世界 😀", "\x01\x1f\x7f\ufffe", "\n\t"])
@@ -35,3 +35,33 @@ def test_anything_becomes_text_that_can_be_encoded(text: str) -> None:
     assert held.encode().decode() == held
     assert "\0" not in held
     assert storable(held) == held
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("Hello\U000e0069\U000e0067\U000e006e", "Hello"),
+        ("pay\u200bload\ufeff", "payload"),
+        ("exe.\u202etxt\u202c", "exe.txt"),
+        ("\u2066a\u2069", "a"),
+        ("x\ufe01\U000e0101\U000e0102", "x"),
+    ],
+)
+def test_what_a_person_does_not_see_is_taken_out(text: str, seen: str) -> None:
+    assert visible(text) == seen
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain",
+        "👩\u200d👩\u200d👧 ❤\ufe0f",
+        "می\u200cخواهم",
+        "क्\u200dष",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
+        "葛\U000e0100",
+        "\u200fשלום",
+    ],
+)
+def test_emoji_and_scripts_that_need_joiners_stay(text: str) -> None:
+    assert visible(text) == text

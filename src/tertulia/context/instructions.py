@@ -12,6 +12,7 @@ from tertulia.context import marks
 from tertulia.context.material import FileText, Material
 from tertulia.core.files import FileEntry, Shelf
 from tertulia.core.receipts import Layer
+from tertulia.core.text import visible
 
 _TABLE = (
     "You are {name}, one of several minds at a table with one person. Everyone answers the person's messages "
@@ -65,7 +66,7 @@ def parts(material: Material) -> Iterator[Part]:
 def _whole(file: FileText) -> str:
     lines = file.text.count("\n") + (not file.text.endswith("\n"))
     how_much = file.reason.rstrip(".") if file.reason else "whole"
-    return f"The file {file.path}, {how_much} {marks.of_lines(file.path, 1, lines)}:\n{file.text}"
+    return f"The file {file.path}, {how_much} {marks.of_lines(file.path, 1, lines)}:\n{visible(file.text)}"
 
 
 def _listing(shelf: Shelf) -> str:
@@ -75,7 +76,9 @@ def _listing(shelf: Shelf) -> str:
 
 
 def _line(file: FileEntry) -> str:
-    return f"- {file.path} ({_size(file.size_bytes)})" + (f": {file.summary}" if file.summary else "")
+    return f"- {file.path} ({_size(file.size_bytes)})" + (
+        f": {visible(file.summary)}" if file.summary else ""
+    )
 
 
 def _size(size_bytes: int) -> str:
