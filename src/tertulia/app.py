@@ -14,11 +14,11 @@ from tertulia.core.ids import ulid
 from tertulia.engine.attachments import Attachments
 from tertulia.engine.files import Files
 from tertulia.engine.heartbeat import Heartbeat
+from tertulia.engine.herald import Herald
 from tertulia.engine.jobs.sweep_daily import leave_sweep
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover
-from tertulia.engine.relay import Relay
 from tertulia.engine.replays import Replays
 from tertulia.engine.turns import Turns
 from tertulia.engine.uploads import Uploads
@@ -46,7 +46,7 @@ class House:
     providers: Providers
     live: Live
     turns: Turns
-    relay: Relay
+    herald: Herald
     files: Files
     attachments: Attachments
     replays: Replays
@@ -75,12 +75,12 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     """Everything open and at work; closed in the opposite order."""
     means = await _means(settings, environ)
     workers = _workers(means, new_id())
-    relay = Relay(means.db, means.live, new_id, report)
-    house = _house(settings, means, workers, relay)
+    herald = Herald(means.db, means.live, new_id, report)
+    house = _house(settings, means, workers, herald)
     await _set_right(house)
-    heartbeat = Heartbeat(means, workers.others.ring, relay, house.replays)
+    heartbeat = Heartbeat(means, workers.others.ring, herald, house.replays)
     at_work = (workers.files.run(), workers.others.run())
-    works = (Writer(means).run(), relay.run(), heartbeat.run(), *at_work, means.providers.warm())
+    works = (Writer(means).run(), herald.run(), heartbeat.run(), *at_work, means.providers.warm())
     tasks = [asyncio.create_task(reported(work)) for work in works]
     try:
         yield house
@@ -141,8 +141,8 @@ def _workers(means: Means, node: str) -> _Workers:
     return _Workers(Worker(means, node, only=files.INDEX_JOB, job_left=others.ring), others)
 
 
-def _house(settings: Settings, means: Means, workers: _Workers, relay: Relay) -> House:
-    turns = Turns(means, workers.others.ring, relay)
+def _house(settings: Settings, means: Means, workers: _Workers, herald: Herald) -> House:
+    turns = Turns(means, workers.others.ring, herald)
     uploads = Uploads(means, job_left=workers.ring)
     return House(
         settings=settings,
@@ -150,7 +150,7 @@ def _house(settings: Settings, means: Means, workers: _Workers, relay: Relay) ->
         providers=means.providers,
         live=means.live,
         turns=turns,
-        relay=relay,
+        herald=herald,
         files=Files(means, workers.ring, uploads),
         attachments=Attachments(means, uploads),
         replays=Replays(means, turns),

@@ -18,11 +18,11 @@ from tertulia.core.messages import Message, Round
 from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import State, Turn
 from tertulia.core.users import Actor, Standing
+from tertulia.engine.herald import Herald
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened
 from tertulia.engine.recovery import recover
-from tertulia.engine.relay import Relay
 from tertulia.engine.requests import NewTurn
 from tertulia.engine.turns import Turns
 from tertulia.engine.worker import Worker
@@ -48,7 +48,7 @@ class Engine:
 
     means: Means
     turns: Turns
-    relay: Relay
+    herald: Herald
     worker: Worker
     writer: Writer
     actor: Actor
@@ -103,7 +103,7 @@ async def engine_in(
     url: str | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[Engine]:
-    """Opens what is there, as the server would; nothing runs in the background but turns and the relay."""
+    """Opens what is there, as the server would; nothing runs in the background but turns and the herald."""
     incidents: list[Exception] = []
 
     def report(error: Exception) -> str:
@@ -133,15 +133,15 @@ async def engine_in(
         Library(db, embedder),
     )
     worker = Worker(means, node=new_id())
-    relay = Relay(db, live, new_id, report)
-    turns_ = Turns(means, worker.ring, relay, sleep)
+    herald = Herald(db, live, new_id, report)
+    turns_ = Turns(means, worker.ring, herald, sleep)
     await recover(db)
-    engine = Engine(means, turns_, relay, worker, Writer(means), await db.write(_somebody), incidents)
-    relaying = asyncio.create_task(relay.run())
+    engine = Engine(means, turns_, herald, worker, Writer(means), await db.write(_somebody), incidents)
+    heralding = asyncio.create_task(herald.run())
     try:
         yield engine
     finally:
-        relaying.cancel()
+        heralding.cancel()
         await turns_.close()
         extractor.close()
         await embedder.close()

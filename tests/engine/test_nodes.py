@@ -155,7 +155,7 @@ async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
     await one.db.write(lambda tx: tx.execute(AGE))
     rung: list[bool] = []
     replays = Replays(one.means, one.turns)
-    await Heartbeat(one.means, lambda: rung.append(True), one.relay, replays).beat()
+    await Heartbeat(one.means, lambda: rung.append(True), one.herald, replays).beat()
     beating = await one.db.read(lambda tx: [row.id for row in tx.execute(BEATS, now=tx.now)])
     assert lives.turn.id in beating
     assert (await one.stored(lives.turn)).state is State.RUNNING
@@ -373,7 +373,7 @@ async def test_a_server_that_comes_late_is_told_what_is_being_said(
         opened = await one.open("Go on")
         await one.said(opened.turn, "Begun.")
         async with engine_in(tmp_path / "two", upstream, url=postgres_url) as two:
-            await two.relay.look()
+            await two.herald.look()
             seen = await mirror(two, opened.turn, "Begun.")
             held.set()
             assert await two.over(opened.turn) is State.COMPLETE
@@ -397,11 +397,11 @@ async def test_what_happened_while_a_servers_line_was_down_is_told_there_when_it
     place = conversation_place(first.conversation.id)
     woken = asyncio.Event()
     watched = two.means.live.watch(place, woken.set)
-    await two.relay.look()
+    await two.herald.look()
     await one.db.write(lambda tx: tx.execute(DEAFEN))
     second = await one.open("Two", conversation_id=first.conversation.id)
     await one.over(second.turn)
-    await two.relay.look()
+    await two.herald.look()
     async with asyncio.timeout(5):
         while not any(event.noun == "message" and "Second." in str(event.value) for event in watched.events):
             woken.clear()
@@ -418,7 +418,7 @@ async def test_no_mirror_outlives_its_turn_though_its_end_was_missed(
     opened = await one.open("Be quick")
     await one.over(opened.turn)
     stale = two.means.live.open(opened.turn, "a mirror")
-    await two.relay.look()
+    await two.herald.look()
     assert (stale.is_over, stale.turn.state) == (True, State.COMPLETE)
 
 

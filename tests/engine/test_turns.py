@@ -185,7 +185,7 @@ async def test_what_is_deleted_while_something_is_looked_up_for_it_asks_nobody(e
     await engine.db.write(lambda tx: _index(tx, before.conversation.id))
     embedder = Meanwhile()
     means = replace(engine.means, library=Library(engine.db, embedder))
-    looking = Turns(means, lambda: None, engine.relay)
+    looking = Turns(means, lambda: None, engine.herald)
     wanted = new_id()
     embedder.happens = lambda: looking.withdraw([wanted])
     project_id = before.conversation.project_id

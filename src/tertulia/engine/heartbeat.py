@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from tertulia.core.errors import TertuliaError
+from tertulia.engine.herald import Herald
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover
-from tertulia.engine.relay import Relay
 from tertulia.engine.replays import Replays
 from tertulia.store import turns
 
@@ -24,13 +24,13 @@ class Heartbeat:
         self,
         means: Means,
         job_left: Callable[[], None],
-        relay: Relay,
+        herald: Herald,
         replays: Replays,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._means = means
         self._job_left = job_left
-        self._relay = relay
+        self._herald = herald
         self._replays = replays
         self._sleep = sleep
 
@@ -48,5 +48,5 @@ class Heartbeat:
             await self._means.db.write(turns.beat)
         if await recover(self._means.db):
             self._job_left()
-        await self._relay.look()
+        await self._herald.look()
         await self._replays.resume()

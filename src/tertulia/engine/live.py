@@ -118,7 +118,7 @@ class LiveTurn:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the last word of the last reply is on disk."""
     mirror_id: str = ""
-    """Empty where the turn runs; elsewhere the name of this mirror of it (relay.py)."""
+    """Empty where the turn runs; elsewhere the name of this mirror of it (herald.py)."""
 
     def after(self, number: int) -> Sequence[TurnEvent]:
         """What follows a number, up to a frame's worth of text: who is far behind catches up in steps."""

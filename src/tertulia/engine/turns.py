@@ -20,11 +20,11 @@ from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted
 from tertulia.engine import branching, opening, recovery
 from tertulia.engine.gather import Gathered, gather
+from tertulia.engine.herald import Herald, Stop, Wish, Withdraw
 from tertulia.engine.live import LiveTurn
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened, Opening
-from tertulia.engine.relay import Relay, Stop, Wish, Withdraw
 from tertulia.engine.requests import (
     NewEdit,
     NewReturn,
@@ -70,12 +70,12 @@ class Turns:
         self,
         means: Means,
         job_left: Callable[[], None],
-        relay: Relay,
+        herald: Herald,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._means = means
-        self._relay = relay
-        relay.on_wish(self._hear)
+        self._herald = herald
+        herald.on_wish(self._hear)
         self._job_left = job_left
         self._sleep = sleep
         self._lines: dict[str, deque[Waiting]] = {}
@@ -210,7 +210,7 @@ class Turns:
 
     async def over(self, actor: Actor, turn: Turn) -> Turn:
         """Waits for its last word, whichever server runs it."""
-        live = self._means.live.find(turn.id) or self._relay.mirrored(turn)
+        live = self._means.live.find(turn.id) or self._herald.mirrored(turn)
         if live is not None:
             await live.over.wait()
         return await self._means.db.read(lambda tx: turns.get(tx, actor, turn.id))
@@ -221,7 +221,7 @@ class Turns:
         ended_id = None if seating and seating.is_speaking(reply_id) else reply_id
         found = await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id, ended_id))
         if not found.is_here:
-            self._relay.say(Stop(turn_id, reply_id))
+            self._herald.say(Stop(turn_id, reply_id))
             return found.turn
         return await self._stop(found.turn, reply_id)
 
@@ -270,7 +270,7 @@ class Turns:
     def withdraw(self, conversation_ids: Sequence[str]) -> None:
         """The conversations are gone: nothing may go on answering in them, wherever it is asked."""
         self._withdraw(conversation_ids)
-        self._relay.say(Withdraw(tuple(conversation_ids)))
+        self._herald.say(Withdraw(tuple(conversation_ids)))
 
     def _withdraw(self, conversation_ids: Sequence[str]) -> None:
         for conversation_id in conversation_ids:

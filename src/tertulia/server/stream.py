@@ -43,7 +43,7 @@ def stream_turn(house: House, actor: Actor, turn: Turn, encoding: Encoding, afte
 async def _frames(
     house: House, actor: Actor, turn: Turn, resumed: str, encoding: Encoding
 ) -> AsyncIterator[bytes]:
-    live = house.live.find(turn.id) or house.relay.mirrored(turn)
+    live = house.live.find(turn.id) or house.herald.mirrored(turn)
     if live is None:
         yield encoding.snapshot(mark(turn.id, 0), Snapshot(veiled_turn(turn), await _stored(house, turn), ()))
         return

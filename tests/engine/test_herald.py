@@ -1,4 +1,4 @@
-"""The relay: what is lost, late or told twice between servers leaves no gap and no repeat."""
+"""The herald: what is lost, late or told twice between servers leaves no gap and no repeat."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Role
 from tertulia.core.turns import Draft, Purpose, State, Turn, Waiting
 from tertulia.core.voices import Voice
+from tertulia.engine.herald import UNSAID_LIMIT, Herald, Stop, Wish
 from tertulia.engine.live import Live, LiveReply, LiveTurn
-from tertulia.engine.relay import UNSAID_LIMIT, Relay, Stop, Wish
 
 ALPHA = Voice("house:alpha:0", 1, "Alpha", "house:alpha")
 TURN = Turn("t", "c", 1, Purpose.ASK, "quick", (ALPHA,), Visibility.OPEN, State.RUNNING, "u", 0)
@@ -40,11 +40,11 @@ class Server:
     def __init__(self) -> None:
         self.line, self.live = Line(), Live()
         self.wishes: list[Wish] = []
-        self.relay = Relay(self.line, self.live, new_id, str)  # type: ignore[arg-type]
-        self.relay.on_wish(self.wishes.append)
+        self.herald = Herald(self.line, self.live, new_id, str)  # type: ignore[arg-type]
+        self.herald.on_wish(self.wishes.append)
 
     async def tells(self, other: Server) -> None:
-        await self.relay.flush()
+        await self.herald.flush()
         for text in self.line.said:
             other.line.hear(text)
         self.line.said.clear()
@@ -108,7 +108,7 @@ async def test_what_is_told_twice_is_heard_once(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     here.live.said(turn, reply, "r", "Tea", False)
-    await here.relay.flush()
+    await here.herald.flush()
     [bundle] = here.line.said
     there.line.hear(bundle)
     there.line.hear(bundle)
@@ -119,7 +119,7 @@ async def test_a_server_does_not_mirror_itself_nor_understand_all_that_a_newer_o
     here: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     here.live.said(turn, reply, "r", "Tea", False)
-    await here.relay.flush()
+    await here.herald.flush()
     here.line.hear(here.line.said[0])
     here.line.hear(json.dumps([["Unheard", {"of": 1}]]))
     assert list(here.live.mirrors()) == []
@@ -130,17 +130,17 @@ async def test_while_nothing_can_be_said_words_are_dropped_and_wishes_kept(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     stop = Stop("another turn", None)
-    here.relay.say(stop)
+    here.herald.say(stop)
     for _ in range(2 * UNSAID_LIMIT):
         here.live.said(turn, reply, "r", "x", False)
-    await here.relay.flush()
+    await here.herald.flush()
     assert sum(map(len, here.line.said)) < 5 * UNSAID_LIMIT
     await here.tells(there)
     assert there.wishes == [stop]
 
 
 async def test_who_followed_a_turn_before_its_own_engine_took_it_up_goes_on_following(here: Server) -> None:
-    early = here.relay.mirrored(TURN)
+    early = here.herald.mirrored(TURN)
     own = here.live.open(TURN)
     here.live.said(own, here.live.began(own, DRAFT), "r", "Tea", False)
     assert early is own

@@ -1,4 +1,4 @@
-"""The relay: what is said on one server is heard on every other that shares its database.
+"""The herald: what is said on one server is heard on every other that shares its database.
 
 Facts cross in the log of events. What is not logged crosses here: the words of running replies, bundled, and
 the wish to stop. A turn that runs elsewhere has a mirror, and whoever follows it here reads the same log.
@@ -79,7 +79,7 @@ Wish = Stop | Withdraw
 _KINDS: dict[str, type[Word]] = {kind.__name__: kind for kind in (Begun, Words, Pause, Again, Stop, Withdraw)}
 
 
-class Relay:
+class Herald:
     def __init__(
         self,
         db: Database,
