@@ -95,9 +95,11 @@ it('says which index found it', () => {
 });
 
 it('reads what was said as plain words, with what matched still marked', () => {
-  const said = '# Title\n- **Reversibility.** A `token` here\n```ts a.ts\nx = 1\n```\n';
+  const said = '# Title\n- **Reversibility.** *Say* 2 * 3 * 4. A `token` here\n```ts a.ts\nx = 1\n```\n';
   const start = said.indexOf('token');
   const pieces = plainPieces(said, [{ start, end: start + 5 }]);
-  expect(pieces.map(({ text }) => text).join('')).toBe('Title\nReversibility. A token here\n\nx = 1\n\n');
+  expect(pieces.map(({ text }) => text).join('')).toBe(
+    'Title\nReversibility. Say 2 * 3 * 4. A token here\n\nx = 1\n\n',
+  );
   expect(pieces.find(({ isHit }) => isHit)?.text).toBe('token');
 });

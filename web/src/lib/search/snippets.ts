@@ -38,7 +38,8 @@ function withoutMarks(text: string): string {
   return text
     .replace(/^[ \t]*(```|~~~).*$/gm, '')
     .replace(/^[ \t]*(#{1,6}|[-*+]|>)[ \t]+/gm, '')
-    .replace(/\*\*|`+/g, '');
+    .replace(/\*\*|`+/g, '')
+    .replace(/(^|[\s(])\*([^\s*](?:[^*\n]*[^\s*])?)\*(?![\w*])/g, '$1$2');
 }
 
 export interface SnippetLine {
