@@ -217,6 +217,15 @@ def test_over_the_budget_the_oldest_rounds_go_first_and_the_receipt_says_so():
     assert gone == list(range(gone[0], shown[0]))
 
 
+def test_a_voice_is_told_how_many_rounds_it_is_not_shown_also_when_there_was_no_room_for_them():
+    small = replace(WIDE, context_window=900)
+    assembled = assemble(material(rounds(20), model=small, max_output_tokens=200), count)
+    shown = {s.round_number for s in assembled.receipt.segments if s.layer is Layer.ROUNDS}
+    assert 0 < len(shown) < 20
+    last = assembled.prompt.messages[-1].content
+    assert f"The first {20 - len(shown)} are not shown here." in last
+
+
 def test_files_always_included_are_whole_and_stand_before_the_rounds():
     always = (FileText("f1", "docs/api.md", "GET /tea"),)
     assembled = assemble(material(rounds(1), always=always), count)

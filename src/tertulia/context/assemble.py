@@ -45,7 +45,8 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
     """Everything that must be there, then as many of the last rounds as the window and the budget hold."""
     budget = budget_tokens(material.model, material.max_output_tokens, material.max_context_tokens)
     said = _system(material, count)
-    before, asked = _before_the_question(material, count), _asked(material, count)
+    most_hidden = material.question.round_number - 1
+    before, asked = _before_the_question(material, most_hidden, count), _asked(material, count)
     room = Room(budget - _size(_unconditional(said)) - _size(before) - _size(asked))
     if room.tokens < 0:
         needed = budget - room.tokens
@@ -59,6 +60,7 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
     rounds, left_out = _working_rounds(material, room, count)
     shown = frozenset(segment.round_number for segment in rounds if segment.round_number)
     found = retrieve(material, room.tokens, budget, shown, count)
+    before = _before_the_question(material, _hidden(material) + _without_room(left_out), count)
     ending = (*brought, *before, *along.segments, *asked)
     segments = _marked(_joined((*system, *rounds, *found.segments, *ending)))
     unseen = _unseen(material, shown, count)
@@ -125,10 +127,15 @@ def _not_whole(material: Material) -> Iterator[LeftOut]:
             yield LeftOut(Layer.ALWAYS, file.reason or "it holds no text", 0, file.id, name=file.path)
 
 
-def _before_the_question(material: Material, count: CountTokens) -> tuple[Segment, ...]:
+def _without_room(left_out: Sequence[LeftOut]) -> int:
+    """How many rounds of the window are not shown; what came along with one has a source."""
+    return sum(left.source_id is None for left in left_out)
+
+
+def _before_the_question(material: Material, hidden: int, count: CountTokens) -> tuple[Segment, ...]:
     """What changes every round: where we are, what is replied to and what is quoted."""
     segments = []
-    if note := _where_we_are(material):
+    if note := _where_we_are(material, hidden):
         segments.append(Segment(Layer.QUESTION, "user", note, "where we are", count(note)))
     if material.quoted:
         quote = quotation(material.quoted)
@@ -181,12 +188,11 @@ def _missing(number: int, count: CountTokens) -> Segment:
     return Segment(Layer.QUESTION, "user", text, "what is missing", count(text))
 
 
-def _where_we_are(material: Material) -> str:
+def _where_we_are(material: Material, hidden: int) -> str:
     number = material.question.round_number
     if number == 1:
         return ""
     of = f' of "{material.conversation_title}"' if material.conversation_title else ""
-    hidden = _hidden(material)
     unseen = f" The first {hidden} are not shown here." if hidden else ""
     return f"(Round {number}{of}.{unseen})"
 
