@@ -163,6 +163,28 @@ async def test_a_project_that_is_most_of_everything_is_searched_quicker_and_find
     await db.write(look)
 
 
+@pytest.mark.parametrize("limit", [3, 200])
+async def test_a_search_in_most_projects_finds_what_one_in_each_of_them_finds(
+    db: Database, limit: int
+) -> None:
+    def look(tx: Tx) -> None:
+        people = [person(tx, name) for name in ("Ada", "Bruno", "Cleo", "Dora")]
+        for index in range(60):
+            put(tx, people[index % 4], f"{index}.md", f"walnut {'oak ' * (index % 7)} {index}")
+        hers = [home(tx, who) for who in people[:3]]
+        for words in (["walnut", "oak"], ["oak"], ["17", "23"]):
+            together = retrieval.by_words(tx, hers, Source.FILE, words, EVEN, limit)
+            each = {
+                one.number
+                for place in hers
+                for one in retrieval.by_words(tx, [place], Source.FILE, words, EVEN, 200)
+            }
+            assert len(together) == min(limit, len(each))
+            assert {one.number for one in together} <= each
+
+    await db.write(look)
+
+
 async def test_words_that_most_rows_have_count_and_do_not_find(db: Database) -> None:
     """What each row scores is the same as when every word finds. PostgreSQL never hurries."""
 

@@ -15,7 +15,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tertulia.core.chunks import Filters, Hit, Source
@@ -30,6 +29,7 @@ from tertulia.store import vectors as kept
 from tertulia.store.chunks import Facts, Found
 from tertulia.store.database import Database, Tx
 from tertulia.store.retrieval import Scored
+from tertulia.store.vectors import LibraryState
 
 if TYPE_CHECKING:
     from tertulia.library.vectors import Block, Blocks
@@ -48,6 +48,10 @@ class Mode(StrEnum):
     HYBRID = "hybrid"
     KEYWORD = "keyword"
     MEANING = "meaning"
+
+
+_Within = Mapping[Source, tuple[int, ...] | None]
+"""The chunks that filters leave of each kind; None where there are none to keep to."""
 
 
 class Library:
@@ -215,35 +219,37 @@ def _in_database(
 async def _in_memory(
     library: Library, question: _Question, config: int, vectors: Mapping[Source, bytes]
 ) -> dict[Source, Sequence[Scored]]:
-    found: dict[Source, Sequence[Scored]] = {source: () for source in question.sources}
-    for project_id in question.project_ids:
-        block = await library.blocks.block(library.db, project_id, config, library.embedder.dimensions)
-        within = await library.db.read(partial(_within, question=question, project_id=project_id))
-        for source, nearest in (await asyncio.to_thread(_nearest, block, vectors, within)).items():
-            found[source] = (*found[source], *nearest)
+    """Whoever looks everywhere has a hundred blocks: those at hand are looked through in one go."""
+    places = await library.db.read(lambda tx: [_place(tx, question, id) for id in question.project_ids])
+    at_hand = [(library.blocks.known(place.project_id, config, place.state), place) for place in places]
+    ready = [(block, place.within) for block, place in at_hand if block is not None]
+    found = await asyncio.to_thread(_nearest, ready, vectors)
+    for place in (place for block, place in at_hand if block is None):
+        block = await library.blocks.block(library.db, place.project_id, config, library.embedder.dimensions)
+        found += await asyncio.to_thread(_nearest, [(block, place.within)], vectors)
     return {
-        source: sorted(scored, key=lambda one: (-one.score, one.number))[: fuse.LEG_LIMIT]
-        for source, scored in found.items()
+        source: sorted(
+            (scored for by_source in found for scored in by_source[source]),
+            key=lambda one: (-one.score, one.number),
+        )[: fuse.LEG_LIMIT]
+        for source in question.sources
     }
 
 
-def _nearest(
-    block: Block, vectors: Mapping[Source, bytes], within: Mapping[Source, tuple[int, ...] | None]
-) -> dict[Source, Sequence[Scored]]:
-    return {
-        source: block.nearest(vector, source, fuse.LEG_LIMIT, within[source])
-        for source, vector in vectors.items()
-    }
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A project to look in."""
+
+    project_id: str
+    state: LibraryState
+    within: _Within
 
 
-def _asked(question: _Question, source: Source) -> str:
-    """What was said is asked for with the content words alone; files with the question as it stands."""
-    asked = " ".join(question.words) if source is Source.MESSAGE else question.text.strip()
-    return asked[:EMBEDDED_CHARACTERS]
+def _place(tx: Tx, question: _Question, project_id: str) -> _Place:
+    return _Place(project_id, kept.state(tx, project_id), _within(tx, question, project_id))
 
 
-def _within(tx: Tx, question: _Question, project_id: str) -> dict[Source, tuple[int, ...] | None]:
-    """The chunks that filters leave; None where there are none to keep to."""
+def _within(tx: Tx, question: _Question, project_id: str) -> _Within:
     narrowed = {
         source: retrieval.narrowed(tx, (project_id,), source, question.filters) for source in question.sources
     }
@@ -251,6 +257,24 @@ def _within(tx: Tx, question: _Question, project_id: str) -> dict[Source, tuple[
         source: None if limits.is_open else retrieval.within(tx, project_id, source, limits)
         for source, limits in narrowed.items()
     }
+
+
+def _nearest(
+    blocks: Sequence[tuple[Block, _Within]], vectors: Mapping[Source, bytes]
+) -> list[dict[Source, tuple[Scored, ...]]]:
+    return [
+        {
+            source: block.nearest(vector, source, fuse.LEG_LIMIT, within[source])
+            for source, vector in vectors.items()
+        }
+        for block, within in blocks
+    ]
+
+
+def _asked(question: _Question, source: Source) -> str:
+    """What was said is asked for with the content words alone; files with the question as it stands."""
+    asked = " ".join(question.words) if source is Source.MESSAGE else question.text.strip()
+    return asked[:EMBEDDED_CHARACTERS]
 
 
 # ── together

@@ -103,6 +103,14 @@ class Blocks:
         self._blocks: OrderedDict[str, Block] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
 
+    def known(self, project_id: str, config: int, state: LibraryState) -> Block | None:
+        """The block of a project that has not changed since it was read."""
+        block = self._blocks.get(project_id)
+        if block is None or (block.config, block.state) != (config, state):
+            return None
+        self._blocks.move_to_end(project_id)
+        return block
+
     async def block(self, db: Database, project_id: str, config: int, dimensions: int) -> Block:
         """What the database holds now; only what came since the last time is read."""
         async with self._locks.setdefault(project_id, asyncio.Lock()):

@@ -87,9 +87,9 @@ def by_words(
     wanted = list(islice(every, PHRASES))
     if not wanted or not project_ids or within.file_ids == ():
         return ()
-    if within.is_open and len(project_ids) == 1 and _is_most(tx, project_ids[0], source, many):
-        best = _among_all(tx, project_ids[0], source, wanted, weights, limit)
-        if len(best) == limit:
+    if within.is_open and _is_most(tx, project_ids, source, many if len(project_ids) == 1 else 0):
+        best = _among_all(tx, project_ids, source, wanted, weights, limit)
+        if best is not None:
             return best
     limits = _limits(tx, within)
     rows = tx.execute(
@@ -103,13 +103,14 @@ def by_words(
     return tuple(Scored(row.number, float(row.score)) for row in rows)
 
 
-def _is_most(tx: Tx, project_id: str, source: Source, many: int) -> bool:
-    """Whether what is said in this project, or its files, is most of all there is; by a sample."""
+def _is_most(tx: Tx, project_ids: Sequence[str], source: Source, many: int) -> bool:
+    """Whether what is said in these projects, or their files, is most of all there is; by a sample."""
     last: int = tx.one(_LAST).number or 0 if tx.words.hurries else 0
     if last < many:
         return False
     numbers = tx.words.many([last * part // SAMPLE for part in range(1, SAMPLE + 1)])
-    row = tx.one(_sample(tx.words.among), project_id=project_id, source_type=source.value, numbers=numbers)
+    projects = tx.words.many(project_ids)
+    row = tx.one(_sample(tx.words.among), project_ids=projects, source_type=source.value, numbers=numbers)
     return bool(row.its * 2 > row.rows)
 
 
@@ -119,16 +120,19 @@ _LAST = text("SELECT MAX(number) AS number FROM content_chunks")
 @cache
 def _sample(among: str) -> TextClause:
     return text(f"""
-        SELECT COUNT(*) AS rows,
-            COUNT(CASE WHEN project_id = :project_id AND source_type = :source_type THEN 1 END) AS its
+        SELECT COUNT(*) AS rows, COUNT(CASE WHEN source_type = :source_type
+            AND {among.format(column="project_id", name="project_ids")} THEN 1 END) AS its
         FROM content_chunks WHERE {among.format(column="number", name="numbers")}
     """)
 
 
 def _among_all(
-    tx: Tx, project_id: str, source: Source, wanted: Sequence[str], weights: Weights, limit: int
-) -> tuple[Scored, ...]:
-    """Searched without a scope, which costs more than it narrows; what is not its own is left out then."""
+    tx: Tx, project_ids: Sequence[str], source: Source, wanted: Sequence[str], weights: Weights, limit: int
+) -> tuple[Scored, ...] | None:
+    """Searched without a scope, which costs more than it narrows; what is not its own is left out then.
+
+    None when that leaves too few, and there may be more.
+    """
     rows = {
         phrase: tx.one(tx.words.count, query=tx.words.query((), [phrase]), limit=ENOUGH).rows
         for phrase in dict.fromkeys(wanted)
@@ -136,27 +140,27 @@ def _among_all(
     query, times = tx.words.hurried(wanted, rows)
     found = tx.execute(tx.words.find(weights, ""), query=query, limit=SPARE * limit)
     scored = [Scored(row.number, row.score / times) for row in found]
-    own = _own(tx, project_id, source, scored[:limit])
+    own = _own(tx, project_ids, source, scored[:limit])
     if len(own) < limit:
-        own += _own(tx, project_id, source, scored[limit:])
-    return tuple(own[:limit])
+        own += _own(tx, project_ids, source, scored[limit:])
+    return None if len(own) < limit and len(scored) == SPARE * limit else tuple(own[:limit])
 
 
-def _own(tx: Tx, project_id: str, source: Source, scored: Sequence[Scored]) -> list[Scored]:
-    numbers = tx.words.many([one.number for one in scored])
+def _own(tx: Tx, project_ids: Sequence[str], source: Source, scored: Sequence[Scored]) -> list[Scored]:
+    numbers, projects = tx.words.many([one.number for one in scored]), tx.words.many(project_ids)
     rows = tx.execute(
-        _of_project(tx.words.among), project_id=project_id, source_type=source.value, numbers=numbers
+        _of_projects(tx.words.among), project_ids=projects, source_type=source.value, numbers=numbers
     )
     its = {row.number for row in rows}
     return [one for one in scored if one.number in its]
 
 
 @cache
-def _of_project(among: str) -> TextClause:
+def _of_projects(among: str) -> TextClause:
     return text(f"""
         SELECT number FROM content_chunks
         WHERE {among.format(column="number", name="numbers")}
-            AND project_id = :project_id AND source_type = :source_type
+            AND {among.format(column="project_id", name="project_ids")} AND source_type = :source_type
     """)
 
 
