@@ -10,9 +10,9 @@ from sqlalchemy import text
 from tertulia.core.errors import NotFound
 from tertulia.core.receipts import Layer, Receipt, Segment
 from tertulia.core.users import Actor
-from tertulia.store import conversations, messages, receipts
+from tertulia.store import conversations, files, messages, receipts
 from tertulia.store.database import Database, Tx
-from tests.store.samples import RECEIPT, conversation, opened, reply
+from tests.store.samples import RECEIPT, conversation, file, opened, reply
 
 
 def kept(tx: Tx, ada: Actor, conversation_id: str, receipt: Receipt) -> str:
@@ -82,3 +82,13 @@ async def test_a_receipt_needs_its_message(db: Database, ada: Actor) -> None:
     made = await db.write(lambda tx: conversation(tx, ada))
     with pytest.raises(NotFound):
         await db.write(lambda tx: receipts.save(tx, "no message", made.id, RECEIPT, 0))
+
+
+async def test_what_is_deleted_together_is_looked_for_once(db: Database, ada: Actor) -> None:
+    def removed(tx: Tx) -> None:
+        for made in [file(tx, ada, f"{number}.md") for number in range(3)]:
+            files.remove(tx, ada, made.project_id, made.id)
+
+    await db.write(removed)
+    jobs = await db.read(lambda tx: tx.execute(text("SELECT id FROM jobs WHERE kind = 'forget_found'")))
+    assert len(list(jobs)) == 1

@@ -116,7 +116,7 @@ def _shows(segment: Segment, number: int | None, message_ids: Collection[str]) -
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """Something of a project was deleted that nothing can have found before a receipt of this id."""
+    """Something of a project was deleted that nothing can have found before a receipt of about this id."""
 
     project_id: str
     since: str
@@ -127,13 +127,15 @@ def forget_found(tx: Tx, project_id: str, since: str) -> None:
 
     It looks once more when all is written that is being answered now: it may have been shown this.
     """
-    payload = as_json(_Gone(project_id, since))
+    payload = as_json(_Gone(project_id, since[:ABOUT]))
     jobs.add_once(tx, FOUND_JOB, payload)
     if tx.maybe(_ANSWERING, project_id=project_id) is not None:
         jobs.add(tx, FOUND_JOB, payload, run_at=tx.now + FORGET_AFTER_MS)
 
 
 FOUND_JOB = "forget_found"
+ABOUT = 5
+"""So much of an id tells its time to nine hours, so that what is deleted together is looked for once."""
 FORGET_AFTER_MS = 3_600_000
 """No turn takes as long."""
 
