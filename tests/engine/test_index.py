@@ -156,3 +156,24 @@ async def test_a_file_whose_bytes_are_lost_says_that_it_could_not_be_read(engine
     await done(engine)
     kept = await engine.db.read(lambda tx: files.find(tx, file.id))
     assert (kept.index.state, kept.index.reason) == (Indexing.FAILED, BROKEN)
+
+
+async def test_what_was_not_changed_in_a_file_keeps_its_vector(engine, upstream):
+    bags = engine.means.library.embedder = Bags()
+    verbs = Files(engine.means, job_left=lambda: None)
+    parts = [f"# Part {number}\n\nthe kitten number {number} sleeps in the grass" for number in range(150)]
+    file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("\n\n".join(parts)))
+    await done(engine)
+    bags.embedded.clear()
+    parts[120] = parts[120].replace("kitten", "puppy")
+    await verbs.add(engine.actor, home(engine), "a.md", bytes_of("\n\n".join(parts)))
+    await done(engine)
+    assert [text.splitlines()[-1] for text in bags.embedded] == ["the puppy number 120 sleeps in the grass"]
+    await engine.db.write(lambda tx: jobs.add(tx, "index_file", file.id))
+    await done(engine)
+    kept = await engine.db.read(lambda tx: files.find(tx, file.id))
+    assert (kept.index.state, kept.index.percent, kept.index.chunks) == (Indexing.INDEXED, 100, 150)
+    assert len(bags.embedded) == 1
+    await engine.db.write(lambda tx: files.rename(tx, engine.actor, home(engine), file.id, "b.md"))
+    await done(engine)
+    assert len(bags.embedded) == 151

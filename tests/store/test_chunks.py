@@ -252,6 +252,21 @@ async def test_a_file_read_anew_keeps_the_date_of_what_stands_in_it(db: Database
     assert await db.write(read_anew) == [written_at]
 
 
+async def test_a_file_has_its_vectors_by_what_they_were_made_from(db: Database) -> None:
+    def look(tx: Tx) -> list[bytes | None]:
+        ada = person(tx, "Ada")
+        file_id = put(tx, ada, "a.md", "a walnut")
+        config = vectors.set_config(tx, "m", 4)
+        vectors.save(tx, config, [(one.number, b"12345678") for one in vectors.due(tx, 9)])
+        kept, moved = vectors.of_file(tx, file_id, "a.md"), vectors.of_file(tx, file_id, "b.md")
+        vectors.set_config(tx, "another", 4)
+        other = vectors.of_file(tx, file_id, "a.md")
+        texts = ("a walnut", "a hazelnut")
+        return [one.of("", written) for one in (kept, moved, other) for written in texts]
+
+    assert await db.write(look) == [b"12345678", None, None, None, None, None]
+
+
 async def test_chunks_words_and_vectors_go_with_a_file_a_conversation_and_a_project(db: Database) -> None:
     def fill(tx: Tx) -> tuple[Actor, str, str, str]:
         ada = person(tx, "Ada")

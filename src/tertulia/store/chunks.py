@@ -55,10 +55,12 @@ def remove_file(tx: Tx, file_id: str) -> None:
 _REMOVE_FILE = text("DELETE FROM content_chunks WHERE file_id = :file_id")
 
 
-def add_to_file(tx: Tx, file_id: str, project_id: str, first: int, new: Sequence[NewChunk]) -> None:
+def add_to_file(
+    tx: Tx, file_id: str, project_id: str, first: int, new: Sequence[NewChunk]
+) -> tuple[int, ...]:
     """The next chunks of a file, from this index on; their date is that of what stands in it."""
     at = tx.one(_WRITTEN, file_id=file_id).created_at
-    _add(tx, _Source(Source.FILE, project_id, file_id=file_id, at=at), first, new)
+    return _add(tx, _Source(Source.FILE, project_id, file_id=file_id, at=at), first, new)
 
 
 _WRITTEN = text("""
@@ -99,7 +101,9 @@ class _Source:
     conversation_id: str | None = None
 
 
-def _add(tx: Tx, source: _Source, first: int, new: Sequence[NewChunk]) -> None:
+def _add(tx: Tx, source: _Source, first: int, new: Sequence[NewChunk]) -> tuple[int, ...]:
+    """Their numbers."""
+    numbers = []
     for index, chunk in enumerate(new, start=first):
         number: int = tx.one(
             _ADD,
@@ -120,6 +124,8 @@ def _add(tx: Tx, source: _Source, first: int, new: Sequence[NewChunk]) -> None:
         ).number
         _add_words(tx, number, source, chunk)
         tx.execute(_DUE, number=number)
+        numbers.append(number)
+    return tuple(numbers)
 
 
 _ADD = text("""

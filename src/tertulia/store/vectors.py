@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import text
 
 from tertulia.core.chunks import Source
-from tertulia.store.transactions import Tx
+from tertulia.store.transactions import Tx, as_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,39 @@ _NEXT_GENERATION = text("""
 """)
 
 _NOT_DUE = text("DELETE FROM vectors_due WHERE number = :number")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The vectors of a file that is read anew, by what they were made from."""
+
+    config: int
+    vectors: Mapping[bytes, bytes]
+
+    def of(self, heading: str, content: str) -> bytes | None:
+        return self.vectors.get(_made_from(heading, content))
+
+
+def of_file(tx: Tx, file_id: str, path: str) -> Kept:
+    """Those that are as they would be made again: in the way in use, under the same path."""
+    last = tx.maybe(_LAST_CONFIG)
+    if last is None:
+        return Kept(0, {})
+    under = f'"path":{as_json(path)}'
+    rows = tx.execute(_OF_FILE, file_id=file_id, config=last.id)
+    made = {_made_from(row.heading, row.content): bytes(row.vector) for row in rows if under in row.location}
+    return Kept(last.id, made)
+
+
+_OF_FILE = text("""
+    SELECT c.heading, c.content, c.location, v.vector
+    FROM content_chunks AS c JOIN chunk_vectors AS v ON v.number = c.number
+    WHERE c.file_id = :file_id AND v.config = :config
+""")
+
+
+def _made_from(heading: str, content: str) -> bytes:
+    return hashlib.sha256(f"{heading}\n{content}".encode("utf-8", "replace")).digest()
 
 
 def place(tx: Tx, limit: int) -> int:

@@ -39,13 +39,13 @@ async def embed(means: Means, payload: str) -> None:
 def _go_on(tx: Tx, done: tuple[Due, ...]) -> None:
     """There may be more to do when this was as much as is done at once."""
     for file_id in sorted({one.file_id for one in done if one.file_id is not None}):
-        _show_progress(tx, file_id)
+        show_progress(tx, file_id)
     placed = vectors.place(tx, PLACED)
     if len(done) == SLICE or placed:
         jobs.add_once(tx, "embed")
 
 
-def _show_progress(tx: Tx, file_id: str) -> None:
+def show_progress(tx: Tx, file_id: str) -> None:
     """A file that is indexed already stays so: its words are found while its vectors are made anew.
 
     While its words are still being written, how far that is says more.

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from functools import partial
 
 from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, Indexing, IndexState, ProjectFile
 from tertulia.engine.files import text_of
-from tertulia.engine.jobs.embed import WORDS_PERCENT
+from tertulia.engine.jobs.embed import WORDS_PERCENT, show_progress
 from tertulia.engine.means import Means
 from tertulia.library.index import of_file
-from tertulia.store import chunks, files, jobs, projects
+from tertulia.store import chunks, files, jobs, projects, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Tx
+from tertulia.store.vectors import Kept
 
 BATCH = 100
 LEFT_OUT = "Its settings keep it out of search."
@@ -60,11 +62,14 @@ async def _index(means: Means, file: ProjectFile, extracted: Extracted) -> None:
     settings = await means.db.read(lambda tx: projects.find_settings(tx, file.project_id))
     lines = settings.retrieval_config.chunk_size
     has_meaning = means.library.embedder.unavailable_reason() is None
+    kept = await means.db.read(lambda tx: vectors.of_file(tx, file.id, file.path))
     done = 0
     async for batch, is_last in _batches(of_file(file, extracted.text, lines)):
         share = 1.0 if is_last else (batch[-1].location.end_char or 0) / len(extracted.text)
         after = _after(done + len(batch), share, has_meaning, extracted.reason)
-        if not await means.db.write(lambda tx, s=done, b=batch, a=after: _write(tx, file, s, b, a)):  # type: ignore[misc]
+        if not await means.db.write(
+            partial(_write, file=file, first=done, batch=batch, after=after, kept=kept)
+        ):
             return
         done += len(batch)
 
@@ -91,15 +96,30 @@ def _after(done: int, share: float, has_meaning: bool, reason: str | None) -> In
     return IndexState(Indexing.INDEXED, done, 100, reason)
 
 
-def _write(tx: Tx, file: ProjectFile, first: int, batch: Sequence[NewChunk], after: IndexState) -> bool:
+def _write(
+    tx: Tx, file: ProjectFile, first: int, batch: Sequence[NewChunk], after: IndexState, kept: Kept
+) -> bool:
     """The first batch takes the place of what was there. False: there is nothing to go on with."""
     if not _goes_on(tx, file, first) or files.set_index(tx, file.id, after, version=file.version) is None:
         return False
     if first == 0:
         chunks.remove_file(tx, file.id)
-    chunks.add_to_file(tx, file.id, file.project_id, first, batch)
+    numbers = chunks.add_to_file(tx, file.id, file.project_id, first, batch)
+    _keep_vectors(tx, file, zip(numbers, batch, strict=True), kept)
     jobs.add_once(tx, "embed")
     return True
+
+
+def _keep_vectors(tx: Tx, file: ProjectFile, written: Iterable[tuple[int, NewChunk]], kept: Kept) -> None:
+    """What was not changed keeps its vector: it is found by meaning at once, and is not paid for again."""
+    again = [
+        (number, vector)
+        for number, chunk in written
+        if (vector := kept.of(chunk.heading, chunk.content)) is not None
+    ]
+    if again:
+        vectors.save(tx, kept.config, again)
+        show_progress(tx, file.id)
 
 
 def _goes_on(tx: Tx, file: ProjectFile, first: int) -> bool:
