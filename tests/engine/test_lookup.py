@@ -122,8 +122,8 @@ async def test_what_is_shown_anyway_is_not_looked_for(engine: Engine, upstream: 
     await engine.over(elsewhere.turn)
     while await engine.worker.work():
         pass
-    models = {model.key: model for model in engine.means.providers.available()}
-    gathered = await engine.db.read(lambda tx: gather(tx, engine.actor, asked.turn, models))
+    find = engine.means.providers.find
+    gathered = await engine.db.read(lambda tx: gather(tx, engine.actor, asked.turn, find))
     found = (await look_up(engine.means, engine.actor, gathered)).looked_up.hits
     assert found
     assert {hit.location.conversation_id for hit in found} == {elsewhere.conversation.id}

@@ -205,6 +205,25 @@ async def test_a_project_that_wants_little_context_shows_fewer_rounds(ada, upstr
     assert earlier_rounds(shown(upstream, "alpha")[-1]) == [3, 4, 5, 6, 7]
 
 
+async def test_who_is_asked_again_because_of_another_is_shown_as_many_rounds_as_before(tmp_path, upstream):
+    """The critic, who failed at first, remembers more than the one it reviews."""
+    models = [{"id": tier, "tier": tier, "window": 100_000} for tier in ("fast", "smart")]
+    row = {"name": "voices", "base_url": f"{upstream.url}/v1", "is_local": False, "models": models}
+    upstream.says("Noted.")
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": json.dumps([row])}) as world:
+        ada = await world.first()
+        [first] = await ada.hear("Question 1", "smart")
+        more = {"conversation_id": first["conversation_id"]}
+        for number in range(2, 12):
+            await ada.hear(f"Question {number}", "smart", **more)
+        upstream.plays(refuses(401), says("I agree."), model="smart")
+        [answer, _] = await ada.hear("Question 12", "fast", "smart", mode="second_opinion", **more)
+        again = await ada.post(f"/api/messages/{answer['id']}/retry", {"id": new_id()}, expect=202)
+        await ada.ended(again["turn"]["id"])
+    assert earlier_rounds(shown(upstream, "fast")[-1])[0] == 7
+    assert earlier_rounds(shown(upstream, "smart")[-1]) == list(range(1, 12))
+
+
 def request(seen: Seen) -> list[dict[str, Any]]:
     return list(seen.body["messages"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tertulia.context.budget import (
@@ -185,13 +185,15 @@ def _length_of_attached(attachment: Attachment) -> int:
     return attachment.size_bytes
 
 
-def gather(tx: Tx, actor: Actor, turn: Turn, models: Mapping[str, Model]) -> Gathered:
-    """For a turn that was opened."""
+def gather(tx: Tx, actor: Actor, turn: Turn, find: Callable[[str], Model | None]) -> Gathered:
+    """For a turn that was opened. A voice whose model is not found says so itself."""
     conversation = conversations.get(tx, actor, turn.conversation_id)
     project = projects.get(tx, actor, conversation.project_id)
+    asked = _asked(tx, actor, turn)
+    voices = (*_seated(turn), *(_seated(asked) if asked else ()))
+    models = {voice.model: model for voice in voices if (model := find(voice.model))}
     *rounds, here = _rounds_with(tx, turn, models)
     replies = (m for m in here.messages if m.id == turn.message_id and m.role is not Role.USER)
-    asked = None if turn.purpose is Purpose.ASK else turns.get(tx, actor, here.question.turn_id)
     gathered = _gathered(tx, actor, project, conversation.title, turn, here.question, models, rounds)
     others = personas.characters(tx, _seated(asked)) if asked else {}
     return replace(
@@ -202,6 +204,14 @@ def gather(tx: Tx, actor: Actor, turn: Turn, models: Mapping[str, Model]) -> Gat
         asked=asked,
         characters={**others, **gathered.characters},
     )
+
+
+def _asked(tx: Tx, actor: Actor, turn: Turn) -> Turn | None:
+    """The turn that opened the round, when this is a later one: its mode may ask others of its table too."""
+    if turn.purpose is Purpose.ASK:
+        return None
+    question = messages.round(tx, turn.conversation_id, turn.round_number).question
+    return turns.get(tx, actor, question.turn_id)
 
 
 def gather_for(

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from tertulia.core.errors import Busy, NotFound, TertuliaError, UnknownModel
 from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message, Round, Status
-from tertulia.core.models import Model
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted
@@ -344,10 +343,9 @@ class Turns:
 
     async def _answer(self, waiting: Waiting, live: LiveTurn) -> State:
         turn = waiting.turn
-        models = self._models(turn)
         self._starting[turn.id] = False
         try:
-            gathered = await self._gather(waiting, models)
+            gathered = await self._gather(waiting)
             gathered = replace(gathered, without=gathered.without | waiting.without)
             gathered = await look_up(self._means, waiting.actor, gathered)
         finally:
@@ -366,27 +364,24 @@ class Turns:
             del self._seatings[turn.id]
         return self._verdict(seating)
 
-    def _models(self, turn: Turn) -> dict[str, Model]:
-        """Those that are there; a voice without its model says so itself."""
-        voices = (*turn.table, turn.chair) if turn.chair else turn.table
-        found = (self._means.providers.find(voice.model) for voice in voices)
-        return {model.key: model for model in found if model is not None}
-
-    async def _gather(self, waiting: Waiting, models: dict[str, Model]) -> Gathered:
+    async def _gather(self, waiting: Waiting) -> Gathered:
         if waiting.turn.state is State.RUNNING:
-            return await self._means.db.read(lambda tx: gather(tx, waiting.actor, waiting.turn, models))
-        while (gathered := await self._means.db.write(lambda tx: self._start(tx, waiting, models))) is None:
+            return await self._means.db.read(
+                lambda tx: gather(tx, waiting.actor, waiting.turn, self._means.providers.find)
+            )
+        while (gathered := await self._means.db.write(lambda tx: self._start(tx, waiting))) is None:
             await self._sleep(ELSEWHERE_S)
         return gathered
 
-    def _start(self, tx: Tx, waiting: Waiting, models: dict[str, Model]) -> Gathered | None:
+    def _start(self, tx: Tx, waiting: Waiting) -> Gathered | None:
         """It was this turn's place in the line; now it runs. None while another server answers here."""
         turn = waiting.turn
         tx.hold(conversation_place(turn.conversation_id))
         is_called_off = self._starting[turn.id] or self._is_closing
         if turns.is_answered_elsewhere(tx, turn.conversation_id) and not is_called_off:
             return None
-        return gather(tx, waiting.actor, turns.set_state(tx, turn.id, State.RUNNING), models)
+        running = turns.set_state(tx, turn.id, State.RUNNING)
+        return gather(tx, waiting.actor, running, self._means.providers.find)
 
     def _verdict(self, seating: Seating) -> State:
         if seating.is_stopped:
