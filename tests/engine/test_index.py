@@ -11,6 +11,7 @@ from tertulia.core.files import Indexing, IndexState
 from tertulia.core.users import Actor
 from tertulia.engine.files import Files
 from tertulia.engine.jobs.index_file import BROKEN, index_file
+from tertulia.engine.jobs.rebuild import leave_rebuild
 from tertulia.engine.worker import Worker
 from tertulia.library.search import Library, Mode, find
 from tertulia.store import files, jobs, projects, vectors
@@ -177,3 +178,16 @@ async def test_what_was_not_changed_in_a_file_keeps_its_vector(engine, upstream)
     await engine.db.write(lambda tx: files.rename(tx, engine.actor, home(engine), file.id, "b.md"))
     await done(engine)
     assert len(bags.embedded) == 151
+
+
+async def test_a_round_read_anew_keeps_its_vectors(engine, upstream):
+    bags = engine.means.library.embedder = Bags()
+    opened = await engine.open("Where does the kitten sleep?")
+    await engine.over(opened.turn)
+    await done(engine)
+    bags.embedded.clear()
+    await engine.db.write(lambda tx: leave_rebuild(tx, home(engine)))
+    await done(engine)
+    assert bags.embedded == []
+    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=Mode.MEANING)
+    assert findings.hits[0].content == "Where does the kitten sleep?"

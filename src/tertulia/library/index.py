@@ -25,7 +25,7 @@ from tertulia.library.search import Library
 from tertulia.store import blind, chunks, conversations, messages, usage, users, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Tx
-from tertulia.store.vectors import Due
+from tertulia.store.vectors import NONE_KEPT, Due, Kept
 
 MESSAGE_CHARACTERS = 1500
 """A message up to this long stays in one piece."""
@@ -145,12 +145,19 @@ def write_at_once(tx: Tx, spoken: Spoken, *, anew: bool = False) -> None:
 
 def _write(tx: Tx, spoken: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> None:
     for message in spoken.near:
-        if anew:
-            chunks.remove_message(tx, message.id)
+        kept = _taken_out(tx, message.id) if anew else NONE_KEPT
         new = chunked.get(message.id, ())
-        chunks.replace_message(
+        numbers = chunks.replace_message(
             tx, message.id, spoken.conversation_id, spoken.project_id, message.created_at, new
         )
+        vectors.save(tx, kept.config, kept.again(numbers, new))
+
+
+def _taken_out(tx: Tx, message_id: str) -> Kept:
+    """All of it is written anew; the vectors are kept for what says the same again."""
+    kept = vectors.of_message(tx, message_id)
+    chunks.remove_message(tx, message_id)
+    return kept
 
 
 def _names(tx: Tx, rounds: Sequence[Round]) -> dict[str, str]:

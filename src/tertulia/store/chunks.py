@@ -70,8 +70,8 @@ _WRITTEN = text("""
 
 def replace_message(
     tx: Tx, message_id: str, conversation_id: str, project_id: str, said_at: int, new: Sequence[NewChunk]
-) -> None:
-    """All chunks of a message at once. Where only what is around it changed, its vectors stay."""
+) -> tuple[int, ...]:
+    """All chunks of a message at once: their numbers. Where only what is around changed, vectors stay."""
     source = _Source(
         Source.MESSAGE, project_id, said_at, message_id=message_id, conversation_id=conversation_id
     )
@@ -79,9 +79,9 @@ def replace_message(
     if [(row.content, row.heading) for row in old] == [(chunk.content, chunk.heading) for chunk in new]:
         for row, chunk in zip(old, new, strict=True):
             _add_words(tx, row.number, source, chunk)
-        return
+        return tuple(row.number for row in old)
     tx.execute(_REMOVE_MESSAGE, message_id=message_id)
-    _add(tx, source, 0, new)
+    return _add(tx, source, 0, new)
 
 
 _OF_MESSAGE = text("""

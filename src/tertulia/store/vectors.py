@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import text
 
 from tertulia.core.chunks import Source
+from tertulia.store.chunks import NewChunk
 from tertulia.store.transactions import Tx, as_json
 
 
@@ -164,7 +165,7 @@ _NOT_DUE = text("DELETE FROM vectors_due WHERE number = :number")
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The vectors of a file that is read anew, by what they were made from."""
+    """The vectors of what is read anew, by what they were made from."""
 
     config: int
     vectors: Mapping[bytes, bytes]
@@ -172,17 +173,39 @@ class Kept:
     def of(self, heading: str, content: str) -> bytes | None:
         return self.vectors.get(_made_from(heading, content))
 
+    def again(self, numbers: Sequence[int], new: Sequence[NewChunk]) -> list[tuple[int, bytes]]:
+        """For chunks that were just written: those whose text has not changed."""
+        found = (self.of(chunk.heading, chunk.content) for chunk in new)
+        return [(number, one) for number, one in zip(numbers, found, strict=True) if one is not None]
+
+
+NONE_KEPT = Kept(0, {})
+
 
 def of_file(tx: Tx, file_id: str, path: str) -> Kept:
     """Those that are as they would be made again: in the way in use, under the same path."""
     last = tx.maybe(_LAST_CONFIG)
     if last is None:
-        return Kept(0, {})
+        return NONE_KEPT
     under = f'"path":{as_json(path)}'
     rows = tx.execute(_OF_FILE, file_id=file_id, config=last.id)
     made = {_made_from(row.heading, row.content): bytes(row.vector) for row in rows if under in row.location}
     return Kept(last.id, made)
 
+
+def of_message(tx: Tx, message_id: str) -> Kept:
+    last = tx.maybe(_LAST_CONFIG)
+    if last is None:
+        return NONE_KEPT
+    rows = tx.execute(_OF_MESSAGE, message_id=message_id, config=last.id)
+    return Kept(last.id, {_made_from(row.heading, row.content): bytes(row.vector) for row in rows})
+
+
+_OF_MESSAGE = text("""
+    SELECT c.heading, c.content, v.vector
+    FROM content_chunks AS c JOIN chunk_vectors AS v ON v.number = c.number
+    WHERE c.message_id = :message_id AND v.config = :config
+""")
 
 _OF_FILE = text("""
     SELECT c.heading, c.content, c.location, v.vector

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 
 from tertulia.core.errors import NotFound
@@ -105,21 +105,12 @@ def _write(
     if first == 0:
         chunks.remove_file(tx, file.id)
     numbers = chunks.add_to_file(tx, file.id, file.project_id, first, batch)
-    _keep_vectors(tx, file, zip(numbers, batch, strict=True), kept)
-    jobs.add_once(tx, "embed")
-    return True
-
-
-def _keep_vectors(tx: Tx, file: ProjectFile, written: Iterable[tuple[int, NewChunk]], kept: Kept) -> None:
-    """What was not changed keeps its vector: it is found by meaning at once, and is not paid for again."""
-    again = [
-        (number, vector)
-        for number, chunk in written
-        if (vector := kept.of(chunk.heading, chunk.content)) is not None
-    ]
-    if again:
+    # What was not changed is found by meaning at once, and is not paid for again.
+    if again := kept.again(numbers, batch):
         vectors.save(tx, kept.config, again)
         show_progress(tx, file.id)
+    jobs.add_once(tx, "embed")
+    return True
 
 
 def _goes_on(tx: Tx, file: ProjectFile, first: int) -> bool:
