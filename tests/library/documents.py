@@ -196,6 +196,29 @@ def raw_zip(entries: Sequence[tuple[bytes, bytes, int, int | None]]) -> bytes:
     return bytes(made + table) + end
 
 
+def two_faced(archive: bytes, note: bytes = b"") -> bytes:
+    """Its table of contents names one empty file; what that file's note holds is the real one."""
+    start, end = archive.index(b"PK\x01\x02"), archive.rindex(b"PK\x05\x06")
+    real = archive[start:end] + _end_of_a_large_one(start, end - start)
+    entry = (b"PK\x01\x02", 20, 20, 0, 0, 0, 0, 0, 0, 0, 1, 0, len(real), 0, 0, 0, 0)
+    table = struct.pack("<4s6H3L5H2L", *entry) + b"x" + real
+    last = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, len(table), start, len(note))
+    return archive[:start] + table + last + note
+
+
+def large(archive: bytes) -> bytes:
+    """Ended as archives end that are too large for the old fields, though this one is not."""
+    start, end = archive.index(b"PK\x01\x02"), archive.rindex(b"PK\x05\x06")
+    most = (0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
+    last = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, *most, 0)
+    return archive[:end] + _end_of_a_large_one(start, end - start) + last
+
+
+def _end_of_a_large_one(start: int, size: int) -> bytes:
+    record = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, size, start)
+    return record + struct.pack("<4sLQL", b"PK\x06\x07", 0, start + size, 1)
+
+
 def nested(levels: int) -> bytes:
     inner = bytes(1 << 20)
     for level in range(levels):

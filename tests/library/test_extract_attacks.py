@@ -31,6 +31,7 @@ from tests.library.documents import (
     W,
     bomb,
     docx,
+    large,
     lying,
     many_entries,
     nested,
@@ -39,6 +40,7 @@ from tests.library.documents import (
     pdf,
     pdf_of,
     raw_zip,
+    two_faced,
     xlsx,
     zipped,
 )
@@ -142,6 +144,9 @@ async def test_archives_within_an_archive_are_files_like_any_other(extractor: Ex
         (lambda: many_entries(1_000_000), "more than 10,000 entries"),
         (lambda: many_entries(2), "over each other"),
         (lambda: overlapping(20, b"x"), "over each other"),
+        (lambda: two_faced(bomb(64 << 20)), "more than 100 times its size"),
+        (lambda: two_faced(bomb(64 << 20), bytes(65_535)), "more than 100 times its size"),
+        (lambda: two_faced(overlapping(20, b"x")), "over each other"),
         (lambda: b"PK\x03\x04" + b"x" * 1000, "no zip archive"),
         (lambda: b"", "no zip archive"),
         (lambda: zipped({"a": "b"})[:-30], "no zip archive"),
@@ -156,6 +161,11 @@ async def test_a_harmful_archive_is_not_unpacked(
         async for _ in extractor.unzip(file):
             pass
     assert time.monotonic() - began < 10
+
+
+async def test_an_archive_that_ends_as_large_ones_do_is_unpacked(extractor: Extractor) -> None:
+    with kept(large(zipped({"a.txt": "x"}))) as file:
+        assert [one async for one in extractor.unzip(file)] == [Contents(1), Entry("a.txt"), b"x", End()]
 
 
 async def test_an_entry_that_lies_about_its_size_is_spoilt_and_the_next_is_not(

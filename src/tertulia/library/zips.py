@@ -15,7 +15,9 @@ _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
 _ENTRY = struct.Struct("<4s6H3L5H2L")
 _LOCAL_BYTES = 30
-_TAIL = 65_536 + _END.size
+_POINTER_BYTES = 20
+_TAIL = _POINTER_BYTES + _END.size + 65_536
+"""Where an archive ends, with the longest note there can be."""
 _LOOK_BYTES = 256 << 10
 
 
@@ -90,8 +92,8 @@ def _contents(file: BinaryIO) -> tuple[int, int]:
     if at < 0 or len(tail) - at < _END.size:
         raise NotAZip
     end = length - len(tail) + at
-    size, offset = _END.unpack_from(tail, at)[5:7]
-    if 0xFFFFFFFF in (size, offset):
+    size: int = _END.unpack_from(tail, at)[5]
+    if tail[:at][-_POINTER_BYTES:].startswith(b"PK\x06\x07"):
         size, end = _contents_64(file, end)
     if size > end:
         raise NotAZip
@@ -99,8 +101,11 @@ def _contents(file: BinaryIO) -> tuple[int, int]:
 
 
 def _contents_64(file: BinaryIO, end: int) -> tuple[int, int]:
-    """Large archives say it in a second record, right before a pointer to it."""
-    at = end - 20 - _END_64.size
+    """Large archives say it in a second record, right before a pointer to it.
+
+    Whoever unpacks goes where the pointer leads, also when the archive is small: so must whoever counts.
+    """
+    at = end - _POINTER_BYTES - _END_64.size
     file.seek(max(0, at))
     record = file.read(_END_64.size)
     if len(record) < _END_64.size or not record.startswith(b"PK\x06\x06"):
