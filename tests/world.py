@@ -22,6 +22,7 @@ from tertulia.app import House, new_id
 from tertulia.server.asgi import build
 from tertulia.server.passwords import Passwords
 from tertulia.server.serving import PATIENCE_MS, config, listen
+from tests.patience import PATIENCE_S, soon
 from tests.upstream.scripted import Upstream
 
 PASSWORD = "correct horse battery"
@@ -60,7 +61,7 @@ class World:
 
     def stranger(self) -> Person:
         client = httpx2.AsyncClient(
-            base_url=self.url, headers={"Origin": self.url}, timeout=10, trust_env=False, verify=False
+            base_url=self.url, headers={"Origin": self.url}, timeout=PATIENCE_S, trust_env=False, verify=False
         )
         self.people.append(client)
         return Person(self, client)
@@ -155,7 +156,7 @@ class Person:
         return await self.replies(opened["conversation"]["id"], opened["turn"]["round_number"])
 
     async def ended(self, turn_id: str) -> list[Event]:
-        async with asyncio.timeout(5):
+        async with soon():
             return [event async for event in self.follow(turn_id)]
 
     async def replies(self, conversation_id: str, number: int) -> list[dict[str, Any]]:
@@ -207,13 +208,13 @@ class Tab:
                 return seen
 
     async def next(self) -> dict[str, Any]:
-        async with asyncio.timeout(5):
+        async with soon():
             while not self._items:
                 self._items = json.loads(await self._socket.recv())
         return self._items.pop(0)
 
     async def closed(self) -> int | None:
-        async with asyncio.timeout(5):
+        async with soon():
             await self._socket.wait_closed()
         return self._socket.close_code
 
@@ -270,7 +271,7 @@ async def running(
 
 
 async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
-    async with asyncio.timeout(20):
+    async with soon():
         while not server.started:
             if serving.done():
                 serving.result()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from statistics import median
 
 import pytest
@@ -18,7 +17,6 @@ from tests.world import Person, World
 
 MESSAGES = 10_000
 ROUNDS = MESSAGES // 4
-OPENS_S = 6.0
 KEY_MS = 100
 
 
@@ -46,11 +44,9 @@ async def test_it_opens_at_its_end_with_a_few_rounds(
     await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
     sizes: list[int] = []
     page.on("response", lambda response: sizes.append(int(response.headers.get("content-length", 0))))
-    began = time.monotonic()
     await page.goto(path)
     room = Room(page)
     await expect(room.question(f"Question {ROUNDS}")).to_be_in_viewport()
-    assert time.monotonic() - began < OPENS_S
     await expect(room.rounds).to_have_count(3)
     await expect(page.get_by_role("button", name=f"{ROUNDS - 3:,} earlier rounds")).to_be_attached()
     assert await page.evaluate("document.querySelectorAll('*').length") < 2_000

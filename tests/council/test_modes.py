@@ -14,6 +14,7 @@ from tertulia.core.errors import Invalid
 from tertulia.core.messages import Message, Role, Status, Step
 from tertulia.core.reading import read
 from tertulia.core.voices import SEATS, Voice, Wanted, seat
+from tests.patience import soon
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class ScriptedTable:
 
 
 async def played(mode: str, table: ScriptedTable) -> ScriptedTable:
-    async with asyncio.timeout(5):
+    async with soon():
         await council.get(mode).run(table)
     return table
 

@@ -36,6 +36,7 @@ from tertulia.providers.tokens import counter
 from tertulia.store import messages, turns, users
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database, Tx
+from tests.patience import soon
 from tests.upstream.scripted import Upstream, scripted
 from tests.world import endpoints
 
@@ -68,7 +69,7 @@ class Engine:
         assert live is not None
         woken = asyncio.Event()
         live.watchers.add(woken.set)
-        async with asyncio.timeout(5):
+        async with soon():
             while not live.is_over:
                 woken.clear()
                 await woken.wait()
@@ -80,7 +81,7 @@ class Engine:
         assert live is not None
         woken = asyncio.Event()
         live.watchers.add(woken.set)
-        async with asyncio.timeout(5):
+        async with soon():
             while sum(text in reply.text for reply in live.replies.values()) < voices:
                 woken.clear()
                 await woken.wait()

@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx2
 
+from tests.patience import soon
 from tests.world import PASSWORD, events, turn
 
 STARTED = re.compile(rb"http://127\.0\.0\.1:(\d+)")
@@ -43,7 +44,7 @@ class Served:
     async def start(self) -> None:
         self._process = await self.run()
         assert self._process.stderr is not None
-        async with asyncio.timeout(60):
+        async with soon():
             while not (found := STARTED.search(line := await self._process.stderr.readline())):
                 assert line, "the server ended before it began to answer"
         self.url = f"http://127.0.0.1:{found[1].decode()}"
@@ -68,7 +69,7 @@ class Served:
     async def terminate(self) -> int:
         """Asks it to end; how it said it did."""
         self._process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(30):
+        async with soon():
             await self._process.communicate()
         assert self._process.returncode is not None
         return self._process.returncode

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.engine.serving import Sender, served
+from tests.patience import soon
 from tests.upstream.scripted import Hold
 from tests.world import endpoints
 
@@ -71,7 +72,7 @@ async def test_the_journal_is_synced_before_the_first_byte_of_the_answer(tmp_pat
 async def written(trace: Path) -> str:
     """The trace, when its writer is done with it."""
     said = ""
-    async with asyncio.timeout(5):
+    async with soon():
         while "+++ exited with 0 +++" not in said[-200:]:
             said = await asyncio.to_thread(trace.read_text, "utf-8", "replace")
     return said

@@ -25,6 +25,7 @@ from tertulia.store.blobs import GRACE_MS
 from tests.engine.conftest import Engine
 from tests.engine.serving import Sender, served
 from tests.library.documents import pdf, pdf_of, xlsx, zipped
+from tests.patience import soon
 
 SEED = 20261116
 LARGE = random.Random(SEED).randbytes(1_200_000)
@@ -124,11 +125,11 @@ async def test_a_harmful_file_is_kept_and_marked(desk: Desk) -> None:
 async def test_a_file_that_is_deleted_is_read_no_further(desk: Desk) -> None:
     made = await desk.add("slow.pdf", SLOW)
     indexing = asyncio.create_task(JOBS["index_file"](desk.engine.means, made.id))
-    async with asyncio.timeout(10):
+    async with soon():
         while made.content_hash not in desk.engine.means.extractor.reading:
             await desk.get(made.id)
     await desk.files.remove(desk.actor, desk.project, made.id)
-    async with asyncio.timeout(5):
+    async with soon():
         await indexing
     with pytest.raises(NotFound):
         await desk.get(made.id)

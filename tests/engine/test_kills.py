@@ -12,6 +12,7 @@ import pytest
 
 from tests.device import Device
 from tests.engine.serving import Sender, Sent, Served, served
+from tests.patience import PATIENCE_S, soon
 from tests.upstream.scripted import Finish, Hold, Pause, Say, Stall, Upstream, says
 from tests.world import Person, World, endpoints
 
@@ -19,7 +20,7 @@ SEED = 20261116
 WORDS = [f"word-{n} " for n in range(400)]
 SCRIPTED = ("".join(WORDS), "Almost done.", "Going on")
 PACE_S = 0.01
-BEHIND_S = 1.0
+BEHIND_S = 2.0
 """How much text a crash may cost."""
 TERMINAL = {"complete", "stopped", "interrupted", "failed"}
 
@@ -162,7 +163,7 @@ async def test_a_polite_end_keeps_every_reply_says_why_and_exits_with_zero(
     async with person.client, person.live() as tab:
         device.take(*await tab.follow(place))
         assert await server.terminate() == 0
-        await asyncio.wait_for(tab.closed(), 5)
+        await asyncio.wait_for(tab.closed(), PATIENCE_S)
     await asyncio.gather(*listening)
     await server.start()
     for one in sent:
@@ -185,7 +186,7 @@ async def test_a_polite_end_keeps_every_reply_says_why_and_exits_with_zero(
 @pytest.mark.slow
 async def test_a_second_server_on_the_same_folder_is_refused_with_a_sentence(server: Served, ada: Sender):
     second = await server.run()
-    async with asyncio.timeout(60):
+    async with soon():
         _, said = await second.communicate()
     assert second.returncode == 1
     assert b"Traceback" not in said

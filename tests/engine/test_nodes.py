@@ -25,6 +25,7 @@ from tertulia.engine.requests import NewTry
 from tertulia.store import conversations, drafts, messages, turns
 from tertulia.store.database import Database, Tx
 from tests.engine.conftest import Engine, engine_in
+from tests.patience import soon
 from tests.store.samples import conversation, draft, opened, person
 from tests.store_fixtures import Clock, Ids, Watch
 from tests.upstream.scripted import Finish, Hold, Say, Upstream, says
@@ -195,7 +196,7 @@ async def test_rounds_of_one_conversation_wait_for_each_other_whichever_server_t
     await one.said(first.turn, "First.")
     second = await two.open("Two", conversation_id=first.conversation.id)
     assert second.turn.state is State.QUEUED
-    async with asyncio.timeout(5):
+    async with soon():
         await pauses.are_three.wait()
     assert len(upstream.requests) == 1
     held.set()
@@ -246,7 +247,7 @@ async def paused_commit(
     holding = asyncio.create_task(engine.db.write(hold))
     await asyncio.to_thread(held.wait, 5)
     try:
-        async with asyncio.timeout(5):
+        async with soon():
             yield paused
     finally:
         free.set()
@@ -280,7 +281,7 @@ async def mirror(engine: Engine, turn: Turn, text: str, voices: int = 1) -> Live
     """The turn as another server sees it, once so many replies have got as far as this text."""
     woken = asyncio.Event()
     engine.means.live.watch(conversation_place(turn.conversation_id), woken.set)
-    async with asyncio.timeout(5):
+    async with soon():
         while (live := engine.means.live.find(turn.id)) is None:
             await woken.wait()
             woken.clear()
@@ -402,7 +403,7 @@ async def test_what_happened_while_a_servers_line_was_down_is_told_there_when_it
     second = await one.open("Two", conversation_id=first.conversation.id)
     await one.over(second.turn)
     await two.herald.look()
-    async with asyncio.timeout(5):
+    async with soon():
         while not any(event.noun == "message" and "Second." in str(event.value) for event in watched.events):
             woken.clear()
             await woken.wait()
@@ -427,7 +428,7 @@ async def until(engine: Engine, turn: Turn, found: Callable[[LiveTurn], bool]) -
     assert live is not None
     woken = asyncio.Event()
     live.watchers.add(woken.set)
-    async with asyncio.timeout(5):
+    async with soon():
         while not found(live):
             woken.clear()
             await woken.wait()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from tertulia.engine.recovery import recover
 from tertulia.engine.requests import NewTry
 from tertulia.store import drafts, events
 from tests.engine.conftest import Engine, engine_in
+from tests.patience import soon
 from tests.upstream.scripted import Cut, Say, Stall, Think, says
 
 
@@ -150,7 +150,7 @@ def crashed(home: Path) -> Path:
 
 
 async def first_reply(engine: Engine, turn):
-    async with asyncio.timeout(5):
+    async with soon():
         while not (replies := await engine.replies(turn)):
             pass
     return replies[0]

@@ -22,6 +22,7 @@ from tertulia.library.search import Library
 from tertulia.store import conversations, drafts, turns
 from tertulia.store.database import Database, Tx
 from tests.engine.conftest import SHORT, engine_in
+from tests.patience import soon
 from tests.upstream.scripted import Finish, Hold, KeepAlives, Say, Stall, refuses, says
 
 
@@ -37,7 +38,7 @@ async def test_a_stop_at_once_asks_nobody_or_closes_whoever_was_asked(engine, up
         replies = await engine.replies(opened.turn)
         assert {reply.status for reply in replies} == {Status.STOPPED}
         assert (await engine.stored(opened.turn)).state is State.STOPPED
-    async with asyncio.timeout(5):
+    async with soon():
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
 
 
@@ -51,12 +52,12 @@ async def test_a_stop_that_overtakes_the_answer_to_the_send_counts(engine, upstr
         )
         assert await engine.over(opened.turn) is State.STOPPED
         assert {reply.status for reply in await engine.replies(opened.turn)} <= {Status.STOPPED}
-    async with asyncio.timeout(5):
+    async with soon():
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
 
 
 async def stop_as_soon_as_known(engine, turn_id: str) -> None:
-    async with asyncio.timeout(5):
+    async with soon():
         while True:
             try:
                 await engine.turns.stop(engine.actor, turn_id)
@@ -92,7 +93,7 @@ async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, 
         assert silent.failure.code == "timeout_idle"
         assert silent.failure.message == "voices fell silent for 0.5 s, so the reply ends here."
         assert (other.status, other.content) == (Status.COMPLETE, "I go on.")
-        async with asyncio.timeout(5):
+        async with soon():
             await next(seen for seen in upstream.requests if seen.model == "alpha").closed.wait()
 
 
@@ -152,7 +153,7 @@ async def test_a_conversation_that_is_deleted_ends_its_turns_and_those_in_line(e
     assert await engine.over(running.turn) is State.STOPPED
     assert await engine.over(waiting.turn) is State.STOPPED
     assert list(engine.means.live.running()) == []
-    async with asyncio.timeout(1):
+    async with soon():
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
     with pytest.raises(NotFound):
         await engine.stored(running.turn)
@@ -218,7 +219,7 @@ async def test_a_full_disk_costs_no_word_once_there_is_room_again(engine, upstre
     pages = await engine.db.write(lambda tx: tx.one(text("PRAGMA page_count"))[0])
     await engine.db.write(lambda tx: tx.one(text(f"PRAGMA max_page_count = {pages}")))
     full.set()
-    async with asyncio.timeout(5):
+    async with soon():
         await watched.refused.wait()
     await engine.db.write(lambda tx: tx.one(text("PRAGMA max_page_count = 1000000")))
     held.set()
@@ -241,7 +242,7 @@ async def test_a_reply_that_cannot_be_stored_takes_no_word_from_another(engine, 
     await engine.said(opened.turn, "Kept")
     failing.fails_next = True
     held[0].set()
-    async with asyncio.timeout(5):
+    async with soon():
         await failing.has_failed.wait()
     held[1].set()
     await engine.over(opened.turn)
@@ -314,7 +315,7 @@ async def test_a_turn_that_was_just_opened_is_interrupted_too(tmp_path, upstream
             opened = await engine.open("Talk")
             for _ in range(pause):
                 await asyncio.sleep(0)
-            async with asyncio.timeout(5):
+            async with soon():
                 await engine.turns.close()
             assert (await engine.stored(opened.turn)).state is State.INTERRUPTED
 

@@ -16,6 +16,7 @@ from tertulia.engine.jobs.title import cheapest_capable
 from tertulia.engine.worker import Worker
 from tertulia.store import conversations, events, jobs, sessions
 from tertulia.store.database import Database
+from tests.patience import PATIENCE_S, soon
 from tests.upstream.scripted import Say, Stall
 
 
@@ -66,7 +67,7 @@ async def test_a_ring_wakes_the_worker(engine, upstream):
     working = asyncio.create_task(engine.worker.run())
     opened = await engine.open("Ring the bell")
     await engine.over(opened.turn)
-    async with asyncio.timeout(5):
+    async with soon():
         while not await title(engine, opened):
             pass
     working.cancel()
@@ -82,7 +83,7 @@ async def test_a_ring_at_the_last_moment_does_not_keep_the_worker(engine):
         for _ in range(turns_of_the_loop):
             await asyncio.sleep(0)
         running.cancel()
-        done, _ = await asyncio.wait([running], timeout=5)
+        done, _ = await asyncio.wait([running], timeout=PATIENCE_S)
         assert done
 
 
@@ -106,7 +107,7 @@ async def test_a_worker_whose_database_was_away_goes_on_when_it_is_back(engine, 
     away = Away(engine.db)
     worker = Worker(replace(engine.means, db=away), node="this one")
     working = asyncio.create_task(worker.run())
-    async with asyncio.timeout(5):
+    async with soon():
         await away.was_asked.wait()
         worker.ring()
         while not await title(engine, opened):
@@ -145,7 +146,7 @@ async def test_a_job_that_takes_long_is_kept_from_other_nodes(engine):
     await engine.db.write(lambda tx: jobs.add(tx, "long", ""))
     worker = Worker(engine.means, "this one", {"long": long}, sleep)
     working = asyncio.create_task(worker.work())
-    async with asyncio.timeout(5):
+    async with soon():
         await begun.wait()
         await engine.db.write(lambda tx: tx.execute(text("UPDATE jobs SET run_at = 0 WHERE kind = 'long'")))
         moments.put_nowait(None)
@@ -224,7 +225,7 @@ def model(name: str, prices: Prices, abilities: Abilities | None = None, *, is_d
 
 
 async def all_done(engine) -> None:
-    async with asyncio.timeout(5):
+    async with soon():
         while await engine.worker.work():
             pass
 

@@ -6,6 +6,7 @@ import asyncio
 
 from tertulia.engine.writer import EVERY_S, Writer
 from tertulia.store import conversations, drafts
+from tests.patience import soon
 from tests.upstream.scripted import Finish, Hold, Say, Stall
 
 
@@ -47,7 +48,7 @@ async def test_it_writes_more_often_than_once_a_second(engine, upstream):
     upstream.plays((Say("Kept."), Stall()))
     opened = await engine.open("Talk")
     await engine.said(opened.turn, "Kept.")
-    async with asyncio.timeout(5):
+    async with soon():
         while [draft.content for draft in await kept(engine, opened)] != ["Kept."]:
             pass
     running.cancel()
@@ -74,7 +75,7 @@ async def test_a_conversation_deleted_in_between_is_no_incident_and_the_others_a
             await engine.over(going.turn)
 
     running = asyncio.create_task(Writer(engine.means, sleep).run())
-    async with asyncio.timeout(5):
+    async with soon():
         while [draft.content for draft in await kept(engine, staying)] != ["Talking"]:
             pass
     running.cancel()

@@ -33,6 +33,7 @@ from tertulia.providers import assets, embeddings
 from tertulia.providers.embeddings import EmbeddingEndpoint
 from tertulia.providers.limits import Limits
 from tests.library.bags import numbers
+from tests.patience import soon
 from tests.upstream.scripted import Head, Raw, Script, Stall, Upstream, refuses, vectors
 
 HOME = settings.read(os.environ).home
@@ -85,7 +86,7 @@ async def test_a_process_that_is_killed_is_replaced_and_nobody_notices(embedder:
 async def test_it_ends_when_it_has_nothing_to_do_and_comes_back(embedder: LocalEmbedder) -> None:
     idle = LocalEmbedder(HOME, os.environ, idle_s=0.0)
     await idle.embed(["a walnut"])
-    async with asyncio.timeout(5):
+    async with soon():
         while idle.pid is not None:  # noqa: ASYNC110
             await asyncio.sleep(0)
     assert len(await idle.embed(["a walnut"])) == 1
@@ -299,7 +300,7 @@ async def test_a_silent_endpoint_is_not_waited_for_long(
     upstream.plays((Stall(),))
     with pytest.raises(EmbeddingFailed):
         await remote.embed(["x"], is_query=is_query)
-    async with asyncio.timeout(5):
+    async with soon():
         await upstream.last.closed.wait()
 
 

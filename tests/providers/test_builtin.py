@@ -24,6 +24,7 @@ from tertulia.providers import assets, builtin
 from tertulia.providers.builtin import SMOLLM2, Deaths
 from tertulia.providers.houses import Providers
 from tertulia.providers.seam import Call, Text
+from tests.patience import PATIENCE_S, soon
 from tests.providers.conftest import Listener
 from tests.providers.test_gguf import WHOLE
 
@@ -91,12 +92,12 @@ async def stops(local: Listener) -> None:
 
     began = asyncio.Event()
     task = asyncio.create_task(listen(began))
-    await asyncio.wait_for(began.wait(), 30)
+    await asyncio.wait_for(began.wait(), PATIENCE_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     (child,) = children()
-    async with asyncio.timeout(10):
+    async with soon():
         while await busy(child):
             pass
 

@@ -9,6 +9,7 @@ import pytest
 
 from tertulia.providers.houses import Providers
 from tertulia.providers.seam import End, Piece, Text
+from tests.patience import PATIENCE_S, soon
 from tests.providers.conftest import CHAT, EVERY_DIALECT, Listener
 from tests.upstream.scripted import Finish, Hold, Say, Stall, Step, Upstream, refuses
 
@@ -44,7 +45,7 @@ async def test_stopping_before_the_first_byte_closes_the_line(
     task = asyncio.create_task(heard.listen(listener, key))
     seen = await upstream.heard()
     await stop(task)
-    async with asyncio.timeout(1):
+    async with soon():
         await seen.closed.wait()
     assert heard.pieces == []
 
@@ -56,9 +57,9 @@ async def test_stopping_in_mid_sentence_closes_the_line(
     upstream.plays((Say("Let me tell you"), Stall()))
     heard = Hearing()
     task = asyncio.create_task(heard.listen(listener, key))
-    await asyncio.wait_for(heard.began.wait(), 5)
+    await asyncio.wait_for(heard.began.wait(), PATIENCE_S)
     await stop(task)
-    async with asyncio.timeout(1):
+    async with soon():
         await upstream.last.closed.wait()
     assert heard.pieces == [Text("Let me tell you")]
 
@@ -71,7 +72,7 @@ async def test_leaving_in_mid_sentence_closes_the_line_too(
     async with aclosing(listener.providers.stream(listener.call(key))) as pieces:
         async for _ in pieces:
             break
-    async with asyncio.timeout(1):
+    async with soon():
         await upstream.last.closed.wait()
 
 
@@ -86,7 +87,7 @@ async def test_stopping_during_a_wait_asks_nobody_again(upstream: Upstream, tmp_
     patient = Listener(Providers.from_environment(upstream.environ(), tmp_path, sleep=sleep), [])
     heard = Hearing()
     task = asyncio.create_task(heard.listen(patient, CHAT))
-    await asyncio.wait_for(waiting.wait(), 5)
+    await asyncio.wait_for(waiting.wait(), PATIENCE_S)
     await stop(task)
     await patient.providers.close()
     assert len(upstream.requests) == 1
@@ -100,14 +101,14 @@ async def test_stopping_in_the_moment_of_completion_leaves_one_end_at_most(
     upstream.plays((Say("Almost"), Hold(gate), Finish()))
     heard = Hearing()
     task = asyncio.create_task(heard.listen(listener, key))
-    await asyncio.wait_for(heard.began.wait(), 5)
+    await asyncio.wait_for(heard.began.wait(), PATIENCE_S)
     gate.set()
     await asyncio.sleep(0)
     task.cancel()
-    await asyncio.wait([task], timeout=1)
+    await asyncio.wait([task], timeout=PATIENCE_S)
     assert task.done()
     assert sum(isinstance(piece, End) for piece in heard.pieces) <= 1
-    await asyncio.wait_for(upstream.last.over.wait(), 1)
+    await asyncio.wait_for(upstream.last.over.wait(), PATIENCE_S)
 
 
 @every_dialect
@@ -121,7 +122,7 @@ async def test_one_stopped_call_leaves_the_others_alone(
     first = asyncio.create_task(stopped.listen(listener, key))
     second = asyncio.create_task(listener.ask(key))
     await upstream.heard(2)
-    await asyncio.wait_for(stopped.began.wait(), 5)
+    await asyncio.wait_for(stopped.began.wait(), PATIENCE_S)
     await stop(first)
     gate.set()
     assert (await second).text == "One two"

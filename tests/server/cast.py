@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from tertulia.app import House
 from tertulia.core.events import Event
+from tests.patience import soon
 from tests.store_fixtures import contents
 from tests.world import Person, World
 
@@ -157,7 +158,7 @@ def character(name: str) -> dict[str, Any]:
 async def at_rest(house: House) -> None:
     """Nothing happens by itself any more: titles are made, files are indexed; what is due later may wait."""
     busy = text("SELECT 1 FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now)")
-    async with asyncio.timeout(30):
+    async with soon():
         while await house.db.read(lambda tx: tx.maybe(busy, now=tx.now)):
             pass
 

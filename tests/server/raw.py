@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from tests.patience import soon
 from tests.world import World
 
 
@@ -18,7 +19,7 @@ class Answer:
 async def send(world: World, request: bytes) -> Answer:
     """One request on a connection of its own; the answer up to its end."""
     host, _, port = world.host.partition(":")
-    async with asyncio.timeout(5):
+    async with soon():
         reader, writer = await asyncio.open_connection(host, int(port))
         try:
             writer.write(request)

@@ -12,6 +12,7 @@ import uvicorn
 
 from tertulia.server.guard import Guard
 from tertulia.server.serving import Protocol, config, listen
+from tests.patience import soon
 
 
 class Hasty(Protocol):
@@ -78,7 +79,7 @@ async def test_two_hundred_who_wait_keep_nobody_else_waiting(port: int) -> None:
 
 @asynccontextmanager
 async def opened(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    async with asyncio.timeout(10):
+    async with soon():
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             yield reader, writer

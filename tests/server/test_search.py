@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from sqlalchemy import text
 
 from tertulia.store.database import Tx
+from tests.patience import soon
 from tests.upstream.scripted import Say, Upstream
 from tests.world import Person, World
 
 
 async def settled(world: World) -> None:
     """The server has done every job that was due."""
-    async with asyncio.timeout(20):
+    async with soon():
         while await world.house.db.read(_is_busy):
             pass
 

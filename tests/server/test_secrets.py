@@ -19,6 +19,7 @@ from urllib.parse import quote
 import httpx2
 import websockets
 
+from tests.patience import soon
 from tests.upstream.scripted import Upstream, refuses
 from tests.world import turn
 
@@ -62,11 +63,11 @@ async def served(home: Path, environ: dict[str, str]) -> AsyncIterator[Run]:
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=STDOUT, env=variables)
     run = Run(process, home)
     try:
-        async with asyncio.timeout(60):
+        async with soon():
             await run.greeted()
         yield run
     finally:
-        async with asyncio.timeout(20):
+        async with soon():
             await run.over()
 
 
@@ -127,7 +128,7 @@ async def listen(run: Run, client: httpx2.AsyncClient, conversation_id: str) -> 
     ) as socket:
         place = f"conversation:{conversation_id}"
         await socket.send(json.dumps({"type": "follow", "place": place, "after": 0, "token": QUERY}))
-        async with asyncio.timeout(5):
+        async with soon():
             while '"following"' not in (frame := str(await socket.recv())):
                 run.answers.append(frame)
 

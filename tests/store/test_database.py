@@ -28,6 +28,7 @@ from tertulia.core.events import Event, Kind
 from tertulia.store import config, events
 from tertulia.store.database import Database, Tx
 from tertulia.store.transactions import WAITING_LIMIT
+from tests.patience import PATIENCE_S, soon
 from tests.store_fixtures import Clock, Ids, contents
 
 
@@ -308,7 +309,7 @@ def postgres_alone(postgres_url: str, clock: Clock, ids: Ids) -> Iterator[Databa
 
 
 async def test_two_that_wait_for_each_other_are_tried_again_unseen(postgres: Database) -> None:
-    both = threading.Barrier(2, timeout=5)
+    both = threading.Barrier(2, timeout=PATIENCE_S)
     tries: list[str] = []
 
     def hold(tx: Tx, first: str, second: str) -> None:
@@ -358,7 +359,7 @@ async def test_a_node_hears_what_another_commits(
     own: list[Event] = []
     postgres.on_commit(own.extend)
     last = 0
-    async with asyncio.timeout(5):
+    async with soon():
         while heard.empty():  # until its listener has begun to listen
             last += 1
             await postgres.write(lambda tx: put(tx, "early"))
@@ -395,7 +396,7 @@ async def test_nodes_that_write_in_one_place_hear_everything_in_order(
             await more.wait()
         return last
 
-    async with asyncio.timeout(10):
+    async with soon():
         while not all(heard):  # until both listeners have begun to listen
             for node in nodes:
                 await node.write(lambda tx: put(tx, "early"))
@@ -428,7 +429,7 @@ async def test_a_commit_in_many_places_is_heard_whole(
         for number in range(401):
             tx.emit(f"conversation:{number:026}", Kind.CHANGED, "note", "1", {})
 
-    async with asyncio.timeout(5):
+    async with soon():
         while not done.is_set():
             await postgres.write(say)
             await asyncio.sleep(0)

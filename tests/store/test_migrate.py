@@ -19,6 +19,7 @@ from tertulia.store.database import Database
 from tertulia.store.migrate import History
 from tertulia.store.postgres import Postgres
 from tertulia.store.sqlite import Sqlite
+from tests.patience import PATIENCE_S
 from tests.store_fixtures import Clock, Ids, new_postgres_database
 
 Open = Callable[[History], Database]
@@ -127,7 +128,7 @@ def test_of_three_nodes_that_start_at_once_one_takes_the_steps(
     postgres_server: str, clock: Clock, ids: Ids
 ) -> None:
     url = new_postgres_database(postgres_server, "three_nodes")
-    together = threading.Barrier(3, timeout=5)
+    together = threading.Barrier(3, timeout=PATIENCE_S)
     outcomes: list[object] = []
 
     def start() -> None:

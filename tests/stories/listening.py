@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
+from tests.patience import soon
 from tests.world import Person, Tab
 
 Item = dict[str, Any]
-
-SOON_S = 5.0
 
 
 async def said(person: Person, turn_id: str, *texts: str) -> None:
     """Waits until every one of these texts has been heard from some voice of the turn."""
     heard: dict[str, str] = {}
-    async with asyncio.timeout(SOON_S), aclosing(person.follow(turn_id)) as events:
+    async with soon(), aclosing(person.follow(turn_id)) as events:
         async for event in events:
             if event.name == "delta":
                 reply = event.data["reply_id"]

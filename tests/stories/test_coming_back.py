@@ -12,6 +12,7 @@ import pytest
 import websockets
 
 from tests.device import Device
+from tests.patience import soon
 from tests.stories.listening import said
 from tests.upstream.scripted import Cut, Finish, Hold, Say, Stall, refuses, says
 from tests.world import Person, endpoints, running
@@ -51,7 +52,7 @@ class Joined:
 async def read_with_cuts(person: Person, turn_id: str, chance: random.Random, accept: str) -> Joined:
     """Reads some bytes, hangs up, forgets the frame that was cut, comes back with the last mark."""
     joined = Joined()
-    async with asyncio.timeout(20):
+    async with soon():
         while not joined.is_over:
             last = joined.marks[-1] if joined.marks else ""
             ndjson = accept == "application/x-ndjson"
@@ -94,7 +95,7 @@ async def follow_with_cuts(person: Person, conversation_id: str, chance: random.
     """A tab that loses its socket again and again, and each time goes on from its cursor."""
     place = f"conversation:{conversation_id}"
     device = Device(cursors={place: 0})
-    async with asyncio.timeout(20):
+    async with soon():
         while not any(turn["finished_at"] for turn in device.tables["turn"].values()):
             frames = chance.randint(0, 12)
             async with person.live() as tab:
@@ -187,7 +188,7 @@ async def test_a_mark_from_nowhere_is_answered_with_everything_as_it_stands(ada,
     headers = {"Last-Event-ID": mark} if how == "header" else {}
     path = f"/api/turns/{turn_id}/events" + (f"?after={mark}" if how == "query" else "")
     joined, frames = "", []
-    async with asyncio.timeout(5), ada.client.stream("GET", path, headers=headers) as response:
+    async with soon(), ada.client.stream("GET", path, headers=headers) as response:
         async for line in response.aiter_lines():
             if line.startswith("event: "):
                 frames.append(line.removeprefix("event: "))
@@ -223,7 +224,7 @@ async def test_whoever_comes_late_is_told_the_end_and_the_stream_closes(ada, ups
     upstream.plays(script)
     opened = await ada.ask("Talk", "alpha")
     whole = await ada.ended(opened["turn"]["id"])
-    async with asyncio.timeout(5):
+    async with soon():
         late = [event async for event in ada.follow(opened["turn"]["id"], after=whole[1].id)]
         nothing_new = [event async for event in ada.follow(opened["turn"]["id"], after=whole[-1].id)]
     assert late == whole[2:]
@@ -249,7 +250,7 @@ async def test_after_a_restart_the_end_is_told_as_it_is_stored(tmp_path, upstrea
             (whole, "complete", "Whole."),
         ):
             for mark in ("", marks[1], f"{opened['turn']['id']}.3"):
-                async with asyncio.timeout(5):
+                async with soon():
                     [event] = [event async for event in ada.follow(opened["turn"]["id"], after=mark)]
                 assert event.name == "snapshot"
                 assert event.data["turn"]["state"] == state

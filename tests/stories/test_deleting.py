@@ -6,11 +6,10 @@ import asyncio
 
 import pytest
 
+from tests.patience import soon
 from tests.stories.listening import said
 from tests.upstream.scripted import Finish, Hold, Say, Stall, says
 from tests.world import Person
-
-SOON_S = 2.0
 
 
 async def begin(person: Person, upstream, project_id: str | None = None):
@@ -24,7 +23,7 @@ async def begin(person: Person, upstream, project_id: str | None = None):
 
 async def test_deleting_a_conversation_stops_its_round_at_the_providers(ada, upstream):
     opened, _ = await begin(ada, upstream)
-    async with asyncio.timeout(SOON_S):
+    async with soon():
         await ada.delete(f"/api/conversations/{opened['conversation']['id']}")
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
     await ada.get(f"/api/conversations/{opened['conversation']['id']}", expect=404)
@@ -33,7 +32,7 @@ async def test_deleting_a_conversation_stops_its_round_at_the_providers(ada, ups
 async def test_deleting_a_project_stops_every_round_in_it(ada, upstream):
     project = await ada.post("/api/projects", {"name": "Doomed"}, expect=201)
     opened, _ = await begin(ada, upstream, project["id"])
-    async with asyncio.timeout(SOON_S):
+    async with soon():
         await ada.delete(f"/api/projects/{project['id']}")
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
     await ada.get(f"/api/conversations/{opened['conversation']['id']}", expect=404)
@@ -72,7 +71,7 @@ async def test_nothing_comes_back_to_life(ada, upstream, late):
 async def test_a_round_that_waited_is_not_asked_after_the_deletion(ada, upstream):
     opened, _ = await begin(ada, upstream)
     await ada.delete(f"/api/conversations/{opened['conversation']['id']}")
-    async with asyncio.timeout(SOON_S):
+    async with soon():
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
     upstream.says("Elsewhere.")
     [reply] = await ada.hear("Another conversation", "alpha")

@@ -15,6 +15,7 @@ from sqlalchemy import text
 
 from tertulia.store.database import Tx
 from tests.library.bags import numbers
+from tests.patience import soon
 from tests.upstream.scripted import Hold, Script, Upstream, refuses, vectors
 from tests.world import Person, World, endpoints, running
 
@@ -49,7 +50,7 @@ async def search(person: Person, query: str) -> tuple[list[str], list[str], str 
 
 async def at_rest(world: World) -> None:
     """Every job that was due is done."""
-    async with asyncio.timeout(20):
+    async with soon():
         while await world.house.db.read(lambda tx: tx.maybe(_BUSY, now=tx.now)):
             pass
 

@@ -103,10 +103,10 @@ async def test_a_deleted_file_is_gone_for_everyone(ada: Person, bob: Person, wor
 
 async def test_a_file_that_takes_long_keeps_nothing_else_waiting(ada: Person) -> None:
     """Its reader is busy for a minute; meanwhile what is said gets a name and can be found."""
-    slow = await ada.upload("slow.pdf", pdf_of([b"BT (x) Tj ET " * 1_000_000], compress=True))
-    where = f"/api/projects/{ada.home}/files/{slow['id']}"
     async with ada.live() as tab:
         await tab.follow(f"project:{ada.home}")
+        slow = await ada.upload("slow.pdf", pdf_of([b"BT (x) Tj ET " * 1_000_000], compress=True))
+        where = f"/api/projects/{ada.home}/files/{slow['id']}"
         await tab.until(lambda item: (item.get("value") or {}).get("index", {}).get("state") == "reading")
         asked = await ada.ask("Where do the cranes winter?", project_id=ada.home)
         title = {"noun": "conversation", "id": asked["conversation"]["id"]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.patience import soon
 from tests.stories.listening import heard, is_event
 from tests.upstream.scripted import Finish, Hold, Say
 from tests.world import turn
@@ -23,7 +24,7 @@ async def test_closing_every_window_stops_nothing(world, ada, upstream):
                     break
     seen = await upstream.heard()
     held.set()
-    async with asyncio.timeout(5):
+    async with soon():
         await seen.over.wait()
     assert not seen.closed.is_set()
     back = await world.sign_in("ada@example.org")

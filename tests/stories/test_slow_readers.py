@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S, soon
 from tests.upstream.scripted import Finish, Hold, Say, says
 from tests.world import Person, World, endpoints, running
 
@@ -31,7 +32,7 @@ async def test_readers_that_stop_reading_slow_nobody_and_cost_little(world, ada,
     before = memory_bytes()
     try:
         begun.set()
-        async with asyncio.timeout(10):
+        async with soon():
             await said_so_much(ada, opened, len(CHUNK) * CHUNKS)
         assert memory_bytes() - before < SLOW * len(CHUNK) * CHUNKS / 2, "they share one text"
         whole.set()
@@ -40,7 +41,7 @@ async def test_readers_that_stop_reading_slow_nobody_and_cost_little(world, ada,
         for one in slow:
             one.close()
     live = world.house.live.find(opened["turn"]["id"])
-    async with asyncio.timeout(5):
+    async with soon():
         while live.watchers:
             await ada.get("/api/me")
 
@@ -58,7 +59,7 @@ async def test_readers_that_never_read_are_cut_off_and_can_resume(tmp_path, upst
         try:
             text = await heard_whole(ada, opened)
             live = world.house.live
-            async with asyncio.timeout(15):
+            async with soon():
                 while live.find(opened["turn"]["id"]).watchers or live._places.get(place):
                     await ada.get("/api/me")
             assert len(text) == len(CHUNK) * CHUNKS
@@ -107,7 +108,7 @@ async def said_so_much(person: Person, opened, size: int) -> None:
 
 async def heard_whole(person: Person, opened) -> str:
     """What a reader heard that does read, to the end."""
-    async with asyncio.timeout(20):
+    async with soon():
         events = [event async for event in person.follow(opened["turn"]["id"])]
     return "".join(event.data.get("text", "") for event in events if event.name == "delta")
 
@@ -130,7 +131,7 @@ async def deaf(world: World, person: Person, opened, is_socket: bool) -> socket.
         head = [f"GET /api/turns/{opened['turn']['id']}/events HTTP/1.1", *head]
     await loop.sock_sendall(made, "\r\n".join([*head, "", ""]).encode())
     if is_socket:
-        assert b" 101 " in await asyncio.wait_for(loop.sock_recv(made, 4096), 5)
+        assert b" 101 " in await asyncio.wait_for(loop.sock_recv(made, 4096), PATIENCE_S)
         place = f"conversation:{opened['conversation']['id']}"
         follow = {"type": "follow", "place": place, "after": 0}
         await loop.sock_sendall(made, frame(json.dumps(follow).encode()))

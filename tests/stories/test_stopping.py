@@ -1,4 +1,4 @@
-"""Enough is enough: a stop reaches the provider within a second, keeps the text and lets no word through."""
+"""Enough is enough: a stop reaches the provider, keeps the text and lets no word through."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import asyncio
 
 import pytest
 
+from tests.patience import soon
 from tests.stories.listening import rounds, said, state_of
 from tests.upstream.scripted import Finish, Hold, Say, Stall, refuses
 from tests.world import Person, turn
-
-AT_ONCE_S = 1.0
 
 
 async def stop(person: Person, turn_id: str, reply_id: str | None = None):
     return await person.post(f"/api/turns/{turn_id}/stop", {"reply_id": reply_id}, expect=202)
 
 
-async def test_a_stop_reaches_every_provider_within_a_second_and_keeps_the_text(ada, upstream):
+async def test_a_stop_reaches_every_provider_and_keeps_the_text(ada, upstream):
     upstream.plays((Say("So far "), Say("so good"), Stall()))
     opened = await ada.ask("Talk", "alpha", "beta")
     await said(ada, opened["turn"]["id"], "so good")
-    async with asyncio.timeout(AT_ONCE_S):
+    async with soon():
         await stop(ada, opened["turn"]["id"])
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
     assert await state_of(ada, opened["turn"]["id"]) == "stopped"
@@ -53,7 +52,7 @@ async def test_one_reply_can_be_stopped_while_the_other_goes_on(ada, upstream):
     page = await ada.get(f"/api/conversations/{opened['conversation']['id']}")
     tiresome = next(draft["id"] for draft in page["drafts"] if draft["voice"]["name"] == "Alpha")
     await stop(ada, opened["turn"]["id"], tiresome)
-    async with asyncio.timeout(AT_ONCE_S):
+    async with soon():
         await next(seen for seen in upstream.requests if seen.model == "alpha").closed.wait()
     stopped.set()
     assert await state_of(ada, opened["turn"]["id"]) == "complete"
@@ -66,7 +65,7 @@ async def test_a_stop_before_the_first_word_reaches_the_provider_too(ada, upstre
     upstream.plays((Stall(),))
     opened = await ada.ask("Silent?", "alpha")
     seen = await upstream.heard()
-    async with asyncio.timeout(AT_ONCE_S):
+    async with soon():
         await stop(ada, opened["turn"]["id"])
         await seen.closed.wait()
     assert await state_of(ada, opened["turn"]["id"]) == "stopped"
@@ -77,11 +76,11 @@ async def test_a_stop_before_the_first_word_reaches_the_provider_too(ada, upstre
 async def test_a_stop_ends_the_wait_for_a_busy_provider(ada, upstream):
     upstream.plays(refuses(429, retry_after="30"))
     opened = await ada.ask("Busy?", "alpha")
-    async with asyncio.timeout(5):
+    async with soon():
         async for event in ada.follow(opened["turn"]["id"]):
             if event.name == "waiting":
                 break
-    async with asyncio.timeout(AT_ONCE_S):
+    async with soon():
         await stop(ada, opened["turn"]["id"])
         assert await state_of(ada, opened["turn"]["id"]) == "stopped"
     assert len(upstream.requests) == 1
@@ -102,7 +101,7 @@ async def test_a_stop_right_after_the_send_stops_before_anything_is_said(ada, up
 
 
 async def stop_as_soon_as_known(person: Person, turn_id: str) -> None:
-    async with asyncio.timeout(5):
+    async with soon():
         while (await person.client.post(f"/api/turns/{turn_id}/stop", json={})).status_code != 202:
             pass
 

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from tertulia.engine.jobs.title import title
+from tests.patience import soon
 from tests.stories.listening import title_of
 from tests.upstream.dialects import Usage
 from tests.upstream.scripted import Finish, Hold, Say, Stall, refuses, says
@@ -129,6 +130,6 @@ async def test_a_first_round_in_which_everyone_failed_is_named_after_the_next(ad
 async def job_done(world) -> None:
     """Waits until no job is left to do now."""
     due = text("SELECT 1 FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now)")
-    async with asyncio.timeout(5):
+    async with soon():
         while await world.house.db.read(lambda tx: tx.maybe(due, now=tx.now)):
             pass

@@ -128,14 +128,15 @@ async def test_a_blind_round_is_voted_on_blind(ada, upstream):
 
 
 async def test_nothing_that_leaves_the_house_says_who_is_who_in_a_blind_round(world, ada, upstream):
-    held = asyncio.Event()
-    upstream.plays((Say("Tea."), Hold(held), Finish()), model="alpha")
+    followed, held = asyncio.Event(), asyncio.Event()
+    upstream.plays((Hold(followed), Say("Tea."), Hold(held), Finish()), model="alpha")
     upstream.plays(refuses(401), model="beta")
     conversation = new_id()
     asked = turn("Tea?", "alpha", "beta", conversation_id=conversation, project_id=ada.home, is_blind=True)
     async with ada.live() as tab:
         opened = await ada.post("/api/turn", asked, expect=202)
         heard = await tab.follow(f"conversation:{conversation}")
+        followed.set()
         turn_id = opened["turn"]["id"]
         heard += await tab.until(lambda item: item["type"] == "delta")
         during = await ada.get(f"/api/conversations/{conversation}")

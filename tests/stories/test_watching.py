@@ -10,6 +10,8 @@ import pytest
 
 from tertulia.app import new_id
 from tests.device import Device
+from tests.patience import soon
+from tests.server.cast import at_rest
 from tests.stories.listening import said
 from tests.upstream.scripted import Cut, Finish, Hold, Say, Stall, refuses, says
 from tests.world import Person
@@ -58,13 +60,17 @@ async def test_whoever_opens_a_window_in_the_middle_gets_events_then_drafts_then
 
 
 async def test_a_wait_for_a_busy_provider_is_shown_with_its_end(ada, upstream):
+    upstream.says("Hello.")
+    before = await ada.ask("Are you there?", "alpha")
+    await ada.ended(before["turn"]["id"])
     upstream.plays(refuses(429, retry_after="0.2"), says("Here."))
-    opened = await ada.ask("Busy?", "alpha")
+    place = f"conversation:{before['conversation']['id']}"
     async with ada.live() as window:
-        device = Device(cursors={f"conversation:{opened['conversation']['id']}": 0})
-        items = await window.follow(f"conversation:{opened['conversation']['id']}")
+        device = Device(cursors={place: 0})
+        items = await window.follow(place)
+        opened = await ada.ask("Busy?", "alpha", conversation_id=before["conversation"]["id"])
         items += await window.until(
-            lambda i: i["type"] == "event" and i["noun"] == "message" and i["value"]["voice"]
+            lambda i: i["type"] == "event" and i["noun"] == "message" and i["value"]["content"] == "Here."
         )
     device.take(*items)
     waits = [i["value"] for i in items if i["type"] == "waiting"]
@@ -84,7 +90,7 @@ async def test_a_fast_model_does_not_flood_the_window(ada, upstream):
     async with ada.live() as window:
         follow = {"type": "follow", "place": f"conversation:{opened['conversation']['id']}", "after": 0}
         await window.send(follow)
-        async with asyncio.timeout(10):
+        async with soon():
             while not is_over:
                 items = json.loads(await window._socket.recv())
                 frames += 1
@@ -126,16 +132,18 @@ async def test_a_window_that_looks_away_is_told_nothing_more(ada, upstream):
 
 
 @pytest.mark.parametrize("change", ["ask", "fail", "retry", "continue", "stop", "rename", "pin", "archive"])
-async def test_a_page_and_the_events_since_are_the_page_as_it_is_now(ada, upstream, change):
+async def test_a_page_and_the_events_since_are_the_page_as_it_is_now(world, ada, upstream, change):
     """Whatever changed: what was fetched before and what was told since is what is fetched after."""
     upstream.plays((Say("Once"), Cut()), says("Twice."))
     [reply] = await ada.hear("Begin", "alpha")
     conversation = reply["conversation_id"]
+    await at_rest(world.house)
     device = await opened_page(ada, conversation)
     async with ada.live() as window:
         for place, cursor in tuple(device.cursors.items()):
             device.take(*await window.follow(place, cursor))
         await CHANGES[change](ada, upstream, conversation, reply)
+        await at_rest(world.house)
         now = await opened_page(ada, conversation)
         while any(device.cursors[place] < cursor for place, cursor in now.cursors.items()):
             device.take(await window.next())

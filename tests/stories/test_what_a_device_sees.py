@@ -25,6 +25,7 @@ from tertulia.core.sessions import Session
 from tertulia.core.turns import Draft, Turn
 from tertulia.core.users import User
 from tests.device import Device, Item
+from tests.patience import soon
 from tests.upstream.scripted import Cut, Finish, Hold, Say, Stall, Think, refuses
 from tests.world import Person, Tab
 
@@ -184,7 +185,7 @@ async def test_the_server_tells_what_becomes_of_a_conversation(ada: Person, upst
 
 async def caught_up(person: Person, opened: Item, text: str) -> None:
     """Waits until the page itself shows the draft with this text."""
-    async with asyncio.timeout(5):
+    async with soon():
         while True:
             page = await person.get(f"/api/conversations/{opened['conversation']['id']}")
             if [draft["content"] for draft in page["drafts"]] == [text]:

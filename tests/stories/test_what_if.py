@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from tertulia.app import new_id
+from tests.patience import soon
 from tests.upstream.scripted import Finish, Hold, Say, says
 from tests.world import Person, endpoints, running
 
@@ -341,7 +342,7 @@ async def replayed(person: Person, source: str, **wanted: Any) -> Any:
 
 async def over(person: Person, branch: str) -> Any:
     """The replay, once it has ended."""
-    async with person.live() as window, asyncio.timeout(5):
+    async with person.live() as window, soon():
         await window.follow(f"conversation:{branch}")
         while True:
             replay = (await person.get(f"/api/conversations/{branch}/replay"))["replay"]

@@ -23,6 +23,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.patience import soon
 from tests.upstream.dialects import Dialect, Usage, dialect_of
 
 # --- what a script is made of ------------------------------------------------------------------------------
@@ -243,7 +244,7 @@ class Upstream:
 
     async def heard(self, count: int = 1) -> Seen:
         """Waits for the n-th request to arrive."""
-        async with asyncio.timeout(5), self._arrived:
+        async with soon(), self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= count)
         return self.requests[count - 1]
 
