@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tertulia.core.errors import Invalid
+from tertulia.core.text import visible
 
 NAME_LIMIT_BYTES = 255
 PATH_LIMIT_BYTES = 1024
@@ -182,6 +183,8 @@ def _check_name(name: str) -> None:
         raise Invalid(f"A file's name has at most {NAME_LIMIT_BYTES} bytes.")
     if any(c in _BIDI or unicodedata.category(c) in ("Cc", "Cs", "Co", "Zl", "Zp") for c in name):
         raise Invalid("A file's name cannot hold control characters.")
+    if visible(name) != name:
+        raise Invalid("A file's name cannot hold letters that nobody sees.")
 
 
 def clean_summary(text: str) -> str:

@@ -26,7 +26,7 @@ def _is_encodable(text: str) -> bool:
 
 
 def visible(text: str) -> str:
-    """The text of a file without letters that a model reads and a person does not see, or sees elsewhere.
+    """The text without letters that a model reads and a person does not see, or sees elsewhere.
 
     Tag characters, zero-width spaces, overrides of direction and piled-up variation selectors go. Marks of
     direction and joiners stay: Persian, Indic scripts and emoji need them. A flag that is spelt in tag

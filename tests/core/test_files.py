@@ -1,0 +1,28 @@
+"""A file's name says to everyone what it says to a person: models read it too (TM 12)."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tertulia.core.attachments import clean_file_name
+from tertulia.core.errors import Invalid
+from tertulia.core.files import clean_path
+
+HIDDEN = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+
+
+@pytest.mark.parametrize(
+    "name", [f"plan{HIDDEN}.md", "pl\u200ban.md", "plan\u2060.md", "plan.md\ufe00\ufe01"]
+)
+@pytest.mark.parametrize("clean", [clean_path, clean_file_name])
+def test_a_name_with_letters_that_nobody_sees_is_refused(clean: Callable[[str], str], name: str) -> None:
+    with pytest.raises(Invalid, match="nobody sees"):
+        clean(name)
+
+
+@pytest.mark.parametrize(
+    "name", [f"{ENGLAND}.md", "نمی\u200cخواهم.md", "\U0001f468\u200d\U0001f469.md", "❤\ufe0f.md"]
+)
+def test_joiners_and_flags_that_are_spelt_out_stay_in_a_name(name: str) -> None:
+    assert clean_path(f"docs/{name}") == f"docs/{name}"
