@@ -13,7 +13,7 @@ from tertulia.core.attachments import Attachment
 from tertulia.core.models import Abilities
 from tertulia.core.prompts import Picture
 from tertulia.core.receipts import Layer
-from tests.context.test_assemble import WIDE, count, hit, material, message, round_, rounds
+from tests.context.materials import WIDE, count, hit, material, message, round_, rounds
 
 SEEING = replace(WIDE, abilities=Abilities(vision=True))
 NOTES = Attachment("a1", "notes.md", "text/markdown", 8, "hash of notes")

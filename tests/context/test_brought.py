@@ -1,4 +1,4 @@
-"""What a model is shown besides its own line: quoted passages, and the rounds of a branch that comes back."""
+"""What a model is shown besides its own line: the rounds of a branch that comes back."""
 
 from __future__ import annotations
 
@@ -9,19 +9,8 @@ from hypothesis import strategies as st
 
 from tertulia.context.assemble import assemble, rebuild
 from tertulia.context.budget import budget_tokens
-from tertulia.context.material import Quoted
 from tertulia.core.receipts import Layer
-from tests.context.test_assemble import WIDE, count, material, round_, rounds
-
-
-def test_quoted_passages_stand_before_the_question_in_their_order():
-    quotes = (Quoted("m1", "Bert", "half a truth"), Quoted("m2", "", "from what is gone"))
-    assembled = assemble(material(rounds(1), quotes=quotes), count)
-    assert assembled.prompt.messages[-1].content.endswith(
-        '[Quoting Bert: "half a truth"]\n\n[Quoting: "from what is gone"]\n\nAnd now?'
-    )
-    named = [(s.reason, s.source_id) for s in assembled.receipt.segments if s.reason == "quoted"]
-    assert named == [("quoted", "m1"), ("quoted", "m2")]
+from tests.context.materials import WIDE, count, material, round_, rounds
 
 
 def test_a_branch_is_retold_with_every_voice_by_its_name():

@@ -165,6 +165,7 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
 TESTED_ELSEWHERE = {
     "conversations.find",  # answers nothing instead of raising: below
     "messages.find",
+    "messages.find_some",
     "attachments.again",  # of a message that was read before: test_attachments
     "events.may_follow",  # answers no instead of raising: test_events
     "projects.add",  # makes something new of one's own
@@ -232,6 +233,7 @@ async def test_a_stranger_cannot_tell_what_is_hidden_from_what_never_was(
 async def test_what_may_be_missing_is_missing_for_a_stranger(db: Database, bob: Actor, adas: Things) -> None:
     assert await db.read(lambda tx: conversations.find(tx, bob, adas.conversation)) is None
     assert await db.read(lambda tx: messages.find(tx, bob, adas.message)) is None
+    assert await db.read(lambda tx: messages.find_some(tx, bob, [adas.message])) == ()
 
 
 async def test_an_administrator_sees_no_more_of_others_projects_than_anyone(

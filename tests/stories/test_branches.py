@@ -300,6 +300,26 @@ async def test_quoted_words_are_shown_to_the_models_and_kept_beside_the_question
     ]
 
 
+async def test_what_a_question_was_about_is_known_in_every_later_round_in_the_same_bytes(ada, upstream):
+    conversation, [[_, beta]] = await talked(ada, upstream, 1)
+    here = {"conversation_id": conversation}
+    quotes = [{"message_id": beta["id"], "text": "says canary1beta"}]
+    await ada.hear("You said?", "alpha", reply_to_id=beta["id"], quotes=quotes, **here)
+    marks = '[Replying to Beta: "Beta says canary1beta."]\n\n[Quoting Beta: "says canary1beta"]\n\nYou said?'
+    assert shown(upstream.last).endswith(marks)
+    made = await branch(ada, conversation, 2)
+    for where in (here, here, {"conversation_id": made["id"]}):
+        [reply] = await ada.hear("And so?", "alpha", **where)
+        assert marks in shown(upstream.last)
+        assert shown(upstream.last).endswith("And so?")
+    receipt = await ada.get(f"/api/messages/{reply['id']}/receipt")
+    told = [s for s in receipt["segments"] if s["reason"] in ("replied to", "quoted")]
+    assert [(s["layer"], s["round_number"], s["source_id"]) for s in told] == [("rounds", 2, beta["id"])] * 2
+    await ada.delete(f"/api/messages/{beta['id']}")
+    receipt = await ada.get(f"/api/messages/{reply['id']}/receipt")
+    assert "canary1beta" not in str(receipt), "deleted is deleted, also where it was referred to"
+
+
 async def test_only_words_that_were_said_in_this_line_can_be_quoted(ada, upstream):
     conversation, replies = await talked(ada, upstream)
     made = await branch(ada, conversation, 1)

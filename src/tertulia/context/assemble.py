@@ -15,8 +15,9 @@ from tertulia.context.briefing import in_step
 from tertulia.context.budget import PER_MESSAGE, budget_step, budget_tokens, tier_for, window_start
 from tertulia.context.instructions import parts
 from tertulia.context.material import TAKEN_OUT, CountTokens, Material
+from tertulia.context.references import references, taken_out
 from tertulia.context.retrieved import retrieve
-from tertulia.context.rounds import as_seen, passage, quotation, retold, unseen_replies
+from tertulia.context.rounds import as_seen, retold, unseen_replies
 from tertulia.core.errors import Invalid
 from tertulia.core.messages import Round
 from tertulia.core.models import WORKING_ROUNDS
@@ -133,29 +134,20 @@ def _without_room(left_out: Sequence[LeftOut]) -> int:
 
 
 def _before_the_question(material: Material, hidden: int, count: CountTokens) -> tuple[Segment, ...]:
-    """What changes every round: where we are, what is replied to and what is quoted."""
-    segments = []
-    if note := _where_we_are(material, hidden):
-        segments.append(Segment(Layer.QUESTION, "user", note, "where we are", count(note)))
-    if material.quoted:
-        quote = quotation(material.quoted)
-        segments.append(
-            Segment(Layer.QUESTION, "user", quote, "replied to", count(quote), material.quoted.id)
-        )
-    for one in material.quotes:
-        text = passage(one)
-        segments.append(Segment(Layer.QUESTION, "user", text, "quoted", count(text), one.message_id))
-    return tuple(segments)
+    """What changes every round: where we are."""
+    note = _where_we_are(material, hidden)
+    return (Segment(Layer.QUESTION, "user", note, "where we are", count(note)),) if note else ()
 
 
 def _asked(material: Material, count: CountTokens) -> tuple[Segment, ...]:
-    """The question, what the mode asks for, and what is to be continued."""
+    """The question with what it refers to, what the mode asks for, and what is to be continued."""
     question = material.question
     segments = [
+        *references(question, Layer.QUESTION, material, count),
         Segment(
             Layer.QUESTION, "user", question.content, "asked now", count(question.content), question.id,
             question.round_number,
-        )
+        ),
     ]  # fmt: skip
     segments += in_step(material, count)
     if material.partial:
@@ -175,7 +167,7 @@ def _brought(
     if not material.brought:
         return (), ()
     spare = room.tokens - _size((_missing(len(material.brought), count),))
-    told = _newest(material.brought, Room(spare), lambda round_: retold(round_, count))
+    told = _newest(material.brought, Room(spare), lambda round_: retold(round_, material, count))
     kept, left_out = _flat(told, Layer.QUESTION)
     if left_out and spare >= 0:
         kept = (_missing(len(left_out), count), *kept)
@@ -228,9 +220,14 @@ def _working_rounds(
 
 
 def _unseen(material: Material, shown: frozenset[int], count: CountTokens) -> tuple[LeftOut, ...]:
-    """Replies of the rounds that are shown which the visibility keeps back."""
-    rounds = (round_ for round_ in material.rounds if round_.number in shown)
-    return tuple(one for round_ in rounds for one in unseen_replies(round_, material, count))
+    """Replies of the rounds that are shown which the visibility keeps back, and what a person took out."""
+    rounds = [round_ for round_ in material.rounds if round_.number in shown]
+    replies = (one for round_ in rounds for one in unseen_replies(round_, material, count))
+    if not material.without:
+        return tuple(replies)
+    asked = [(round_.question, Layer.ROUNDS) for round_ in rounds]
+    asked.append((material.question, Layer.QUESTION))
+    return (*replies, *(one for said, layer in asked for one in taken_out(said, layer, material, count)))
 
 
 @dataclass(frozen=True, slots=True)

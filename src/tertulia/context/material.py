@@ -30,16 +30,6 @@ class FileText:
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
-    """Words of an earlier message that the question is about."""
-
-    message_id: str
-    name: str
-    """Who said them; empty when the message is gone."""
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class AttachedText:
     """What was read from an attachment that is no picture."""
 
@@ -67,9 +57,8 @@ class Material:
     context_strategy: ContextStrategy
     max_context_tokens: int
     max_output_tokens: int
-    quoted: Message | None = None
-    """The message the question replies to."""
-    quotes: tuple[Quoted, ...] = ()
+    cited: tuple[Message, ...] = ()
+    """What the question and those before it reply to and quote, as far as it is still there."""
     brought: tuple[Round, ...] = ()
     """What was said in the branch that this round brings back, oldest first."""
     partial: str = ""

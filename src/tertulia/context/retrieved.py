@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tertulia.context import marks
 from tertulia.context.budget import PER_MESSAGE, RETRIEVED_SHARE, tier_for
 from tertulia.context.material import TAKEN_OUT, CountTokens, Material
+from tertulia.context.references import named_only
 from tertulia.context.rounds import WHY_UNSEEN, seen_replies, tagged
 from tertulia.core.chunks import Hit, Source
 from tertulia.core.conversations import Visibility
@@ -132,6 +133,7 @@ def _recalled(round_: Round, material: Material) -> str:
     lines = [f"Earlier in this conversation {marks.of_round(round_.number)}:"]
     if brought := ", ".join(one.name for one in round_.question.attachments):
         lines.append(f"(Attached then: {brought}.)")
+    lines += named_only(round_.question, material)
     lines += [f"[User]: {round_.question.content}"]
     lines += [tagged(reply) for reply in seen_replies(round_, material)]
     return "\n".join(lines)

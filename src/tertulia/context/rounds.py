@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tertulia.context.material import TAKEN_OUT, CountTokens, Material, Quoted
+from tertulia.context.material import TAKEN_OUT, CountTokens, Material
+from tertulia.context.references import references
 from tertulia.core.conversations import Visibility
-from tertulia.core.messages import Message, Round, Step
+from tertulia.core.messages import Message, Round, Step, name_of
 from tertulia.core.receipts import Layer, LeftOut, Segment
-
-QUOTE_LIMIT = 300
 
 
 def as_seen(round_: Round, material: Material, count: CountTokens) -> tuple[Segment, ...]:
-    """The question, then one's own reply, then the others' as far as the visibility allows."""
+    """The question with what it refers to, one's own reply, then the others' as the visibility allows."""
     return tuple(_segments(round_, material, count))
 
 
 def _segments(round_: Round, material: Material, count: CountTokens) -> Iterator[Segment]:
+    yield from references(round_.question, Layer.ROUNDS, material, count)
     yield _segment(round_, round_.question, "user", round_.question.content, count)
     seen = seen_replies(round_, material)
     for reply in seen:
@@ -61,15 +61,16 @@ def _allowed(round_: Round, material: Material) -> list[Message]:
     return said
 
 
-def retold(round_: Round, count: CountTokens) -> tuple[Segment, ...]:
+def retold(round_: Round, material: Material, count: CountTokens) -> tuple[Segment, ...]:
     """A round of a branch as someone reads it who was not there: every voice by its name."""
     asked, replies = round_.question, [reply for reply in round_.replies if _is_for_others(reply)]
     texts = [(asked, f"[User, round {round_.number} of the branch]: {asked.content}")]
     texts += [(reply, tagged(reply)) for reply in replies]
-    return tuple(
+    told = tuple(
         Segment(Layer.QUESTION, "user", text, "brought back", count(text), said.id, round_.number)
         for said, text in texts
     )
+    return (*references(asked, Layer.QUESTION, material, count), *told)
 
 
 def _is_for_others(reply: Message) -> bool:
@@ -95,18 +96,3 @@ def _is_own(reply: Message, material: Material) -> bool:
 
 def tagged(message: Message) -> str:
     return f"[{name_of(message)}]: {message.content}"
-
-
-def name_of(message: Message) -> str:
-    return message.voice.name if message.voice else "User"
-
-
-def passage(quote: Quoted) -> str:
-    """What a model reads before a question that quotes a message."""
-    name = f" {quote.name}" if quote.name else ""
-    return f'[Quoting{name}: "{quote.text}"]'
-
-
-def quotation(message: Message) -> str:
-    """What a model reads before a question that replies to a message."""
-    return f'[Replying to {name_of(message)}: "{message.content[:QUOTE_LIMIT]}"]'

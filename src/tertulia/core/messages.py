@@ -109,6 +109,12 @@ class Message:
     attachments: tuple[Attachment, ...] = ()
     """Files the person brought along with it."""
 
+    @property
+    def refers_to(self) -> tuple[str, ...]:
+        """Ids of what it replies to and quotes."""
+        quoted = tuple(quote.message_id for quote in self.quotes)
+        return quoted if self.reply_to_id is None else (self.reply_to_id, *quoted)
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -131,6 +137,11 @@ def _place(reply: Message) -> tuple[bool, bool, int, str]:
     """A synthesis stands last, and before it what followed the answers."""
     seat = reply.voice.seat if reply.voice else 0
     return (reply.role is Role.SYNTHESIS, reply.step is not Step.ANSWER, seat, reply.id)
+
+
+def name_of(message: Message) -> str:
+    """Whoever said it, as the others at the table know them."""
+    return message.voice.name if message.voice else "User"
 
 
 def speaker_of(model_key: str) -> str:

@@ -105,12 +105,14 @@ def _gathered(
     chair = seated_chair(tx, actor, spot, request.chair, table, providers)
     voices = (*table, chair) if chair else table
     models = {voice.model: model for voice in voices if (model := providers.find(voice.model))}
-    references.check(tx, actor, conversation.id if conversation else "", request.reply_to_id, request.quotes)
+    here = conversation.id if conversation else ""
+    references.check(tx, actor, here, request.reply_to_id, request.quotes)
+    refers = references.shown_in(tx, actor, here, asked) if asked else request
     number = asked.round_number if asked else conversation.round_count + 1 if conversation else 1
     brought = asked.attachments if asked else ()
     turn = Turn(
         id="",
-        conversation_id=conversation.id if conversation else "",
+        conversation_id=here,
         round_number=number,
         purpose=Purpose.ASK,
         mode=request.mode,
@@ -132,8 +134,8 @@ def _gathered(
         status=Status.COMPLETE,
         created_by=actor.user_id,
         created_at=tx.now,
-        reply_to_id=request.reply_to_id,
-        quotes=request.quotes,
+        reply_to_id=refers.reply_to_id,
+        quotes=refers.quotes,
         brings_id=asked.brings_id if asked else None,
         attachments=(*brought, *attachments.unsent(tx, actor, project.id, request.attachments)),
     )

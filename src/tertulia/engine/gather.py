@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tertulia.context.budget import (
@@ -13,15 +13,15 @@ from tertulia.context.budget import (
     widest_window,
     window_start,
 )
-from tertulia.context.material import TAKEN_OUT, AttachedText, FileText, Material, Quoted
-from tertulia.context.rounds import name_of
+from tertulia.context.material import TAKEN_OUT, AttachedText, FileText, Material
+from tertulia.context.references import QUOTE_LIMIT
 from tertulia.core.attachments import Attachment
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, ProjectFile, Shelf
-from tertulia.core.messages import Message, Quote, Role, Round
+from tertulia.core.messages import Message, Role, Round
 from tertulia.core.models import WORKING_ROUNDS, Model
 from tertulia.core.personas import Character
 from tertulia.core.projects import Project
@@ -36,6 +36,8 @@ from tertulia.store.transactions import GONE
 
 SYSTEM_CHARACTERS = 3_000
 """What every system prompt takes at most, besides what people wrote for it."""
+MARK_CHARACTERS = 200
+"""What stands around the words of a message that is replied to or quoted, at most: a name, and what it is."""
 BROUGHT_ROUNDS = 200
 """The last rounds of a branch that can be brought back; the budget takes fewer of them."""
 
@@ -65,6 +67,8 @@ class LookedUp:
     recalled: tuple[Round, ...] = ()
     chosen: frozenset[str] = frozenset()
     """Ids of the replies marked best in the recalled rounds."""
+    cited: tuple[Message, ...] = ()
+    """What the questions of the recalled rounds reply to and quote."""
     has_failed: bool = False
     """Something went wrong while searching, and there are no hits for that reason."""
 
@@ -78,8 +82,8 @@ class Gathered:
     question: Message
     turn: Turn
     models: Mapping[str, Model]
-    quoted: Message | None = None
-    quotes: tuple[Quoted, ...] = ()
+    cited: tuple[Message, ...] = ()
+    """What the question and those of the rounds reply to and quote."""
     brought: tuple[Round, ...] = ()
     """What was said in the branch that the question brings back."""
     replaced: Message | None = None
@@ -147,8 +151,7 @@ class Gathered:
             context_strategy=settings.context_strategy,
             max_context_tokens=settings.max_context_tokens,
             max_output_tokens=max_output_tokens,
-            quoted=self.quoted,
-            quotes=self.quotes,
+            cited=self.cited + self.looked_up.cited,
             brought=self.brought,
             partial=partial,
             brief=brief,
@@ -176,7 +179,13 @@ def _sure_to_fit(window: Sequence[Round], room: int) -> tuple[Round, ...]:
 
 
 def _length(message: Message) -> int:
-    return len(message.content) + sum(map(_length_of_attached, message.attachments))
+    attached = sum(map(_length_of_attached, message.attachments))
+    return len(message.content) + attached + _length_of_references(message)
+
+
+def _length_of_references(message: Message) -> int:
+    replied = QUOTE_LIMIT + MARK_CHARACTERS if message.reply_to_id else 0
+    return replied + sum(len(quote.text) + MARK_CHARACTERS for quote in message.quotes)
 
 
 def _length_of_attached(attachment: Attachment) -> int:
@@ -264,6 +273,7 @@ def _gathered(
     models: Mapping[str, Model],
     rounds: Sequence[Round],
 ) -> Gathered:
+    brought = _brought(tx, actor, question)
     gathered = Gathered(
         project=project,
         title=title,
@@ -271,9 +281,8 @@ def _gathered(
         question=question,
         turn=turn,
         models=models,
-        quoted=messages.find(tx, actor, question.reply_to_id) if question.reply_to_id else None,
-        quotes=tuple(_quoted(tx, actor, quote) for quote in question.quotes),
-        brought=_brought(tx, actor, question),
+        cited=cited(tx, actor, (*(round_.question for round_ in (*rounds, *brought)), question)),
+        brought=brought,
         characters=personas.characters(tx, _seated(turn)),
         chosen=chosen_in(tx, turn, rounds),
     )
@@ -308,10 +317,9 @@ def _seated(turn: Turn) -> tuple[Voice, ...]:
     return (*turn.table, turn.chair) if turn.chair else turn.table
 
 
-def _quoted(tx: Tx, actor: Actor, quote: Quote) -> Quoted:
-    """The words stay with the question, also when the message they are from was deleted."""
-    said = messages.find(tx, actor, quote.message_id)
-    return Quoted(quote.message_id, name_of(said) if said else "", quote.text)
+def cited(tx: Tx, actor: Actor, questions: Iterable[Message]) -> tuple[Message, ...]:
+    """What these reply to and quote, as far as it is still there."""
+    return messages.find_some(tx, actor, {id for question in questions for id in question.refers_to})
 
 
 def _brought(tx: Tx, actor: Actor, question: Message) -> tuple[Round, ...]:

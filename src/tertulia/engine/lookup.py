@@ -17,7 +17,7 @@ from tertulia.core.models import RETRIEVED
 from tertulia.core.users import Actor
 from tertulia.engine.attachments import read_all
 from tertulia.engine.files import text_of
-from tertulia.engine.gather import AtHand, Gathered, LookedUp, chosen_in
+from tertulia.engine.gather import AtHand, Gathered, LookedUp, chosen_in, cited
 from tertulia.engine.means import Means
 from tertulia.library.search import find
 from tertulia.store import conversations, messages
@@ -56,7 +56,7 @@ async def _searched(means: Means, actor: Actor, gathered: Gathered, found: Looke
     try:
         found = replace(found, hits=await _hits(means, actor, gathered))
         if any(hit.location.conversation_id in gathered.at_hand.kin.lineage for hit in found.hits):
-            return await means.db.read(lambda tx: _within_lineage(tx, gathered, found))
+            return await means.db.read(lambda tx: _within_lineage(tx, actor, gathered, found))
         return found
     except Exception as error:  # noqa: BLE001 - whatever the search did, the question can be answered
         means.report(error)
@@ -82,10 +82,16 @@ async def _hits(means: Means, actor: Actor, gathered: Gathered) -> tuple[Hit, ..
     return found.hits
 
 
-def _within_lineage(tx: Tx, gathered: Gathered, found: LookedUp) -> LookedUp:
+def _within_lineage(tx: Tx, actor: Actor, gathered: Gathered, found: LookedUp) -> LookedUp:
     turn = gathered.turn
     kept, recalled = within_lineage(tx, turn.conversation_id, turn.round_number, found.hits)
-    return replace(found, hits=kept, recalled=recalled, chosen=chosen_in(tx, turn, recalled))
+    return replace(
+        found,
+        hits=kept,
+        recalled=recalled,
+        chosen=chosen_in(tx, turn, recalled),
+        cited=cited(tx, actor, (round_.question for round_ in recalled)),
+    )
 
 
 def within_lineage(

@@ -136,11 +136,24 @@ def find(tx: Tx, actor: Actor, message_id: str) -> Message | None:
     return _message(row) if row else None
 
 
-_GET = text(f"""
+_FROM_SEEN = f"""
     SELECT {_COLUMNS} FROM conversation_messages AS m
     JOIN conversations AS c ON c.id = m.conversation_id {access.MEMBER_OF_CONVERSATION}
-    WHERE m.id = :id
-""")
+"""
+_GET = text(f"{_FROM_SEEN} WHERE m.id = :id")
+
+
+def find_some(tx: Tx, actor: Actor, ids: Collection[str]) -> tuple[Message, ...]:
+    """Those of them that are there."""
+    if not ids:
+        return ()
+    rows = tx.execute(_find_some(tx.words.among), actor_id=actor.user_id, ids=tx.words.many(sorted(ids)))
+    return tuple(map(_message, rows))
+
+
+@cache
+def _find_some(among: str) -> TextClause:
+    return text(f"{_FROM_SEEN} WHERE {among.format(column='m.id', name='ids')} ORDER BY m.id")
 
 
 def _message(row: Row) -> Message:

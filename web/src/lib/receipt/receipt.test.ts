@@ -127,6 +127,22 @@ describe('a receipt', () => {
     ]);
   });
 
+  it('names what an earlier question was about, and lets it be left out', () => {
+    const about = { round_number: 2, source_id: 'said' };
+    const [layer] = layersOf(
+      receipt(
+        segment('rounds', { ...about, reason: 'replied to', text: '[Replying to Beta: "no"]' }),
+        segment('rounds', { ...about, reason: 'quoted', text: '[Quoting Beta: "no"]' }),
+        segment('rounds', { round_number: 2, source_id: 'q', reason: 'recent' }),
+      ),
+    );
+    expect(layer!.pieces.map(({ name, without }) => [name, without])).toEqual([
+      ['Round 2, what it replies to', 'said'],
+      ['Round 2, what it quotes', 'said'],
+      ['Round 2, the question', null],
+    ]);
+  });
+
   it('never offers to leave out the question itself', () => {
     const [layer] = layersOf(receipt(segment('question', { reason: 'asked now', source_id: 'q' })));
     expect(layer!.pieces[0]).toMatchObject({ name: 'Your message', without: null });

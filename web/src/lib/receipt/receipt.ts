@@ -222,8 +222,9 @@ function scoreIn(reason: string): string {
     .replace(/ · $/, '');
 }
 
-function speakerOf({ role, text }: Segment, isQuestion: boolean): string {
+function speakerOf({ role, text, reason }: Segment, isQuestion: boolean): string {
   if (isQuestion) return 'the question';
+  if (reason in ABOUT) return ABOUT[reason]!;
   if (role === 'assistant') return 'its own reply';
   return /^\[([^\]]{1,80})\]: /.exec(text)?.[1] ?? 'a reply';
 }
@@ -233,11 +234,14 @@ function questionPart({ reason, name }: Segment): string {
   return name || capital(reason);
 }
 
-/** In each round the question comes first, after what was brought along with it. */
+/** What a question refers to stands before it, by the reason the server gives. */
+const ABOUT: Record<string, string> = { 'replied to': 'what it replies to', quoted: 'what it quotes' };
+
+/** In each round the question comes first, after what was brought along with it and what it refers to. */
 function firstOfEachRound(segments: Segment[]): Set<Segment> {
   const seen = new Map<number | null, Segment>();
   for (const each of segments)
-    if (!each.reason.startsWith('attached') && !seen.has(each.round_number))
+    if (!each.reason.startsWith('attached') && !(each.reason in ABOUT) && !seen.has(each.round_number))
       seen.set(each.round_number, each);
   return new Set(seen.values());
 }

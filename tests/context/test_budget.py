@@ -1,0 +1,94 @@
+"""The window and the budget: how many rounds are shown, and which go first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertulia.context.assemble import WITH_THE_OLDEST, DoesNotFit, assemble
+from tertulia.context.budget import budget_tokens, tier_for, window_start
+from tertulia.core.models import WORKING_ROUNDS, Tier
+from tertulia.core.projects import ContextStrategy
+from tertulia.core.receipts import Layer
+from tests.context.materials import WIDE, count, material, round_, rounds
+
+
+@pytest.mark.parametrize(("tier", "working"), [("smart", 20), ("balanced", 10), ("fast", 5), ("cheap", 5)])
+def test_the_window_has_the_rounds_of_its_tier_and_says_how_many_are_hidden(tier, working):
+    model = replace(WIDE, tier=Tier(tier))
+    assembled = assemble(material(rounds(40), model=model), count)
+    shown = {s.round_number for s in assembled.receipt.segments if s.layer is Layer.ROUNDS}
+    assert working <= len(shown) < working * 1.5
+    assert max(shown) == 40
+    assert f"The first {40 - len(shown)} are not shown" in assembled.prompt.messages[-1].content
+    assert (
+        assembled.receipt.left_out[0].reason == f"the first {40 - len(shown)} rounds are outside the window"
+    )
+
+
+def test_a_minimal_project_shows_a_smart_model_as_little_as_a_cheap_one():
+    assert tier_for(WIDE, ContextStrategy.MINIMAL) is Tier.CHEAP
+    assert tier_for(WIDE, ContextStrategy.BALANCED) is Tier.BALANCED
+    assert tier_for(WIDE, ContextStrategy.SMART) is Tier.SMART
+
+
+def test_a_question_that_cannot_fit_is_refused_with_both_numbers():
+    small = replace(WIDE, context_window=1_000)
+    with pytest.raises(DoesNotFit, match=r"Anna has room for [\d,]+ tokens and this needs [\d,]+"):
+        assemble(material(question="x" * 10_000, model=small, max_output_tokens=200), count)
+
+
+def test_over_the_budget_the_oldest_rounds_go_first_and_the_receipt_says_so():
+    small = replace(WIDE, context_window=900)
+    assembled = assemble(material(rounds(20), model=small, max_output_tokens=200), count)
+    shown = sorted({s.round_number for s in assembled.receipt.segments if s.layer is Layer.ROUNDS})
+    gone = [left.round_number for left in assembled.receipt.left_out if left.round_number]
+    assert shown == list(range(shown[0], 21))
+    assert gone == list(range(gone[0], shown[0]))
+
+
+def test_a_voice_is_told_how_many_rounds_it_is_not_shown_also_when_there_was_no_room_for_them():
+    small = replace(WIDE, context_window=900)
+    assembled = assemble(material(rounds(20), model=small, max_output_tokens=200), count)
+    shown = {s.round_number for s in assembled.receipt.segments if s.layer is Layer.ROUNDS}
+    assert 0 < len(shown) < 20
+    last = assembled.prompt.messages[-1].content
+    assert f"The first {20 - len(shown)} are not shown here." in last
+
+
+@pytest.mark.parametrize(
+    ("window", "project", "budget"),
+    [(100_000, 128_000, 94_000), (200_000, 128_000, 128_000), (5_000, 128_000, 900), (2_000, 128_000, 0)],
+)
+def test_the_budget_is_the_window_less_the_answer_less_a_margin_and_never_above_the_projects(
+    window, project, budget
+):
+    assert budget_tokens(replace(WIDE, context_window=window), 4_000, project) == budget
+
+
+@given(st.integers(0, 200), st.sampled_from(sorted(set(WORKING_ROUNDS.values()))))
+def test_the_window_grows_by_up_to_half_and_drops_back(history, working):
+    shown = history - window_start(history, working)
+    assert shown == history if history <= working else working <= shown < working + max(1, working // 2) + 1
+
+
+@pytest.mark.parametrize("working", sorted(set(WORKING_ROUNDS.values())))
+def test_the_window_begins_at_the_same_round_for_half_its_size(working):
+    starts = [window_start(history, working) for history in range(working, working + 40)]
+    assert len(set(starts)) == -(-40 // (working // 2))
+
+
+@pytest.mark.parametrize("tokens", [100, 150, 220, 400])
+def test_where_the_budget_ends_before_the_window_the_prompt_still_begins_alike_for_several_turns(tokens):
+    model = replace(WIDE, context_window=2_600)
+    talk = tuple(round_(number, "x" * tokens * 4) for number in range(1, 62))
+    begins = []
+    for asked in range(30, 60):
+        receipt = assemble(material(talk[:asked], model=model, max_output_tokens=200), count).receipt
+        assert receipt.left_out[-1].reason in ("over the budget", WITH_THE_OLDEST)
+        begins.append(next(s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS))
+    assert begins == sorted(begins)
+    assert len(set(begins)) <= len(begins) // 2 + 1
