@@ -121,6 +121,34 @@ async def test_whoever_stops_waiting_leaves_no_answer_behind_for_the_next(embedd
 
 
 @needs_weights
+@pytest.mark.skipif(sys.platform != "linux", reason="where one can see who has which children")
+@pytest.mark.parametrize("is_called_off", [True, False])
+async def test_one_that_is_not_wanted_any_more_while_it_starts_does_not_stay(
+    embedder: LocalEmbedder, is_called_off: bool
+) -> None:
+    before = _embedding()
+    waiting = asyncio.create_task(embedder.embed(["a walnut"]))
+    while embedder.starts == 0:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    if is_called_off:
+        waiting.cancel()
+    else:
+        await embedder.close()
+    with pytest.raises((asyncio.CancelledError, EmbeddingFailed)):
+        await waiting
+    await asyncio.get_running_loop().shutdown_default_executor()  # whatever starts it has done its work
+    assert _embedding() == before
+
+
+def _embedding() -> set[str]:
+    """The processes of this one that embed."""
+    children = {
+        pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()
+    }
+    return {pid for pid in children if "embed_worker" in Path(f"/proc/{pid}/cmdline").read_text()}
+
+
+@needs_weights
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends it")
 def test_it_dies_with_a_server_that_is_killed() -> None:
     code = (

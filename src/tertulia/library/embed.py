@@ -158,7 +158,9 @@ class LocalEmbedder:
         if self._child is None or not self._child.is_alive:
             self._rest()
             self.starts += 1
-            self._child = await asyncio.to_thread(Child.born, assets.folder(self._home), self._environ)
+            self._child = child = Child()
+            await asyncio.to_thread(child.start, assets.folder(self._home), self._environ)
+            return child
         return self._child
 
     def _rest_later(self) -> None:
@@ -175,51 +177,64 @@ class LocalEmbedder:
 
 
 class Child:
-    """A process with the weights in it."""
+    """A process with the weights in it; it may be stopped at any time, also while it starts."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_stopped = False
+        self._lock = threading.Lock()
 
-    @classmethod
-    def born(cls, folder: Path, environ: Mapping[str, str]) -> Child:
-        """Blocks until it is ready."""
+    def start(self, folder: Path, environ: Mapping[str, str]) -> None:
+        """Blocks until it is ready; raises EOFError when it ends before."""
         command = [sys.executable, "-m", "tertulia.library.embed_worker", str(folder), str(os.getpid())]
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-        child = cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, env=dict(environ)))
-        try:
-            child._within(START_S, child._receive)
-        except (OSError, EOFError):
-            child.stop()
-            raise
-        return child
+        with self._lock:
+            if self._is_stopped:
+                raise EOFError("it is not wanted any more")
+            self._process = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=nowhere, env=dict(environ)
+            )
+        self._within(START_S, self._receive)
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
 
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        return self._process is not None and self._process.poll() is None
 
     def ask(self, texts: list[str]) -> bytes:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(texts).encode() + b"\n")
-        self._process.stdin.flush()
+        stdin = self._running.stdin
+        assert stdin is not None
+        stdin.write(json.dumps(texts).encode() + b"\n")
+        stdin.flush()
         return self._within(ANSWER_S, self._receive)
 
     def stop(self) -> None:
         """It has nothing to lose."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
+        with self._lock:
+            self._is_stopped = True
+            process = self._process
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 try:
                     pipe.close()
                 except OSError:  # what was still to be sent cannot be, and nobody waits for it
                     continue
 
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise EOFError("the process was not started")
+        return self._process
+
     def _within(self, seconds: float, work: Callable[[], bytes]) -> bytes:
-        too_late = threading.Timer(seconds, self._process.kill)
+        too_late = threading.Timer(seconds, self._running.kill)
         too_late.start()
         try:
             return work()
@@ -230,8 +245,12 @@ class Child:
         return self._exactly(int.from_bytes(self._exactly(4), "big"))
 
     def _exactly(self, size: int) -> bytes:
-        assert self._process.stdout is not None
-        found = self._process.stdout.read(size)
+        stdout = self._running.stdout
+        assert stdout is not None
+        try:
+            found = stdout.read(size)
+        except ValueError:  # it was closed under our hands
+            raise EOFError("the process was stopped") from None
         if len(found) < size:
             raise EOFError("the process ended")
         return found
