@@ -128,6 +128,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
         params=lambda its: {"name": "new.md"}, content=b"# New\n"
     ),
     ("GET", "/api/attachments/{attachment_id}"): Example(),
+    ("HEAD", "/api/attachments/{attachment_id}"): Example(),
     ("GET", "/api/attachments/{attachment_id}/text"): Example(),
     ("DELETE", "/api/attachments/{attachment_id}"): Example(is_last=True),
     ("GET", "/api/config"): Example(),
@@ -156,6 +157,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("GET", f"{FILES}"): Example(),
     ("POST", f"{FILES}"): Example(params=lambda its: {"path": "new.md"}, content=b"# New\n"),
     ("GET", f"{FILES}/{{file_id}}"): Example(),
+    ("HEAD", f"{FILES}/{{file_id}}"): Example(),
     ("PUT", f"{FILES}/{{file_id}}"): Example(content=b"# Changed\n"),
     ("DELETE", f"{FILES}/{{file_id}}"): Example(is_last=True),
     ("GET", f"{FILES}/{{file_id}}/info"): Example(),
@@ -164,6 +166,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("PATCH", f"{FILES}/{{file_id}}/metadata"): Example(_always({"tags": ["plan"], "summary": "A plan."})),
     ("GET", f"{FILES}/{{file_id}}/versions"): Example(),
     ("GET", f"{FILES}/{{file_id}}/versions/{{number}}"): Example(),
+    ("HEAD", f"{FILES}/{{file_id}}/versions/{{number}}"): Example(),
     ("GET", f"{FILES}/{{file_id}}/versions/{{number}}/diff"): Example(),
     ("POST", f"{FILES}/{{file_id}}/versions/{{number}}/restore"): Example(),
     ("GET", "/api/health"): Example(),

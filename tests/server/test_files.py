@@ -337,21 +337,24 @@ async def test_a_picture_of_a_billion_pixels_is_not_shown(ada: Person, project: 
 @pytest.mark.parametrize(
     "ranges",
     [
-        "bytes=0-1",
         "bytes=" + ",".join(f"{n}-{n + 9}" for n in range(5000)),
+        "bytes=0-1,3-4",
         "bytes=9-2",
-        "bytes=0-18446744073709551616",
-        "bytes=-1",
+        "bytes=-",
+        "bytes=0x1-2",
+        "bytes=\u0661-\u0662".encode(),
+        "bytes=" + "9" * 60_000 + "-",
         "lines=1-2",
         "bytes=" + "0-," * 5000,
     ],
-    ids=lambda ranges: ranges[:12],
+    ids=lambda ranges: str(ranges[:12]),
 )
-async def test_a_range_gets_the_whole_file(ada: Person, project: str, ranges: str) -> None:
+async def test_several_ranges_or_one_that_makes_no_sense_get_the_whole_file(
+    ada: Person, project: str, ranges: str | bytes
+) -> None:
     made = await ada.upload("a.txt", b"0123456789", project)
     answer = await ada.client.get(url(project, made["id"]), headers={"Range": ranges})
     assert (answer.status_code, answer.content) == (200, b"0123456789")
-    assert answer.headers["accept-ranges"] == "none"
     page = await ada.client.get("/", headers={"Range": ranges})
     assert page.status_code in (200, 503)  # 503: no interface was built
 
@@ -383,11 +386,12 @@ async def test_a_file_is_changed_in_place_and_a_stale_change_is_told(ada: Person
     read = (await ada.client.get(where)).headers["etag"]
     changed = (await put(ada, where, b"two\n", If_Match=read)).json()
     assert (changed["version"], changed["size_bytes"]) == (2, 4)
-    stale = await put(ada, where, b"three\n", If_Match="1")
-    assert (stale.status_code, stale.json()["code"]) == (412, "stale")
+    for old in ("1", '"1"', read):
+        stale = await put(ada, where, b"three\n", If_Match=old)
+        assert (stale.status_code, stale.json()["code"]) == (412, "stale")
     assert (await ada.client.get(where)).content == b"two\n"
     assert (await put(ada, where, b"three\n")).json()["version"] == 3
-    for wrong in ("", "x", '"1', "1, 2", "-1"):
+    for wrong in ("", "x", '"1', "1, 2", "-1", "a" * 63):
         if wrong not in ('"1',):
             assert (await put(ada, where, b"four", If_Match=wrong)).status_code == 422
 

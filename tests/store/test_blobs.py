@@ -87,6 +87,40 @@ async def test_what_went_in_comes_out(
         assert file.read(10) == content[:10]
 
 
+PARTS = [(0, 0), (0, 1), (5, 9), (0, ROW_LIMIT), (ROW_LIMIT - 1, ROW_LIMIT + 1), (ROW_LIMIT, 2 * ROW_LIMIT)]
+
+
+@pytest.mark.parametrize("content", [LARGE[:100], LARGE], ids=["small", "large"])
+async def test_a_part_comes_out_alone(
+    db: Database, blobs: Blobs, ada: Actor, adas_home: str, content: bytes
+) -> None:
+    made = await keep(db, blobs, ada, adas_home, content)
+    size = len(content)
+    for start, end in (
+        *PARTS,
+        (size - 1, size),
+        (size - 7, size + 7),
+        (size, size + 1),
+        (size + 5, size + 9),
+    ):
+        part = b"".join([block async for block in blobs.read(made.content_hash, start, end)])
+        assert part == content[start:end]
+
+
+async def test_of_a_large_one_nothing_is_read_but_the_part(
+    db: Database, blobs: Blobs, ada: Actor, adas_home: str, tmp_path: Path
+) -> None:
+    """What stands around it could be gone."""
+    made = await keep(db, blobs, ada, adas_home, LARGE)
+    hash, start = made.content_hash, ROW_LIMIT + 10
+    if db.is_shared:
+        await db.write(lambda tx: tx.execute(text("DELETE FROM blob_pieces WHERE number <> 1")))
+    else:
+        os.truncate(tmp_path / "blobs" / hash[:2] / hash, start + 100)
+    part = b"".join([block async for block in blobs.read(hash, start, start + 100)])
+    assert part == LARGE[start : start + 100]
+
+
 async def test_small_ones_stand_in_their_row_and_large_ones_on_the_shelf(
     db: Database, blobs: Blobs, ada: Actor, adas_home: str, tmp_path: Path
 ) -> None:

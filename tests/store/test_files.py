@@ -75,13 +75,11 @@ async def test_look_alikes_and_cases_are_files_of_their_own(db: Database, ada: A
 
 async def test_a_change_of_what_is_no_longer_there_is_refused(db: Database, ada: Actor, watch: Watch) -> None:
     made = await db.write(lambda tx: file(tx, ada, written="one"))
-    await db.write(
-        lambda tx: files.change(tx, ada, made.project_id, made.id, content(tx, "two"), if_version=1)
-    )
+    await db.write(lambda tx: files.change(tx, ada, made.project_id, made.id, content(tx, "two"), seen=1))
     async with watch.untouched():
         with pytest.raises(Stale, match="version 2"):
             await db.write(
-                lambda tx: files.change(tx, ada, made.project_id, made.id, content(tx, "three"), if_version=1)
+                lambda tx: files.change(tx, ada, made.project_id, made.id, content(tx, "three"), seen=1)
             )
 
 

@@ -16,6 +16,7 @@ TertuliaError            code = the class name in snake case; message = a senten
 ├── TooLarge
 │   └── QuotaSpent       no room left for this person's files
 ├── WrongType            send JSON
+├── NoSuchPart           the file is shorter than the range asked for; carries size_bytes
 ├── Invalid              readable, but not acceptable
 │   ├── UnknownModel
 │   ├── UnknownSetting
@@ -92,6 +93,12 @@ class QuotaSpent(TooLarge): ...
 
 
 class WrongType(TertuliaError): ...
+
+
+class NoSuchPart(TertuliaError):
+    def __init__(self, message: str, size_bytes: int = 0) -> None:
+        super().__init__(message)
+        self.size_bytes = size_bytes
 
 
 class Invalid(TertuliaError): ...

@@ -85,7 +85,7 @@ class Files:
         )
 
     async def change(
-        self, actor: Actor, project_id: str, file_id: str, chunks: Chunks, if_version: int | None = None
+        self, actor: Actor, project_id: str, file_id: str, chunks: Chunks, seen: int | str | None = None
     ) -> ProjectFile:
         """The next version, unless the file is no longer at the version that was read."""
         file = await self._means.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
@@ -94,7 +94,7 @@ class Files:
             project_id,
             file.path,
             chunks,
-            lambda tx, content: files.change(tx, actor, project_id, file_id, content, if_version),
+            lambda tx, content: files.change(tx, actor, project_id, file_id, content, seen),
         )
 
     async def unzip(self, actor: Actor, project_id: str, folder: str, chunks: Chunks) -> Taken:

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import quote
 
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tertulia.library.mime import BINARY, IMAGES, megapixels
+from tertulia.server.ranges import Part, is_known, part_asked
+from tertulia.server.uploads import BYTES
 from tertulia.store.blobs import Blobs
 
 MEGAPIXELS = 50
 """Larger pictures are not shown in a page; they can still be saved."""
+
+BEFORE_PIXELS = 256 << 10
+"""So much may stand in a picture before its size: a photograph begins with a small copy of itself."""
+
+CONTENT: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": BYTES}},
+    206: {"description": "The part that Range asked for", "content": {"application/octet-stream": BYTES}},
+    304: {"description": "What If-None-Match names is what there is"},
+    416: {"description": "The file has no such part"},
+}
+ABOUT: dict[int | str, dict[str, Any]] = {200: {"description": "The headers alone"}, 304: CONTENT[304]}
+"""What the API's description says of a download, and of asking with HEAD."""
 
 
 class Held(Protocol):
@@ -27,24 +42,32 @@ class Held(Protocol):
 
 
 async def download(
-    blobs: Blobs, path: str, held: Held, *, inline: bool = False, version: int | None = None
+    request: Request, blobs: Blobs, path: str, held: Held, *, inline: bool = False
 ) -> Response:
-    """The first block is read before anything is promised: what cannot be read is answered as an error.
+    """Asked for with HEAD, only what would be said of it; nothing of what the one who asks has already.
 
-    The version is said as an ETag, for If-Match to name when it is changed.
+    The ETag is the hash of the content, so that a part always belongs to the bytes it was begun with.
     """
-    blocks = blobs.read(held.content_hash)
-    first = await anext(blocks, b"")
-    is_shown = inline and held.mime_type in IMAGES and (megapixels(first) or MEGAPIXELS + 1) <= MEGAPIXELS
-    headers = {
-        "Content-Length": str(held.size_bytes),
-        "Content-Disposition": disposition(path, is_shown),
-        "Content-Security-Policy": "sandbox; default-src 'none'",
-        "Accept-Ranges": "none",
-    }
-    if version is not None:
-        headers["ETag"] = f'"{version}"'
-    return StreamingResponse(_all(first, blocks), 200, headers, held.mime_type if is_shown else BINARY)
+    tag = f'"{held.content_hash}"'
+    headers = {"ETag": tag, "Accept-Ranges": "bytes"}
+    if is_known(request.headers, tag):
+        return Response(status_code=304, headers=headers)
+    is_shown = (
+        inline and held.mime_type in IMAGES and _is_small(await blobs.head(held.content_hash, BEFORE_PIXELS))
+    )
+    kind = held.mime_type if is_shown else BINARY
+    headers["Content-Disposition"] = disposition(path, is_shown)
+    headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    if request.method == "HEAD":
+        return Response(None, 200, headers | {"Content-Length": str(held.size_bytes)}, kind)
+    part = part_asked(request.headers, tag, held.size_bytes)
+    if part is not None:
+        headers["Content-Range"] = f"bytes {part.start}-{part.end - 1}/{held.size_bytes}"
+    return await _sent(blobs, held, part, headers, kind)
+
+
+def _is_small(picture: bytes) -> bool:
+    return (megapixels(picture) or MEGAPIXELS + 1) <= MEGAPIXELS
 
 
 def disposition(path: str, is_shown: bool) -> str:
@@ -53,6 +76,15 @@ def disposition(path: str, is_shown: bool) -> str:
     plain = "".join(c if c.isascii() and (c.isalnum() or c in " ._-()") else "_" for c in name)
     manner = "inline" if is_shown else "attachment"
     return f"{manner}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+
+
+async def _sent(blobs: Blobs, held: Held, part: Part | None, headers: dict[str, str], kind: str) -> Response:
+    """The first block is read before anything is promised: what cannot be read is answered as an error."""
+    start, end = (part.start, part.end) if part else (0, held.size_bytes)
+    blocks = blobs.read(held.content_hash, start, end)
+    first = await anext(blocks, b"")
+    headers["Content-Length"] = str(end - start)
+    return StreamingResponse(_all(first, blocks), 206 if part else 200, headers, kind)
 
 
 async def _all(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

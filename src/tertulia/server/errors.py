@@ -22,6 +22,7 @@ STATUS: tuple[tuple[type[errors.TertuliaError], int], ...] = (
     (errors.Stale, 412),
     (errors.TooLarge, 413),
     (errors.WrongType, 415),
+    (errors.NoSuchPart, 416),
     (errors.UnknownHost, 421),
     (errors.Invalid, 422),
     (errors.TooMany, 429),
@@ -39,6 +40,8 @@ def respond(error: errors.TertuliaError) -> Response:
     headers = {}
     if isinstance(error, errors.TooMany | errors.Busy):
         headers["Retry-After"] = str(error.retry_after_s)
+    if isinstance(error, errors.NoSuchPart):
+        headers["Content-Range"] = f"bytes */{error.size_bytes}"
     return body(status_of(error), error.code, error.message, headers=headers)
 
 

@@ -8,6 +8,7 @@ blob nobody refers to is swept away some time after.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,24 +62,20 @@ class Blobs:
 
     # ── out
 
-    async def read(self, hash: str) -> AsyncIterator[bytes]:
-        """The bytes, block by block."""
+    async def read(self, hash: str, start: int = 0, end: int = sys.maxsize) -> AsyncIterator[bytes]:
+        """The bytes from one place up to another, block by block; of a large blob no others are read."""
         row = await self._db.read(lambda tx: tx.maybe(_GET, hash=hash))
         if row is None:
             raise NotFound(GONE)
         if row.keeping == "row":
-            yield bytes(row.content)
+            yield bytes(row.content[start:end])
             return
-        async for block in self._keeping.read(hash):
+        async for block in self._keeping.read(hash, start, end):
             yield block
 
-    async def head(self, hash: str) -> bytes:
-        """The first bytes, enough to see what they are."""
-        blocks = self.read(hash)
-        async for block in blocks:
-            await blocks.aclose()  # type: ignore[attr-defined]
-            return block[:HEAD]
-        return b""
+    async def head(self, hash: str, size: int = HEAD) -> bytes:
+        """The first bytes, by default enough to see what they are."""
+        return b"".join([block async for block in self.read(hash, 0, size)])
 
     async def open(self, hash: str) -> BinaryIO:
         """A file of the bytes to read from, which has no name anyone else could use."""

@@ -299,13 +299,14 @@ _USED = text("""
 
 
 def change(
-    tx: Tx, actor: Actor, project_id: str, file_id: str, content: Content, if_version: int | None = None
+    tx: Tx, actor: Actor, project_id: str, file_id: str, content: Content, seen: int | str | None = None
 ) -> ProjectFile:
-    """The next version; refused when the file is no longer at the version that was read."""
+    """The next version; refused when the file is no longer what was seen: a version, or the hash of one."""
     file = _writable(tx, actor, project_id, file_id)
-    if if_version is not None and if_version != file.version:
+    if seen not in (None, file.version, file.content_hash):
+        yours = f"version {seen}" if isinstance(seen, int) else "an earlier one"
         raise Stale(
-            f"This file is at version {file.version} by now; you changed version {if_version}. "
+            f"This file is at version {file.version} by now; you changed {yours}. "
             "Read it again and decide which to keep."
         )
     return _change(tx, actor, file, content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
@@ -30,7 +31,7 @@ class Keeping(Protocol):
 
     def scratch(self) -> Scratch: ...
     def put(self, tx: Tx, arrived: Incoming) -> None: ...
-    def read(self, hash: str) -> AsyncIterator[bytes]: ...
+    def read(self, hash: str, start: int, end: int) -> AsyncIterator[bytes]: ...
     async def open(self, hash: str) -> BinaryIO: ...
     def remove(self, hash: str) -> None: ...
     def older_than(self, before_ms: int) -> list[str]: ...
@@ -63,10 +64,12 @@ class Disk:
             os.rename(scratch.name, arrived.hash, src_dir_fd=self._incoming, dst_dir_fd=folder)
             os.fsync(folder)
 
-    async def read(self, hash: str) -> AsyncIterator[bytes]:
+    async def read(self, hash: str, start: int, end: int) -> AsyncIterator[bytes]:
         with await self.open(hash) as file:
-            while block := await asyncio.to_thread(file.read, BLOCK):
+            file.seek(start)
+            while block := await asyncio.to_thread(file.read, min(BLOCK, end - start)):
                 yield block
+                start += len(block)
 
     async def open(self, hash: str) -> BinaryIO:
         return await asyncio.to_thread(self._open, hash)
@@ -144,14 +147,17 @@ class Pieces:
             for number, piece in enumerate(iter(lambda: file.read(PIECE), b"")):
                 tx.execute(_ADD_PIECE, hash=arrived.hash, number=number, content=piece)
 
-    async def read(self, hash: str) -> AsyncIterator[bytes]:
-        number = 0
-        while row := await self._db.read(lambda tx, n=number: tx.maybe(_PIECE, hash=hash, number=n)):  # type: ignore[misc]
-            yield bytes(row.content)
-            number += 1
+    async def read(self, hash: str, start: int, end: int) -> AsyncIterator[bytes]:
+        while start < end:
+            number, within = divmod(start, PIECE)
+            row = await self._db.read(lambda tx, n=number: tx.maybe(_PIECE, hash=hash, number=n))  # type: ignore[misc]
+            if row is None:
+                return
+            yield bytes(row.content[within : within + end - start])
+            start += PIECE - within
 
     async def open(self, hash: str) -> BinaryIO:
-        return await spooled(self.read(hash), self._scratch)
+        return await spooled(self.read(hash, 0, sys.maxsize), self._scratch)
 
     def remove(self, hash: str) -> None:
         """They went with their blob's row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -11,14 +11,12 @@ from tertulia.core.attachments import Attachment
 from tertulia.core.errors import Invalid
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
-from tertulia.server.downloads import download
+from tertulia.server.downloads import ABOUT, CONTENT, download
 from tertulia.server.routes.files import LAST_LINE, FileText, Line
-from tertulia.server.uploads import BYTES, RAW, body, must_be_raw
+from tertulia.server.uploads import RAW, body, must_be_raw
 from tertulia.store import attachments
 
 router = APIRouter(tags=["attachments"])
-
-_CONTENT: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": BYTES}}}
 
 
 @router.post(
@@ -36,13 +34,14 @@ async def add_attachment(
     return answer(await house.attachments.add(actor, project_id, name, body(request)), 201)
 
 
-@router.get("/api/attachments/{attachment_id}", responses=_CONTENT, response_class=Response)
+@router.head("/api/attachments/{attachment_id}", responses=ABOUT, response_class=Response)
+@router.get("/api/attachments/{attachment_id}", responses=CONTENT, response_class=Response)
 async def get_attachment(
-    house: TheHouse, actor: Someone, attachment_id: str, inline: bool = False
+    house: TheHouse, actor: Someone, attachment_id: str, request: Request, inline: bool = False
 ) -> Response:
-    """The file itself, to be saved; of pictures also to be shown."""
+    """The file itself or a range of it, to be saved; of pictures also to be shown."""
     found = await house.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
-    return await download(house.means.blobs, found.name, found, inline=inline)
+    return await download(request, house.means.blobs, found.name, found, inline=inline)
 
 
 @router.get("/api/attachments/{attachment_id}/text", response_model=FileText)

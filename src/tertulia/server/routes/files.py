@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import Response
@@ -19,7 +19,7 @@ from tertulia.core.users import Actor
 from tertulia.engine.uploads import Refused, Taken
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
-from tertulia.server.downloads import download
+from tertulia.server.downloads import ABOUT, CONTENT, download
 from tertulia.server.multipart import Form
 from tertulia.server.uploads import BYTES, RAW, body, is_form, must_be_raw
 from tertulia.store import events, files
@@ -95,7 +95,6 @@ _RAW_OR_FORM = {
         "content": {"application/octet-stream": BYTES, "multipart/form-data": _FORM},
     }
 }
-_CONTENT: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": BYTES}}}
 
 
 # ── many
@@ -200,13 +199,19 @@ async def _take(
 # ── one
 
 
-@router.get("/api/projects/{project_id}/files/{file_id}", responses=_CONTENT, response_class=Response)
+@router.head("/api/projects/{project_id}/files/{file_id}", responses=ABOUT, response_class=Response)
+@router.get("/api/projects/{project_id}/files/{file_id}", responses=CONTENT, response_class=Response)
 async def get_file(
-    house: TheHouse, actor: Someone, project_id: str, file_id: str, inline: bool = False
+    house: TheHouse,
+    actor: Someone,
+    project_id: str,
+    file_id: str,
+    request: Request,
+    inline: bool = False,
 ) -> Response:
-    """The file itself, to be saved; of pictures also to be shown."""
+    """The file itself or a range of it, to be saved; of pictures also to be shown."""
     file = await house.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
-    return await download(house.means.blobs, file.path, file, inline=inline, version=file.version)
+    return await download(request, house.means.blobs, file.path, file, inline=inline)
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/info", response_model=ProjectFile)
@@ -239,19 +244,19 @@ async def change_file(
     request: Request,
     if_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """New content, as the next version; If-Match names the version that was read."""
+    """New content, as the next version; If-Match names the version that was read, or its ETag."""
     must_be_raw(request, house.means.limits)
-    version = _version_of(if_match)
-    return answer(await house.files.change(actor, project_id, file_id, body(request), version))
+    seen = _seen(if_match)
+    return answer(await house.files.change(actor, project_id, file_id, body(request), seen))
 
 
-def _version_of(if_match: str | None) -> int | None:
+def _seen(if_match: str | None) -> int | str | None:
     if if_match is None or if_match.strip() == "*":
         return None
-    match = re.fullmatch(r'\s*(?:W/)?"?([0-9]{1,9})"?\s*', if_match)
+    match = re.fullmatch(r'\s*(?:W/)?"?([0-9]{1,9}|[0-9a-f]{64})"?\s*', if_match)
     if match is None:
-        raise Invalid('If-Match names the version that was read, like "3".')
-    return int(match[1])
+        raise Invalid('If-Match names the version that was read, like "3", or the ETag it came with.')
+    return match[1] if len(match[1]) == 64 else int(match[1])
 
 
 @router.put("/api/projects/{project_id}/files/{file_id}/path", response_model=ProjectFile)
@@ -284,13 +289,24 @@ async def list_versions(house: TheHouse, actor: Someone, project_id: str, file_i
     return answer(VersionList(await house.db.read(lambda tx: files.versions(tx, actor, project_id, file_id))))
 
 
+@router.head(
+    "/api/projects/{project_id}/files/{file_id}/versions/{number}",
+    responses=ABOUT,
+    response_class=Response,
+)
 @router.get(
     "/api/projects/{project_id}/files/{file_id}/versions/{number}",
-    responses=_CONTENT,
+    responses=CONTENT,
     response_class=Response,
 )
 async def get_version(
-    house: TheHouse, actor: Someone, project_id: str, file_id: str, number: Number, inline: bool = False
+    house: TheHouse,
+    actor: Someone,
+    project_id: str,
+    file_id: str,
+    number: Number,
+    request: Request,
+    inline: bool = False,
 ) -> Response:
     """What the file held then."""
 
@@ -299,7 +315,7 @@ async def get_version(
         return file, files.version(tx, actor, project_id, file_id, number)
 
     file, then = await house.db.read(read)
-    return await download(house.means.blobs, file.path, then, inline=inline, version=then.number)
+    return await download(request, house.means.blobs, file.path, then, inline=inline)
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/versions/{number}/diff", response_model=Difference)

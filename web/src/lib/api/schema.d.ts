@@ -276,7 +276,7 @@ export interface paths {
         };
         /**
          * Get Attachment
-         * @description The file itself, to be saved; of pictures also to be shown.
+         * @description The file itself or a range of it, to be saved; of pictures also to be shown.
          */
         get: operations["get_attachment_api_attachments__attachment_id__get"];
         put?: never;
@@ -287,7 +287,11 @@ export interface paths {
          */
         delete: operations["remove_attachment_api_attachments__attachment_id__delete"];
         options?: never;
-        head?: never;
+        /**
+         * Get Attachment
+         * @description The file itself or a range of it, to be saved; of pictures also to be shown.
+         */
+        head: operations["get_attachment_api_attachments__attachment_id__head"];
         patch?: never;
         trace?: never;
     };
@@ -608,12 +612,12 @@ export interface paths {
         };
         /**
          * Get File
-         * @description The file itself, to be saved; of pictures also to be shown.
+         * @description The file itself or a range of it, to be saved; of pictures also to be shown.
          */
         get: operations["get_file_api_projects__project_id__files__file_id__get"];
         /**
          * Change File
-         * @description New content, as the next version; If-Match names the version that was read.
+         * @description New content, as the next version; If-Match names the version that was read, or its ETag.
          */
         put: operations["change_file_api_projects__project_id__files__file_id__put"];
         post?: never;
@@ -623,7 +627,11 @@ export interface paths {
          */
         delete: operations["remove_file_api_projects__project_id__files__file_id__delete"];
         options?: never;
-        head?: never;
+        /**
+         * Get File
+         * @description The file itself or a range of it, to be saved; of pictures also to be shown.
+         */
+        head: operations["get_file_api_projects__project_id__files__file_id__head"];
         patch?: never;
         trace?: never;
     };
@@ -734,7 +742,11 @@ export interface paths {
         post?: never;
         delete?: never;
         options?: never;
-        head?: never;
+        /**
+         * Get Version
+         * @description What the file held then.
+         */
+        head: operations["get_version_api_projects__project_id__files__file_id__versions__number__head"];
         patch?: never;
         trace?: never;
     };
@@ -3814,6 +3826,29 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description The part that Range asked for */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description What If-None-Match names is what there is */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The file has no such part */
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -3838,6 +3873,44 @@ export interface operations {
         responses: {
             /** @description Successful Response */
             204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_attachment_api_attachments__attachment_id__head: {
+        parameters: {
+            query?: {
+                inline?: boolean;
+            };
+            header?: never;
+            path: {
+                attachment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The headers alone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What If-None-Match names is what there is */
+            304: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4517,6 +4590,29 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description The part that Range asked for */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description What If-None-Match names is what there is */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The file has no such part */
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Validation Error */
             422: {
                 headers: {
@@ -4580,6 +4676,45 @@ export interface operations {
         responses: {
             /** @description Successful Response */
             204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_file_api_projects__project_id__files__file_id__head: {
+        parameters: {
+            query?: {
+                inline?: boolean;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The headers alone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What If-None-Match names is what there is */
+            304: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4790,6 +4925,69 @@ export interface operations {
                 content: {
                     "application/octet-stream": string;
                 };
+            };
+            /** @description The part that Range asked for */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description What If-None-Match names is what there is */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The file has no such part */
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_version_api_projects__project_id__files__file_id__versions__number__head: {
+        parameters: {
+            query?: {
+                inline?: boolean;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+                file_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The headers alone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What If-None-Match names is what there is */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Validation Error */
             422: {
