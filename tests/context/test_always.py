@@ -13,7 +13,7 @@ from tests.context.materials import TEXT, count, hit, material, message, rounds
 def test_files_always_included_are_whole_and_stand_before_the_rounds():
     always = (FileText("f1", "docs/api.md", "GET /tea"),)
     assembled = assemble(material(rounds(1), always=always), count)
-    assert "The file docs/api.md, whole [docs/api.md:1-1]:\nGET /tea" in assembled.prompt.system
+    assert "The file docs/api.md, whole [docs/api.md:1-1]:\n```\nGET /tea\n```" in assembled.prompt.system
     assert [s.source_id for s in assembled.receipt.segments if s.layer is Layer.ALWAYS] == ["f1"]
 
 

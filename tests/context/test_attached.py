@@ -28,7 +28,7 @@ def asked(*brought: Attachment, number: int = 1, text: str = "What is this?"):
 def test_a_text_stands_with_its_question():
     assembled = assemble(material(question=asked(NOTES), attached=READ), count)
     assert assembled.prompt.messages[-1].content == (
-        "Attached, notes.md:\n# Notes\nBuy tea.\n\nWhat is this?"
+        "Attached, notes.md:\n```\n# Notes\nBuy tea.\n```\n\nWhat is this?"
     )
     [piece] = [s for s in assembled.receipt.segments if s.reason == "attached"]
     assert (piece.layer, piece.source_id, piece.name) == (Layer.QUESTION, "a1", "notes.md")
@@ -37,7 +37,7 @@ def test_a_text_stands_with_its_question():
 def test_as_history_it_stands_in_the_same_place_in_the_same_bytes():
     before = replace(round_(1), messages=(asked(NOTES), *round_(1).messages[1:]))
     prompt = assemble(material((before,), attached=READ), count).prompt
-    assert prompt.messages[0].content == "Attached, notes.md:\n# Notes\nBuy tea.\n\nWhat is this?"
+    assert prompt.messages[0].content == "Attached, notes.md:\n```\n# Notes\nBuy tea.\n```\n\nWhat is this?"
 
 
 def test_a_picture_goes_to_a_model_that_sees():
@@ -121,7 +121,7 @@ def test_what_cannot_be_read_is_named_with_the_reason(read, reason):
 def test_what_was_read_in_part_says_so():
     read = (AttachedText("a1", "# Notes", "Only the first 5,000 pages were read."),)
     last = assemble(material(question=asked(NOTES), attached=read), count).prompt.messages[-1].content
-    assert last.startswith("Attached, notes.md (Only the first 5,000 pages were read):\n# Notes")
+    assert last.startswith("Attached, notes.md (Only the first 5,000 pages were read):\n```\n# Notes")
 
 
 def test_one_that_a_person_took_out_is_neither_shown_nor_mentioned_and_the_receipt_says_so():

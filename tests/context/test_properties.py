@@ -8,11 +8,11 @@ from hypothesis import given
 
 from tertulia.context.assemble import WITH_THE_OLDEST, assemble, rebuild
 from tertulia.context.budget import PER_MESSAGE, budget_tokens, picture_tokens, window_start
+from tertulia.context.fences import fenced
 from tertulia.context.material import Material
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Round
 from tertulia.core.receipts import Layer
-from tertulia.core.text import visible
 from tests.context.materials import ANNA, count, materials, talks
 
 
@@ -186,4 +186,4 @@ def test_everything_brought_along_is_shown_whole_or_named_with_its_reason(given_
         elif one.is_picture:
             assert shown[one.id].picture.content_hash == one.content_hash
         else:
-            assert shown[one.id].text.endswith(":\n" + visible(texts[one.id]))
+            assert shown[one.id].text.endswith(":\n" + fenced(texts[one.id]))

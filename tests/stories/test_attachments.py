@@ -54,7 +54,9 @@ async def test_a_text_is_shown_with_its_message_and_is_no_file_of_the_project(
 ) -> None:
     brought = await ada.attach("tea.docx", docx(paragraph("Oolong, ninety degrees.")))
     (reply,) = await ada.hear("How hot?", "alpha", project_id=ada.home, attachments=[brought["id"]])
-    assert sent_to(upstream, "alpha")["content"].startswith("Attached, tea.docx:\nOolong, ninety degrees.")
+    assert sent_to(upstream, "alpha")["content"].startswith(
+        "Attached, tea.docx:\n```\nOolong, ninety degrees."
+    )
     [shown] = [s for s in (await receipt_of(ada, reply))["segments"] if s["reason"] == "attached"]
     assert (shown["source_id"], shown["name"]) == (brought["id"], "tea.docx")
     assert (await ada.get(f"/api/projects/{ada.home}/files"))["items"] == []
@@ -171,7 +173,7 @@ async def test_a_question_asked_differently_brings_it_along_again(ada: Person, u
     path = f"/api/conversations/{reply['conversation_id']}/rounds/1/edit"
     opened = await ada.post(path, edit | {"attachments": [brought["id"]]}, expect=202)
     await ada.ended(opened["turn"]["id"])
-    assert "ninety degrees.\n\nHow warm?" in sent_to(upstream, "alpha")["content"]
+    assert "ninety degrees.\n```\n\nHow warm?" in sent_to(upstream, "alpha")["content"]
     [copied] = opened["message"]["attachments"]
     assert (copied["name"], copied["content_hash"]) == ("tea.md", brought["content_hash"])
     assert copied["id"] != brought["id"]

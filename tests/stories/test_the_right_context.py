@@ -63,7 +63,7 @@ async def test_a_file_always_in_context_is_shown_whole_with_every_question(ada, 
     answer = await ada.client.patch(path, json={"always_in_context": True})
     assert answer.status_code == 200, answer.text
     (reply,) = await ada.hear("Hello", "alpha")
-    assert "The file rules.md, whole [rules.md:1-1]:\nAnswer in the voice of a pirate." in shown(
+    assert "The file rules.md, whole [rules.md:1-1]:\n```\nAnswer in the voice of a pirate." in shown(
         upstream.last
     )
     assert "always" in [s["layer"] for s in (await receipt_of(ada, reply))["segments"]]

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tertulia.context.budget import PER_MESSAGE, picture_tokens
+from tertulia.context.fences import fenced
 from tertulia.context.material import TAKEN_OUT, AttachedText, CountTokens, Material
 from tertulia.core.attachments import Attachment
 from tertulia.core.messages import Message
 from tertulia.core.prompts import Picture
 from tertulia.core.receipts import Layer, LeftOut, Segment
-from tertulia.core.text import visible
 
 PICTURE_BYTES = 5_000_000
 PICTURE_SIDE = 8_000
@@ -100,7 +100,7 @@ def _text(
     if len(read.text) > room.tokens * DENSEST:
         return _left(attachment, layer, number, "over the budget", len(read.text) // 4)
     but = f" ({read.reason.rstrip('.')})" if read.reason else ""
-    text = f"Attached, {attachment.name}{but}:\n{visible(read.text)}"
+    text = f"Attached, {attachment.name}{but}:\n{fenced(read.text)}"
     piece = _piece(attachment, layer, number, text, count(text))
     if room.takes(piece):
         return piece

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tertulia.context import marks
+from tertulia.context.fences import fenced
 from tertulia.context.material import FileText, Material
 from tertulia.core.files import FileEntry, Shelf
 from tertulia.core.receipts import Layer
@@ -66,7 +67,7 @@ def parts(material: Material) -> Iterator[Part]:
 def _whole(file: FileText) -> str:
     lines = file.text.count("\n") + (not file.text.endswith("\n"))
     how_much = file.reason.rstrip(".") if file.reason else "whole"
-    return f"The file {file.path}, {how_much} {marks.of_lines(file.path, 1, lines)}:\n{visible(file.text)}"
+    return f"The file {file.path}, {how_much} {marks.of_lines(file.path, 1, lines)}:\n{fenced(file.text)}"
 
 
 def _listing(shelf: Shelf) -> str:
