@@ -36,11 +36,11 @@ from tertulia.providers.tokens import counter
 from tertulia.store import messages, turns, users
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database, Tx
-from tests.patience import soon
+from tests.patience import PATIENCE_S, soon
 from tests.upstream.scripted import Upstream, scripted
 from tests.world import endpoints
 
-SHORT = Limits(first_byte_s=2.0, idle_s=0.5, retries=0)
+SHORT = Limits(first_byte_s=PATIENCE_S, idle_s=0.5, retries=0)
 
 
 @dataclass

@@ -112,7 +112,7 @@ async def test_a_voice_that_never_ends_is_stopped_at_the_limit(tmp_path, upstrea
     upstream.plays(
         (*[Say("and ")] * 3, KeepAlives(0.02, b'data: {"choices":[{"delta":{"content":"on "}}]}\n\n'))
     )
-    limits = replace(SHORT, total_s=1.0)
+    limits = replace(SHORT, total_s=2.0)
     async with engine_in(tmp_path, upstream, limits) as engine:
         opened = await engine.open("Go on")
         await engine.over(opened.turn)

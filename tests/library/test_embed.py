@@ -33,7 +33,7 @@ from tertulia.providers import assets, embeddings
 from tertulia.providers.embeddings import EmbeddingEndpoint
 from tertulia.providers.limits import Limits
 from tests.library.bags import numbers
-from tests.patience import soon
+from tests.patience import PATIENCE_S, soon
 from tests.upstream.scripted import Head, Raw, Script, Stall, Upstream, refuses, vectors
 
 HOME = settings.read(os.environ).home
@@ -225,10 +225,13 @@ def test_an_endpoint_is_used_when_it_is_named() -> None:
 @pytest.fixture
 async def remote(upstream: Upstream) -> AsyncIterator[EndpointEmbedder]:
     upstream.embeds = numbers
-    endpoint = EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, key="sk-walnut")
-    made = EndpointEmbedder(endpoint, {}, Limits(first_byte_s=0.2, idle_s=0.2, total_s=1), question_s=0.1)
+    made = EndpointEmbedder(there(upstream), {}, question_s=PATIENCE_S)
     yield made
     await made.close()
+
+
+def there(upstream: Upstream) -> EmbeddingEndpoint:
+    return EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, key="sk-walnut")
 
 
 async def test_an_endpoint_is_asked_in_batches_and_each_text_gets_its_own_vector(
@@ -322,14 +325,14 @@ async def test_an_endpoint_that_is_asked_too_much_says_when_to_come_back(
 
 
 @pytest.mark.parametrize("is_query", [True, False])
-async def test_a_silent_endpoint_is_not_waited_for_long(
-    remote: EndpointEmbedder, upstream: Upstream, is_query: bool
-) -> None:
+async def test_a_silent_endpoint_is_not_waited_for_long(upstream: Upstream, is_query: bool) -> None:
     upstream.plays((Stall(),))
+    hasty = EndpointEmbedder(there(upstream), {}, Limits(first_byte_s=0.5), question_s=0.5)
     with pytest.raises(EmbeddingFailed):
-        await remote.embed(["x"], is_query=is_query)
+        await hasty.embed(["x"], is_query=is_query)
     async with soon():
         await upstream.last.closed.wait()
+    await hasty.close()
 
 
 async def test_an_endpoint_that_cannot_be_reached_fails_in_words() -> None:

@@ -16,7 +16,7 @@ from tests.patience import soon
 
 
 class Hasty(Protocol):
-    head_s = 0.2
+    head_s = 0.5
 
 
 async def hello(scope: Any, receive: Any, send: Any) -> None:
@@ -28,7 +28,7 @@ async def hello(scope: Any, receive: Any, send: Any) -> None:
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    app: Any = Guard(hello, {"localhost"}, "", silence_s=0.2)
+    app: Any = Guard(hello, {"localhost"}, "", silence_s=0.5)
     server = uvicorn.Server(config(app, loop="asyncio", http=Hasty, lifespan="off"))
     with listen("127.0.0.1", 0) as socket_:
         serving = asyncio.create_task(server.serve(sockets=[socket_]))
