@@ -90,6 +90,57 @@ async def receipt_of(engine, reply):
     return await engine.db.read(lambda tx: receipts.get(tx, engine.actor, reply.id))
 
 
+async def begun(engine, upstream, go_on: asyncio.Event):
+    """A round that is half said, and a branch of a branch that goes on from it."""
+    upstream.plays((Say("The code "), Hold(go_on), Say("is marigold."), Finish()))
+    first = await engine.open("What is the code?")
+    await engine.said(first.turn, "The code ")
+    child = await branched(engine, first.conversation.id)
+    upstream.says("Noted.")
+    return first, await branched(engine, child.id)
+
+
+async def branched(engine, conversation_id: str):
+    return await engine.db.write(
+        lambda tx: conversations.branch(tx, engine.actor, conversation_id, at_round=1)
+    )
+
+
+async def test_a_branch_waits_until_all_is_said_that_it_goes_on_from(engine, upstream):
+    go_on = asyncio.Event()
+    first, branch = await begun(engine, upstream, go_on)
+    opened = await engine.open("And now?", conversation_id=branch.id)
+    assert opened.turn.state is State.QUEUED
+    go_on.set()
+    assert await engine.over(opened.turn) is State.COMPLETE
+    assert await engine.over(first.turn) is State.COMPLETE
+    asked = upstream.requests[-1].body["messages"]
+    assert [one["content"] for one in asked if one["role"] == "assistant"] == ["The code is marigold."]
+
+
+async def test_who_waits_in_a_branch_can_be_stopped(engine, upstream):
+    go_on = asyncio.Event()
+    first, branch = await begun(engine, upstream, go_on)
+    opened = await engine.open("And now?", conversation_id=branch.id)
+    await engine.turns.stop(engine.actor, opened.turn.id)
+    assert await engine.over(opened.turn) is State.STOPPED
+    assert len(upstream.requests) == 1
+    go_on.set()
+    assert await engine.over(first.turn) is State.COMPLETE
+
+
+async def test_a_branch_that_left_before_waits_for_nobody(engine, upstream):
+    first = await answered(engine, "One?")
+    branch = await branched(engine, first.conversation.id)
+    go_on = asyncio.Event()
+    upstream.plays((Say("Two"), Hold(go_on), Finish()), (Say("Else."), Finish()))
+    second = await engine.open("Two?", conversation_id=first.conversation.id)
+    await engine.said(second.turn, "Two")
+    assert await engine.over((await engine.open("Else?", conversation_id=branch.id)).turn) is State.COMPLETE
+    go_on.set()
+    assert await engine.over(second.turn) is State.COMPLETE
+
+
 async def test_a_return_waits_for_its_place_in_the_line_it_comes_back_to(engine, upstream):
     first = await answered(engine, "One?")
     edited = await engine.turns.edit(

@@ -12,7 +12,7 @@ from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.store import conversations, messages, turns
 from tertulia.store.database import Database, Tx
-from tests.store.samples import answered, conversation, opened, turn
+from tests.store.samples import answered, conversation, opened, reply, turn
 from tests.store_fixtures import Clock, Ids, Watch
 
 
@@ -55,6 +55,38 @@ async def test_an_id_opens_one_turn(db: Database, ada: Actor, bob: Actor, watch:
     async with watch.untouched():
         with pytest.raises(TurnReused):
             await db.write(lambda tx: opened(tx, bob, other.id, id=asked.id))
+
+
+async def test_a_branch_inherits_for_as_long_as_what_it_goes_on_from_is_being_answered(
+    db: Database, ada: Actor
+) -> None:
+    def branch(tx: Tx, parent_id: str, at_round: int, message_id: str | None = None) -> str:
+        made = conversations.branch(tx, ada, parent_id, at_round=at_round, message_id=message_id)
+        return made.id
+
+    def grow(tx: Tx) -> tuple[Turn, dict[str, bool]]:
+        root = conversation(tx, ada).id
+        answered(tx, ada, root)
+        running = opened(tx, ada, root)
+        said = reply(tx, running)
+        messages.add(tx, said)
+        below = branch(tx, root, 2)
+        expected = {
+            root: False,
+            below: True,
+            branch(tx, below, 2): True,
+            branch(tx, root, 1): False,
+            branch(tx, root, 2, said.id): False,
+        }
+        return running, expected
+
+    def inheriting(tx: Tx) -> dict[str, bool]:
+        return {id: turns.is_inheriting(tx, id) for id in expected}
+
+    running, expected = await db.write(grow)
+    assert await db.read(inheriting) == expected
+    await db.write(lambda tx: turns.set_state(tx, running.id, State.COMPLETE))
+    assert not any((await db.read(inheriting)).values())
 
 
 async def test_the_turns_of_rounds_come_through_the_lineage_too(db: Database, ada: Actor) -> None:

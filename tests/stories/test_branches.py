@@ -10,7 +10,7 @@ import pytest
 from tertulia.app import new_id
 from tertulia.engine.jobs.index_round import index_round
 from tests.server.cast import at_rest
-from tests.stories.listening import rounds, title_of
+from tests.stories.listening import heard, is_reply, rounds, said, title_of
 from tests.upstream.scripted import Finish, Hold, Say, Seen, refuses, says
 from tests.world import Person
 
@@ -269,6 +269,28 @@ async def test_edits_take_room_like_any_turn(ada, upstream):
     go_on.set()
 
 
+async def test_a_branch_at_a_round_that_is_being_answered_waits_for_its_replies(ada, upstream):
+    go_on = asyncio.Event()
+    upstream.plays((Say("Alpha "), Hold(go_on), Say("says canary1alpha."), Finish()), model="alpha")
+    upstream.says("Beta says canary1beta.", model="beta")
+    opened = await ada.ask("Question canary1asked?", *MODELS)
+    conversation = opened["conversation"]["id"]
+    await said(ada, opened["turn"]["id"], "Alpha ")
+    made = await branch(ada, conversation, 1)
+    async with ada.live() as tab:  # Beta has spoken: who goes on from that alone need not wait
+        beta = (await heard(tab, f"conversation:{conversation}", is_reply))["id"]
+    alone = await branch(ada, conversation, 1, message_id=beta)
+    await ada.hear("And now?", "beta", conversation_id=alone["id"])
+    assert canaries(upstream.last) == {"1asked", "1beta"}
+    waiting = await ada.ask("And now?", "beta", conversation_id=made["id"])
+    assert waiting["turn"]["state"] == "queued"
+    refused = await bring_back(ada, made["id"], expect=409)
+    assert refused["message"].startswith("This branch is being answered.")
+    go_on.set()
+    await ada.ended(waiting["turn"]["id"])
+    assert canaries(upstream.last) == {"1asked", "1alpha", "1beta"}
+
+
 # ── replying and quoting
 
 
@@ -499,6 +521,22 @@ async def test_what_is_deleted_in_a_branch_leaves_the_receipt_of_what_was_brough
     receipt = await ada.get(path)
     assert "marigold" not in str(receipt)
     assert "What is the code?" in str(receipt)
+
+
+async def test_a_branch_with_hidden_names_comes_back_after_the_vote(ada, upstream):
+    conversation, _ = await talked(ada, upstream, 1)
+    made = await branch(ada, conversation, 1)
+    here = {"conversation_id": made["id"], "is_blind": True}
+    [reply, _] = await ada.hear("Who is right?", *MODELS, **here)
+    refused = await bring_back(ada, made["id"], expect=409)
+    assert refused["message"].startswith("In round 2 of this branch the names are hidden")
+    await ada.post(f"/api/messages/{reply['id']}/vote", {"verdict": "best"})
+    await bring_back(ada, made["id"])
+    [told] = await ada.replies(conversation, 2)
+    await ada.hear("And who now?", *MODELS, **here)
+    await again(ada, told["id"])
+    assert "[Mind A]: Noted." in shown(upstream.last), "what became blind since is told of without names"
+    assert "[Alpha]: Noted." in shown(upstream.last)
 
 
 async def test_only_a_branch_with_something_to_tell_comes_back(ada, upstream):

@@ -11,6 +11,7 @@ from tertulia.core.messages import Message, Role, Status
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
+from tertulia.engine.gather import BROUGHT_ROUNDS
 from tertulia.engine.opening import (
     Opened,
     Opening,
@@ -21,7 +22,7 @@ from tertulia.engine.opening import (
     writable,
 )
 from tertulia.engine.requests import NewEdit, NewReturn
-from tertulia.store import attachments, conversations, messages, turns
+from tertulia.store import attachments, blind, conversations, messages, turns
 from tertulia.store.database import Tx
 
 
@@ -80,6 +81,7 @@ def _open_summary(
     voice: Voice,
     fingerprint: str,
 ) -> Opening:
+    _must_be_told(tx, branch)
     must_have_room(tx, actor)
     tx.hold(conversation_place(into.id))
     turn = Turn(
@@ -98,6 +100,15 @@ def _open_summary(
     turns.open(tx, turn, fingerprint)
     messages.add(tx, message)
     return Opening(Opened(turn, conversations.changed(tx, into.id), message), is_new=True)
+
+
+def _must_be_told(tx: Tx, branch: Conversation) -> None:
+    """Half of an answer, or who said what in a blind round, is nothing to tell others."""
+    if turns.waiting_or_running(tx, branch.id):
+        raise Conflict("This branch is being answered. Bring it back after its last word, or stop it first.")
+    for turn in blind.hidden_in(tx, messages.own(tx, branch.id, limit=BROUGHT_ROUNDS)):
+        where = f"In round {turn.round_number} of this branch"
+        raise Conflict(f"{where} the names are hidden, and a summary would tell them. Vote there first.")
 
 
 def _brought_back(tx: Tx, actor: Actor, turn: Turn, branch: Conversation) -> Message:

@@ -29,7 +29,18 @@ from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.engine.files import texts_kept
-from tertulia.store import chunks, conversations, files, messages, personas, projects, receipts, turns, votes
+from tertulia.store import (
+    blind,
+    chunks,
+    conversations,
+    files,
+    messages,
+    personas,
+    projects,
+    receipts,
+    turns,
+    votes,
+)
 from tertulia.store.conversations import Kin
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
@@ -323,8 +334,11 @@ def cited(tx: Tx, actor: Actor, questions: Iterable[Message]) -> tuple[Message, 
 
 
 def _brought(tx: Tx, actor: Actor, question: Message) -> tuple[Round, ...]:
-    """Nothing any more once the branch is gone: what was made of it is kept."""
+    """Nothing any more once the branch is gone: what was made of it is kept.
+
+    A round that has become blind there since is told of as people know it.
+    """
     if question.brings_id is None:
         return ()
     branch = conversations.find(tx, actor, question.brings_id)
-    return messages.own(tx, branch.id, limit=BROUGHT_ROUNDS) if branch else ()
+    return blind.as_told(tx, messages.own(tx, branch.id, limit=BROUGHT_ROUNDS)) if branch else ()

@@ -311,9 +311,13 @@ def _turn(
 def first_state(tx: Tx, conversation: Conversation) -> State:
     """Whoever finds the conversation free starts at once; the others wait in line.
 
-    Its place is held by now: on another server somebody may be looking for the same.
+    A branch is not free before all is said that it goes on from. Its place is held by now: on another server
+    somebody may be looking for the same.
     """
-    return State.QUEUED if turns.waiting_or_running(tx, conversation.id) else State.RUNNING
+    if turns.waiting_or_running(tx, conversation.id):
+        return State.QUEUED
+    is_inheriting = conversation.parent_id is not None and turns.is_inheriting(tx, conversation.id)
+    return State.QUEUED if is_inheriting else State.RUNNING
 
 
 def _question(tx: Tx, actor: Actor, request: NewTurn, turn: Turn, brought: tuple[Attachment, ...]) -> Message:

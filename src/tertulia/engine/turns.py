@@ -44,7 +44,7 @@ from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
 
 ELSEWHERE_S = 0.5
-"""How often a round looks whether another server is done with the one before it."""
+"""How often a round looks whether others are done: on another server, or where its branch left."""
 FAREWELL_S = 10.0
 """How long the end of the server waits for the last replies to be written."""
 
@@ -374,14 +374,19 @@ class Turns:
         return gathered
 
     def _start(self, tx: Tx, waiting: Waiting) -> Gathered | None:
-        """It was this turn's place in the line; now it runs. None while another server answers here."""
+        """It was this turn's place in the line; now it runs. None while others have to be waited for."""
         turn = waiting.turn
         tx.hold(conversation_place(turn.conversation_id))
         is_called_off = self._starting[turn.id] or self._is_closing
-        if turns.is_answered_elsewhere(tx, turn.conversation_id) and not is_called_off:
+        if self._must_wait(tx, turn) and not is_called_off:
             return None
         running = turns.set_state(tx, turn.id, State.RUNNING)
         return gather(tx, waiting.actor, running, self._means.providers.find)
+
+    def _must_wait(self, tx: Tx, turn: Turn) -> bool:
+        """Another server answers here, or what the branch goes on from is not said yet."""
+        here = turn.conversation_id
+        return turns.is_answered_elsewhere(tx, here) or turns.is_inheriting(tx, here)
 
     def _verdict(self, seating: Seating) -> State:
         if seating.is_stopped:

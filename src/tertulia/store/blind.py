@@ -10,17 +10,24 @@ from tertulia.core.blind import veiled_round
 from tertulia.core.errors import Conflict
 from tertulia.core.events import Kind, conversation_place
 from tertulia.core.messages import Message, Round
+from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
 from tertulia.store import jobs, messages, turns
+from tertulia.store.lineage import LINEAGE
 from tertulia.store.transactions import Tx
 
 
 def as_told(tx: Tx, rounds: Sequence[Round]) -> tuple[Round, ...]:
     """Rounds as people and the index may have them."""
-    if not any(one.voice and one.voice.letter for round_ in rounds for one in round_.messages):
-        return tuple(rounds)
-    hidden = {turn.id for turn in turns.of_rounds(tx, rounds) if turn.is_blind}
+    hidden = {turn.id for turn in hidden_in(tx, rounds)}
     return tuple(veiled_round(round_, hidden) for round_ in rounds)
+
+
+def hidden_in(tx: Tx, rounds: Sequence[Round]) -> tuple[Turn, ...]:
+    """The turns of these rounds whose names nobody is told yet, the oldest first."""
+    if not any(one.voice and one.voice.letter for round_ in rounds for one in round_.messages):
+        return ()
+    return tuple(turn for turn in turns.of_rounds(tx, rounds) if turn.is_blind)
 
 
 def reveal(tx: Tx, question: Message) -> None:
@@ -40,22 +47,15 @@ def reveal(tx: Tx, question: Message) -> None:
 def must_be_known(tx: Tx, actor: Actor, message_id: str) -> None:
     """For what shows a message's model, and with names what was said before it."""
     message = messages.get(tx, actor, message_id)
-    row = tx.maybe(_FIRST_HIDDEN, id=message.conversation_id, number=message.round_number)
+    row = tx.maybe(_FIRST_HIDDEN, id=message.conversation_id, first_round=0, last_round=message.round_number)
     if row is not None:
         raise Conflict(
             f"In round {row.round_number} the names are hidden, and this would tell them. Vote there first."
         )
 
 
-_FIRST_HIDDEN = text("""
-    WITH RECURSIVE lineage (id, parent_id, branch_round, last_round) AS (
-        SELECT c.id, c.parent_id, c.branch_round, CAST(:number AS BIGINT) FROM conversations AS c
-        WHERE c.id = :id
-        UNION ALL
-        SELECT p.id, p.parent_id, p.branch_round,
-            CASE WHEN l.branch_round < l.last_round THEN l.branch_round ELSE l.last_round END
-        FROM lineage AS l JOIN conversations AS p ON p.id = l.parent_id
-    )
+_FIRST_HIDDEN = text(f"""
+    {LINEAGE}
     SELECT t.round_number FROM lineage AS l
     JOIN turns AS t ON t.conversation_id = l.id AND t.round_number <= l.last_round AND t.is_blind
     ORDER BY t.round_number LIMIT 1

@@ -16,6 +16,7 @@ from tertulia.core.turns import Purpose, State, Style, Turn
 from tertulia.core.users import Actor
 from tertulia.store import access
 from tertulia.store.conversations import voices
+from tertulia.store.lineage import LINEAGE
 from tertulia.store.messages import voice
 from tertulia.store.transactions import Row, Tx, as_json
 
@@ -128,6 +129,22 @@ _WAITING_OR_RUNNING = text(f"""
     SELECT {_COLUMNS} FROM turns AS t
     WHERE t.conversation_id = :conversation_id AND t.state IN ('queued', 'running')
     ORDER BY CASE t.state WHEN 'running' THEN 0 ELSE 1 END, t.round_number, t.created_at, t.id
+""")
+
+
+def is_inheriting(tx: Tx, conversation_id: str) -> bool:
+    """Whether somebody is still answering, in a conversation it left, what this one goes on from."""
+    found = tx.maybe(_INHERITING, id=conversation_id, first_round=0, last_round=_NO_LAST)
+    return found is not None
+
+
+_NO_LAST = 2**31
+
+_INHERITING = text(f"""
+    {LINEAGE}
+    SELECT 1 FROM lineage AS l JOIN turns AS t ON t.conversation_id = l.id
+        AND (t.round_number < l.last_round OR t.round_number = l.last_round AND l.only_id IS NULL)
+    WHERE l.id <> :id AND t.state IN ('queued', 'running') LIMIT 1
 """)
 
 
