@@ -28,3 +28,10 @@ it('never gives more than it had at first', () => {
   work(401);
   expect(work(1)).toBe(false);
 });
+
+it('forgets most of one work that took far too long', () => {
+  const { clock, work } = setUp();
+  work(60_000);
+  clock.now += 801;
+  expect(work(1)).toBe(true);
+});

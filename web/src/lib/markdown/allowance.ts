@@ -1,4 +1,7 @@
-/** Time one text may take on the page: it fills up again while nothing is drawn, so that half of it is always free. */
+/**
+ * Time one text may take on the page: it fills up again while nothing is drawn, so that half of it is always free.
+ * What took far too long is not paid for in full: a page that was slow once would stay half drawn for as long again.
+ */
 
 const FULL_MS = 400;
 const REFILL = 0.5;
@@ -19,7 +22,7 @@ export class Allowance {
     if (this.#left <= 0) return false;
     work();
     this.#last = this.now();
-    this.#left -= this.#last - began;
+    this.#left = Math.max(-FULL_MS, this.#left - (this.#last - began));
     return true;
   }
 }
