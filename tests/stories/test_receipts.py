@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tertulia.app import new_id
+from tertulia.app import House, new_id
 from tertulia.context.assemble import rebuild
 from tertulia.context.budget import output_limit
+from tertulia.core.models import TokenCount
 from tertulia.core.plain import from_plain
+from tertulia.core.prompts import Prompt
 from tertulia.core.reading import OUTLINE_SCHEMA
 from tertulia.core.receipts import Receipt
-from tertulia.providers import endpoints
+from tertulia.providers import assets, endpoints
+from tertulia.providers.builtin import SMOLLM2
 from tertulia.providers.dialects import MODULES
-from tertulia.providers.seam import Call
-from tests.stories.listening import said
+from tertulia.providers.seam import Call, End
+from tests.providers.test_builtin import HOME, needs_weights
+from tests.stories.listening import rounds, said
 from tests.stories.test_attachments import PHOTO
+from tests.stories.test_what_if import over, replayed
 from tests.upstream.scripted import Cut, Say, Stall, Upstream, refuses, says
 from tests.world import Person, running
 
@@ -97,6 +103,61 @@ async def test_so_can_one_that_failed_was_stopped_goes_on_or_is_asked_without_so
     assert len(replies) == 5
     for reply in replies:
         assert await sent_again(ann, reply, environ) in requests(upstream, reply), reply["status"]
+
+
+async def test_so_can_what_is_asked_again_in_a_branch_or_of_another_table(
+    ann: Person, upstream: Upstream, environ: dict[str, str]
+) -> None:
+    upstream.says("Words.")
+    [first] = await ann.hear("Tea?", CHAT)
+    here = first["conversation_id"]
+    about = {"reply_to_id": first["id"], "quotes": [{"message_id": first["id"], "text": "Words"}]}
+    await ann.hear("Sure?", CHAT, conversation_id=here, **about)
+    tried = await ann.post(f"/api/messages/{first['id']}/retry", {"id": new_id()}, expect=202)
+    await ann.ended(tried["turn"]["id"])
+    branch = tried["conversation"]["id"]
+    assert branch != here, "an earlier round is asked again in a branch"
+    told = {"id": new_id(), "voice": {"model": CLAUDE}}
+    back = await ann.post(f"/api/conversations/{branch}/bring-back", told, expect=202)
+    await ann.ended(back["turn"]["id"])
+    begun = await replayed(ann, here, voices=[{"model": GEMINI}])
+    assert (await over(ann, begun["conversation"]["id"]))["state"] == "complete"
+    lines = (here, branch, begun["conversation"]["id"])
+    replies = {reply["id"]: reply for line in lines for reply in await everything_said(ann, line)}
+    assert len(replies) == 7
+    for reply in replies.values():
+        assert await sent_again(ann, reply, environ) in requests(upstream, reply), reply["content"]
+
+
+async def everything_said(person: Person, conversation_id: str) -> list[dict[str, Any]]:
+    return [m for r in await rounds(person, conversation_id) for m in r["messages"] if m["voice"]]
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("builtin")
+@needs_weights
+async def test_so_can_one_of_the_built_in_model_which_knows_every_token_of_it_again(tmp_path: Path) -> None:
+    """Nobody stands between us and its process; but it tells how much of a prompt it has read before."""
+    assets.folder(tmp_path).parent.mkdir(parents=True, exist_ok=True)
+    assets.folder(tmp_path).symlink_to(assets.folder(HOME))
+    async with running(tmp_path, {}) as world:
+        ann = await world.first("Ann")
+        notes = await ann.attach("notes.md", b"# Tea\n\nOolong.")
+        opened = await ann.ask("Count up to a thousand.", SMOLLM2.key, attachments=[notes["id"]])
+        await said(ann, opened["turn"]["id"], "")  # its first word, whatever that is: now it has read all
+        await ann.post(f"/api/turns/{opened['turn']['id']}/stop", expect=202)
+        await ann.ended(opened["turn"]["id"])
+        [reply] = await ann.replies(opened["conversation"]["id"], 1)
+        receipt = from_plain(Receipt, await ann.get(f"/api/messages/{reply['id']}/receipt"))
+        again = await counted(world.house, rebuild(receipt))
+        assert again.cached_tokens == again.input_tokens - 1, "the last token is always read anew"
+
+
+async def counted(house: House, prompt: Prompt) -> TokenCount:
+    """What its process counts, asked for one more token."""
+    async with aclosing(house.means.providers.stream(Call(SMOLLM2, prompt, 1))) as pieces:
+        [count] = [piece.count async for piece in pieces if isinstance(piece, End)]
+    return count
 
 
 def requests(upstream: Upstream, reply: dict[str, Any]) -> list[dict[str, Any]]:
