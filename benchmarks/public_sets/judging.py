@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.retrieval.bench import Answer
-from benchmarks.retrieval.sets import Changed, Question
+from benchmarks.public_sets.bench import Answer
+from benchmarks.public_sets.sets import Changed, Question
 
 
 @dataclass(frozen=True, slots=True)

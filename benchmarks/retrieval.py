@@ -1,4 +1,4 @@
-"""Asks the public sets and prints a table for each.
+"""Retrieval quality: asks the public sets and prints a table for each.
 
 python -m benchmarks.retrieval                     all sets: a phrase, words, meaning and both
 python -m benchmarks.retrieval locomo scifact      some of them
@@ -15,10 +15,10 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 
 from benchmarks.figures import Figure, tell
-from benchmarks.retrieval import asking
-from benchmarks.retrieval.bench import Bench, Wish, bench
-from benchmarks.retrieval.judging import Row
-from benchmarks.retrieval.sets import DATA
+from benchmarks.public_sets import asking
+from benchmarks.public_sets.bench import Bench, Wish, bench
+from benchmarks.public_sets.judging import Row
+from benchmarks.public_sets.sets import DATA
 
 SETS: dict[str, Callable[[Bench], Awaitable[list[Row]]]] = {
     "locomo": asking.locomo,

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from sqlalchemy import text
 
-from benchmarks.retrieval.remembering import Remembering
+from benchmarks.public_sets.remembering import Remembering
 from tertulia import settings
 from tertulia.app import new_id, now_ms
 from tertulia.core.chunks import Filters, Location, Source

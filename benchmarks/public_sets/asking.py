@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.retrieval import sets
-from benchmarks.retrieval.bench import FILES, TALK, Answer, Bench
-from benchmarks.retrieval.judging import Row, covered, distinct, ranking, shows
-from benchmarks.retrieval.sets import Changed, Collection, Issue, Question, Said, Talk
+from benchmarks.public_sets import sets
+from benchmarks.public_sets.bench import FILES, TALK, Answer, Bench
+from benchmarks.public_sets.judging import Row, covered, distinct, ranking, shows
+from benchmarks.public_sets.sets import Changed, Collection, Issue, Question, Said, Talk
 from tertulia.core.chunks import Filters
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Role, Status
