@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import HTTPConnection
 
@@ -10,6 +10,7 @@ from tertulia.app import House
 from tertulia.core.sessions import ABSOLUTE_DAYS
 from tertulia.server.passwords import Passwords
 from tertulia.server.throttle import Throttle
+from tertulia.server.turnstile import Turnstile
 
 SESSION_S = ABSOLUTE_DAYS * 86_400
 
@@ -21,6 +22,8 @@ class Door:
     setup_token: str
     """Shown at the start on the terminal; needed for the first account where others could be faster."""
     passwords: Passwords
+    turnstile: Turnstile = field(default_factory=Turnstile)
+    """For whatever makes the server look through everything there is."""
 
     @property
     def cookie(self) -> str:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from tertulia.core.replays import Replay
 from tertulia.engine.replays import NewReplay, ReplayEstimate, Replaying
-from tertulia.server.access import Someone, TheHouse
+from tertulia.server.access import Someone, TheDoor, TheHouse
 from tertulia.server.answers import answer
 from tertulia.store import replays
 
@@ -23,9 +23,10 @@ class ReplayView:
 
 
 @router.post("/api/conversations/{conversation_id}/replay/estimate", response_model=ReplayEstimate)
-async def estimate_replay(house: TheHouse, actor: Someone, conversation_id: str, new: NewReplay) -> Response:
+async def estimate_replay(door: TheDoor, actor: Someone, conversation_id: str, new: NewReplay) -> Response:
     """What it would cost, round by round; nothing is asked or kept."""
-    return answer(await house.replays.estimate(actor, conversation_id, new))
+    async with door.turnstile.passed(actor.user_id):
+        return answer(await door.house.replays.estimate(actor, conversation_id, new))
 
 
 @router.post("/api/conversations/{conversation_id}/replay", response_model=Replaying, status_code=202)

@@ -9,14 +9,14 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tertulia.app import House
 from tertulia.core.chunks import Filters, Hit
 from tertulia.core.errors import Invalid
 from tertulia.core.users import Actor
 from tertulia.engine.jobs.rebuild import leave_rebuild
 from tertulia.library.search import Mode, find
-from tertulia.server.access import Someone, TheHouse
+from tertulia.server.access import Someone, TheDoor, TheHouse
 from tertulia.server.answers import answer, large_answer
+from tertulia.server.door import Door
 from tertulia.store import access, projects
 from tertulia.store.database import Tx
 
@@ -50,19 +50,19 @@ class Rebuilding:
 
 @router.post("/api/projects/{project_id}/search", response_model=SearchAnswer)
 async def search_project(
-    request: Request, house: TheHouse, actor: Someone, project_id: str, search: SearchRequest
+    request: Request, door: TheDoor, actor: Someone, project_id: str, search: SearchRequest
 ) -> Response:
     """Words in any order; the best hits first, each with where it is and why it was found."""
-    return large_answer(request, await _found(house, actor, [project_id], search))
+    return large_answer(request, await _found(door, actor, [project_id], search))
 
 
 @router.post("/api/search/global", response_model=SearchAnswer)
 async def search_everywhere(
-    request: Request, house: TheHouse, actor: Someone, search: SearchRequest
+    request: Request, door: TheDoor, actor: Someone, search: SearchRequest
 ) -> Response:
     """The same in all projects one is a member of."""
-    visible = await house.db.read(lambda tx: projects.visible_to(tx, actor))
-    return large_answer(request, await _found(house, actor, [project.id for project in visible], search))
+    visible = await door.house.db.read(lambda tx: projects.visible_to(tx, actor))
+    return large_answer(request, await _found(door, actor, [project.id for project in visible], search))
 
 
 @router.post("/api/projects/{project_id}/rebuild", response_model=Rebuilding, status_code=202)
@@ -78,15 +78,15 @@ async def rebuild_index(house: TheHouse, actor: Someone, project_id: str) -> Res
     return answer(Rebuilding(left), 202)
 
 
-async def _found(
-    house: House, actor: Actor, project_ids: Sequence[str], search: SearchRequest
-) -> SearchAnswer:
+async def _found(door: Door, actor: Actor, project_ids: Sequence[str], search: SearchRequest) -> SearchAnswer:
     _must_be_sane(search)
-    began = house.means.monotonic()
-    found = await find(
-        house.means.library, actor, project_ids, search.query, search.filters, search.limit, search.mode
-    )
-    return SearchAnswer(found.hits, int((house.means.monotonic() - began) * 1000), found.without_meaning)
+    means = door.house.means
+    began = means.monotonic()
+    async with door.turnstile.passed(actor.user_id):
+        found = await find(
+            means.library, actor, project_ids, search.query, search.filters, search.limit, search.mode
+        )
+    return SearchAnswer(found.hits, int((means.monotonic() - began) * 1000), found.without_meaning)
 
 
 def _must_be_sane(search: SearchRequest) -> None:

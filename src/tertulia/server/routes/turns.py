@@ -13,7 +13,7 @@ from tertulia.core.turns import Turn
 from tertulia.engine.estimates import Estimate, NewEstimate, estimate
 from tertulia.engine.opening import Opened
 from tertulia.engine.requests import NewSynthesis, NewTry, NewTurn
-from tertulia.server.access import Someone, TheHouse
+from tertulia.server.access import Someone, TheDoor, TheHouse
 from tertulia.server.answers import answer
 from tertulia.server.stream import encoding_for, stream_turn
 from tertulia.store import turns
@@ -40,9 +40,10 @@ async def open_turn(house: TheHouse, actor: Someone, request: Request, new: NewT
 
 
 @router.post("/api/estimate", response_model=Estimate)
-async def estimate_turn(house: TheHouse, actor: Someone, new: NewEstimate) -> Response:
+async def estimate_turn(door: TheDoor, actor: Someone, new: NewEstimate) -> Response:
     """What a message would take from each voice, and what it would cost; nothing is sent or kept."""
-    return answer(await estimate(house.means, actor, new))
+    async with door.turnstile.passed(actor.user_id):
+        return answer(await estimate(door.house.means, actor, new))
 
 
 @router.get("/api/turns/{turn_id}", response_model=Turn)
