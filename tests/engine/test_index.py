@@ -8,13 +8,13 @@ import json
 from sqlalchemy import text
 
 from tertulia.core.files import Indexing, IndexState
-from tertulia.core.users import Actor
+from tertulia.core.users import Actor, Standing
 from tertulia.engine.files import Files
 from tertulia.engine.jobs.index_file import BROKEN, index_file
 from tertulia.engine.jobs.rebuild import leave_rebuild
 from tertulia.engine.worker import Worker
 from tertulia.library.search import Library, Mode, find
-from tertulia.store import files, jobs, projects, vectors
+from tertulia.store import files, jobs, projects, users, vectors
 from tests.library.bags import Bags
 
 LONG = "\n\n".join(f"# Part {index}\n\nthe walnut falls on the grass below it" for index in range(500))
@@ -131,6 +131,48 @@ async def test_a_job_done_twice_leaves_one_index(engine, upstream):
         await engine.db.write(lambda tx: jobs.add(tx, "index_file", file.id))
     await done(engine)
     assert await titles(engine.means.library, engine.actor, home(engine), "walnut") == ["a walnut"]
+
+
+async def test_whoever_brings_much_lets_others_and_their_own_other_projects_go_between(engine, upstream):
+    verbs = Files(engine.means, job_left=lambda: None)
+    other = await engine.db.write(lambda tx: projects.add(tx, engine.actor, "Other"))
+    bob = await engine.db.write(lambda tx: users.add(tx, "Bob", "bob@example.org", "none", Standing.MEMBER))
+    bobs = Actor(bob.id, bob.role)
+    bobs_home = (await engine.db.read(lambda tx: projects.visible_to(tx, bobs)))[0].id
+    for path in ("zip/1", "zip/2", "zip/3", "zip/4"):
+        await verbs.add(engine.actor, home(engine), path, bytes_of(path))
+    await verbs.add(engine.actor, other.id, "note", bytes_of("mine"))
+    await verbs.add(bobs, bobs_home, "bob's note", bytes_of("his"))
+    served = []
+
+    async def serve(means, file_id):
+        served.append((await means.db.read(lambda tx: files.find(tx, file_id))).path)
+
+    await Worker(engine.means, "node", {"index_file": serve}, only="index_file").work()
+    assert sorted(served[:3]) == ["bob's note", "note", "zip/1"]
+    assert served[3:] == ["zip/2", "zip/3", "zip/4"]
+
+
+async def test_what_is_read_anew_lets_what_is_new_go_between(engine, upstream):
+    verbs = Files(engine.means, job_left=lambda: None)
+    for path in ("a", "b", "c"):
+        await verbs.add(engine.actor, home(engine), path, bytes_of(path))
+        await engine.over((await engine.open(f"Where does {path} grow?")).turn)
+    await done(engine)
+    await engine.db.write(leave_rebuild)
+    new = await verbs.add(engine.actor, home(engine), "new", bytes_of("new"))
+    await engine.db.write(lambda tx: jobs.add_once(tx, "index_round", "new"))
+    served = []
+
+    async def serve(means, payload):
+        served.append(payload)
+
+    known = {"index_file": serve, "index_round": serve}
+    await Worker(engine.means, "node", known, only="index_file").work()
+    assert (served.index(new.id), len(served)) == (1, 4)
+    served.clear()
+    await Worker(engine.means, "node", known, but="index_file").work()
+    assert (served.index("new"), len(served)) == (1, 4)
 
 
 async def test_jobs_of_the_same_kind_wait_once(engine, upstream):

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from collections import Counter
+
+import pytest
+from sqlalchemy import text
 
 from tertulia.core.users import Actor
 from tertulia.store import jobs
@@ -18,8 +23,8 @@ def claim(tx: Tx) -> Job | None:
     return jobs.claim(tx, "node", LEASE)
 
 
-async def claimed(db: Database) -> Job:
-    job = await db.write(claim)
+async def claimed(db: Database, after: str = "") -> Job:
+    job = await db.write(lambda tx: jobs.claim(tx, "node", LEASE, after=after))
     assert job is not None
     return job
 
@@ -52,6 +57,79 @@ async def test_a_kind_of_job_can_be_left_to_those_who_do_only_that(db: Database)
 
     assert await kinds(but="long") == ["short"]
     assert await kinds(only="long") == ["long", "long"]
+
+
+async def test_whoever_waits_is_served_before_anyone_is_served_twice(db: Database) -> None:
+    """Jobs come in at random, most of them in one lane; each claim goes on after the last one's lane."""
+    chance = random.Random(7)
+    waiting: Counter[str] = Counter()
+    passed_by: dict[str, set[str]] = {}
+    last = ""
+    for _ in range(150):
+        if chance.random() < 0.6:
+            lane = chance.choice("aaaaabcde")
+            await db.write(lambda tx, lane=lane: jobs.add(tx, "file", "", lane=lane))
+            waiting[lane] += 1
+        job = await db.write(lambda tx, after=last: jobs.claim(tx, "node", LEASE, after=after))
+        if job is None:
+            assert not +waiting
+            continue
+        last = job.lane
+        waiting[last] -= 1
+        passed_by.pop(last, None)
+        for lane in +waiting:
+            if lane != last:
+                served = passed_by.setdefault(lane, set())
+                assert last not in served, f"{last} was served twice while {lane} waited"
+                served.add(last)
+
+
+async def test_one_note_comes_right_after_the_first_of_a_thousand_files(db: Database) -> None:
+    def many(tx: Tx) -> None:
+        for number in range(1000):
+            jobs.add(tx, "file", str(number), lane="much")
+
+    await db.write(many)
+    served = [await claimed(db)]
+    await db.write(lambda tx: jobs.add(tx, "file", "a note", lane="little"))
+    for _ in range(3):
+        served += [await claimed(db, after=served[-1].lane)]
+    assert [job.payload for job in served] == ["0", "a note", "1", "2"]
+
+
+async def test_what_another_node_let_go_of_does_not_wait_for_its_lane(db: Database, clock: Clock) -> None:
+    await db.write(lambda tx: jobs.add(tx, "file", "left", lane="z"))
+    await claimed(db)
+    clock.forward(LEASE)
+    await db.write(lambda tx: jobs.add(tx, "file", "new", lane="a"))
+    assert [(await claimed(db)).payload for _ in range(2)] == ["left", "new"]
+
+
+async def test_of_jobs_just_alike_one_waits_however_long_what_they_say(db: Database) -> None:
+    long = "\u00e9" * 64 + "x" * 5000
+    for payload in (long, long, long + "y", long[:64], long[:64], ""):
+        await db.write(lambda tx, payload=payload: jobs.add_once(tx, "forget", payload))
+    assert sorted([len((await claimed(db)).payload) for _ in range(4)]) == [0, 64, 5064, 5065]
+    assert await db.write(claim) is None
+
+
+@pytest.mark.parametrize("which", [("index_file", ""), ("", "index_file")], ids=["files", "others"])
+async def test_a_claim_reads_an_index_of_its_own(db: Database, which: tuple[str, str]) -> None:
+    """However many jobs wait: with fifty thousand, anything else takes a hundred times as long."""
+    index = "jobs_of_files" if which[0] else "jobs_of_others"
+
+    def planned(tx: Tx) -> str:
+        if db.is_shared:
+            tx.execute(text("SET LOCAL enable_seqscan = off"))  # which is what it does with a few rows
+        statement = jobs.claiming(tx.skip_locked, *which)
+        how = "EXPLAIN" if db.is_shared else "EXPLAIN QUERY PLAN"
+        asked = text(f"{how} {statement.text}")
+        return str(tx.execute(asked, node="n", now=tx.now, until=tx.now, after="a"))
+
+    plan = await db.write(planned)
+    assert plan.count(index) == 3
+    assert "Sort" not in plan
+    assert "TEMP B-TREE" not in plan
 
 
 async def test_a_finished_job_is_gone(db: Database, clock: Clock) -> None:

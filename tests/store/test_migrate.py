@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from alembic.script import ScriptDirectory
+from sqlalchemy import text
 
 from tertulia.core.errors import CannotStart, DatabaseTooNew
 from tertulia.store import config, migrate
@@ -165,3 +166,29 @@ def test_both_databases_have_the_same_columns(sqlite_url: str, postgres_database
     columns = [column for column in columns if not column[0].startswith(("retrieval_index", "sqlite_"))]
     same = [column for column in same if column[:2] not in own]
     assert sorted(columns) == sorted(same)
+
+
+def test_files_that_waited_before_there_were_lanes_are_in_the_lanes_of_those_who_brought_them(
+    tmp_path: Path, clock: Clock, ids: Ids
+) -> None:
+    folder = tmp_path / "steps"
+    folder.mkdir()
+    for step in (files("tertulia.store") / "migrations" / "versions").iterdir():
+        if step.name.startswith("r") and step.name < "r0006":
+            (folder / step.name).write_text(step.read_text())
+    address = str(tmp_path / "before.db")
+    Database(Sqlite(address, clock, ids, History(migrate.HISTORY.revisions[:5], folder))).close()
+    with sqlite3.connect(address) as before:
+        before.executescript("""
+            INSERT INTO project_files VALUES
+                ('F', 'P', 'a', '', 0, '', 1, 0, 0, 0, '[]', '', 'queued', 0, 0, NULL, 'A', 0, 0);
+            INSERT INTO jobs (id, kind, payload, state, run_at, attempts, created_at) VALUES
+                ('1', 'index_file', 'F', 'waiting', 0, 0, 0),
+                ('2', 'index_file', 'gone', 'waiting', 0, 0, 0),
+                ('3', 'title', 'C', 'waiting', 0, 0, 0);
+        """)
+    before.close()
+    db = Database(Sqlite(address, clock, ids))
+    rows = db.read_now(lambda tx: tx.execute(text("SELECT id, lane FROM jobs ORDER BY id")))
+    assert [tuple(row) for row in rows] == [("1", "P:A"), ("2", ""), ("3", "")]
+    db.close()

@@ -40,6 +40,8 @@ class _Claimed:
     job: Job | None
     done: int
     """So many short ones were done on the way."""
+    lane: str
+    """Whose was the last."""
 
 
 class Worker:
@@ -62,6 +64,7 @@ class Worker:
         self._only = only
         self._but = but
         self._job_left = job_left
+        self._lane = ""
         self._bell = asyncio.Event()
 
     def ring(self) -> None:
@@ -96,24 +99,30 @@ class Worker:
     async def _go_on(self, ended: _Ended | None) -> _Claimed:
         """A short job that breaks takes back all of it; then the same again, and it is done as a long one."""
         try:
-            return await self._means.db.write(partial(self._claim, ended=ended, short_jobs=SHORT_JOBS))
+            claimed = await self._means.db.write(partial(self._claim, ended=ended, short_jobs=SHORT_JOBS))
         except (Busy, StorageFailed):
             raise
         except Exception:  # noqa: BLE001 - whatever it was, it happens again where it is written down
-            return await self._means.db.write(partial(self._claim, ended=ended, short_jobs=0))
+            claimed = await self._means.db.write(partial(self._claim, ended=ended, short_jobs=0))
+        self._lane = claimed.lane
+        return claimed
 
     def _claim(self, tx: Tx, ended: _Ended | None, short_jobs: int) -> _Claimed:
         if ended is not None:
             _note(tx, ended)
+        lane = self._lane
         for done in range(short_jobs):
-            job = self._next(tx)
+            job = self._next(tx, lane)
             if job is None or not self._is_done_at_once(tx, job):
-                return _Claimed(job, done)
+                return _Claimed(job, done, job.lane if job else lane)
             jobs.finish(tx, job.id)
-        return _Claimed(self._next(tx), short_jobs)
+            lane = job.lane
+        job = self._next(tx, lane)
+        return _Claimed(job, short_jobs, job.lane if job else lane)
 
-    def _next(self, tx: Tx) -> Job | None:
-        return jobs.claim(tx, self._node, LEASE_MS, only=self._only, but=self._but)
+    def _next(self, tx: Tx, lane: str) -> Job | None:
+        """From the lane after the last: whoever has much to be done does not keep the others waiting."""
+        return jobs.claim(tx, self._node, LEASE_MS, only=self._only, but=self._but, after=lane)
 
     def _is_done_at_once(self, tx: Tx, job: Job) -> bool:
         at_once = AT_ONCE.get(job.kind)

@@ -160,24 +160,25 @@ def remove_message(tx: Tx, message_id: str) -> None:
     tx.execute(_REMOVE_MESSAGE, message_id=message_id)
 
 
-def all_files(tx: Tx, project_id: str | None) -> tuple[str, ...]:
-    """The files of a project, or of all: what there is to index, whether or not it is."""
-    return tuple(row.id for row in tx.execute(_ALL_FILES, project_id=project_id))
+def all_files(tx: Tx, project_id: str | None) -> tuple[tuple[str, str], ...]:
+    """The files of a project, or of all, each with its project: what there is to index, indexed or not."""
+    return tuple((row.id, row.project_id) for row in tx.execute(_ALL_FILES, project_id=project_id))
 
 
 _ALL_FILES = text("""
-    SELECT id FROM project_files
+    SELECT id, project_id FROM project_files
     WHERE project_id = COALESCE(CAST(:project_id AS TEXT), project_id) ORDER BY id
 """)
 
 
-def all_conversations(tx: Tx, project_id: str | None) -> tuple[tuple[str, int], ...]:
-    """The conversations of a project, or of all, with how many rounds each has."""
-    return tuple((row.id, row.round_count) for row in tx.execute(_ALL_TALK, project_id=project_id))
+def all_conversations(tx: Tx, project_id: str | None) -> tuple[tuple[str, str, int], ...]:
+    """The conversations of a project, or of all, each with its project and how many rounds it has."""
+    rows = tx.execute(_ALL_TALK, project_id=project_id)
+    return tuple((row.id, row.project_id, row.round_count) for row in rows)
 
 
 _ALL_TALK = text("""
-    SELECT id, round_count FROM conversations
+    SELECT id, project_id, round_count FROM conversations
     WHERE project_id = COALESCE(CAST(:project_id AS TEXT), project_id) ORDER BY id
 """)
 

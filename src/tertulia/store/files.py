@@ -93,7 +93,7 @@ def _add(tx: Tx, actor: Actor, project_id: str, path: str, content: Content) -> 
         now=tx.now,
     )
     _add_version(tx, actor, file_id, 1, content)
-    _queue(tx, file_id, 1)
+    _queue(tx, actor.user_id, project_id, file_id, 1)
     return _changed(tx, file_id)
 
 
@@ -131,10 +131,13 @@ _ADD_VERSION = text("""
 """)
 
 
-def _queue(tx: Tx, file_id: str, version: int | None = None) -> None:
-    """Leaves the job that makes it findable; a new version asks once, another reason each time."""
+def _queue(tx: Tx, user_id: str, project_id: str, file_id: str, version: int | None = None) -> None:
+    """Leaves the job that makes it findable; a new version asks once, another reason each time.
+
+    Who has brought much into one project waits for it there alone.
+    """
     key = None if version is None else f"{INDEX_JOB}:{file_id}:{version}"
-    jobs.add(tx, INDEX_JOB, file_id, key=key)
+    jobs.add(tx, INDEX_JOB, file_id, key=key, lane=f"{project_id}:{user_id}")
 
 
 def _changed(tx: Tx, file_id: str) -> ProjectFile:
@@ -333,7 +336,7 @@ def _change(tx: Tx, actor: Actor, file: ProjectFile, content: Content) -> Projec
         now=tx.now,
     )
     _add_version(tx, actor, file.id, version, content)
-    _queue(tx, file.id, version)
+    _queue(tx, actor.user_id, file.project_id, file.id, version)
     return _changed(tx, file.id)
 
 
@@ -362,7 +365,7 @@ def rename(
         )
     kind = seen.mime_type if seen and seen.hash == file.content_hash else file.mime_type
     tx.execute(_RENAME, id=file_id, path=cleaned, mime_type=kind, now=tx.now)
-    _queue(tx, file_id)
+    _queue(tx, actor.user_id, project_id, file_id)
     return _changed(tx, file_id)
 
 
@@ -389,7 +392,7 @@ def set_metadata(tx: Tx, actor: Actor, project_id: str, file_id: str, change: Me
     )
     if before.metadata.retrieval_eligible != metadata.retrieval_eligible:
         tx.execute(_SET_INDEX, id=file_id, state="queued", chunks=before.index.chunks, percent=0, reason=None)
-        _queue(tx, file_id)
+        _queue(tx, actor.user_id, project_id, file_id)
     return _changed(tx, file_id)
 
 
@@ -496,13 +499,14 @@ def sweep_later(tx: Tx) -> None:
 def recover(tx: Tx) -> None:
     """At the start: what has lost its job gets another; bytes that a crash left are swept, once a day."""
     for row in tx.execute(_STUCK):
-        _queue(tx, row.id)
+        _queue(tx, row.created_by, row.project_id, row.id)
     jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:day:{tx.now // 86_400_000}")
 
 
 # The jobs are read once, not once for each file: there may be thousands of both.
 _STUCK = text("""
-    SELECT f.id FROM project_files AS f WHERE f.index_state IN ('queued', 'reading') AND f.id NOT IN (
+    SELECT f.id, f.project_id, f.created_by FROM project_files AS f
+    WHERE f.index_state IN ('queued', 'reading') AND f.id NOT IN (
         SELECT payload FROM jobs WHERE kind = 'index_file' AND state IN ('waiting', 'running')
     )
 """)

@@ -3,6 +3,8 @@
 waiting ─▶ running ─▶ gone, or done when it has a key (so that the key is never taken again)
    ▲          │
    └── fails ─┴─▶ aside after the third time, with what went wrong
+
+Where many wait, their lanes take turns: one person's thousand files leave another's one note its place.
 """
 
 from __future__ import annotations
@@ -25,41 +27,56 @@ class Job:
     kind: str
     payload: str
     key: str | None
+    lane: str
+    """Whose it is, among those who take turns; empty for what serves everybody."""
     attempts: int
     run_at: int
     """When it is due; while it runs, until when it is taken."""
     error: str | None
 
 
-_COLUMNS = "id, kind, payload, key, attempts, run_at, error"
+_COLUMNS = "id, kind, payload, key, lane, attempts, run_at, error"
 
 
-def add(tx: Tx, kind: str, payload: str, *, key: str | None = None, run_at: int | None = None) -> bool:
+def add(
+    tx: Tx, kind: str, payload: str, *, key: str | None = None, lane: str = "", run_at: int | None = None
+) -> bool:
     """Leaves a job to be done. With a key, only the first of its name is taken; says whether this was it."""
     due = tx.now if run_at is None else run_at
-    return (
-        tx.maybe(_ADD, id=tx.new_id(), kind=kind, payload=payload, key=key, run_at=due, now=tx.now)
-        is not None
+    added = tx.maybe(
+        _ADD, id=tx.new_id(), kind=kind, payload=payload, key=key, lane=lane, run_at=due, now=tx.now
     )
+    return added is not None
 
 
 _ADD = text("""
-    INSERT INTO jobs (id, kind, payload, key, state, run_at, attempts, created_at)
-    VALUES (:id, :kind, :payload, :key, 'waiting', :run_at, 0, :now)
+    INSERT INTO jobs (id, kind, payload, key, lane, state, run_at, attempts, created_at)
+    VALUES (:id, :kind, :payload, :key, :lane, 'waiting', :run_at, 0, :now)
     ON CONFLICT (key) DO NOTHING RETURNING id
 """)
 
 
-def add_once(tx: Tx, kind: str, payload: str = "") -> None:
+def add_once(tx: Tx, kind: str, payload: str = "", *, lane: str = "") -> None:
     """Leaves a job unless one just like it waits already; one that runs may have missed what is new."""
-    tx.execute(_ADD_ONCE, id=tx.new_id(), kind=kind, payload=payload, now=tx.now)
+    tx.execute(
+        _ADD_ONCE, id=tx.new_id(), kind=kind, payload=payload, lane=lane, now=tx.now, **_halves(payload)
+    )
 
 
-_ADD_ONCE = text("""
-    INSERT INTO jobs (id, kind, payload, state, run_at, attempts, created_at)
-    SELECT :id, CAST(:kind AS TEXT), CAST(:payload AS TEXT), 'waiting', CAST(:now AS BIGINT), 0,
-        CAST(:now AS BIGINT)
-    WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE state = 'waiting' AND kind = :kind AND payload = :payload)
+def _halves(payload: str) -> dict[str, str]:
+    """How it begins, which is in the index, and the rest: some are longer than an index can hold."""
+    return {"begins": payload[:64], "rest": payload[64:]}
+
+
+_LIKE_IT = """
+    state = 'waiting' AND kind = :kind AND SUBSTR(payload, 1, 64) = :begins AND SUBSTR(payload, 65) = :rest
+"""
+
+_ADD_ONCE = text(f"""
+    INSERT INTO jobs (id, kind, payload, lane, state, run_at, attempts, created_at)
+    SELECT :id, CAST(:kind AS TEXT), CAST(:payload AS TEXT), CAST(:lane AS TEXT), 'waiting',
+        CAST(:now AS BIGINT), 0, CAST(:now AS BIGINT)
+    WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE {_LIKE_IT})
 """)
 
 
@@ -71,14 +88,13 @@ def hurry(tx: Tx, kind: str) -> None:
 _HURRY = text("UPDATE jobs SET run_at = :now WHERE kind = :kind AND state = 'waiting' AND run_at > :now")
 
 
-def claim(tx: Tx, node: str, lease_ms: int, *, only: str = "", but: str = "") -> Job | None:
-    """Takes the job that has been due the longest, also from a node that let its lease run out.
+def claim(tx: Tx, node: str, lease_ms: int, *, only: str = "", but: str = "", after: str = "") -> Job | None:
+    """Takes what another node let go of, or the job due the longest in the lane after the last one's.
 
     Of one kind only, or of all but one, where those who claim share the work.
     """
-    while row := tx.maybe(
-        _claim(tx.skip_locked), node=node, now=tx.now, until=tx.now + lease_ms, only=only, but=but
-    ):
+    statement = claiming(tx.skip_locked, only, but)
+    while row := tx.maybe(statement, node=node, now=tx.now, until=tx.now + lease_ms, after=after):
         job = _job(row)
         if job.attempts <= ATTEMPTS:
             return job
@@ -87,20 +103,29 @@ def claim(tx: Tx, node: str, lease_ms: int, *, only: str = "", but: str = "") ->
 
 
 @cache
-def _claim(skip_locked: str) -> TextClause:
+def claiming(skip_locked: str, only: str, but: str) -> TextClause:
+    """The lanes are a ring. Each step reads one entry of an index, however many wait."""
+    due = f"SELECT id FROM jobs WHERE {_kinds(only, but)} AND run_at <= :now AND"
+    first = f"ORDER BY lane, run_at, id LIMIT 1 {skip_locked}"
     return text(f"""
         UPDATE jobs SET state = 'running', node = :node, run_at = :until, attempts = attempts + 1
-        WHERE id = (
-            SELECT id FROM jobs WHERE state IN ('waiting', 'running') AND run_at <= :now
-                AND (:only = '' OR kind = :only) AND kind <> :but
-            ORDER BY run_at, id LIMIT 1 {skip_locked}
+        WHERE id = COALESCE(
+            ({due} state = 'running' {first}),
+            ({due} state = 'waiting' AND lane > :after {first}),
+            ({due} state = 'waiting' AND lane <= :after {first})
         )
         RETURNING {_COLUMNS}
     """)
 
 
+def _kinds(only: str, but: str) -> str:
+    """Written out: an index of some kinds serves only a statement in which they are read, not handed in."""
+    assert all(kind.isidentifier() for kind in (only, but) if kind)
+    return f"kind = '{only}'" if only else f"kind <> '{but}'"
+
+
 def _job(row: Row) -> Job:
-    return Job(row.id, row.kind, row.payload, row.key, row.attempts, row.run_at, row.error)
+    return Job(row.id, row.kind, row.payload, row.key, row.lane, row.attempts, row.run_at, row.error)
 
 
 _SET_ASIDE = text("UPDATE jobs SET state = 'aside', error = :error WHERE id = :id")
@@ -143,10 +168,10 @@ _WAIT = text("UPDATE jobs SET state = 'waiting', run_at = :run_at, error = :erro
 
 def withdraw(tx: Tx, kind: str, payload: str) -> None:
     """What it was about is gone; one that runs finds that out for itself."""
-    tx.execute(_WITHDRAW, kind=kind, payload=payload)
+    tx.execute(_WITHDRAW, kind=kind, **_halves(payload))
 
 
-_WITHDRAW = text("DELETE FROM jobs WHERE state = 'waiting' AND kind = :kind AND payload = :payload")
+_WITHDRAW = text(f"DELETE FROM jobs WHERE {_LIKE_IT}")
 
 
 def set_aside(tx: Tx) -> tuple[Job, ...]:
