@@ -62,11 +62,15 @@ async def test_a_file_always_in_context_is_shown_whole_with_every_question(ada, 
     path = f"/api/projects/{ada.home}/files/{file['id']}/metadata"
     answer = await ada.client.patch(path, json={"always_in_context": True})
     assert answer.status_code == 200, answer.text
+    asked = {"text": "", "voices": [{"model": "voices:alpha"}], "project_id": ada.home}
+    (expected,) = (await ada.post("/api/estimate", asked))["items"]
     (reply,) = await ada.hear("Hello", "alpha")
     assert "The file rules.md, whole [rules.md:1-1]:\n```\nAnswer in the voice of a pirate." in shown(
         upstream.last
     )
-    assert "always" in [s["layer"] for s in (await receipt_of(ada, reply))["segments"]]
+    segments = (await receipt_of(ada, reply))["segments"]
+    [always] = [s["tokens"] for s in segments if s["layer"] == "always"]
+    assert expected["always_tokens"] == always > 0
 
 
 async def test_what_was_taken_out_is_not_shown_when_asking_again(ada, upstream):

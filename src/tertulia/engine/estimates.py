@@ -58,6 +58,8 @@ class VoiceEstimate:
     """Why it cannot be asked like this."""
     left_out: tuple[LeftOut, ...] = ()
     """What it would not be shown of what comes with the question and of the files always included."""
+    always_tokens: int = 0
+    """Of the input: the files that every message carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,4 +170,5 @@ def _of(means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int]) ->
     ]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
     left_out = tuple(left for left in receipt.left_out if left.layer in (Layer.QUESTION, Layer.ALWAYS))
-    return VoiceEstimate(voice, sent, receipt.budget_tokens, output, total, None, left_out)
+    always = sum(piece.tokens for piece in receipt.segments if piece.layer is Layer.ALWAYS)
+    return VoiceEstimate(voice, sent, receipt.budget_tokens, output, total, None, left_out, always)

@@ -3285,6 +3285,11 @@ export interface components {
              * @default []
              */
             left_out: components["schemas"]["LeftOut"][];
+            /**
+             * Always Tokens
+             * @default 0
+             */
+            always_tokens: number;
         };
         /** Vote */
         Vote: {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Model, Persona, SavedTable } from '$lib/api/types';
-import { closingOf, notShown, partsOf, sum } from './estimate';
+import { closingOf, fullest, notShown, partsOf, sum } from './estimate';
 import { invitationsTo } from './invitations';
 import { factsOf, groupsOf, ofModel, ofPersona, typicalCost } from './minds';
 import { written } from './requests';
@@ -224,6 +224,7 @@ describe('the estimate', () => {
     cost_micros: 3,
     problem: null,
     left_out: [],
+    always_tokens: 0,
   };
   const other = { ...item, voice: voices[1]!, cost_micros: 5 };
 
@@ -267,6 +268,12 @@ describe('the estimate', () => {
       'one and two are not shown long.txt: over the budget. two is not shown a.pdf: It is locked.',
     );
     expect(notShown(null)).toBe('');
+  });
+
+  it('shows the files that always come along as a part of the message they take most of', () => {
+    const small = { ...other, always_tokens: 60, budget_tokens: 100 };
+    expect(fullest([{ ...item, always_tokens: 70 }, small])).toEqual({ always: 60, budget: 100 });
+    expect(fullest([item, { ...small, problem: 'Too long.' }])).toBeNull();
   });
 
   it('says nothing about another table than the one it was asked for', () => {

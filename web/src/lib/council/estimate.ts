@@ -50,6 +50,14 @@ export function notShown(estimate: Pick<Estimate, 'items'> | null): string {
     .join(' ');
 }
 
+/** The mind of whose message the files that come along every time take the largest part. */
+export function fullest(items: Estimate['items']): { always: number; budget: number } | null {
+  const parts = items
+    .filter(({ always_tokens, problem }) => always_tokens > 0 && !problem)
+    .map(({ always_tokens, budget_tokens }) => ({ always: always_tokens, budget: budget_tokens }));
+  return parts.sort((a, b) => b.always / b.budget - a.always / a.budget)[0] ?? null;
+}
+
 const BLIND = 'this model cannot see images';
 
 /** What closing the round takes, where this mind is in the chair. */
