@@ -1,6 +1,17 @@
 import { expect, it } from 'vitest';
 import type { ProjectFile } from '$lib/api/types';
-import { common, diffLines, foldersOf, foundBy, matches, nameIn, size, tagsIn, tagsOf } from './files';
+import {
+  common,
+  diffLines,
+  foldersOf,
+  foundBy,
+  matches,
+  nameIn,
+  rowsWithin,
+  size,
+  tagsIn,
+  tagsOf,
+} from './files';
 
 function file(path: string, change: Partial<ProjectFile> = {}): ProjectFile {
   return {
@@ -34,6 +45,20 @@ it('lists files under their first folder, those in none first', () => {
   ]);
   expect(nameIn(folders[1]!, folders[1]!.files[0]!)).toBe('a/b.md');
   expect(nameIn(folders[0]!, folders[0]!.files[0]!)).toBe('z.md');
+});
+
+it('draws the first rows of a long list, and none of a folder that is closed', () => {
+  const folders = foldersOf(['a/1', 'a/2', 'b/1', 'b/2', 'c/1'].map((path) => file(path)));
+  const rows = (isOpen: (name: string) => boolean, most: number) =>
+    rowsWithin(folders, isOpen, most).map(({ folder, rows }) => [folder.name, rows.length]);
+  expect(rows(() => true, 5)).toEqual([
+    ['a', 2],
+    ['b', 2],
+  ]);
+  expect(rows((name) => name !== 'a', 4)).toEqual([
+    ['a', 0],
+    ['b', 2],
+  ]);
 });
 
 it('finds a file by words of its path and tags', () => {

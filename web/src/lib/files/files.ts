@@ -22,6 +22,21 @@ export function foldersOf(files: ProjectFile[]): Folder[] {
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** The first so many rows: of folders that are open, as many files as there is room for. */
+export function rowsWithin(
+  folders: Folder[],
+  isOpen: (name: string) => boolean,
+  most: number,
+): { folder: Folder; rows: ProjectFile[] }[] {
+  let left = most;
+  return folders.flatMap((folder) => {
+    if (left <= 0) return [];
+    const rows = isOpen(folder.name) ? folder.files.slice(0, left) : [];
+    left -= rows.length + 1;
+    return [{ folder, rows }];
+  });
+}
+
 /** Its path below the folder it is listed under. */
 export function nameIn(folder: Folder, file: ProjectFile): string {
   return folder.name ? file.path.slice(folder.name.length + 1) : file.path;

@@ -290,6 +290,25 @@ describe('the house', () => {
     expect(house.filesOf('P').map(({ path }) => path)).toEqual(['a.md', 'aa.md']);
   });
 
+  it('shows the first files of a long list while the rest is still read', async () => {
+    const file = (id: string, path: string) => ({ id, project_id: 'P', path });
+    answers['/api/projects/P/files?limit=100'] = { items: [file('F1', 'a.md')], next: 'x', cursor: 9 };
+    answers['/api/projects/P/files?limit=100&cursor=x'] = { items: [], next: null, cursor: 9 };
+    const real = fetch;
+    let goOn = () => {};
+    const gate = new Promise<null>((resolve) => (goOn = () => resolve(null)));
+    vi.stubGlobal('fetch', async (path: string) => {
+      if (path.endsWith('cursor=x')) await gate;
+      return real(path);
+    });
+    const read = house.loadFiles('P');
+    await vi.waitFor(() => expect(house.filesOf('P').map(({ path }) => path)).toEqual(['a.md']));
+    expect(house.hasFiles('P')).toBe(false);
+    goOn();
+    await read;
+    expect(house.hasFiles('P')).toBe(true);
+  });
+
   it('does not say that it has the files when they could not be read', async () => {
     await expect(house.loadFiles('P')).rejects.toMatchObject({ status: 404 });
     expect(house.hasFiles('P')).toBe(false);

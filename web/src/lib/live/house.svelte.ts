@@ -7,25 +7,19 @@
 import { ApiError, onSignedOut, request } from '../api/client';
 import type {
   Conversation,
-  ConversationList,
-  ConversationPage,
   Defaults,
   Draft,
-  FileList,
   ModelList,
   Me,
   Model,
   Persona,
-  PersonaList,
   Project,
   ProjectFile,
   Round,
-  OlderRounds,
   SavedTable,
   Session,
   SessionList,
   Setup,
-  TableList,
   Turn,
   User,
 } from '../api/types';
@@ -33,8 +27,10 @@ import { apply, EMPTY, wishOf, type State, type Wish } from './apply';
 import { browserWorld, Connection, type ConnectionState, type World } from './connection';
 import { Frames } from './frames';
 import { conversationPlace, partsOf, projectPlace, userPlace, type Item, type Place } from './items';
+import * as reads from './reads';
 import { Read, roundsOf } from './rounds';
 import * as snapshots from './snapshots';
+import * as views from './views';
 
 export type Standing = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
 
@@ -175,7 +171,7 @@ export class House {
   async loadMoreConversations(projectId: string): Promise<void> {
     const cursor = this.#next[projectId];
     if (!cursor) return;
-    const page = await request<ConversationList>('GET', listAddress(projectId, { cursor }));
+    const page = await reads.readConversations(projectId, { cursor });
     this.#state = snapshots.addConversations(this.#state, page);
     this.#next = { ...this.#next, [projectId]: page.next };
   }
@@ -187,17 +183,15 @@ export class House {
   }
 
   async loadArchived(projectId: string): Promise<void> {
-    const page = await request<ConversationList>('GET', listAddress(projectId, { archived: 'true' }));
+    const page = await reads.readConversations(projectId, { archived: 'true' });
     this.#state = snapshots.addConversations(this.#state, page);
   }
 
   // --- a project's files -----------------------------------------------------------------------------------
 
-  /** By path; all of them once `loadFiles` has come back. */
+  /** By path; all of them once `loadFiles` has come back, and part after part while it is under way. */
   filesOf(projectId: string): ProjectFile[] {
-    return Object.values(this.files)
-      .filter((each) => each.project_id === projectId)
-      .sort((a, b) => (a.path < b.path ? -1 : 1));
+    return views.filesOf(this.files, projectId);
   }
 
   hasFiles(projectId: string): boolean {
@@ -206,28 +200,27 @@ export class House {
 
   /** Reads the list of all files; from then on the stream keeps it. Throws ApiError. */
   async loadFiles(projectId: string): Promise<void> {
-    const before = this.#state;
+    const start = this.#state;
     const items: ProjectFile[] = [];
-    let [next, cursor]: [string | null, number | null] = [null, null];
-    do {
-      const page: FileList = await request('GET', filesAddress(projectId, next));
-      items.push(...page.items);
-      [next, cursor] = [page.next, cursor ?? page.cursor];
-    } while (next !== null);
-    this.#state = snapshots.putAll(this.#state, before, 'file', projectId, { items, cursor });
+    let [before, cursor]: [State, number | null] = [start, null];
+    for await (const part of reads.readFiles(projectId)) {
+      this.#state = snapshots.putSome(this.#state, before, 'file', projectId, part);
+      items.push(...part.items);
+      [before, cursor] = [this.#state, cursor ?? part.cursor];
+    }
+    const list = { items, cursor: cursor ?? 0 };
+    this.#state = snapshots.dropOthers(this.#state, start, 'file', projectId, list);
     this.#listed = { ...this.#listed, [projectId]: true };
   }
 
   // --- who can be invited ----------------------------------------------------------------------------------
 
-  /** Everyone's, the project's, one's own: who can speak there. */
   personasOf(projectId: string | null): Persona[] {
-    return byScope(Object.values(this.personas).filter((each) => isAtHand(each, projectId)));
+    return views.personasOf(this.personas, projectId);
   }
 
-  /** The project's, then one's own. */
   tablesOf(projectId: string | null): SavedTable[] {
-    return byScope(Object.values(this.tables).filter((each) => isAtHand(each, projectId)));
+    return views.tablesOf(this.tables, projectId);
   }
 
   // --- one conversation ------------------------------------------------------------------------------------
@@ -286,19 +279,12 @@ export class House {
     return rounds;
   }
 
-  /** Its own, and those it inherited: they are over for it, whatever still goes on where it left. */
   turnsOf(id: string): Turn[] {
-    const inherited = Object.keys(this.#state.inherited[id] ?? {});
-    const asked = new Set(inherited.map((each) => this.messages[each]?.turn_id));
-    return Object.values(this.turns)
-      .filter((each) => each.conversation_id === id || (asked.has(each.id) && each.finished_at !== null))
-      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    return views.turnsOf(this.turns, this.messages, this.#state.inherited[id], id);
   }
 
   draftsOf(id: string): Draft[] {
-    return Object.values(this.drafts)
-      .filter((each) => each.conversation_id === id)
-      .sort((a, b) => a.voice.seat - b.voice.seat);
+    return views.draftsOf(this.drafts, id);
   }
 
   /** Whether a round was read, though it may be gone since. Of a conversation that is not there yet all is known. */
@@ -312,8 +298,7 @@ export class House {
     const missing = read?.missing(Math.max(1, first), last) ?? null;
     if (!read || missing === null) return;
     const limit = Math.min(ROUNDS_AT_ONCE, missing.last - missing.first + 1);
-    const query = new URLSearchParams({ before: String(missing.last + 1), limit: String(limit) });
-    const page = await request<OlderRounds>('GET', `/api/conversations/${id}/messages?${query}`);
+    const page = await reads.readRounds(id, missing.last + 1, limit);
     this.#state = snapshots.addRounds(this.#state, id, page);
     read.page(missing.last - limit + 1, missing.last);
     if (missing.last - limit >= missing.first) await this.loadRounds(id, missing.first, missing.last - limit);
@@ -342,7 +327,7 @@ export class House {
   }
 
   #tryLater(reason: unknown): void {
-    if (isPassing(reason)) setTimeout(() => this.standing === 'in' && this.#fillGaps(), GAP_MS);
+    if (reads.isPassing(reason)) setTimeout(() => this.standing === 'in' && this.#fillGaps(), GAP_MS);
   }
 
   #receive(items: Item[]): void {
@@ -386,21 +371,17 @@ export class House {
 
   async #readProject(id: string): Promise<void> {
     const before = this.#state;
-    const [page, personas, tables] = await Promise.all([
-      request<ConversationList>('GET', listAddress(id)),
-      request<PersonaList>('GET', `/api/personas?project_id=${id}`),
-      request<TableList>('GET', `/api/tables?project_id=${id}`),
-    ]);
+    const { page, personas, tables, cursor } = await reads.readProject(id);
     let state = snapshots.putConversations(this.#state, id, page);
     state = snapshots.putAll(state, before, 'persona', id, personas);
     state = snapshots.putAll(state, before, 'table', id, tables);
-    this.#state = snapshots.followFrom(state, id, Math.min(page.cursor, personas.cursor, tables.cursor));
+    this.#state = snapshots.followFrom(state, id, cursor);
     this.#next = { ...this.#next, [id]: page.next };
     if (this.hasFiles(id)) await this.loadFiles(id);
   }
 
   async #readConversation(id: string): Promise<void> {
-    const snapshot = await request<ConversationPage>('GET', `/api/conversations/${id}`);
+    const snapshot = await reads.readConversation(id);
     if (!this.#opened.has(id)) return; // closed meanwhile
     const read = this.#read.get(id) ?? new Read();
     const isJoined = snapshots.joinsOn(this.#state, snapshot);
@@ -433,30 +414,6 @@ export class House {
     this.standing = 'out';
     void this.#lookAtDoor();
   }
-}
-
-const SCOPES = ['all', 'project', 'user'];
-
-function byScope<T extends { id: string; scope: string; created_at: number }>(items: T[]): T[] {
-  const place = (each: T) => SCOPES.indexOf(each.scope);
-  return items.sort((a, b) => place(a) - place(b) || a.created_at - b.created_at || (a.id < b.id ? -1 : 1));
-}
-
-function isAtHand(each: { project_id: string | null }, projectId: string | null): boolean {
-  return each.project_id === null || each.project_id === projectId;
-}
-
-/** Worth another try: no network, or a server that is busy or broken for now. */
-function isPassing(reason: unknown): boolean {
-  return reason instanceof ApiError && (reason.status === 0 || reason.status === 429 || reason.status >= 500);
-}
-
-function listAddress(projectId: string, more: Record<string, string> = {}): string {
-  return `/api/conversations?${new URLSearchParams({ project_id: projectId, limit: '50', ...more })}`;
-}
-
-function filesAddress(projectId: string, cursor: string | null): string {
-  return `/api/projects/${projectId}/files?${new URLSearchParams({ limit: '100', ...(cursor && { cursor }) })}`;
 }
 
 function distinct(wishes: Wish[]): Wish[] {

@@ -50,23 +50,65 @@ export function addConversations(state: State, page: Pick<ConversationList, 'ite
   };
 }
 
-/**
- * All that a project has of one kind, read while `before` was known. What the stream told since then and the
- * answer does not contain yet is newer and stays.
- */
+/** What a project has of one kind, and how far the project was told of when it was read. */
+interface Listed<Noun extends 'file' | 'persona' | 'table'> {
+  items: Tables[Noun][string][];
+  cursor: number;
+}
+
+/** All that a project has of one kind, read while `before` was known; what is not in the answer is no more. */
 export function putAll<Noun extends 'file' | 'persona' | 'table'>(
   state: State,
   before: State,
   noun: Noun,
   projectId: string,
-  list: { items: Tables[Noun][string][]; cursor: number },
+  list: Listed<Noun>,
 ): State {
-  const isBehind = (state.cursors[projectPlace(projectId)] ?? 0) > list.cursor;
-  const [now, then]: [OfProject, OfProject] = [state.tables[noun], before.tables[noun]];
-  const isNewer = (id: string) => isBehind && now[id] !== then[id];
-  const told = keep(now, (each) => each.project_id !== projectId || isNewer(each.id));
+  const put = putSome(state, before, noun, projectId, list);
+  return dropOthers(put, before, noun, projectId, list);
+}
+
+/**
+ * A part of it. What the stream told since `before` was known, and the answer does not contain yet, is newer and
+ * stays.
+ */
+export function putSome<Noun extends 'file' | 'persona' | 'table'>(
+  state: State,
+  before: State,
+  noun: Noun,
+  projectId: string,
+  list: Listed<Noun>,
+): State {
+  const isNewer = newer(state, before, noun, projectId, list.cursor);
   const read = byId(list.items.filter((each) => each.project_id === projectId && !isNewer(each.id)));
-  return { ...state, tables: { ...state.tables, [noun]: { ...read, ...told } } };
+  return { ...state, tables: { ...state.tables, [noun]: { ...state.tables[noun], ...read } } };
+}
+
+/** Nothing else of the project stays, except what the stream told since. */
+export function dropOthers<Noun extends 'file' | 'persona' | 'table'>(
+  state: State,
+  before: State,
+  noun: Noun,
+  projectId: string,
+  list: Listed<Noun>,
+): State {
+  const isNewer = newer(state, before, noun, projectId, list.cursor);
+  const listed = new Set(list.items.map(({ id }) => id));
+  const now: OfProject = state.tables[noun];
+  const kept = keep(now, (each) => each.project_id !== projectId || listed.has(each.id) || isNewer(each.id));
+  return { ...state, tables: { ...state.tables, [noun]: kept } };
+}
+
+function newer(
+  state: State,
+  before: State,
+  noun: 'file' | 'persona' | 'table',
+  projectId: string,
+  cursor: number,
+): (id: string) => boolean {
+  const isBehind = (state.cursors[projectPlace(projectId)] ?? 0) > cursor;
+  const [now, then]: [OfProject, OfProject] = [state.tables[noun], before.tables[noun]];
+  return (id) => isBehind && now[id] !== then[id];
 }
 
 type OfProject = Record<string, { id: string; project_id: string | null }>;
