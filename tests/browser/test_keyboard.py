@@ -62,6 +62,19 @@ async def test_layouts_take_turns_and_are_remembered(page: Page) -> None:
     await expect(layout.get_by_role("radio", name="Columns")).to_be_checked()
 
 
+async def test_beside_a_receipt_one_reply_is_open_and_the_switch_says_so(page: Page) -> None:
+    last = Room(page).rounds.last
+    layout = page.get_by_role("radiogroup", name="Layout")
+    await last.get_by_role("article", name=re.compile("^Beta")).focus()
+    await page.keyboard.press("r")
+    await expect(layout.get_by_role("radio", name="Focus")).to_be_checked()
+    await expect(last.get_by_role("article")).to_have_accessible_name(re.compile("^Beta"))
+    await layout.get_by_role("radio", name="Columns").click()
+    await expect(last.get_by_role("article")).to_have_count(2)
+    await layout.get_by_role("radio", name="Stack").click()
+    await expect(layout.get_by_role("radio", name="Stack")).to_be_checked()
+
+
 async def test_letters_lead_through_rounds_and_minds(page: Page) -> None:
     room = Room(page)
     await page.keyboard.press("2")

@@ -1,6 +1,8 @@
 /** How rounds are laid out for this person, and which reply of each is the open one. */
 import { getContext, setContext } from 'svelte';
+import { inspector } from '$lib/panels/inspector.svelte';
 import { remember } from '$lib/ui/remember.svelte';
+import { viewport } from '$lib/ui/viewport.svelte';
 
 export type Layout = 'columns' | 'focus' | 'stack';
 
@@ -18,18 +20,28 @@ export class Reading {
   /** Rounds and lanes whose traces are unfolded. */
   #unfolded = $state.raw<Record<string, boolean>>({});
 
+  /** Columns were asked for though there was little room. */
+  #insists = $state(false);
+
+  /** Beside a reply that is looked at there is no room for columns: it is open, the others wait as spines. */
+  get #isSqueezed(): boolean {
+    return inspector.receipt !== null && !viewport.isWide && !viewport.isNarrow;
+  }
+
+  /** As it is seen now. */
   get layout(): Layout {
-    return layout.value;
+    return layout.value === 'columns' && this.#isSqueezed && !this.#insists ? 'focus' : layout.value;
   }
 
   set layout(chosen: Layout) {
+    this.#insists = this.#isSqueezed;
     layout.value = chosen;
   }
 
   nextLayout(): Layout {
-    const at = LAYOUTS.findIndex((each) => each.value === layout.value);
-    layout.value = LAYOUTS[(at + 1) % LAYOUTS.length]!.value;
-    return layout.value;
+    const at = LAYOUTS.findIndex((each) => each.value === this.layout);
+    this.layout = LAYOUTS[(at + 1) % LAYOUTS.length]!.value;
+    return this.layout;
   }
 
   openIn(round: string): string | undefined {
