@@ -180,8 +180,10 @@ def test_files_that_waited_before_there_were_lanes_are_in_the_lanes_of_those_who
     Database(Sqlite(address, clock, ids, History(migrate.HISTORY.revisions[:5], folder))).close()
     with sqlite3.connect(address) as before:
         before.executescript("""
+            INSERT INTO projects VALUES ('P', 'Home', '', '', '{}', 0, 0);
+            INSERT INTO blobs (hash, size_bytes, keeping, content, used_at) VALUES ('00', 0, 'row', '', 0);
             INSERT INTO project_files VALUES
-                ('F', 'P', 'a', '', 0, '', 1, 0, 0, 0, '[]', '', 'queued', 0, 0, NULL, 'A', 0, 0);
+                ('F', 'P', 'a', '', 0, '00', 1, 0, 0, 0, '[]', '', 'queued', 0, 0, NULL, 'A', 0, 0);
             INSERT INTO jobs (id, kind, payload, state, run_at, attempts, created_at) VALUES
                 ('1', 'index_file', 'F', 'waiting', 0, 0, 0),
                 ('2', 'index_file', 'gone', 'waiting', 0, 0, 0),
