@@ -13,6 +13,8 @@ export default defineConfig({
   build: { target: 'es2022', assetsInlineLimit: 0, cssTarget: ['chrome123', 'firefox125', 'safari17.5'] },
   test: {
     restoreMocks: true,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // Pure code needs no page to run in; what mounts a component does, and is named so.
     projects: [
       {

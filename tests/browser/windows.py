@@ -24,6 +24,7 @@ from playwright.async_api import (
     async_playwright,
 )
 
+from tests.patience import PATIENCE_S
 from tests.world import Person
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
@@ -36,7 +37,7 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-PATIENCE_MS = 20_000
+PATIENCE_MS = round(PATIENCE_S * 1000)
 DESK: ViewportSize = {"width": 1440, "height": 900}
 TABLET: ViewportSize = {"width": 834, "height": 1112}
 PHONE: ViewportSize = {"width": 390, "height": 844}

@@ -2,6 +2,8 @@ import { expect, it, vi } from 'vitest';
 import type { SearchAnswer } from '$lib/api/types';
 import { Lookup } from './lookup.svelte';
 
+const PATIENCE = { timeout: 60_000 };
+
 const found = (took_ms: number): SearchAnswer => ({ hits: [], took_ms, without_meaning: null });
 
 it('calls off the search before, and its late answer changes nothing', async () => {
@@ -15,7 +17,7 @@ it('calls off the search before, and its late answer changes nothing', async () 
   lookup.ask(() => Promise.resolve(found(2)));
   expect(wasCalledOff).toBe(true);
   answerLate(found(1));
-  await vi.waitFor(() => expect(lookup.answer?.took_ms).toBe(2));
+  await vi.waitFor(() => expect(lookup.answer?.took_ms).toBe(2), PATIENCE);
   expect(lookup.isLooking).toBe(false);
 });
 
@@ -37,9 +39,9 @@ it('waits for the typing to rest', async () => {
 it('says what went wrong, and keeps nothing of an older answer', async () => {
   const lookup = new Lookup();
   lookup.ask(() => Promise.resolve(found(1)));
-  await vi.waitFor(() => expect(lookup.answer).not.toBeNull());
+  await vi.waitFor(() => expect(lookup.answer).not.toBeNull(), PATIENCE);
   lookup.ask(() => Promise.reject(new Error('The server cannot be reached.')));
-  await vi.waitFor(() => expect(lookup.problem).toBe('The server cannot be reached.'));
+  await vi.waitFor(() => expect(lookup.problem).toBe('The server cannot be reached.'), PATIENCE);
   expect(lookup.answer).toBeNull();
   lookup.ask(null);
   expect(lookup.problem).toBe('');
