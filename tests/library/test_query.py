@@ -24,6 +24,7 @@ def test_any_text_becomes_a_few_words_without_marks(text):
         ("to be or not to be", ("to", "be", "or", "not")),
         ("C++ and O'Reilly", ("c", "o", "reilly")),
         ('owner:alice OR "x"', ("owner", "alice", "x")),
+        ("What's Ada’s plan? We'll rock'n'roll", ("ada", "plan", "rock", "n", "roll")),
         ("żółw 漢字 مرحبا", ("żółw", "漢字", "مرحبا")),
         ("", ()),
         ("?!…", ()),

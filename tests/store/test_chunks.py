@@ -60,6 +60,9 @@ CORPUS = (
     "snake_case and camelCase names",
     "version 3.11 of 2024",
     "ภาษาไทย",
+    "대한민국의 수도는 서울입니다",
+    "Łódź, Straße, smørrebrød, Diyarbakır",
+    "co\u00adop\u00aderation at the end of a line",
 )
 ASKED = {
     "fox": {0, 7},
@@ -83,7 +86,15 @@ ASKED = {
     "3.11": {9},
     "2024": {9},
     "ไทย": {10},
-    "the": {0},
+    "수도": {11},
+    "서울": {11},
+    "울서": set(),
+    "Lodz": {12},
+    "STRASSE": {12},
+    "smorrebrod": {12},
+    "diyarbakir": {12},
+    "cooperation": {13},
+    "the": {0, 13},
     "nothing-like-it": set(),
 }
 

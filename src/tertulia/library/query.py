@@ -14,9 +14,11 @@ TERMS_LIMIT = 64
 SHAPED_LIMIT = 96
 """With those that count twice."""
 _WORD = re.compile(rf"\w[\w{MARKS}]*")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
 
 _NAME = re.compile(r"\b(?:[A-Za-z]+[a-z0-9][A-Z]\w*|\w+_\w+|[A-Z]{2,}\w*)\b")
+_SHORTENED = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
+"""What follows the apostrophe in Ada's, don't and we'll."""
 SHORT_TERMS = 12
 """So few words are a question, however they are set."""
 
@@ -57,14 +59,15 @@ def is_long(text: str) -> bool:
 
 
 def _all_terms(text: str) -> tuple[str, ...]:
-    words = dict.fromkeys(word.lower() for word in _WORD.findall(text[:LENGTH_LIMIT]))
+    spoken = _SHORTENED.sub(" ", text[:LENGTH_LIMIT])
+    words = dict.fromkeys(word.lower() for word in _WORD.findall(spoken))
     content = tuple(word for word in words if word not in STOP_WORDS)
     return content or tuple(words)
 
 
 def parts(word: str) -> tuple[str, ...]:
     """camelCase and snake_case taken apart; nothing for a plain word."""
-    pieces = [piece for piece in _CAMEL.split(word) if len(piece) > 1]
+    pieces = [piece for piece in CAMEL.split(word) if len(piece) > 1]
     return tuple(piece.lower() for piece in pieces) if len(pieces) > 1 else ()
 
 

@@ -18,18 +18,24 @@ from sqlalchemy import TextClause, text
 from tertulia.core.chunks import Source, Weights
 
 UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
-    "\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff"
 )
-"""The characters of scripts that put no spaces between words, as ranges of a pattern."""
+"""The characters of scripts that put no spaces between words, as ranges of a pattern; and those of Korean,
+which puts none between a word and what it is to the sentence."""
 MARKS = (
-    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711\u0730-\u074a"
+    "\u00ad\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711\u0730-\u074a"
     "\u0900-\u0963\u0971-\u0dff\u0e31-\u0e4e\u0eb1-\u0ece\u0f18-\u0fbc\u102b-\u103e\u17b4-\u17d3\u1ab0-\u1aff"
     "\u1dc0-\u1dff\u20d0-\u20f0\u3099\u309a\ufe20-\ufe2f"
 )
-"""Where vowel signs and accents are: they stand inside a word and are no letters."""
+"""Where vowel signs, accents and hyphens for the end of a line are: they stand inside a word and are no
+letters."""
 _UNSPACED = re.compile(f"([{UNSPACED}])")
 _WORD = re.compile(r"[^\W_]+")
+_SAME = str.maketrans("øØłŁđĐðÐħĦı", "oollddddhhi") | str.maketrans(
+    {"ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe", "þ": "th", "Þ": "th", "\u00ad": ""}
+)
+"""Letters that are no other letter with a mark, and are written as others where a keyboard lacks them."""
 ENOUGH = 1_000
 """Rows that have one of the rarer words of a question: five times as many as are looked at further."""
 
@@ -37,7 +43,7 @@ ENOUGH = 1_000
 def plain(written: str) -> str:
     """The words of a text with spaces between them."""
     if not written.isascii():
-        apart = unicodedata.normalize("NFKD", written)
+        apart = unicodedata.normalize("NFKD", written.translate(_SAME))
         letters = "".join(c for c in apart if not unicodedata.category(c).startswith("M"))
         written = unicodedata.normalize("NFC", letters)
         written = _UNSPACED.sub(r" \1 ", written)
