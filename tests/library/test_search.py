@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -122,6 +123,21 @@ async def test_a_passage_is_found_by_the_words_beside_it_and_code_by_the_parts_o
     assert any(hit.content.startswith("# Capital") for hit in hits)
     (hit,) = await look(library, ada, "walnut", mode=Mode.KEYWORD)
     assert hit.content.startswith("def crackWalnut")
+    assert [hit.snippet[span.start : span.end] for span in hit.highlights] == ["Walnut"]
+    assert hit.why == "the word itself"
+
+
+async def test_where_the_words_stand_is_said_when_they_are_not_in_the_text(
+    library: Library, ada: Actor
+) -> None:
+    put(library.db, ada, "harvest/notes.md", f"# Walnuts\n\n{'They fall late. ' * 60}\n\n{'Or early. ' * 60}")
+    say(library.db, ada, ("Who sings?", "Nobody."))
+    for asked, where in {
+        "harvest": "words of its path",
+        "walnuts": "words of its heading",
+        "november": "who said it, or when",
+    }.items():
+        assert where in {hit.why for hit in await look(library, ada, asked, mode=Mode.KEYWORD)}
 
 
 async def test_rounds_that_changed_after_they_were_read_are_not_written(library: Library, ada: Actor) -> None:
@@ -332,6 +348,17 @@ async def test_a_file_that_has_the_word_comes_before_distant_talk_also_while_its
     assert (await look(library, ada, "marmalade"))[0].title == "a.md"
 
 
+async def test_what_has_the_word_comes_before_code_that_is_only_nearest(library: Library, ada: Actor) -> None:
+    """Something is always nearest, and a little code is always a file's best."""
+    put(library.db, ada, "lathe.py", "def turn(spindle):\n    return spindle.speed")
+    put(library.db, ada, "a.md", "Marmalade stands on the shelf.")
+    put(library.db, ada, "b.md", f"On the shelf there is also, {'far behind everything, ' * 9} marmalade.")
+    await embed_all(library)
+    hits = await look(library, ada, "marmalade")
+    assert {hit.title for hit in hits[:2]} == {"a.md", "b.md"}
+    assert all(0 < hit.score <= 1 for hit in hits[:2])
+
+
 @pytest.mark.parametrize(
     ("content", "word", "marked"),
     [
@@ -343,6 +370,10 @@ async def test_a_file_that_has_the_word_comes_before_distant_talk_also_while_its
         ("मैं हिन्दी बोलता हूँ।", "हिन्दी", ["हिन्दी"]),
         ("two cafe\u0301s by the sea", "cafés", ["cafe\u0301s"]),
         ("see 第3章 and chapter 3", "第3章", ["第3章"]),
+        ("수도는 서울입니다", "서울", ["서울"]),
+        (normalize("NFD", "수도는 서울입니다"), "서울", [normalize("NFD", "서울")]),
+        ("in der Straße", "strasse", ["Straße"]),
+        ("co\u00adop\u00aderation", "cooperation", ["co\u00adop\u00aderation"]),
     ],
 )
 def test_in_other_scripts_only_what_was_looked_for_is_marked(

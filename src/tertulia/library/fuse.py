@@ -1,7 +1,8 @@
 """Fusing: what words found and what meaning found becomes one order. Pure, and measured (docs/search.md).
 
 Each leg's scores are scaled to 0…1 over what it found and added by weight; then come small boosts for a good
-neighbourhood, a named speaker and a named date. Boosts move, they never remove.
+neighbourhood, a named speaker and a named date. Boosts move, they never remove. Whatever the kind, the best
+there could be has about 1, so that code, prose and talk can stand in one list.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tertulia.store.chunks import Facts
 from tertulia.store.retrieval import Scored
 
 LEG_LIMIT = 200
+NEAR = 0.5
+"""From this likeness on, meaning counts whole; where nothing is so near, it counts for as much less."""
 TALK_MEANING, PROSE_MEANING = 0.2, 0.4
 """The share of meaning; the rest is the words'."""
 CODE_MEANING, CODE_MEANING_LONG = 0.7, 0.25
@@ -62,11 +65,11 @@ def fuse(
 def _fused(
     words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts], is_report: bool
 ) -> dict[int, float]:
+    by_words, by_meaning = _words_scaled(words), _meaning_scaled(meaning)
     if not meaning:
-        return _scaled(words)
+        return by_words
     if not words:
-        return _scaled(meaning)
-    by_words, by_meaning = _scaled(words), _scaled(meaning)
+        return by_meaning
     shares = {number: _share(fact, is_report) for number, fact in facts.items()}
     return {
         number: (1 - share) * by_words.get(number, 0.0) + share * by_meaning.get(number, 0.0)
@@ -82,12 +85,23 @@ def _share(fact: Facts, is_report: bool) -> float:
     return CODE_MEANING_LONG if is_report else CODE_MEANING
 
 
-def _scaled(found: Sequence[Scored]) -> dict[int, float]:
-    if not found:
-        return {}
+def _words_scaled(found: Sequence[Scored]) -> dict[int, float]:
+    """What was not found has none of the words, or less than the last where there was no room for more."""
+    is_full = len(found) >= LEG_LIMIT
+    return _scaled(found, min(one.score for one in found) if is_full else 0.0)
+
+
+def _meaning_scaled(found: Sequence[Scored]) -> dict[int, float]:
+    """Something is always nearest: how near it is says how much that means."""
     scores = [one.score for one in found]
-    low, high = min(scores), max(scores)
-    if high == low:
+    trust = min(1.0, max(0.0, max(scores, default=0.0)) / NEAR)
+    scaled = _scaled(found, min(scores, default=0.0))
+    return {number: score * trust for number, score in scaled.items()}
+
+
+def _scaled(found: Sequence[Scored], low: float) -> dict[int, float]:
+    high = max((one.score for one in found), default=low)
+    if high <= low:
         return {one.number: 1.0 for one in found}
     return {one.number: (one.score - low) / (high - low) for one in found}
 
@@ -107,10 +121,13 @@ def _with_talk(scores: Mapping[int, float], facts: Mapping[int, Facts], text: st
     speaker = _named_speaker({facts[number].name for number in scores}, text)
     spans = dates(text)
     return {
-        number: score
-        + CONVERSATION * standing[facts[number].group]
-        + (SPEAKER if speaker is not None and facts[number].name == speaker else 0.0)
-        + (DATE if any(span.holds(facts[number].created_at) for span in spans) else 0.0)
+        number: (
+            score
+            + CONVERSATION * standing[facts[number].group]
+            + (SPEAKER if speaker is not None and facts[number].name == speaker else 0.0)
+            + (DATE if any(span.holds(facts[number].created_at) for span in spans) else 0.0)
+        )
+        / (1 + CONVERSATION)
         for number, score in scores.items()
     }
 
@@ -124,10 +141,14 @@ def _with_files(scores: Mapping[int, float], facts: Mapping[int, Facts], text: s
     best = max(standing.values(), default=1.0) or 1.0
     asks_for_tests = _TESTS_ASKED.search(text.strip().partition("\n")[0][:1000]) is not None
     return {
-        number: (score + _weight(facts[number].path) * standing[facts[number].group] / best)
+        number: _with_standing(score, standing[facts[number].group] / best, _weight(facts[number].path))
         * (1.0 if asks_for_tests or not _is_test(facts[number].path) else TESTS)
         for number, score in scores.items()
     }
+
+
+def _with_standing(score: float, standing: float, weight: float) -> float:
+    return (score + weight * standing) / (1 + weight)
 
 
 @lru_cache(maxsize=20_000)

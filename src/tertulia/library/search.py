@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from tertulia.core.chunks import Filters, Hit, Source
+from tertulia.core.chunks import Chunk, Filters, Hit, Source
 from tertulia.core.errors import TertuliaError
 from tertulia.core.users import Actor
 from tertulia.library import charges, fuse
+from tertulia.library.chunk import is_code
 from tertulia.library.embed import Bill, Embedder, EmbeddingFailed
 from tertulia.library.query import shaped, terms
 from tertulia.library.snippets import Snippet, snippet, words_found
@@ -328,10 +329,11 @@ def _of_best(leg: Mapping[Source, Sequence[Scored]], source: Source) -> float:
 
 def _hit(found: Found, score: float, by_words: bool, likeness: float | None, question: _Question) -> Hit:
     chunk = found.chunk
+    has_names = is_code(chunk.location.path or "")
     if question.with_snippets:
-        shown = snippet(chunk.content, question.words)
+        shown = snippet(chunk.content, question.words, is_code=has_names)
     else:
-        shown = Snippet("", (), words_found(chunk.content, question.words))
+        shown = Snippet("", (), words_found(chunk.content, question.words, is_code=has_names))
     found_by = tuple(
         name for name, is_so in (("keyword", by_words), ("meaning", likeness is not None)) if is_so
     )
@@ -347,19 +349,29 @@ def _hit(found: Found, score: float, by_words: bool, likeness: float | None, que
         highlights=shown.highlights,
         score=round(score, 4),
         found_by=found_by,
-        why=_why(shown.words_found, len(question.words), by_words, likeness),
+        why=_why(shown.words_found, chunk, question.words, by_words, likeness),
         summary=chunk.summary,
         token_count=chunk.token_count,
         created_at=chunk.created_at,
     )
 
 
-def _why(found: int, asked: int, by_words: bool, likeness: float | None) -> str:
+def _why(found: int, chunk: Chunk, words: Sequence[str], by_words: bool, likeness: float | None) -> str:
     reasons = []
     if found:
+        asked = len(words)
         reasons.append(f"{min(found, asked)} of {asked} words" if asked > 1 else "the word itself")
     elif by_words:
-        reasons.append("words beside it")
+        reasons.append(_where_else(chunk, words))
     if likeness is not None and likeness >= LIKE:
         reasons.append("close in meaning")
     return ", ".join(reasons) or "distantly alike"
+
+
+def _where_else(chunk: Chunk, words: Sequence[str]) -> str:
+    """Where the words stand that were found and are not in the text itself."""
+    if words_found(chunk.location.path or "", words):
+        return "words of its path"
+    if words_found(chunk.heading, words):
+        return "words of its heading" if chunk.location.path else "who said it, or when"
+    return "words beside it"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tertulia.core.chunks import Span
+from tertulia.library.query import CAMEL
 from tertulia.library.stem import stem_of
 from tertulia.store.words import MARKS, UNSPACED, is_unspaced, phrases, plain
 
@@ -16,8 +17,9 @@ READ = 20_000
 """Of a very long chunk only the beginning is looked at."""
 _WORD = re.compile(r"[^\W_]+")
 _MARKED_WORD = re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}])*")
-_PIECE = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
-"""What the index takes for a word: of a script without spaces, each character."""
+_PIECE = re.compile(rf"[{UNSPACED}]|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|[^\W_{UNSPACED}]+")
+"""What the index takes for a word: of a script without spaces, each character; also where it is written as
+its parts, as some machines write Korean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +29,23 @@ class Snippet:
     words_found: int
 
 
-def snippet(content: str, words: Sequence[str]) -> Snippet:
-    """The stretch with the most different words in it."""
+def snippet(content: str, words: Sequence[str], *, is_code: bool = False) -> Snippet:
+    """The stretch with the most different words in it; in code, parts of its names are words too."""
     wanted = _wanted(tuple(words))
-    places = _places(content[:READ], wanted)
+    places = _places(content[:READ], wanted, is_code)
     start, end = _edges(content, _best_start(places))
     marked = tuple(Span(a - start, b - start) for a, b, _ in places if start <= a and b <= end)
     return Snippet(content[start:end], _merged(marked), len({stem for _, _, stem in places}))
 
 
-def words_found(content: str, words: Sequence[str]) -> int:
+def words_found(content: str, words: Sequence[str], *, is_code: bool = False) -> int:
     """How many of the words stand in it, for who shows no snippet."""
     wanted = _wanted(tuple(words))
     known = _known(content[:READ], wanted.stems)
     together = {phrase for _, _, phrase in _standing_together(content[:READ], wanted.phrases)}
-    return len(together | {stem for stems in known.values() for stem in stems if stem in wanted.stems})
+    inside = {stem for _, _, stem in _standing_inside(content[:READ], wanted.stems)} if is_code else set()
+    alone = {stem for stems in known.values() for stem in stems if stem in wanted.stems}
+    return len(together | inside | alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +65,12 @@ def _wanted(words: tuple[str, ...]) -> _Wanted:
     )
 
 
-def _places(content: str, wanted: _Wanted) -> list[tuple[int, int, str]]:
+def _places(content: str, wanted: _Wanted, is_code: bool) -> list[tuple[int, int, str]]:
     """In the order they stand in."""
     found = [*_standing_alone(content, wanted.stems), *_standing_together(content, wanted.phrases)]
-    return sorted(found) if wanted.phrases else found
+    if is_code:
+        found += _standing_inside(content, wanted.stems)
+    return sorted(found) if wanted.phrases or is_code else found
 
 
 def _standing_alone(content: str, wanted: frozenset[str]) -> Iterator[tuple[int, int, str]]:
@@ -90,6 +96,19 @@ def _standing_together(content: str, wanted: frozenset[str]) -> Iterator[tuple[i
         if f"{before} {piece}" in wanted:
             yield start, match.end(), f"{before} {piece}"
         before, start = piece, match.start()
+
+
+def _standing_inside(content: str, wanted: frozenset[str]) -> Iterator[tuple[int, int, str]]:
+    """Parts of names: the User of parseUserName."""
+    for match in _WORD.finditer(content) if _begun(content, wanted) else ():
+        if match[0].islower() or len(parts := CAMEL.split(match[0])) < 2:
+            continue
+        start = match.start()
+        for part in parts:
+            for stem in _stems(part):
+                if stem in wanted and len(part) > 1:
+                    yield start, start + len(part), stem
+            start += len(part)
 
 
 def _known(content: str, wanted: frozenset[str]) -> dict[str, tuple[str, ...]]:
