@@ -293,6 +293,9 @@ async def test_filters_hold_for_words_and_for_meaning(
     assert await titles(exclude_files=True) == {"user", "agent:gpt-4o"}
     assert await titles(file_types=(".txt",)) == {"b.txt"}
     assert await titles(speaker="user") == {"user"}
+    assert await titles(speaker="Ada") == {"user"}
+    assert await titles(speaker="GPT-4o") == {"agent:gpt-4o"}
+    assert await titles(speaker="A_%") == set()
     assert await titles(until=clock.now - 1) == set()
     assert await titles(since=clock.now) == {"a.md", "b.txt", "user", "agent:gpt-4o"}
 

@@ -90,9 +90,10 @@ class Filters:
     file_types: tuple[str, ...] = ()
     """Endings, ".md"."""
     paths: tuple[str, ...] = ()
-    """Files or folders."""
+    """Files, folders, or patterns: "docs", "docs/*", "*.py"."""
     tags: tuple[str, ...] = ()
     speaker: str | None = None
+    """"user", "agent:" and a model, or the name of a person or a persona."""
     since: int | None = None
     until: int | None = None
     exclude_conversations: bool = False

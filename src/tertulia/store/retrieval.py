@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -55,12 +56,19 @@ _FILES = text("SELECT id, path, tags FROM project_files WHERE project_id = :proj
 def _fits(row: Row, filters: Filters) -> bool:
     path = row.path.casefold()
     endings = tuple(f".{kind.lstrip('*.')}".casefold() for kind in filters.file_types)
-    places = tuple(place.strip("/").casefold() for place in filters.paths)
     return (
         (not endings or path.endswith(endings))
-        and (not places or any(path == place or path.startswith(f"{place}/") for place in places))
+        and (not filters.paths or any(_is_in(path, place.casefold()) for place in filters.paths))
         and (not filters.tags or not set(filters.tags).isdisjoint(from_json(tuple[str, ...], row.tags)))
     )
+
+
+def _is_in(path: str, place: str) -> bool:
+    """A place is a file, a folder, or a pattern of either: docs, docs/plan.md, docs/*, *.py."""
+    place = place.removeprefix("./").strip("/")
+    if place in ("", "."):
+        return True
+    return path == place or path.startswith(f"{place}/") or ("*" in place and fnmatchcase(path, place))
 
 
 PHRASES = 128
@@ -213,7 +221,8 @@ def _limits(tx: Tx, within: Narrowed) -> dict[str, object]:
 
 
 _CONDITIONS = {
-    "speaker": "c.speaker = :speaker",
+    "speaker": """(c.speaker = CAST(:speaker AS TEXT)
+        OR SUBSTR(c.heading, 1, LENGTH(CAST(:speaker AS TEXT)) + 2) = CAST(:speaker AS TEXT) || ', ')""",
     "since": "c.created_at >= :since",
     "until": "c.created_at <= :until",
 }
