@@ -69,3 +69,16 @@ def test_every_make_target_that_is_named_exists() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"(?:`|^)make ([a-z]+)", text, re.MULTILINE)) <= targets
+
+
+CASE = re.compile(r"\((?:AZ|SE|UP|SQ|XS|EX|SF|TM|SP|PF|CR|CO|LO)\b")
+
+
+def test_every_promise_names_its_tests_and_every_test_that_plays_a_case_is_named() -> None:
+    page = (DOCS / "security.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(tests/\S+\.py)`", page))
+    assert [path for path in sorted(named) if not (ROOT / path).is_file()] == []
+    tests = {
+        path: path.read_text(encoding="utf-8").partition("\n")[0] for path in ROOT.glob("tests/*/test_*.py")
+    }
+    assert {name(path) for path, first in tests.items() if CASE.search(first)} <= named

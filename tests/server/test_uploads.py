@@ -158,6 +158,34 @@ async def test_many_at_once_share_the_room_there_is(ada: Person, where: str) -> 
     assert (await ada.get(where))["used_bytes"] <= 12 * MIB
 
 
+async def test_room_that_others_took_while_one_was_on_its_way_is_counted_at_its_end(
+    ada: Person, world: World, where: str
+) -> None:
+    """It had room when it began, and would have it still if those that came meanwhile were forgotten."""
+    await ada.upload("a", b"x", where.split("/")[3])
+    others_are_in = asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        async for block in blocks(16):
+            yield block
+            await others_are_in.wait()
+
+    before = on_disk(world)
+    sending = ada.client.post(where, params={"path": "slow"}, content=slow(), headers=BYTES)
+    on_its_way = asyncio.create_task(sending)
+    async with soon():
+        while await asyncio.to_thread(on_disk, world) == before:
+            pass
+    for n in range(2):
+        other = await ada.client.post(
+            where, params={"path": f"{n}"}, content=bytes([n]) * (4 * MIB), headers=BYTES
+        )
+        assert other.is_success
+    others_are_in.set()
+    answer = await on_its_way
+    assert (answer.status_code, answer.json()["code"]) == (413, "quota_spent")
+
+
 async def test_what_is_damaged_in_an_archive_is_let_go_at_once(ada: Person, world: World, where: str) -> None:
     """Each is large enough to be written to the disk before it turns out to be damaged."""
     content = bytes(range(256)) * 1200

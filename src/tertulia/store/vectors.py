@@ -112,13 +112,6 @@ _NEXT_DUE = text("""
 """)
 
 
-def is_due(tx: Tx) -> bool:
-    return tx.maybe(_ANY_DUE) is not None
-
-
-_ANY_DUE = text("SELECT number FROM vectors_due LIMIT 1")
-
-
 def count_due_in_file(tx: Tx, file_id: str) -> tuple[int, int]:
     """How many of a file's chunks have no vector yet, and how many chunks it has."""
     row = tx.one(_COUNT_DUE, file_id=file_id)
