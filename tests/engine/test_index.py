@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 
 from sqlalchemy import text
 
@@ -15,7 +16,10 @@ from tertulia.engine.jobs.rebuild import leave_rebuild
 from tertulia.engine.worker import Worker
 from tertulia.library.search import Library, Mode, find
 from tertulia.store import files, jobs, projects, users, vectors
+from tests.engine.conftest import engine_in
 from tests.library.bags import Bags
+from tests.store.samples import known_rows, many_chunks
+from tests.store_fixtures import new_postgres_database
 
 LONG = "\n\n".join(f"# Part {index}\n\nthe walnut falls on the grass below it" for index in range(500))
 """As many chunks as parts: more than one batch."""
@@ -173,6 +177,18 @@ async def test_what_is_read_anew_lets_what_is_new_go_between(engine, upstream):
     served.clear()
     await Worker(engine.means, "node", known, but="index_file").work()
     assert (served.index("new"), len(served)) == (1, 4)
+
+
+async def test_a_file_that_is_read_makes_the_database_look_over_what_it_has_outgrown(
+    tmp_path, upstream, postgres_server
+):
+    name = f"outgrown_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
+    async with engine_in(tmp_path, upstream, url=new_postgres_database(postgres_server, name)) as engine:
+        verbs = Files(engine.means, job_left=lambda: None)
+        file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
+        await engine.db.write(lambda tx: many_chunks(tx, file, 4000))
+        await done(engine)
+        assert await engine.db.read(known_rows) > 0
 
 
 async def test_jobs_of_the_same_kind_wait_once(engine, upstream):

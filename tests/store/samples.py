@@ -184,6 +184,28 @@ def file(
     return files.put(tx, actor, project_id or home(tx, actor), path, content(tx, written))
 
 
+def many_chunks(tx: Tx, file: ProjectFile, rows: int) -> None:
+    """In PostgreSQL, at one go: all have some words, and each has one that few others have."""
+    tx.execute(_MANY_CHUNKS, file_id=file.id, project_id=file.project_id, rows=rows)
+
+
+_MANY_CHUNKS = text("""
+    INSERT INTO content_chunks (
+        id, source_type, file_id, project_id, chunk_index, token_count, created_at, location, heading,
+        summary, content, words
+    )
+    SELECT CAST(gen_random_uuid() AS TEXT), 'file', :file_id, :project_id, n, 1, 0, '{}', '', '',
+        REPEAT('x', 300), to_tsvector('tertulia', 'all of them and one' || n % 1000)
+    FROM generate_series(1, CAST(:rows AS INT)) AS n
+""")
+
+
+def known_rows(tx: Tx) -> int:
+    """How many chunks PostgreSQL's planner believes there are; -1 when it has never looked."""
+    rows = tx.one(text("SELECT reltuples FROM pg_class WHERE oid = CAST('content_chunks' AS REGCLASS)"))
+    return int(rows.reltuples)
+
+
 def attachment(
     tx: Tx, actor: Actor, name: str = "notes.md", written: str = "# Notes\n", project_id: str | None = None
 ) -> Attachment:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
 import pytest
 from sqlalchemy import text
 
@@ -10,7 +13,8 @@ from tertulia.store import chunks
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
 from tertulia.store.words import Tsvector
-from tests.store.samples import file, person
+from tests.store.samples import file, known_rows, many_chunks, person
+from tests.store_fixtures import Clock, Ids, new_postgres_database
 
 EVEN = Weights(1, 1, 1, 1)
 
@@ -39,3 +43,28 @@ async def test_how_many_chunks_there_are_is_counted_once_for_a_question(db: Data
     found = "\n".join(await db.write(plan))
     counting = found[found.index("CTE all_of_it") :].splitlines()[1]
     assert "loops=1)" in counting
+
+
+@pytest.fixture
+def new_database(postgres_server: str, clock: Clock, ids: Ids) -> Iterator[Database]:
+    """One whose tables nobody has ever looked over."""
+    url = new_postgres_database(postgres_server, f"new_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}")
+    db = Database.open(url, clock=clock, new_id=ids)
+    yield db
+    db.close()
+
+
+async def test_the_first_search_after_much_was_brought_in_goes_by_the_words(new_database: Database) -> None:
+    made = await new_database.write(lambda tx: file(tx, person(tx, "Ada"), "a.md", "a"))
+    await new_database.write(lambda tx: many_chunks(tx, made, 40))
+    await new_database.survey()
+    assert await new_database.read(known_rows) == -1, "a few rows are not worth a look"
+    await new_database.write(lambda tx: many_chunks(tx, made, 8000))
+    await new_database.survey()
+    assert await new_database.read(known_rows) > 7000
+
+    def plan(tx: Tx) -> str:
+        asked = {"query": ["one7"], "project_ids": [made.project_id], "source_type": "file", "limit": 10}
+        return str(tx.execute(text(f"EXPLAIN {Tsvector().find(EVEN, '')}"), **asked))
+
+    assert "content_chunks_words" in await new_database.read(plan)

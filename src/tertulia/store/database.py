@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
-from tertulia.core.errors import CannotStart
+from tertulia.core.errors import CannotStart, TertuliaError
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import events
@@ -35,6 +35,7 @@ class Backend(Protocol):
         pass_on: Callable[[str], None],
     ) -> None: ...
     def say(self, tx: Tx, text: str) -> None: ...
+    def survey(self, tx: Tx) -> None: ...
     def read(self, work: Work) -> None: ...
     def write(self, work: Work) -> None: ...
     def close(self) -> None: ...
@@ -101,6 +102,15 @@ class Database:
         numbers = await self.read(lambda tx: events.last_numbers(tx, places))
         for place, number in numbers.items():
             self._teller.reach(place, number)
+
+    async def survey(self) -> None:
+        """After much was written: what has outgrown the plans for reading it is looked over.
+
+        Without it a search is slower for a while, and nothing else: whatever wrote must not fail of it.
+        """
+        if self._backend.is_shared:
+            with suppress(TertuliaError):
+                await self.write(self._backend.survey)
 
     async def say(self, text: str) -> None:
         """To every other server that shares the database; kept nowhere, and nobody need hear it."""

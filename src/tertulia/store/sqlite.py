@@ -242,6 +242,9 @@ class Sqlite:
     def say(self, tx: Tx, text: str) -> None:
         """Nobody else has this file."""
 
+    def survey(self, tx: Tx) -> None:
+        """Its plans go by the statements alone."""
+
     def translate(self, error: Exception) -> TertuliaError | None:
         code = getattr(error, "sqlite_errorcode", 0)
         match code & 0xFF:

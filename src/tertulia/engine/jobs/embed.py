@@ -34,6 +34,7 @@ async def embed(means: Means, payload: str) -> None:
         return
     if not done:
         await means.db.write(lambda tx: _go_on(tx, done))
+    await means.db.survey()
 
 
 def _go_on(tx: Tx, done: tuple[Due, ...]) -> None:

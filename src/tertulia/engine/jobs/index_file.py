@@ -46,6 +46,7 @@ async def index_file(means: Means, file_id: str) -> None:
     except Exception:
         await _broken(means, file)
         raise
+    await means.db.survey()
 
 
 async def _broken(means: Means, file: ProjectFile) -> None:
