@@ -106,6 +106,8 @@ async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
     """The database first: without it nothing else is worth opening."""
     make_home(settings.home)
     db = await asyncio.to_thread(Database.open, settings.database_url, clock=now_ms, new_id=new_id)
+    if trouble := await asyncio.to_thread(db.clock_trouble):
+        log.warning(trouble)
     live = Live()
     db.on_commit(live.publish)
     return Means(

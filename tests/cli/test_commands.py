@@ -84,11 +84,14 @@ def test_doctor_says_that_all_is_well_when_it_is(terminal):
     assert lines["models"].startswith("good")
 
 
-def test_doctor_says_where_vectors_are_compared(terminal, postgres_url, plain_postgres_url):
+def test_doctor_says_where_vectors_are_compared_and_whether_clocks_agree(
+    terminal, postgres_url, plain_postgres_url
+):
     in_memory = terminal.type("doctor", TERTULIA_ENDPOINTS=OWN)
     assert re.search("^good +vectors +compared in the server's memory$", in_memory.stdout, re.MULTILINE)
     extended = terminal.type("doctor", TERTULIA_ENDPOINTS=OWN, TERTULIA_DATABASE_URL=postgres_url)
     assert "compared in the database by pgvector" in extended.stdout
+    assert re.search("^good +clock +agrees with the database's$", extended.stdout, re.MULTILINE)
     plain = terminal.type("doctor", TERTULIA_ENDPOINTS=OWN, TERTULIA_DATABASE_URL=plain_postgres_url)
     assert "run CREATE EXTENSION vector in this database" in plain.stdout
 

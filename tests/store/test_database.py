@@ -6,6 +6,7 @@ import asyncio
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -435,6 +436,25 @@ async def test_a_commit_in_many_places_is_heard_whole(
             await asyncio.sleep(0)
     await asyncio.to_thread(other.close)
     assert len(heard) == 401
+
+
+@pytest.mark.parametrize(
+    ("off_ms", "told"),
+    [(3_600_000, "s ahead of the database's"), (-3_600_000, "s behind the database's"), (0, None)],
+)
+def test_a_clock_that_is_not_the_databases_is_told(
+    postgres_url: str, ids: Ids, off_ms: int, told: str | None
+) -> None:
+    db = Database.open(postgres_url, clock=lambda: time.time_ns() // 1_000_000 + off_ms, new_id=ids)
+    trouble = db.clock_trouble()
+    db.close()
+    assert trouble is None if told is None else told in str(trouble)
+
+
+def test_a_file_knows_no_other_clock(sqlite_url: str, clock: Clock, ids: Ids) -> None:
+    db = Database.open(sqlite_url, clock=clock, new_id=ids)
+    assert db.clock_trouble() is None
+    db.close()
 
 
 def test_a_server_that_is_not_there_is_named(clock: Clock, ids: Ids) -> None:

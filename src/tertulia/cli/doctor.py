@@ -31,7 +31,7 @@ class Finding:
 
 
 def doctor() -> None:
-    """Check data folder, database, jobs, interface and models."""
+    """Check data folder, database, clock, jobs, interface and models."""
     settings = settings_.read(os.environ)
     console = Console(highlight=False)
     findings = list(examine(settings))
@@ -67,6 +67,9 @@ def _database(settings: Settings) -> Iterator[Finding]:
     try:
         yield Finding("database", True, db.version)
         yield Finding("vectors", True, db.vectors)
+        if db.is_shared:
+            trouble = db.clock_trouble()
+            yield Finding("clock", trouble is None, trouble or "agrees with the database's")
         yield _jobs(db.read_now(jobs.set_aside))
     finally:
         db.close()

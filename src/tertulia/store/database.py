@@ -20,6 +20,9 @@ __all__ = ["Database", "Tx"]
 
 T = TypeVar("T")
 
+CLOCKS_AGREE_MS = 3_000
+"""A server that has said nothing for fifteen seconds is taken for dead, and it says something every four."""
+
 
 class Backend(Protocol):
     """SQLite or PostgreSQL: takes work, does it in its own threads, hands it back when it is over."""
@@ -36,6 +39,7 @@ class Backend(Protocol):
     ) -> None: ...
     def say(self, tx: Tx, text: str) -> None: ...
     def survey(self, tx: Tx) -> None: ...
+    def ahead_ms(self, tx: Tx) -> int: ...
     def read(self, work: Work) -> None: ...
     def write(self, work: Work) -> None: ...
     def close(self) -> None: ...
@@ -77,6 +81,17 @@ class Database:
     def is_shared(self) -> bool:
         """Several machines may use it at once, so what all of them need must be inside."""
         return self._backend.is_shared
+
+    def clock_trouble(self) -> str | None:
+        """What is wrong with the clock here, where several machines tell by theirs who is alive."""
+        ahead_ms = self.read_now(self._backend.ahead_ms)
+        if abs(ahead_ms) <= CLOCKS_AGREE_MS:
+            return None
+        seconds, way = abs(ahead_ms) // 1000, "ahead of" if ahead_ms > 0 else "behind"
+        return (
+            f"This machine's clock is {seconds} s {way} the database's. Have both set by a time server: "
+            "servers that share a database would take each other's turns and jobs for abandoned."
+        )
 
     async def read(self, work: Callable[[Tx], T]) -> T:
         result: T = await self._ask(self._backend.read, work)

@@ -245,6 +245,11 @@ class Postgres:
         for left, piece in zip(reversed(range(len(pieces))), pieces, strict=True):
             tx.execute(_NOTIFY, channel=WORDS, payload=f"{self.node}\n{left}\n{piece}")
 
+    def ahead_ms(self, tx: Tx) -> int:
+        """How far, at least, the clock here is ahead of the database's own; however long the answer took."""
+        before, theirs, after = self._clock(), int(tx.one(_ITS_CLOCK).now), self._clock()
+        return max(0, before - theirs) + min(0, after - theirs)
+
     def survey(self, tx: Tx) -> None:
         """The planner goes by what a table held when it was last looked over: unasked, a minute ago."""
         for row in tx.execute(_OUTGROWN):
@@ -274,6 +279,8 @@ _AGAIN = ("40001", "40P01")
 _BUSY = frozenset((*_AGAIN, "55P03", "57014", "53300", "57P01", "57P02", "57P03"))
 
 _HOLD = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+
+_ITS_CLOCK = text("SELECT CAST(1000 * EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) AS now")
 
 _SEARCHED = ("content_chunks", "chunk_vectors")
 

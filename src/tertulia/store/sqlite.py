@@ -242,6 +242,10 @@ class Sqlite:
     def say(self, tx: Tx, text: str) -> None:
         """Nobody else has this file."""
 
+    def ahead_ms(self, tx: Tx) -> int:
+        """It has no clock of its own."""
+        return 0
+
     def survey(self, tx: Tx) -> None:
         """Its plans go by the statements alone."""
 
