@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Turn } from '$lib/api/types';
 import { costOf, lanesOf, latest, seatsOf, stateOf } from './lanes';
 import { draft, reply, round, turn, usage, voice } from './samples';
 
@@ -21,9 +22,13 @@ describe('the lanes of a round', () => {
     ]);
   });
 
-  it('stand in the order of their seats, whoever spoke first', () => {
-    const lanes = lanesOf(round(reply('r1', c), reply('r2', a)), [], []);
-    expect(lanes.map((lane) => lane.voice.name)).toEqual(['Ada', 'Cy']);
+  it('stand in the order in which they were invited, else of their seats, whoever spoke first', () => {
+    const names = (turns: Turn[]) =>
+      lanesOf(round(reply('r1', c), reply('r2', a), reply('r3', b)), turns, []).map(
+        ({ voice }) => voice.name,
+      );
+    expect(names([])).toEqual(['Ada', 'Bo', 'Cy']);
+    expect(names([turn([c, a], { state: 'complete' })])).toEqual(['Cy', 'Ada', 'Bo']);
   });
 
   it('keep the versions of a reply together, also when another model took the seat', () => {

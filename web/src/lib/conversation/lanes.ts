@@ -45,7 +45,7 @@ export function lanesOf(round: Round, turns: Turn[], drafts: Draft[]): Lane[] {
   return withKeys(
     chains
       .map((versions) => ({ voice: voiceOf(versions[0]!), step: stepOf(versions[0]!), versions }))
-      .sort(byPlace),
+      .sort(byPlace(mine.find((turn) => turn.purpose === 'ask')?.table ?? [])),
   );
 
   function isNew(draft: Draft): boolean {
@@ -183,8 +183,16 @@ export function voiceOf(version: Version): Voice {
   return version.kind === 'draft' ? version.draft.voice : version.turn.table[0]!;
 }
 
-function byPlace(a: { voice: Voice; step: Step }, b: { voice: Voice; step: Step }): number {
-  return ORDER.indexOf(a.step) - ORDER.indexOf(b.step) || a.voice.seat - b.voice.seat;
+type Placed = Pick<Lane, 'voice' | 'step'>;
+
+/** As they were invited, as the composer shows them; whoever is not known to have been, by their seats. */
+function byPlace(table: Voice[]): (a: Placed, b: Placed) => number {
+  const place = ({ voice }: Placed) => {
+    const at = table.findIndex(({ id }) => id === voice.id);
+    return at < 0 ? table.length : at;
+  };
+  return (a, b) =>
+    ORDER.indexOf(a.step) - ORDER.indexOf(b.step) || place(a) - place(b) || a.voice.seat - b.voice.seat;
 }
 
 function withKeys(lanes: Omit<Lane, 'key'>[]): Lane[] {
