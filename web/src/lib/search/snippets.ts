@@ -102,6 +102,13 @@ export function placeOf({ location }: Hit): string {
   return round_number === null ? '' : `round ${round_number}`;
 }
 
+const PROSE = /\.(md|markdown|txt|rst|pdf|docx?|odt|epub|html?|pptx?|csv|tsv|xlsx?)$/i;
+
+/** Set in letters of one width. */
+export function isCode({ source_type, title }: Pick<Hit, 'source_type' | 'title'>): boolean {
+  return source_type === 'file' && title.includes('.') && !PROSE.test(title);
+}
+
 /** Where one reads on: the file at its lines, or the conversation at its round. */
 export function addressOf(hit: Hit): string {
   const { conversation_id, round_number, start_line, end_line } = hit.location;
