@@ -51,6 +51,25 @@ class Desk(Room):
         await (await choosing.value).set_files(list(files))
 
 
+async def test_a_file_of_the_project_comes_along_when_it_is_named(
+    sam: Person, page: Page, upstream: Upstream
+) -> None:
+    await sam.upload("docs/rota.md", ROTA)
+    upstream.says("Mateo has it.")
+    desk = Desk(page)
+    await desk.seat("Alpha")
+    await desk.field.press_sequentially("Who has the pager in #rot")
+    offered = page.get_by_role("listbox", name="Which file comes along").get_by_role("option")
+    await expect(offered).to_contain_text("docs/rota.md")
+    await desk.field.press("Enter")
+    await expect(desk.field).to_have_value("Who has the pager in docs/rota.md ")
+    await expect(desk.chip("rota.md")).to_contain_text("44 B")
+    await desk.field.press("Enter")
+    await expect(desk.reply("Alpha", "finished")).to_be_visible()
+    await expect(desk.attached).to_have_count(1)
+    assert "On Tuesday the pager is with Mateo." in str(upstream.last.body)
+
+
 async def test_a_text_and_a_picture_go_with_a_question_and_everyone_sees_them(
     windows: Windows, sam: Person, page: Page, upstream: Upstream, tmp_path: Path
 ) -> None:

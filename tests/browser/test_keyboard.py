@@ -151,8 +151,12 @@ async def test_the_palette_finds_a_conversation_by_a_few_letters(page: Page, tal
     await page.keyboard.press("Control+k")
     await page.keyboard.type(">layout")
     await expect(palette.get_by_role("option")).to_have_text([re.compile("Change layout")])
-    await page.keyboard.press("Escape")
+    await page.keyboard.press("ControlOrMeta+a")
+    await page.keyboard.type(">brain")
+    await expect(palette.get_by_role("option")).to_have_text([re.compile("Switch to Brain trust")])
+    await page.keyboard.press("Enter")
     await expect(palette).to_be_hidden()
+    await expect(page.get_by_role("button", name=re.compile("^Mode"))).to_contain_text("Brain trust")
 
 
 RING = """

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
-import type { Conversation, Hit } from '../api/types';
-import { searchedFor, sectionsFor } from './entries';
+import type { Conversation, Hit, ProjectFile } from '../api/types';
+import { howToSearch, searchedFor, sectionsFor } from './entries';
 
 const hit = (chunk_id: string, source_type: Hit['source_type'], title: string) =>
   ({
@@ -16,8 +16,19 @@ const known = {
   commands: [{ id: 'theme', title: 'Token of light', group: 'Anywhere', run: vi.fn() } as const],
   conversations: [{ id: 'c', title: 'Tokens', project_id: 'p', updated_at: 1 } as Conversation],
   projects: {},
+  files: [
+    {
+      id: 'f',
+      project_id: 'p',
+      path: 'src/token.ts',
+      metadata: { always_in_context: false, retrieval_eligible: true },
+      index: { state: 'indexed', chunks: 6, reason: null },
+    } as ProjectFile,
+  ],
   hits: [hit('h1', 'conversation_message', 'Trains'), hit('h2', 'file', 'docs/auth.md')],
   open: vi.fn(),
+  openFile: vi.fn(),
+  openFileBeside: vi.fn(),
   openHit: vi.fn(),
   openBeside: vi.fn(),
   searchFor: vi.fn(),
@@ -34,15 +45,29 @@ it('come as actions, conversations, files, what was said, and the whole search l
 
 it('show where a hit is and what it says; only a file opens beside the page', () => {
   const [file, said] = sectionsFor('token', known).slice(2, 4);
-  expect(file!.entries[0]).toMatchObject({ title: 'docs/auth.md', hint: 'lines 3–9' });
-  expect(file!.entries[0]!.excerpt!.find((piece) => piece.isHit)!.text).toBe('token');
+  expect(file!.entries[1]).toMatchObject({ title: 'docs/auth.md', hint: 'lines 3–9' });
+  expect(file!.entries[1]!.excerpt!.find((piece) => piece.isHit)!.text).toBe('token');
   expect(said!.entries[0]!.runBeside).toBeUndefined();
-  file!.entries[0]!.runBeside!();
+  file!.entries[1]!.runBeside!();
   expect(known.openBeside).toHaveBeenCalledWith(known.hits[1]);
 });
 
-it('leave the search alone for a letter, for nothing, and for actions', () => {
-  expect(['', 't', '>token'].map(searchedFor)).toEqual(['', '', '']);
+it('name a file before those in which the word is written, and after a # files alone', () => {
+  const named = { title: 'src/token.ts', hint: '6 passages' };
+  const files = sectionsFor('token', known).find(({ label }) => label === 'Files')!;
+  expect(files.entries.map(({ title }) => title)).toEqual(['src/token.ts', 'docs/auth.md']);
+  const [only, ...others] = sectionsFor('#tok', known);
+  expect([only!.entries[0], others]).toMatchObject([named, []]);
+  only!.entries[0]!.run();
+  expect(known.openFile).toHaveBeenCalledWith(known.files[0]);
+});
+
+it('look for a word that may be half typed by its letters alone', () => {
+  expect(['bra', 'brain trust'].map(howToSearch)).toEqual(['keyword', 'hybrid']);
+});
+
+it('leave the search alone for a letter, for nothing, for actions and for files', () => {
+  expect(['', 't', '>token', '#token'].map(searchedFor)).toEqual(['', '', '', '']);
   expect(searchedFor(' token ')).toBe('token');
   expect(sectionsFor('>token', known).map(({ label }) => label)).toEqual(['Actions']);
 });

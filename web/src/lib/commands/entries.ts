@@ -1,13 +1,15 @@
 /**
- * What the palette offers for what was typed: actions, conversations, then what the search found in files and in
- * what was said, and the search itself; ">" asks for actions only.
+ * What the palette offers for what was typed: actions, conversations, files by their names, then what the search
+ * found in files and in what was said, and the search itself; ">" asks for actions only, "#" for files.
  */
 import FileText from '@lucide/svelte/icons/file-text';
 import MessageSquare from '@lucide/svelte/icons/message-square';
 import Quote from '@lucide/svelte/icons/text-quote';
 import SearchIcon from '@lucide/svelte/icons/search';
-import type { Conversation, Hit, Project } from '../api/types';
+import type { Conversation, Hit, Project, ProjectFile } from '../api/types';
 import { titleOf } from '../conversations/groups';
+import { foundBy } from '../files/files';
+import type { SearchMode } from '../search/requests';
 import { excerpt, placeOf, type Piece } from '../search/snippets';
 import type { Picture } from '../ui/picture';
 import type { Command } from './commands.svelte';
@@ -35,8 +37,12 @@ interface Known {
   commands: Command[];
   conversations: Conversation[];
   projects: Record<string, Project>;
+  /** Of the project one is in. */
+  files: ProjectFile[];
   hits: Hit[];
   open: (conversation: Conversation) => void;
+  openFile: (file: ProjectFile) => void;
+  openFileBeside: (file: ProjectFile) => void;
   openHit: (hit: Hit) => void;
   openBeside: (hit: Hit) => void;
   searchFor: (query: string) => void;
@@ -45,16 +51,23 @@ interface Known {
 const MOST = 8;
 const RECENT = 5;
 const HITS = 5;
+const NAMED = 4;
 
 /** What is searched for, or nothing while there is too little to go by. */
 export function searchedFor(typed: string): string {
   const query = typed.trim();
-  return typed.startsWith('>') || query.length < 2 ? '' : query;
+  return /^[>#]/.test(typed) || query.length < 2 ? '' : query;
+}
+
+/** Half a word means nothing yet: a single one is looked for by its letters alone. */
+export function howToSearch(query: string): SearchMode {
+  return /\s/.test(query) ? 'hybrid' : 'keyword';
 }
 
 export function sectionsFor(typed: string, known: Known): Section[] {
-  const onlyActions = typed.startsWith('>');
-  const query = typed.replace(/^>/, '').trim();
+  const [onlyActions, onlyFiles] = [typed.startsWith('>'), typed.startsWith('#')];
+  const query = typed.replace(/^[>#]/, '').trim();
+  if (onlyFiles) return filled([{ label: 'Files', entries: best(filesOf(known), query, 20) }]);
   const searched = searchedFor(typed);
   const actions = best(actionsOf(known.commands), query, query || onlyActions ? 20 : MOST);
   const found = onlyActions ? [] : best(conversationsOf(known), query, query ? 20 : RECENT);
@@ -62,12 +75,16 @@ export function sectionsFor(typed: string, known: Known): Section[] {
     ? [
         { label: 'Actions', entries: actions },
         { label: 'Conversations', entries: found },
-        ...(searched ? foundBySearch(searched, known) : []),
+        ...(searched ? foundBySearch(query, known) : []),
       ]
     : [
         { label: 'Recent', entries: found },
         { label: 'Actions', entries: actions },
       ];
+  return filled(sections);
+}
+
+function filled(sections: Section[]): Section[] {
   return sections.filter(({ entries }) => entries.length);
 }
 
@@ -89,10 +106,23 @@ function conversationsOf({ conversations, projects, open }: Known): Entry[] {
     }));
 }
 
+function filesOf({ files, openFile, openFileBeside }: Known): Entry[] {
+  return files.map((file) => ({
+    id: file.id,
+    title: file.path,
+    icon: FileText,
+    hint: file.metadata.always_in_context ? 'always in context' : foundBy(file).words,
+    run: () => openFile(file),
+    runBeside: () => openFileBeside(file),
+  }));
+}
+
+/** A file that goes by what was typed comes before those in which it is written. */
 function foundBySearch(query: string, known: Known): Section[] {
   const isFile = (hit: Hit) => hit.source_type === 'file';
+  const named = best(filesOf(known), query, NAMED);
   return [
-    { label: 'Files', entries: entriesOf(known.hits.filter(isFile), known) },
+    { label: 'Files', entries: [...named, ...entriesOf(known.hits.filter(isFile), known)] },
     {
       label: 'Said',
       entries: entriesOf(

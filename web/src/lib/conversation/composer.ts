@@ -1,4 +1,5 @@
 /** What the places to write have in common: the docked form, the line on a phone and its sheet. */
+import type { ProjectFile } from '$lib/api/types';
 import type { Into } from '$lib/attachments/attaching.svelte';
 import type { Expected } from '$lib/council/estimate';
 import type { Brought } from '$lib/files/dropped';
@@ -13,6 +14,8 @@ export interface Written {
   /** Who will not get all of it. */
   warning: string;
   onbring: (brought: Brought[], into?: Into) => void;
+  /** One of the project's files is to come along. */
+  onfile: (file: ProjectFile) => void;
   onsend: () => void;
 }
 

@@ -1,10 +1,16 @@
 /** The keys of a conversation, as commands: for reading, for the reply at hand, for writing. */
+import GitBranch from '@lucide/svelte/icons/git-branch';
+import GitCompare from '@lucide/svelte/icons/git-compare';
+import Network from '@lucide/svelte/icons/network';
+import ReceiptText from '@lucide/svelte/icons/receipt-text';
+import UsersRound from '@lucide/svelte/icons/users-round';
 import ChevronsDown from '@lucide/svelte/icons/chevrons-down';
 import Columns3 from '@lucide/svelte/icons/columns-3';
 import PanelRight from '@lucide/svelte/icons/panel-right';
 import PenLine from '@lucide/svelte/icons/pen-line';
 import Square from '@lucide/svelte/icons/square';
 import type { Command } from '$lib/commands/commands.svelte';
+import { MODES, type Mode } from '$lib/council/modes';
 import type { Walking } from './walking';
 
 export interface Hands {
@@ -23,6 +29,15 @@ export interface Hands {
   receipt(): void;
   best(): void;
   inspector(): void;
+  map(): void;
+  /** Nothing to compare with: null. */
+  compare: (() => void) | null;
+  mode: string;
+  changeMode(mode: Mode): void;
+  /** Whose reply was at hand last. */
+  whose: string | null;
+  branchFromIt(): void;
+  showIts(): void;
 }
 
 export function commandsOf(hands: Hands): Command[] {
@@ -109,10 +124,60 @@ export function commandsOf(hands: Hands): Command[] {
       when: hands.isAnswering,
       run: hands.stopAll,
     },
+    ...byName(hands),
     { group: 'Writing', id: 'send', title: 'Send', keys: 'Enter', palette: false },
     { group: 'Writing', id: 'address', title: 'Address one mind', keys: '@', palette: false },
+    { group: 'Writing', id: 'bring', title: 'Bring in a file', keys: '#', palette: false },
     { group: 'Writing', id: 'edit-last', title: 'Edit the last question', keys: 'ArrowUp', palette: false },
     { group: 'Writing', id: 'line', title: 'New line', keys: 'shift+Enter', palette: false },
+  ];
+}
+
+/** What has no key, or whose key needs a reply to stand on: found in the palette by its name. */
+function byName(hands: Hands): Command[] {
+  const hidden = { sheet: false } as const;
+  const { compare, whose } = hands;
+  return [
+    {
+      ...hidden,
+      group: 'On a reply',
+      id: 'branch-from-it',
+      title: `Branch from ${whose ?? 'the reply'}’s reply`,
+      icon: GitBranch,
+      when: () => whose !== null && hands.canWrite(),
+      run: hands.branchFromIt,
+    },
+    {
+      ...hidden,
+      group: 'On a reply',
+      id: 'receipt-of-it',
+      title: `Context receipt of ${whose ?? 'the reply'}’s reply`,
+      icon: ReceiptText,
+      when: () => whose !== null,
+      run: hands.showIts,
+    },
+    { ...hidden, group: 'Reading', id: 'map', title: 'Branch map', icon: Network, run: hands.map },
+    ...(compare
+      ? [
+          {
+            ...hidden,
+            group: 'Reading' as const,
+            id: 'compare',
+            title: 'Compare branches',
+            icon: GitCompare,
+            run: compare,
+          },
+        ]
+      : []),
+    ...MODES.filter((mode) => mode.id !== hands.mode).map((mode) => ({
+      ...hidden,
+      group: 'Writing' as const,
+      id: `mode-${mode.id}`,
+      title: `Switch to ${mode.name}`,
+      icon: UsersRound,
+      when: hands.canWrite,
+      run: () => hands.changeMode(mode),
+    })),
   ];
 }
 

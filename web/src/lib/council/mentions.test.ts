@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressed, handleOf, mentionsIn, named, namesFor, namingAt } from './mentions';
+import { addressed, handleOf, mentionsIn, namesFor, namingAt, put } from './mentions';
 
 const known = ['The Sage', 'The Sage 2', 'The Skeptic', 'Claude Sonnet 4.5', 'Ægir'].map((name) => ({
   name,
@@ -52,7 +52,7 @@ describe('while a name is typed', () => {
   });
 
   it('it is put whole in the place of what was typed', () => {
-    expect(named('Well, @th', 6, 9, 'The Sage')).toEqual({ text: 'Well, @The Sage ', caret: 16 });
-    expect(named('@s what?', 0, 2, 'The Sage')).toEqual({ text: '@The Sage what?', caret: 10 });
+    expect(put('Well, @th', 6, 9, '@The Sage')).toEqual({ text: 'Well, @The Sage ', caret: 16 });
+    expect(put('@s what?', 0, 2, '@The Sage')).toEqual({ text: '@The Sage what?', caret: 10 });
   });
 });

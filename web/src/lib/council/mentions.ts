@@ -67,17 +67,17 @@ export function namesFor<T extends Named>(typed: string, known: T[]): T[] {
   return known.filter(fits);
 }
 
-/** The text with a name put where it was being typed, and where the caret stands then. */
-export function named(
+/** The text with words put where they were being typed, and where the caret stands then. */
+export function put(
   text: string,
   start: number,
   caret: number,
-  name: string,
+  words: string,
 ): { text: string; caret: number } {
   const after = text.slice(caret);
-  const put = `@${name}${/^\s/.test(after) ? '' : ' '}`;
+  const whole = `${words}${/^\s/.test(after) ? '' : ' '}`;
   return {
-    text: text.slice(0, start) + put + after,
-    caret: start + put.length + (/^\s/.test(after) ? 1 : 0),
+    text: text.slice(0, start) + whole + after,
+    caret: start + whole.length + (/^\s/.test(after) ? 1 : 0),
   };
 }
