@@ -8,6 +8,7 @@ import random
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -15,7 +16,7 @@ import psutil
 import pytest
 from sqlalchemy import text
 
-from tertulia.core.errors import Invalid, NotFound
+from tertulia.core.errors import Invalid, NotFound, QuotaSpent
 from tertulia.core.files import Indexing, MetadataChange, ProjectFile
 from tertulia.engine.files import Files, text_of
 from tertulia.engine.jobs import JOBS
@@ -60,6 +61,24 @@ class Desk:
 @pytest.fixture
 def desk(engine: Engine) -> Desk:
     return Desk(engine)
+
+
+# ── coming in
+
+
+async def test_what_has_no_room_is_refused_while_it_arrives(engine: Engine) -> None:
+    means = replace(engine.means, limits=replace(engine.means.limits, quota_bytes=100_000))
+    project = engine.db.read_now(lambda tx: projects.visible_to(tx, engine.actor))[0].id
+    asked_for = []
+
+    async def endless() -> AsyncIterator[bytes]:
+        async for chunk in chunks(LARGE, 30_000):
+            asked_for.append(len(chunk))
+            yield chunk
+
+    with pytest.raises(QuotaSpent):
+        await Files(means, job_left=lambda: None).add(engine.actor, project, "a", endless())
+    assert sum(asked_for) == 120_000
 
 
 # ── reading

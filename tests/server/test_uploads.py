@@ -142,6 +142,25 @@ async def test_there_is_room_for_so_much_and_no_more(ada: Person, world: World, 
     assert (await ada.client.post(where, params={"path": "3"}, content=blocks(16), headers=BYTES)).is_success
 
 
+async def test_of_an_archive_that_has_no_room_nothing_is_taken(ada: Person, world: World, where: str) -> None:
+    """Its first files would have room, and would be saved before the last ones are met."""
+    before = await kept(world)
+    packed = zipped(
+        {f"{n:02}": b"x" for n in range(60)}
+        | {f"large{n}": bytes([n]) * (3 * MIB + MIB // 2) for n in range(4)}
+    )
+    answer = await ada.client.post(where, params={"unzip": "true"}, content=packed, headers=BYTES)
+    assert (answer.status_code, answer.json()["code"]) == (413, "quota_spent")
+    assert await kept(world) == before
+
+
+async def test_an_archive_holds_no_larger_files_than_come_alone(ada: Person, where: str) -> None:
+    packed = zipped({"large": bytes(4 * MIB + 1), "small": "x"})
+    answer = await ada.client.post(where, params={"unzip": "true"}, content=packed, headers=BYTES)
+    assert [item["path"] for item in answer.json()["items"]] == ["small"]
+    assert answer.json()["refused"] == [{"path": "large", "reason": "A file holds at most 4 MiB."}]
+
+
 async def test_many_at_once_share_the_room_there_is(ada: Person, where: str) -> None:
     """Each fits alone; together they would take twice as much as there is."""
 
