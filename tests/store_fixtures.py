@@ -31,11 +31,11 @@ from tertulia.store import (
     blind,
     conversations,
     events,
-    files,
     messages,
     personas,
     projects,
     sessions,
+    shelves,
     tables,
     turns,
     users,
@@ -361,7 +361,7 @@ def _filed(tx: Tx, actor: Actor, project_id: str) -> Table:
     table: Table = {}
     cursor = None
     while True:
-        page = files.page(tx, actor, project_id, limit=100, cursor=cursor)
+        page = shelves.page(tx, actor, project_id, limit=100, cursor=cursor)
         table |= {("file", item.id): to_plain(item) for item in page.items}
         if (cursor := page.next) is None:
             return table

@@ -23,6 +23,7 @@ from tertulia.store import (
     messages,
     projects,
     receipts,
+    shelves,
     trees,
     turns,
 )
@@ -60,7 +61,7 @@ async def test_a_message_carries_what_was_brought_along(
         said = await db.write(lambda tx: said_with(tx, ada, talk.id, brought))
     assert (await db.read(lambda tx: messages.get(tx, bob, said.id))).attachments == (brought,)
     assert await db.read(lambda tx: attachments.get(tx, bob, brought.id)) == brought
-    assert (await db.read(lambda tx: files.page(tx, ada, adas_home, limit=5))).items == ()
+    assert (await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=5))).items == ()
 
 
 async def test_one_that_was_sent_is_neither_sent_again_nor_taken_back(

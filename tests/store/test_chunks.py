@@ -9,7 +9,7 @@ from tertulia.core.chunks import Filters, Location, Source, Weights
 from tertulia.core.files import MetadataChange
 from tertulia.core.users import Actor
 from tertulia.library.query import terms
-from tertulia.store import chunks, conversations, files, projects, retrieval, vectors
+from tertulia.store import chunks, conversations, files, projects, retrieval, vectors, versions
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
 from tertulia.store.words import ENOUGH
@@ -251,7 +251,7 @@ async def test_words_written_with_vowel_signs_are_found_as_words(db: Database) -
 
 async def test_a_file_read_anew_keeps_the_date_of_what_stands_in_it(db: Database) -> None:
     ada, file_id = await db.write(lambda tx: (ada := person(tx, "Ada"), put(tx, ada, "a.md", "a walnut")))
-    written_at = (await db.read(lambda tx: files.versions(tx, ada, home(tx, ada), file_id)))[0].created_at
+    written_at = (await db.read(lambda tx: versions.of_file(tx, ada, home(tx, ada), file_id)))[0].created_at
 
     def read_anew(tx: Tx) -> list[int]:
         tx.now += 86_400_000

@@ -21,7 +21,7 @@ from tertulia.core.files import (
 )
 from tertulia.core.projects import Membership
 from tertulia.core.users import Actor
-from tertulia.store import events, files, jobs, projects
+from tertulia.store import events, files, jobs, projects, shelves, versions
 from tertulia.store.database import Database, Tx
 from tertulia.store.transactions import Row
 from tests.store.samples import content, file
@@ -46,8 +46,8 @@ async def test_a_path_that_is_there_gets_a_new_version(db: Database, ada: Actor,
     async with watch(ada):
         second = await db.write(lambda tx: file(tx, ada, written="two\n"))
     assert (second.id, second.version) == (first.id, 2)
-    versions = await db.read(lambda tx: files.versions(tx, ada, first.project_id, first.id))
-    assert [(v.number, v.content_hash) for v in versions] == [
+    kept = await db.read(lambda tx: versions.of_file(tx, ada, first.project_id, first.id))
+    assert [(v.number, v.content_hash) for v in kept] == [
         (2, second.content_hash),
         (1, first.content_hash),
     ]
@@ -69,7 +69,7 @@ async def test_look_alikes_and_cases_are_files_of_their_own(db: Database, ada: A
     names = ["a/b.md", "a\u2215b.md", "a\uff0fb.md", "A/b.md", "\u2024\u2024/b.md"]
     for name in names:
         await db.write(lambda tx, name=name: file(tx, ada, name))
-    listed = await db.read(lambda tx: files.page(tx, ada, adas_home, limit=100))
+    listed = await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=100))
     assert {item.path for item in listed.items} == set(names)
 
 
@@ -112,7 +112,7 @@ async def test_what_people_say_of_a_file_is_kept(db: Database, ada: Actor, watch
         changed = await db.write(lambda tx: files.set_metadata(tx, ada, made.project_id, made.id, said))
     assert changed.metadata == FileMetadata(True, False, False, ("two words", "b"), "A plan.")
     assert changed.version == 1
-    assert [one.id for one in await db.read(lambda tx: files.always_included(tx, made.project_id))] == [
+    assert [one.id for one in await db.read(lambda tx: shelves.always_included(tx, made.project_id))] == [
         made.id
     ]
     for wrong in (MetadataChange(tags=("x" * 51,)), MetadataChange(summary="x" * 1001)):
@@ -168,14 +168,14 @@ async def test_a_list_is_in_the_order_of_paths_page_by_page(db: Database, ada: A
     seen: list[str] = []
     cursor = None
     while True:
-        page = await db.read(lambda tx, at=cursor: files.page(tx, ada, adas_home, limit=2, cursor=at))
+        page = await db.read(lambda tx, at=cursor: shelves.page(tx, ada, adas_home, limit=2, cursor=at))
         seen += [item.path for item in page.items]
         if (cursor := page.next) is None:
             break
     assert seen == sorted(names)
-    folder = await db.read(lambda tx: files.page(tx, ada, adas_home, limit=9, prefix="docs/"))
+    folder = await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=9, prefix="docs/"))
     assert [item.path for item in folder.items] == ["docs/1.md", "docs/2.md"]
-    shelf = await db.read(lambda tx: files.shelf(tx, adas_home))
+    shelf = await db.read(lambda tx: shelves.of_project(tx, adas_home))
     assert (shelf.count, shelf.entries[0]) == (len(names), FileEntry("B.md", 7, ""))
     assert [entry.path for entry in shelf.entries] == sorted(names)
     assert shelf.folders == ()
@@ -186,10 +186,10 @@ async def test_of_more_than_fifty_files_only_the_top_folders_are_listed(
 ) -> None:
     names = [*(f"docs/{number}.md" for number in range(30)), *(f"a/b/{number}" for number in range(20))]
     await db.write(lambda tx: [file(tx, ada, name) for name in names])
-    listed = await db.read(lambda tx: files.shelf(tx, adas_home))
+    listed = await db.read(lambda tx: shelves.of_project(tx, adas_home))
     assert [entry.path for entry in listed.entries] == sorted(names)
     await db.write(lambda tx: file(tx, ada, "x"))
-    shelf = await db.read(lambda tx: files.shelf(tx, adas_home))
+    shelf = await db.read(lambda tx: shelves.of_project(tx, adas_home))
     assert shelf == Shelf(51, folders=(Folder("", 1), Folder("a/", 20), Folder("docs/", 30)))
 
 
@@ -203,7 +203,7 @@ async def test_a_tag_finds_the_files_that_have_it_and_no_others(
             files.set_metadata(tx, ada, adas_home, made.id, MetadataChange(tags=tags))
 
     await db.write(tagged)
-    page = await db.read(lambda tx: files.page(tx, ada, adas_home, limit=9, tag=tag))
+    page = await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=9, tag=tag))
     assert [item.path for item in page.items] == ["a"]
 
 
@@ -212,7 +212,7 @@ async def test_a_cursor_nobody_gave_out_is_invalid(
     db: Database, ada: Actor, adas_home: str, cursor: str
 ) -> None:
     with pytest.raises(Invalid):
-        await db.read(lambda tx: files.page(tx, ada, adas_home, limit=5, cursor=cursor))
+        await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=5, cursor=cursor))
 
 
 async def test_what_a_person_keeps_is_counted_once_however_often_it_is_there(
@@ -298,8 +298,8 @@ async def test_a_file_is_not_reached_through_another_project(db: Database, ada: 
         lambda tx: files.change(tx, ada, other, made.id, content(tx, "# Plan\n")),
         lambda tx: files.rename(tx, ada, other, made.id, "x.md"),
         lambda tx: files.set_metadata(tx, ada, other, made.id, MetadataChange()),
-        lambda tx: files.versions(tx, ada, other, made.id),
-        lambda tx: files.version(tx, ada, other, made.id, 1),
+        lambda tx: versions.of_file(tx, ada, other, made.id),
+        lambda tx: versions.get(tx, ada, other, made.id, 1),
         lambda tx: files.remove(tx, ada, other, made.id),
     )
     async with watch.untouched():

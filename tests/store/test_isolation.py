@@ -30,11 +30,13 @@ from tertulia.store import (
     projects,
     receipts,
     sessions,
+    shelves,
     tables,
     trees,
     turns,
     usage,
     users,
+    versions,
     votes,
 )
 from tertulia.store.database import Database, Tx
@@ -64,11 +66,13 @@ NOUNS = (
     projects,
     receipts,
     sessions,
+    shelves,
     tables,
     trees,
     turns,
     usage,
     users,
+    versions,
     votes,
 )
 
@@ -114,15 +118,15 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "files.begin": lambda tx, who, its: files.begin(tx, who, its.project, its.file),
     "files.change": lambda tx, who, its: files.change(tx, who, its.project, its.file, CONTENT),
     "files.get": lambda tx, who, its: files.get(tx, who, its.project, its.file),
-    "files.page": lambda tx, who, its: files.page(tx, who, its.project, limit=5),
+    "shelves.page": lambda tx, who, its: shelves.page(tx, who, its.project, limit=5),
     "files.put": lambda tx, who, its: files.put(tx, who, its.project, "mine.md", CONTENT),
     "files.remove": lambda tx, who, its: files.remove(tx, who, its.project, its.file),
     "files.rename": lambda tx, who, its: files.rename(tx, who, its.project, its.file, "mine.md"),
     "files.set_metadata": lambda tx, who, its: files.set_metadata(
         tx, who, its.project, its.file, MetadataChange()
     ),
-    "files.version": lambda tx, who, its: files.version(tx, who, its.project, its.file, 1),
-    "files.versions": lambda tx, who, its: files.versions(tx, who, its.project, its.file),
+    "versions.get": lambda tx, who, its: versions.get(tx, who, its.project, its.file, 1),
+    "versions.of_file": lambda tx, who, its: versions.of_file(tx, who, its.project, its.file),
     "messages.get": lambda tx, who, its: messages.get(tx, who, its.message),
     "messages.page": lambda tx, who, its: messages.page(tx, who, its.conversation),
     "personas.add": lambda tx, who, its: personas.add(tx, who, Scope.PROJECT, its.project, BAKER),

@@ -12,7 +12,7 @@ from tertulia.engine.means import Means
 from tertulia.engine.uploads import Chunks, Taken, Uploads
 from tertulia.library.extract import VERSION
 from tertulia.library.mime import is_a_text_kind, text_kind
-from tertulia.store import files, texts
+from tertulia.store import files, texts, versions
 from tertulia.store.database import Tx
 from tertulia.store.texts import Lines
 
@@ -128,7 +128,7 @@ class Files:
 
         def read(tx: Tx) -> tuple[ProjectFile, FileVersion]:
             file = files.get(tx, actor, project_id, file_id)
-            return file, files.version(tx, actor, project_id, file_id, number)
+            return file, versions.get(tx, actor, project_id, file_id, number)
 
         file, then = await self._means.db.read(read)
         held = await self._seen(then, file.path)
@@ -159,7 +159,7 @@ class Files:
         def read(tx: Tx) -> tuple[ProjectFile, list[FileVersion | None]]:
             file = files.get(tx, actor, project_id, file_id)
             numbers = (against, number)
-            return file, [files.version(tx, actor, project_id, file_id, n) if n else None for n in numbers]
+            return file, [versions.get(tx, actor, project_id, file_id, n) if n else None for n in numbers]
 
         file, versions = await self._means.db.read(read)
         old, new = [await self._comparable(version) for version in versions]

@@ -33,11 +33,11 @@ from tertulia.store import (
     blind,
     chunks,
     conversations,
-    files,
     messages,
     personas,
     projects,
     receipts,
+    shelves,
     turns,
     votes,
 )
@@ -302,8 +302,8 @@ def _gathered(
 
 def _at_hand(tx: Tx, gathered: Gathered) -> AtHand:
     conversation_id, project_id = gathered.turn.conversation_id, gathered.project_id
-    shelf = files.shelf(tx, project_id)
-    always = files.always_included(tx, project_id) if shelf.count else ()
+    shelf = shelves.of_project(tx, project_id)
+    always = shelves.always_included(tx, project_id) if shelf.count else ()
     at_hand = AtHand(always, texts_kept(tx, always), shelf)
     if not _is_worth_searching(tx, replace(gathered, at_hand=at_hand)):
         return at_hand

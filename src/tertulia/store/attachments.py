@@ -14,7 +14,7 @@ from tertulia.core.errors import Conflict
 from tertulia.core.files import Content
 from tertulia.core.messages import Message
 from tertulia.core.users import Actor
-from tertulia.store import access, files, jobs
+from tertulia.store import access, jobs, sweeps
 from tertulia.store.transactions import Row, Tx
 
 SWEEP_JOB = "sweep_attachments"
@@ -199,7 +199,7 @@ def _release(tx: Tx, hashes: Sequence[str]) -> None:
     for hash in hashes:
         tx.execute(_LET_GO, hash=hash, now=tx.now)
     if hashes:
-        files.sweep_later(tx)
+        sweeps.later(tx)
 
 
 _LET_GO = text("UPDATE blobs SET used_at = :now WHERE hash = :hash")

@@ -1,51 +1,33 @@
-"""Project files and their versions. What changes is told to the project's place."""
+"""Project files: brought in, changed, removed. What changes is told to the project's place.
+
+They are listed in `shelves.py`; what they held before is in `versions.py`.
+"""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlalchemy import text
 
-from tertulia.core.errors import Conflict, Invalid, Stale
+from tertulia.core.errors import Conflict, Stale
 from tertulia.core.events import Kind, project_place
 from tertulia.core.files import (
-    LISTED,
     Content,
-    FileEntry,
     FileMetadata,
-    FileVersion,
-    Folder,
     Indexing,
     IndexState,
     MetadataChange,
     ProjectFile,
-    Shelf,
     clean_path,
 )
 from tertulia.core.users import Actor
-from tertulia.store import access, events, jobs, receipts
+from tertulia.store import access, events, jobs, receipts, sweeps, versions
 from tertulia.store.transactions import Row, Tx, as_json
 
-PAGE_LIMIT = 100
 INDEX_JOB = "index_file"
-SWEEP_JOB = "sweep_blobs"
-SWEEP_AFTER_MS = 3_900_000
-"""A little more than the time a blob stays that nobody refers to."""
 
-
-@dataclass(frozen=True, slots=True)
-class FilePage:
-    items: tuple[ProjectFile, ...]
-    next: str | None
-    """Where the next page begins; None on the last."""
-
-
-_COLUMNS = """
+COLUMNS = """
     f.id, f.project_id, f.path, f.mime_type, f.size_bytes, f.content_hash, f.version, f.always_in_context,
     f.retrieval_eligible, f.tool_accessible, f.tags, f.summary, f.index_state, f.index_chunks,
     f.index_percent, f.index_reason, f.created_by, f.created_at, f.updated_at
@@ -71,11 +53,11 @@ def put(tx: Tx, actor: Actor, project_id: str, path: str, content: Content) -> P
     row = tx.maybe(_BY_PATH, project_id=project_id, path=cleaned)
     if row is None:
         return _add(tx, actor, project_id, cleaned, content)
-    return _change(tx, actor, _file(row), content)
+    return _change(tx, actor, from_row(row), content)
 
 
 _BY_PATH = text(
-    f"SELECT {_COLUMNS} FROM project_files AS f WHERE f.project_id = :project_id AND f.path = :path"
+    f"SELECT {COLUMNS} FROM project_files AS f WHERE f.project_id = :project_id AND f.path = :path"
 )
 
 
@@ -92,7 +74,7 @@ def _add(tx: Tx, actor: Actor, project_id: str, path: str, content: Content) -> 
         created_by=actor.user_id,
         now=tx.now,
     )
-    _add_version(tx, actor, file_id, 1, content)
+    versions.add(tx, actor.user_id, file_id, 1, content)
     _queue(tx, actor.user_id, project_id, file_id, 1)
     return _changed(tx, file_id)
 
@@ -110,27 +92,6 @@ _ADD = text("""
 """)
 
 
-def _add_version(tx: Tx, actor: Actor, file_id: str, number: int, content: Content) -> None:
-    tx.execute(
-        _ADD_VERSION,
-        file_id=file_id,
-        number=number,
-        content_hash=content.hash,
-        size_bytes=content.size_bytes,
-        mime_type=content.mime_type,
-        created_by=actor.user_id,
-        now=tx.now,
-    )
-
-
-_ADD_VERSION = text("""
-    INSERT INTO file_versions (
-        file_id, number, content_hash, size_bytes, mime_type, created_by, created_at
-    )
-    VALUES (:file_id, :number, :content_hash, :size_bytes, :mime_type, :created_by, :now)
-""")
-
-
 def _queue(tx: Tx, user_id: str, project_id: str, file_id: str, version: int | None = None) -> None:
     """Leaves the job that makes it findable; a new version asks once, another reason each time.
 
@@ -142,15 +103,15 @@ def _queue(tx: Tx, user_id: str, project_id: str, file_id: str, version: int | N
 
 def _changed(tx: Tx, file_id: str) -> ProjectFile:
     """Tells the project what the file is now, and returns it."""
-    file = _file(tx.one(_READ, id=file_id))
+    file = from_row(tx.one(_READ, id=file_id))
     tx.emit(project_place(file.project_id), Kind.CHANGED, "file", file.id, file)
     return file
 
 
-_READ = text(f"SELECT {_COLUMNS} FROM project_files AS f WHERE f.id = :id")
+_READ = text(f"SELECT {COLUMNS} FROM project_files AS f WHERE f.id = :id")
 
 
-def _file(row: Row) -> ProjectFile:
+def from_row(row: Row) -> ProjectFile:
     return ProjectFile(
         id=row.id,
         project_id=row.project_id,
@@ -182,105 +143,19 @@ def _tags(written: str) -> tuple[str, ...]:
 
 
 def get(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
-    return _file(tx.one(_GET, actor_id=actor.user_id, project_id=project_id, id=file_id))
+    return from_row(tx.one(_GET, actor_id=actor.user_id, project_id=project_id, id=file_id))
 
 
 _GET = text(f"""
-    SELECT {_COLUMNS} FROM project_files AS f JOIN projects AS p ON p.id = f.project_id
+    SELECT {COLUMNS} FROM project_files AS f JOIN projects AS p ON p.id = f.project_id
     {access.MEMBER_OF_PROJECT} WHERE f.id = :id AND f.project_id = :project_id
 """)
-
-
-def page(
-    tx: Tx,
-    actor: Actor,
-    project_id: str,
-    *,
-    limit: int,
-    cursor: str | None = None,
-    prefix: str = "",
-    tag: str | None = None,
-) -> FilePage:
-    """In the order of their paths."""
-    access.to_project(tx, actor, project_id)
-    limit = max(1, min(limit, PAGE_LIMIT))
-    found = tx.execute(
-        _PAGE,
-        project_id=project_id,
-        after="" if cursor is None else _read_cursor(cursor),
-        prefix=prefix,
-        tag="" if tag is None else json.dumps(tag, ensure_ascii=False),
-        limit=limit + 1,
-    )
-    items = tuple(_file(row) for row in found[:limit])
-    return FilePage(items, _write_cursor(items[-1]) if len(found) > limit else None)
-
-
-# A tag is found as it is written in the list, with its quotes: taking it out would change the text.
-_PAGE = text(f"""
-    SELECT {_COLUMNS} FROM project_files AS f
-    WHERE f.project_id = :project_id AND f.path > :after
-        AND SUBSTR(f.path, 1, LENGTH(:prefix)) = :prefix
-        AND (:tag = '' OR REPLACE(f.tags, :tag, '') <> f.tags)
-    ORDER BY f.path LIMIT :limit
-""")
-
-
-def _write_cursor(last: ProjectFile) -> str:
-    return base64.urlsafe_b64encode(last.path.encode()).decode()
-
-
-def _read_cursor(cursor: str) -> str:
-    """What _write_cursor wrote. A forged one moves the reader within the same list, and that is all."""
-    try:
-        return clean_path(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode())
-    except (binascii.Error, UnicodeError, Invalid):
-        raise Invalid("This page does not exist. Begin again with the first one.") from None
 
 
 def find(tx: Tx, file_id: str) -> ProjectFile | None:
     """For jobs, which nobody asks for: the file, if it still is there."""
     row = tx.maybe(_READ, id=file_id)
-    return _file(row) if row else None
-
-
-def always_included(tx: Tx, project_id: str) -> tuple[ProjectFile, ...]:
-    """The files that every prompt of the project shows, in the order of their paths."""
-    return tuple(_file(row) for row in tx.execute(_ALWAYS, project_id=project_id))
-
-
-_ALWAYS = text(f"""
-    SELECT {_COLUMNS} FROM project_files AS f
-    WHERE f.project_id = :project_id AND f.always_in_context ORDER BY f.path
-""")
-
-
-def shelf(tx: Tx, project_id: str) -> Shelf:
-    """The project's files in the order of their paths, or the top folders in the order of their names."""
-    count: int = tx.one(_COUNT, project_id=project_id).files
-    if not count:
-        return Shelf()
-    if count > LISTED:
-        tops = Counter(_top(row.path) for row in tx.execute(_PATHS, project_id=project_id))
-        return Shelf(count, folders=tuple(Folder(*top) for top in sorted(tops.items())))
-    rows = tx.execute(_ENTRIES, project_id=project_id)
-    return Shelf(count, tuple(FileEntry(row.path, row.size_bytes, row.summary) for row in rows))
-
-
-def _top(path: str) -> str:
-    first, slash, _ = path.partition("/")
-    return f"{first}/" if slash else ""
-
-
-_COUNT = text("SELECT COUNT(*) AS files FROM project_files WHERE project_id = :project_id")
-
-_PATHS = text("SELECT path FROM project_files WHERE project_id = :project_id")
-
-
-_ENTRIES = text("""
-    SELECT f.path, f.size_bytes, f.summary FROM project_files AS f
-    WHERE f.project_id = :project_id ORDER BY f.path
-""")
+    return from_row(row) if row else None
 
 
 def used_bytes(tx: Tx, user_id: str) -> int:
@@ -335,7 +210,7 @@ def _change(tx: Tx, actor: Actor, file: ProjectFile, content: Content) -> Projec
         version=version,
         now=tx.now,
     )
-    _add_version(tx, actor, file.id, version, content)
+    versions.add(tx, actor.user_id, file.id, version, content)
     _queue(tx, actor.user_id, file.project_id, file.id, version)
     return _changed(tx, file.id)
 
@@ -428,79 +303,29 @@ _SET_INDEX = text("""
 """)
 
 
-# ── versions
-
-
-def versions(tx: Tx, actor: Actor, project_id: str, file_id: str) -> tuple[FileVersion, ...]:
-    """The newest first."""
-    get(tx, actor, project_id, file_id)
-    return tuple(_version(row) for row in tx.execute(_VERSIONS, file_id=file_id))
-
-
-_VERSION_COLUMNS = "file_id, number, content_hash, size_bytes, mime_type, created_by, created_at"
-
-_VERSIONS = text(
-    f"SELECT {_VERSION_COLUMNS} FROM file_versions WHERE file_id = :file_id ORDER BY number DESC"
-)
-
-
-def _version(row: Row) -> FileVersion:
-    return FileVersion(
-        row.file_id,
-        row.number,
-        row.content_hash,
-        row.size_bytes,
-        row.mime_type,
-        row.created_by,
-        row.created_at,
-    )
-
-
-def version(tx: Tx, actor: Actor, project_id: str, file_id: str, number: int) -> FileVersion:
-    get(tx, actor, project_id, file_id)
-    return _version(tx.one(_ONE_VERSION, file_id=file_id, number=number))
-
-
-_ONE_VERSION = text(
-    f"SELECT {_VERSION_COLUMNS} FROM file_versions WHERE file_id = :file_id AND number = :number"
-)
-
-
 # ── removing
 
 
 def remove(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
     """The file with all its versions; what waited to be done with it is dropped."""
     file = _writable(tx, actor, project_id, file_id)
-    tx.execute(_RELEASE_FILE, file_id=file_id, now=tx.now)
+    sweeps.release_file(tx, file_id)
     tx.execute(_REMOVE, id=file_id)
     jobs.withdraw(tx, INDEX_JOB, file_id)
     receipts.forget_found(tx, project_id, file_id)
-    sweep_later(tx)
     events.redact(tx, project_place(project_id), "file", file_id)
     tx.emit(project_place(project_id), Kind.REMOVED, "file", file_id)
     return file
 
 
-_RELEASE_FILE = text("""
-    UPDATE blobs SET used_at = :now
-    WHERE hash IN (SELECT content_hash FROM file_versions WHERE file_id = :file_id)
-""")
-
 _REMOVE = text("DELETE FROM project_files WHERE id = :id")
-
-
-def sweep_later(tx: Tx) -> None:
-    """For bytes that have just been let go; once for all of the same hour."""
-    due = tx.now + SWEEP_AFTER_MS
-    jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:{due // 3_600_000}", run_at=due)
 
 
 def recover(tx: Tx) -> None:
     """At the start: what has lost its job gets another; bytes that a crash left are swept, once a day."""
     for row in tx.execute(_STUCK):
         _queue(tx, row.created_by, row.project_id, row.id)
-    jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:day:{tx.now // 86_400_000}")
+    sweeps.daily(tx)
 
 
 # The jobs are read once, not once for each file: there may be thousands of both.
@@ -514,21 +339,15 @@ _STUCK = text("""
 
 def release_project(tx: Tx, project_id: str) -> None:
     """The project is about to go and its files with it: nothing is left to do for them."""
-    if tx.one(_COUNT, project_id=project_id).files:
-        tx.execute(_RELEASE_PROJECT, project_id=project_id, now=tx.now)
+    if tx.maybe(_ANY, project_id=project_id):
+        sweeps.release_project(tx, project_id)
         tx.execute(_WITHDRAW_PROJECT, project_id=project_id)
-        sweep_later(tx)
 
+
+_ANY = text("SELECT 1 FROM project_files WHERE project_id = :project_id LIMIT 1")
 
 _WITHDRAW_PROJECT = text("""
     DELETE FROM jobs WHERE state = 'waiting' AND kind = 'index_file' AND payload IN (
         SELECT id FROM project_files WHERE project_id = :project_id
-    )
-""")
-
-_RELEASE_PROJECT = text("""
-    UPDATE blobs SET used_at = :now WHERE hash IN (
-        SELECT v.content_hash FROM file_versions AS v JOIN project_files AS f ON f.id = v.file_id
-        WHERE f.project_id = :project_id
     )
 """)

@@ -22,7 +22,7 @@ from tertulia.server.answers import answer, nothing
 from tertulia.server.downloads import ABOUT, CONTENT, download
 from tertulia.server.multipart import Form
 from tertulia.server.uploads import BYTES, RAW, body, is_form, must_be_raw
-from tertulia.store import events, files
+from tertulia.store import events, files, shelves, versions
 from tertulia.store.database import Tx
 
 router = APIRouter(tags=["files"])
@@ -112,7 +112,7 @@ async def list_files(
 ) -> Response:
     def read(tx: Tx) -> FileList:
         number = events.last_number(tx, project_place(project_id))
-        page = files.page(tx, actor, project_id, limit=limit, cursor=cursor, prefix=prefix, tag=tag)
+        page = shelves.page(tx, actor, project_id, limit=limit, cursor=cursor, prefix=prefix, tag=tag)
         used = files.used_bytes(tx, actor.user_id)
         return FileList(page.items, page.next, number, used, house.means.limits.quota_bytes)
 
@@ -286,7 +286,8 @@ async def remove_file(house: TheHouse, actor: Someone, project_id: str, file_id:
 
 @router.get("/api/projects/{project_id}/files/{file_id}/versions", response_model=VersionList)
 async def list_versions(house: TheHouse, actor: Someone, project_id: str, file_id: str) -> Response:
-    return answer(VersionList(await house.db.read(lambda tx: files.versions(tx, actor, project_id, file_id))))
+    found = await house.db.read(lambda tx: versions.of_file(tx, actor, project_id, file_id))
+    return answer(VersionList(found))
 
 
 @router.head(
@@ -312,7 +313,7 @@ async def get_version(
 
     def read(tx: Tx) -> tuple[ProjectFile, FileVersion]:
         file = files.get(tx, actor, project_id, file_id)
-        return file, files.version(tx, actor, project_id, file_id, number)
+        return file, versions.get(tx, actor, project_id, file_id, number)
 
     file, then = await house.db.read(read)
     return await download(request, house.means.blobs, file.path, then, inline=inline)

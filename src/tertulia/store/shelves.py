@@ -1,0 +1,113 @@
+"""Shelves: a project's files as people page through them, and as its prompts list and show them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections import Counter
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from tertulia.core.errors import Invalid
+from tertulia.core.files import LISTED, FileEntry, Folder, ProjectFile, Shelf, clean_path
+from tertulia.core.users import Actor
+from tertulia.store import access
+from tertulia.store.files import COLUMNS, from_row
+from tertulia.store.transactions import Tx
+
+PAGE_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FilePage:
+    items: tuple[ProjectFile, ...]
+    next: str | None
+    """Where the next page begins; None on the last."""
+
+
+def page(
+    tx: Tx,
+    actor: Actor,
+    project_id: str,
+    *,
+    limit: int,
+    cursor: str | None = None,
+    prefix: str = "",
+    tag: str | None = None,
+) -> FilePage:
+    """In the order of their paths."""
+    access.to_project(tx, actor, project_id)
+    limit = max(1, min(limit, PAGE_LIMIT))
+    found = tx.execute(
+        _PAGE,
+        project_id=project_id,
+        after="" if cursor is None else _read_cursor(cursor),
+        prefix=prefix,
+        tag="" if tag is None else json.dumps(tag, ensure_ascii=False),
+        limit=limit + 1,
+    )
+    items = tuple(from_row(row) for row in found[:limit])
+    return FilePage(items, _write_cursor(items[-1]) if len(found) > limit else None)
+
+
+# A tag is found as it is written in the list, with its quotes: taking it out would change the text.
+_PAGE = text(f"""
+    SELECT {COLUMNS} FROM project_files AS f
+    WHERE f.project_id = :project_id AND f.path > :after
+        AND SUBSTR(f.path, 1, LENGTH(:prefix)) = :prefix
+        AND (:tag = '' OR REPLACE(f.tags, :tag, '') <> f.tags)
+    ORDER BY f.path LIMIT :limit
+""")
+
+
+def _write_cursor(last: ProjectFile) -> str:
+    return base64.urlsafe_b64encode(last.path.encode()).decode()
+
+
+def _read_cursor(cursor: str) -> str:
+    """What _write_cursor wrote. A forged one moves the reader within the same list, and that is all."""
+    try:
+        return clean_path(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode())
+    except (binascii.Error, UnicodeError, Invalid):
+        raise Invalid("This page does not exist. Begin again with the first one.") from None
+
+
+def always_included(tx: Tx, project_id: str) -> tuple[ProjectFile, ...]:
+    """The files that every prompt of the project shows, in the order of their paths."""
+    return tuple(from_row(row) for row in tx.execute(_ALWAYS, project_id=project_id))
+
+
+_ALWAYS = text(f"""
+    SELECT {COLUMNS} FROM project_files AS f
+    WHERE f.project_id = :project_id AND f.always_in_context ORDER BY f.path
+""")
+
+
+def of_project(tx: Tx, project_id: str) -> Shelf:
+    """The project's files in the order of their paths, or the top folders in the order of their names."""
+    count: int = tx.one(_COUNT, project_id=project_id).files
+    if not count:
+        return Shelf()
+    if count > LISTED:
+        tops = Counter(_top(row.path) for row in tx.execute(_PATHS, project_id=project_id))
+        return Shelf(count, folders=tuple(Folder(*top) for top in sorted(tops.items())))
+    rows = tx.execute(_ENTRIES, project_id=project_id)
+    return Shelf(count, tuple(FileEntry(row.path, row.size_bytes, row.summary) for row in rows))
+
+
+def _top(path: str) -> str:
+    first, slash, _ = path.partition("/")
+    return f"{first}/" if slash else ""
+
+
+_COUNT = text("SELECT COUNT(*) AS files FROM project_files WHERE project_id = :project_id")
+
+_PATHS = text("SELECT path FROM project_files WHERE project_id = :project_id")
+
+
+_ENTRIES = text("""
+    SELECT f.path, f.size_bytes, f.summary FROM project_files AS f
+    WHERE f.project_id = :project_id ORDER BY f.path
+""")

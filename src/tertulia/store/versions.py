@@ -1,0 +1,70 @@
+"""Versions: what a file held each time it was changed. The newest is what it holds now."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+
+from tertulia.core.errors import NotFound
+from tertulia.core.files import Content, FileVersion
+from tertulia.core.users import Actor
+from tertulia.store import access
+from tertulia.store.transactions import GONE, Row, Tx
+
+
+def add(tx: Tx, user_id: str, file_id: str, number: int, content: Content) -> None:
+    tx.execute(
+        _ADD,
+        file_id=file_id,
+        number=number,
+        content_hash=content.hash,
+        size_bytes=content.size_bytes,
+        mime_type=content.mime_type,
+        created_by=user_id,
+        now=tx.now,
+    )
+
+
+_ADD = text("""
+    INSERT INTO file_versions (
+        file_id, number, content_hash, size_bytes, mime_type, created_by, created_at
+    )
+    VALUES (:file_id, :number, :content_hash, :size_bytes, :mime_type, :created_by, :now)
+""")
+
+
+def of_file(tx: Tx, actor: Actor, project_id: str, file_id: str) -> tuple[FileVersion, ...]:
+    """The newest first. Every file has at least one, so none means that there is no such file to see."""
+    rows = tx.execute(_OF_FILE, actor_id=actor.user_id, project_id=project_id, file_id=file_id)
+    if not rows:
+        raise NotFound(GONE)
+    return tuple(_version(row) for row in rows)
+
+
+_SEEN = f"""
+    SELECT v.file_id, v.number, v.content_hash, v.size_bytes, v.mime_type, v.created_by, v.created_at
+    FROM file_versions AS v JOIN project_files AS f ON f.id = v.file_id
+    JOIN projects AS p ON p.id = f.project_id {access.MEMBER_OF_PROJECT}
+    WHERE f.id = :file_id AND f.project_id = :project_id
+"""
+
+_OF_FILE = text(f"{_SEEN} ORDER BY v.number DESC")
+
+
+def _version(row: Row) -> FileVersion:
+    return FileVersion(
+        row.file_id,
+        row.number,
+        row.content_hash,
+        row.size_bytes,
+        row.mime_type,
+        row.created_by,
+        row.created_at,
+    )
+
+
+def get(tx: Tx, actor: Actor, project_id: str, file_id: str, number: int) -> FileVersion:
+    asked = {"actor_id": actor.user_id, "project_id": project_id, "file_id": file_id}
+    return _version(tx.one(_GET, **asked, number=number))
+
+
+_GET = text(f"{_SEEN} AND v.number = :number")
