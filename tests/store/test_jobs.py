@@ -205,3 +205,19 @@ async def test_a_job_is_there_only_if_its_cause_is(db: Database, ada: Actor) -> 
         await db.write(cause)
     except RuntimeError:
         assert await db.write(claim) is None
+
+
+async def test_who_lost_its_lease_has_no_say_in_what_another_made_of_the_job(
+    db: Database, clock: Clock
+) -> None:
+    """The other one failed; when the job is tried next does not depend on what the first says."""
+    await db.write(lambda tx: jobs.add(tx, "file", ""))
+    lost = await claimed(db)
+    clock.forward(LEASE)
+    await claimed(db)
+    await db.write(lambda tx: jobs.fail(tx, lost.id, "It broke."))
+    await db.write(lambda tx: jobs.renew(tx, lost.id, LEASE * 100))
+    await db.write(lambda tx: jobs.fail(tx, lost.id, "It broke here too."))
+    clock.forward(jobs.BACK_OFF_MS * 6)
+    again = await claimed(db)
+    assert (again.id, again.attempts, again.error) == (lost.id, 3, "It broke.")
