@@ -36,6 +36,7 @@ FIELDS = (
     "in",
     "cached",
     "out",
+    "written",
     "can",
     "vocabulary",
     "dialect",
@@ -125,7 +126,13 @@ def dollars(model: Any) -> dict[str, float | None]:
     noon = datetime.now(UTC).replace(hour=12)  # Some charge by the hour of the day; the table should not.
     prices = model.get_prices(noon)
     fields = {"in": prices.input_mtok, "cached": prices.cache_read_mtok, "out": prices.output_mtok}
-    return {name: number(value) for name, value in fields.items()}
+    return {name: number(value) for name, value in fields.items()} | surcharged(prices)
+
+
+def surcharged(prices: Any) -> dict[str, float | None]:
+    """What is put into the cache, where that costs more than to be read; less is the rent of some caches."""
+    read, written = number(prices.input_mtok), number(prices.cache_write_mtok)
+    return {"written": written if read is not None and written is not None and written > read else None}
 
 
 def costs(row: Row) -> dict[str, float | None]:

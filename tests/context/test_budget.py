@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertulia.context.assemble import WITH_THE_OLDEST, DoesNotFit, assemble
-from tertulia.context.budget import budget_tokens, tier_for, window_start
+from tertulia.context.budget import budget_tokens, cacheable_tokens, tier_for, window_start
 from tertulia.core.models import WORKING_ROUNDS, Tier
 from tertulia.core.projects import ContextStrategy
 from tertulia.core.receipts import Layer
@@ -92,3 +92,13 @@ def test_where_the_budget_ends_before_the_window_the_prompt_still_begins_alike_f
         begins.append(next(s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS))
     assert begins == sorted(begins)
     assert len(set(begins)) <= len(begins) // 2 + 1
+
+
+def test_a_provider_is_to_keep_the_system_prompt_and_the_rounds_up_to_the_mark_but_nothing_short():
+    long = "x" * 4 * 2_000
+    receipt = assemble(material(rounds(2), instructions=long), count).receipt
+    marked = next(i for i, s in enumerate(receipt.segments) if s.ends_cacheable)
+    assert cacheable_tokens(receipt) == sum(s.tokens for s in receipt.segments[: marked + 1])
+    alone = assemble(material(instructions=long), count).receipt
+    assert cacheable_tokens(alone) == sum(s.tokens for s in alone.segments if s.role == "system")
+    assert cacheable_tokens(assemble(material(rounds(2)), count).receipt) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,10 +61,12 @@ def test_cached_tokens_cost_their_own_price_and_fractions_round_up():
     assert cost_micros(TokenCount(1, 0, 0), Prices(150_000, None, 600_000)) == 1
 
 
-def test_what_was_put_into_a_cache_costs_a_quarter_more():
-    prices = Prices(3_000_000, 300_000, 15_000_000)
+def test_what_was_put_into_a_cache_costs_what_its_provider_charges_for_that():
+    prices = Prices(3_000_000, 300_000, 15_000_000, written_micros=3_750_000)
     plain = cost_micros(TokenCount(10_000, 2_000, 0), prices)
-    assert cost_micros(TokenCount(10_000, 2_000, 0, written_tokens=4_000), prices) == plain + 3_000
+    written = TokenCount(10_000, 2_000, 0, written_tokens=4_000)
+    assert cost_micros(written, prices) == plain + 3_000
+    assert cost_micros(written, replace(prices, written_micros=None)) == plain, "not everyone charges for it"
 
 
 @given(st.text(max_size=10_000))

@@ -137,3 +137,15 @@ async def test_a_later_count_takes_no_tokens_back(upstream: Upstream, listener: 
 def test_a_part_is_never_more_than_its_whole(details: dict[str, Any], cached: int, thought: int) -> None:
     count = counted({"prompt_tokens": 10, "completion_tokens": 5} | details)
     assert count == TokenCount(10, cached, 5, thought)
+
+
+@pytest.mark.parametrize(("told", "written"), [(4, 4), (400, 10), ("many", 0)])
+def test_what_was_put_into_a_cache_is_counted_where_it_is_told(told: object, written: int) -> None:
+    count = counted(
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 5,
+            "prompt_tokens_details": {"cache_write_tokens": told},
+        }
+    )
+    assert count == TokenCount(10, 0, 5, written_tokens=written)

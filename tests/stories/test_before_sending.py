@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tertulia.app import new_id
 from tertulia.context.budget import request_tokens
+from tertulia.core.models import TokenCount, cost_micros
 from tertulia.core.plain import from_plain
 from tertulia.core.receipts import Receipt
 from tertulia.providers.tokens import counter
 from tests.server.cast import at_rest
 from tests.stories.listening import title_of
+from tests.upstream.scripted import says
 from tests.world import running
 
 
@@ -83,3 +85,36 @@ async def test_a_mode_that_asks_more_costs_more(tmp_path):
             assert (estimate["chair"] is not None) == (mode != "parallel")
             costs[mode] = estimate["cost_micros"]
     assert costs["parallel"] < costs["brain_trust"] < costs["debate"]
+
+
+async def test_a_first_ask_pays_for_filling_the_providers_cache_where_that_costs_more(tmp_path):
+    environ = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "a key that is never used"}
+    async with running(tmp_path, environ) as world:
+        ada = await world.first("Ada")
+        await ada.put(f"/api/projects/{ada.home}", {"instructions": "Be brief. " * 1_000})
+        keys = ("anthropic:claude-sonnet-5-5", "openai:gpt-4o")
+        asked = {"text": "Why?", "voices": [{"model": key} for key in keys], "project_id": ada.home}
+        items = (await ada.post("/api/estimate", asked))["items"]
+        extra = []
+        for key, item in zip(keys, items, strict=True):
+            prices = world.house.means.providers.find(key).prices
+            plain = cost_micros(TokenCount(item["input_tokens"], 0, item["output_tokens"]), prices)
+            extra.append((item["cost_micros"] - plain) / (item["input_tokens"] * prices.input_micros / 1e6))
+    claude, gpt = extra
+    assert 0.2 < claude <= 0.25, "nearly all of it stays, and keeping costs a quarter more"
+    assert gpt == 0
+
+
+async def test_an_aside_is_reckoned_for_the_voice_that_is_meant(ada, upstream):
+    upstream.plays(says("Short."), says("At length. " * 200), model="alpha")
+    replies = await ada.hear("Well?", "alpha", "alpha", visibility="own_lane")
+    lanes = {len(reply["content"]) > 100: reply["voice"]["id"] for reply in replies}
+    asked = {"text": "And?", "voices": wanted("alpha"), "visibility": "own_lane", "aside": True}
+    asked |= {"conversation_id": replies[0]["conversation_id"]}
+    found = {}
+    for is_long, lane in lanes.items():
+        [item] = (await ada.post("/api/estimate", asked | {"lanes": [lane]}))["items"]
+        assert item["voice"]["id"] == lane
+        found[is_long] = item["input_tokens"]
+    assert found[True] > found[False] + 200
+    await ada.post("/api/estimate", asked | {"aside": False, "lanes": [lane]}, expect=422)

@@ -15,6 +15,9 @@ PER_JOIN = 1
 OUTPUT_SHARE = 4
 """A reply may take at most this fraction of the window, so that there is room for what is asked."""
 
+LEAST_KEPT = 1_024
+"""Tokens: no provider puts less into its cache."""
+
 RETRIEVED_SHARE = 0.2
 """The part of the budget that looked-up text may take."""
 
@@ -38,6 +41,13 @@ def request_tokens(receipt: Receipt) -> int:
     spoken = sum(segment.starts_message for segment in receipt.segments if segment.role != "system")
     messages = spoken + system
     return receipt.tokens + messages * PER_MESSAGE + (len(receipt.segments) - messages) * PER_JOIN
+
+
+def cacheable_tokens(receipt: Receipt) -> int:
+    """The beginning that a provider is to keep: the system prompt, and up to the mark after the rounds."""
+    ends = [i for i, one in enumerate(receipt.segments, 1) if one.role == "system" or one.ends_cacheable]
+    kept = sum(segment.tokens for segment in receipt.segments[: max(ends, default=0)])
+    return kept if kept >= LEAST_KEPT else 0
 
 
 def tier_for(model: Model, strategy: ContextStrategy) -> Tier:

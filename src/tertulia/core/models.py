@@ -38,6 +38,8 @@ class Prices:
     input_micros: int | None = None
     cached_micros: int | None = None
     output_micros: int | None = None
+    written_micros: int | None = None
+    """Of what is put into the provider's cache, where it charges more for that than for other input."""
 
 
 FREE = Prices(0, 0, 0)
@@ -76,11 +78,7 @@ class TokenCount:
     is_estimated: bool = False
     """The provider gave no count that could be true; this one is ours."""
     written_tokens: int = 0
-    """The part of input_tokens that was put into the provider's cache, where it charges more for that."""
-
-
-WRITTEN_SURCHARGE = 4
-"""Putting something into a cache costs a quarter more, with those who charge for it at all."""
+    """The part of input_tokens that was put into the provider's cache."""
 
 
 def cost_micros(count: TokenCount, prices: Prices) -> int | None:
@@ -91,8 +89,12 @@ def cost_micros(count: TokenCount, prices: Prices) -> int | None:
     fresh = max(0, count.input_tokens - count.cached_tokens)
     total = (
         fresh * prices.input_micros
-        + count.written_tokens * prices.input_micros // WRITTEN_SURCHARGE
+        + count.written_tokens * _surcharge(prices.written_micros, prices.input_micros)
         + count.cached_tokens * cached_price
         + count.output_tokens * prices.output_micros
     )
     return -(-total // 1_000_000)
+
+
+def _surcharge(written_micros: int | None, input_micros: int) -> int:
+    return 0 if written_micros is None else max(0, written_micros - input_micros)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tertulia import council
 from tertulia.context.assemble import DoesNotFit, assemble
-from tertulia.context.budget import output_limit, request_tokens
+from tertulia.context.budget import cacheable_tokens, output_limit, request_tokens
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Invalid, NotFound
 from tertulia.core.messages import Message, Quote, Role, Status
@@ -16,12 +16,12 @@ from tertulia.core.receipts import Layer, LeftOut
 from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
-from tertulia.core.voices import SEATS, Voice
+from tertulia.core.voices import SEATS, Voice, seat_aside
 from tertulia.engine import references
 from tertulia.engine.gather import Gathered, gather_for
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
-from tertulia.engine.requests import check_attachments, check_quotes
+from tertulia.engine.requests import check_attachments, check_lanes, check_quotes
 from tertulia.engine.seats import Spot, seated, seated_chair
 from tertulia.providers.houses import Providers
 from tertulia.store import attachments, conversations, projects
@@ -43,6 +43,10 @@ class NewEstimate:
     quotes: tuple[Quote, ...] = ()
     mode: str = "parallel"
     chair: WantedVoice | None = None
+    aside: bool = False
+    """Of a few at the table, who keep their places."""
+    lanes: tuple[str, ...] = ()
+    """Of an aside: the ids of the voices that are meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class VoiceEstimate:
     budget_tokens: int
     output_tokens: int
     cost_micros: int | None
-    """Of all that its mode asks of it. None: the price is unknown."""
+    """Of all its mode asks of it, while the provider's cache holds nothing. None: the price is unknown."""
     problem: str | None
     """Why it cannot be asked like this."""
     left_out: tuple[LeftOut, ...] = ()
@@ -79,6 +83,7 @@ async def estimate(
         raise Invalid(f"An estimate takes 1 to {SEATS} voices.")
     check_attachments(request.attachments)
     check_quotes(request.quotes)
+    check_lanes(request.lanes, len(request.voices), is_aside=request.aside)
     gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, means.providers, asked))
     gathered = await look_up(means, actor, gathered)
     mode, table = council.get(request.mode), gathered.turn.table
@@ -104,6 +109,8 @@ def _gathered(
     spot = Spot(request.conversation_id, request.project_id)
     project = projects.get(tx, actor, spot.project(tx, actor))
     table = seated(tx, actor, spot, request.voices, providers)
+    if request.aside:
+        table = seat_aside(table, conversation.table if conversation else (), request.lanes)
     chair = seated_chair(tx, actor, spot, request.chair, table, providers)
     voices = (*table, chair) if chair else table
     models = {voice.model: model for voice in voices if (model := providers.find(voice.model))}
@@ -157,7 +164,10 @@ def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | 
 
 
 def _of(means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int]) -> VoiceEstimate:
-    """Each ask reads what the first one does, and the replies of the round that its mode shows it."""
+    """Each ask reads what the first one does, and the replies of the round that its mode shows it.
+
+    The first is taken to find nothing in the provider's cache, and to fill it.
+    """
     model = gathered.models[voice.model]
     output = min(USUAL_OUTPUT_TOKENS, output_limit(model))
     try:
@@ -165,9 +175,10 @@ def _of(means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int]) ->
     except DoesNotFit as error:
         return VoiceEstimate(voice, 0, 0, 0, 0, error.message)
     sent = request_tokens(receipt)
-    costs = [
-        cost_micros(TokenCount(sent + read * USUAL_OUTPUT_TOKENS, 0, output), model.prices) for read in reads
-    ]
+    kept = cacheable_tokens(receipt)
+    counts = [TokenCount(sent + read * USUAL_OUTPUT_TOKENS, 0, output) for read in reads]
+    counts[:1] = [replace(first, written_tokens=kept) for first in counts[:1]]
+    costs = [cost_micros(count, model.prices) for count in counts]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
     left_out = tuple(left for left in receipt.left_out if left.layer in (Layer.QUESTION, Layer.ALWAYS))
     always = sum(piece.tokens for piece in receipt.segments if piece.layer is Layer.ALWAYS)

@@ -129,7 +129,7 @@ def check(request: NewTurn) -> None:
     check_attachments(request.attachments)
     check_quotes(request.quotes)
     check_brief(request.brief)
-    check_lanes(request)
+    check_lanes(request.lanes, len(request.voices), is_aside=request.aside)
     mode = council.get(request.mode)
     mode.must_seat(len(request.voices))
     if request.chair is not None:
@@ -140,8 +140,8 @@ def check(request: NewTurn) -> None:
         )
 
 
-def check_lanes(request: NewTurn) -> None:
-    if request.lanes and (not request.aside or len(set(request.lanes)) != len(request.voices)):
+def check_lanes(lanes: Sequence[str], voices: int, *, is_aside: bool) -> None:
+    if lanes and (not is_aside or len(set(lanes)) != voices):
         raise Invalid("Lanes are named in an aside: a different one for each of its voices.")
 
 

@@ -69,7 +69,7 @@ def _entry(provider: str, model_id: str, row: dict[str, Any]) -> Entry:
             thinking="thinking" in abilities,
             structured=provider in STRUCTURED and "tools" in abilities,
         ),
-        prices=Prices(_micros(row.get("in")), _micros(row.get("cached")), _micros(row.get("out"))),
+        prices=Prices(*(_micros(row.get(kind)) for kind in ("in", "cached", "out", "written"))),
         vocabulary=row.get("vocabulary", "o200k_base"),
     )
     return Entry(model, row.get("dialect"), row.get("retired", False))

@@ -132,4 +132,7 @@ def counted(usage: object) -> TokenCount | None:
     thought = number(inside(usage, "completion_tokens_details", "reasoning_tokens")) or 0
     if thought and number(usage.get("total_tokens")) == sent + said + thought:
         said += thought  # xAI counts thoughts beside the answer, others inside it.
-    return TokenCount(sent, min(cached or 0, sent), said, min(thought, said))
+    written = number(inside(usage, "prompt_tokens_details", "cache_write_tokens")) or 0
+    return TokenCount(
+        sent, min(cached or 0, sent), said, min(thought, said), written_tokens=min(written, sent)
+    )

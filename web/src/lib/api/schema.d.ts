@@ -2184,6 +2184,16 @@ export interface components {
              */
             mode: string;
             chair?: components["schemas"]["WantedVoice"] | null;
+            /**
+             * Aside
+             * @default false
+             */
+            aside: boolean;
+            /**
+             * Lanes
+             * @default []
+             */
+            lanes: string[];
         };
         /** NewLogin */
         NewLogin: {
@@ -2564,6 +2574,8 @@ export interface components {
             cached_micros?: number | null;
             /** Output Micros */
             output_micros?: number | null;
+            /** Written Micros */
+            written_micros?: number | null;
         };
         /** Project */
         Project: {

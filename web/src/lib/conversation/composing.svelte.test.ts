@@ -33,6 +33,7 @@ describe('what is being written', () => {
     composing.text = '@b why?';
     expect(composing.said(7)).toMatchObject({ mode: 'quick', aside: true });
     expect(composing.said(7).table).toMatchObject([{ id: 'b:0', seat: 2 }]);
+    expect(composing.asked(null)).toMatchObject({ aside: true, lanes: ['b:0'] });
     composing.text = '@The Sage and @a, why?';
     expect(composing.said(7)).toMatchObject({ mode: 'parallel', aside: true });
     expect(composing.asked(null).voices).toEqual([ofPersona('sage'), ofModel('a')]);

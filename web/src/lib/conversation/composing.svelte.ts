@@ -146,6 +146,7 @@ export class Composing {
       attachments: this.attaching.ready.map(({ id }) => id),
       mode: this.way.id,
       chair: this.presiding?.wanted ?? null,
+      ...(this.isAside && { aside: true, lanes: this.asking.map((each) => each.id) }),
     };
   }
 

@@ -18,7 +18,7 @@ function model(key: string, change: Partial<Model> = {}): Model {
     tier: 'balanced',
     context_window: 10_000,
     max_output_tokens: 1_000,
-    prices: { input_micros: 1_000_000, cached_micros: null, output_micros: 2_000_000 },
+    prices: { input_micros: 1_000_000, cached_micros: null, output_micros: 2_000_000, written_micros: null },
     abilities: {
       tools: true,
       vision: false,
@@ -209,7 +209,7 @@ describe('the minds one can invite', () => {
   it('say what they hold and what a reply usually costs', () => {
     expect(factsOf(models[1]!)).toBe('fast · 10.0k');
     expect(typicalCost(models[1]!)).toBe('$0.0058');
-    const unknown = { input_micros: null, cached_micros: null, output_micros: null };
+    const unknown = { input_micros: null, cached_micros: null, output_micros: null, written_micros: null };
     expect(typicalCost(model('c:x', { prices: unknown }))).toBe('');
   });
 });

@@ -200,7 +200,12 @@ describe('a receipt', () => {
 
 describe('the till', () => {
   const usage = { input_tokens: 3_000, cached_tokens: 2_000, output_tokens: 100 } as Usage;
-  const prices = { input_micros: 3_000_000, cached_micros: 300_000, output_micros: 15_000_000 };
+  const prices = {
+    input_micros: 3_000_000,
+    cached_micros: 300_000,
+    output_micros: 15_000_000,
+    written_micros: null,
+  };
 
   it('says what each kind of token came to, and what the cache saved', () => {
     expect(tillOf({ ...usage, cost_micros: 5_100 }, prices)).toEqual({
