@@ -161,8 +161,8 @@ class Files:
             numbers = (against, number)
             return file, [versions.get(tx, actor, project_id, file_id, n) if n else None for n in numbers]
 
-        file, versions = await self._means.db.read(read)
-        old, new = [await self._comparable(version) for version in versions]
+        file, compared = await self._means.db.read(read)
+        old, new = [await self._comparable(version) for version in compared]
         changed = await self._means.extractor.diff(old, new)
         if not changed:
             return ""
