@@ -11,7 +11,6 @@ from tertulia.core.files import FileLimits
 from tertulia.library.extract import markup, plain
 from tertulia.library.extract.office import Listening, Package, opened
 from tertulia.library.extract.outcome import Unreadable
-from tertulia.library.extract.xml import heard
 
 
 def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
@@ -24,13 +23,11 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
 
 def _chapters(package: Package) -> list[str]:
     where = Container()
-    with package.part("META-INF/container.xml") as part:
-        list(heard(part, where))
+    package.tell("META-INF/container.xml", where)
     if not where.book:
         raise Unreadable("This book does not say where its contents are.")
     book = Book()
-    with package.part(where.book) as part:
-        list(heard(part, book))
+    package.tell(where.book, book)
     folder = posixpath.dirname(where.book)
     names = (book.items.get(id, "") for id in book.spine)
     places = [posixpath.normpath(posixpath.join(folder, unquote(name))) for name in names if name]

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from tertulia.core.files import FileLimits
 from tertulia.library import zips
 from tertulia.library.extract.outcome import Unreadable
-from tertulia.library.extract.xml import heard
+from tertulia.library.extract.xml import Listener, heard
 
 
 class Package:
@@ -31,6 +31,12 @@ class Package:
         with self._archive.open(self._names[name.lower()]) as file:
             yield file  # type: ignore[misc]
 
+    def tell(self, name: str, listener: Listener) -> None:
+        """Lets one who only takes note hear a part to its end."""
+        with self.part(name) as file:
+            for _ in heard(file, listener):
+                pass
+
     def relations(self, name: str) -> dict[str, str]:
         """Of a part, or of the whole file: the names of those it refers to, by the id it calls them."""
         folder, _, file = name.rpartition("/")
@@ -38,8 +44,7 @@ class Package:
         if not self.has(listed):
             return {}
         found = Relations(folder)
-        with self.part(listed) as opened:
-            list(heard(opened, found))
+        self.tell(listed, found)
         return found.targets
 
     def main(self, usual: str) -> str:

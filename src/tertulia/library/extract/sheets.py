@@ -24,8 +24,7 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     with opened(file, limits) as package:
         main = package.main("xl/workbook.xml")
         book = Workbook()
-        with package.part(main) as part:
-            list(heard(part, book))
+        package.tell(main, book)
         relations = package.relations(main)
         strings = _shared_strings(package, relations)
         styles = _styles(package)
@@ -54,8 +53,7 @@ def _shared_strings(package: Package, relations: dict[str, str]) -> list[str]:
     name = next((one for one in relations.values() if one.lower().endswith("sharedstrings.xml")), "")
     strings = Strings()
     if name and package.has(name):
-        with package.part(name) as part:
-            list(heard(part, strings))
+        package.tell(name, strings)
     return strings.found
 
 
@@ -96,8 +94,7 @@ class Strings(Listening):
 def _styles(package: Package) -> Styles:
     styles = Styles()
     if package.has("xl/styles.xml"):
-        with package.part("xl/styles.xml") as part:
-            list(heard(part, styles))
+        package.tell("xl/styles.xml", styles)
     return styles
 
 

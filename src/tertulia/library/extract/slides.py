@@ -15,8 +15,7 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     with opened(file, limits) as package:
         main = package.main("ppt/presentation.xml")
         show = Slides()
-        with package.part(main) as part:
-            list(heard(part, show))
+        package.tell(main, show)
         relations = package.relations(main)
         names = [relations[id] for id in show.ids if package.has(relations.get(id, ""))]
         for number, name in enumerate(names, start=1):
