@@ -97,6 +97,12 @@ async def test_what_is_asked_stands_in_the_address(windows: Windows, sam: Person
     await page.get_by_role("button", name="Who: Anyone").click()
     await page.get_by_role("menuitemradio", name="People").click()
     await expect(page.get_by_role("main").locator("[data-hit]")).to_have_count(1)
+    await page.get_by_role("button", name="Who: People").click()
+    name = sam.me["user"]["name"]
+    await page.get_by_role("menuitemradio", name=name, exact=True).click()
+    await expect(page).to_have_url(re.compile(f"who={name}$"))
+    await expect(page.get_by_role("main").locator("[data-hit]")).to_have_count(1)
+    await page.go_back()
     await page.go_back()
     await expect(page.get_by_role("button", name="Who: Anyone")).to_be_visible()
     await expect(hit(page, "docs/kiln.md").first).to_be_visible()

@@ -106,6 +106,7 @@ async def test_what_was_said_is_found_with_round_and_speaker(library: Library, a
     assert hit.source_type is Source.MESSAGE
     assert (hit.location.conversation_id, hit.location.round_number) == (conversation_id, 2)
     assert hit.location.speaker == "user"
+    assert hit.heading == "Ada, 14 November 2023"
 
 
 async def test_an_answer_is_found_by_the_words_of_its_question(library: Library, ada: Actor) -> None:

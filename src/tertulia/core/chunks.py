@@ -71,6 +71,8 @@ class Hit:
     summary: str
     token_count: int
     created_at: int
+    heading: str = ""
+    """What it stands under; of a message, who said it and when."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -353,6 +353,7 @@ def _hit(found: Found, score: float, by_words: bool, likeness: float | None, que
         summary=chunk.summary,
         token_count=chunk.token_count,
         created_at=chunk.created_at,
+        heading=chunk.heading,
     )
 
 

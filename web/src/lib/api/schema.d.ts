@@ -1831,6 +1831,11 @@ export interface components {
             token_count: number;
             /** Created At */
             created_at: number;
+            /**
+             * Heading
+             * @default
+             */
+            heading: string;
         };
         /** IndexState */
         IndexState: {

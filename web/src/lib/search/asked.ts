@@ -16,7 +16,7 @@ export interface Asked {
   /** A file or a folder. */
   path: string;
   tags: string[];
-  /** "user", or "agent:" and the model. */
+  /** "user", "agent:" and the model, or the name of a person or a persona. */
   speaker: string | null;
   /** Days as 2026-11-16, in the time zone of who asks; empty for any. */
   since: string;

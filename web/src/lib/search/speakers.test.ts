@@ -3,7 +3,7 @@ import type { Conversation, Hit, Model } from '$lib/api/types';
 import { question, reply, voice } from '$lib/conversation/samples';
 import { speakerOf, type Known } from './speakers';
 
-const said = (speaker: string) => ({ location: { speaker } }) as Hit;
+const said = (speaker: string, heading = '') => ({ location: { speaker }, heading }) as Hit;
 const nobody: Known = { message: undefined, conversation: undefined, models: [], nameOf: () => undefined };
 
 it('is the mind as its table knows it, else as the models do, else as it was written down', () => {
@@ -23,4 +23,9 @@ it('is a person by name where the message is at hand', () => {
     isPerson: true,
   });
   expect(speakerOf(said('user'), nobody).name).toBe('A question');
+});
+
+it('is whoever was written down with it, where nothing else is at hand', () => {
+  expect(speakerOf(said('user', 'Priya, née Rao, 16 November 2026'), nobody).name).toBe('Priya, née Rao');
+  expect(speakerOf(said('agent:gpt-4o', 'The Sage, 16 November 2026'), nobody).name).toBe('The Sage');
 });

@@ -17,19 +17,24 @@ export interface Known {
 
 const AGENT = 'agent:';
 
-export function speakerOf({ location }: Hit, { message, conversation, models, nameOf }: Known): Speaker {
-  const said = location.speaker ?? '';
+export function speakerOf(hit: Hit, { message, conversation, models, nameOf }: Known): Speaker {
+  const said = hit.location.speaker ?? '';
   if (!said.startsWith(AGENT)) {
-    const name = message && nameOf(message.created_by);
-    return { name: name ?? 'A question', seat: null, isPerson: true };
+    const name = (message && nameOf(message.created_by)) ?? nameIn(hit.heading);
+    return { name: name || 'A question', seat: null, isPerson: true };
   }
   const voice = message?.voice ?? conversation?.table.find((each) => speaksAs(each.model) === said);
   const model = models.find((each) => speaksAs(each.key) === said);
   return {
-    name: voice?.name ?? model?.display_name ?? (said.slice(AGENT.length) || 'A mind'),
+    name: voice?.name || nameIn(hit.heading) || model?.display_name || said.slice(AGENT.length) || 'A mind',
     seat: voice?.seat ?? null,
     isPerson: false,
   };
+}
+
+/** "The Sage, 16 November 2026" was said by The Sage. */
+function nameIn(heading: string): string {
+  return heading.slice(0, Math.max(0, heading.lastIndexOf(', ')));
 }
 
 /** "openai:gpt-4o" speaks as "agent:gpt-4o". */
