@@ -12,7 +12,7 @@ from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import Purpose, State
 from tertulia.engine.jobs import JOBS
 from tertulia.engine.requests import NewEdit, NewReturn, NewTry
-from tertulia.store import conversations, receipts, trees
+from tertulia.store import branches, receipts, trees
 from tests.engine.conftest import engine_in
 from tests.upstream.scripted import Finish, Hold, Say, Stall
 
@@ -26,7 +26,7 @@ async def answered(engine, text: str, **more):
 
 
 async def family(engine, conversation_id: str):
-    return await engine.db.read(lambda tx: conversations.family(tx, engine.actor, conversation_id))
+    return await engine.db.read(lambda tx: branches.family(tx, engine.actor, conversation_id))
 
 
 async def test_the_same_edit_in_the_same_breath_is_one_branch(engine, upstream):
@@ -101,9 +101,7 @@ async def begun(engine, upstream, go_on: asyncio.Event):
 
 
 async def branched(engine, conversation_id: str):
-    return await engine.db.write(
-        lambda tx: conversations.branch(tx, engine.actor, conversation_id, at_round=1)
-    )
+    return await engine.db.write(lambda tx: branches.add(tx, engine.actor, conversation_id, at_round=1))
 
 
 async def test_a_branch_waits_until_all_is_said_that_it_goes_on_from(engine, upstream):

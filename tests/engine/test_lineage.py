@@ -11,7 +11,7 @@ from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.messages import Message, Role, Round
 from tertulia.core.users import Actor
 from tertulia.engine.lookup import within_lineage
-from tertulia.store import conversations, messages, trees
+from tertulia.store import branches, conversations, messages, trees
 from tertulia.store.database import Database, Tx
 from tests.store.samples import VOICES, conversation, person, question, reply, turn
 
@@ -69,7 +69,7 @@ class Forest:
 
     def branch(self, of: Copied, at: int, taken: Message | None = None) -> Copied:
         made = self.db.write_now(
-            lambda tx: conversations.branch(
+            lambda tx: branches.add(
                 tx, self.actor, of.id, at_round=at, message_id=taken.id if taken else None
             )
         )
@@ -146,10 +146,10 @@ class Forest:
             page = messages.page(tx, self.actor, here.id, limit=100)
             assert (_by_number(page.rounds), page.next_before) == (here.rounds, None)
             self._check_recall(tx, here, before)
-            kin = conversations.kin(tx, here.id)
+            kin = branches.kin(tx, here.id)
             assert kin.lineage >= {here.id, *(message.conversation_id for message in here.said)}
             assert kin.lineage.isdisjoint(kin.beside)
-            assert kin.lineage | kin.beside == conversations.relatives(tx, here.id)
+            assert kin.lineage | kin.beside == branches.relatives(tx, here.id)
             for message in here.said:
                 seen = {one.id for one in self.all if message in one.said} - {message.conversation_id}
                 assert {heir.id for heir in messages.heirs(tx, message)} == seen

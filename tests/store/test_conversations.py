@@ -13,7 +13,7 @@ from tertulia.core.events import Kind, conversation_place, project_place
 from tertulia.core.projects import Membership
 from tertulia.core.turns import State
 from tertulia.core.users import Actor
-from tertulia.store import conversations, events, messages, projects, sessions, turns
+from tertulia.store import branches, conversations, events, messages, projects, sessions, turns
 from tertulia.store.database import Database, Tx
 from tests.store.samples import FIRST, VOICES, answered, conversation, opened, reply
 from tests.store_fixtures import Clock, Ids, Watch, contents
@@ -47,7 +47,7 @@ async def test_a_viewer_begins_changes_and_removes_nothing(
         lambda tx: conversations.rename(tx, bob, made.id, "Mine"),
         lambda tx: conversations.set_pinned(tx, bob, made.id, True),
         lambda tx: conversations.set_archived(tx, bob, made.id, True),
-        lambda tx: conversations.branch(tx, bob, made.id, at_round=0),
+        lambda tx: branches.add(tx, bob, made.id, at_round=0),
         lambda tx: conversations.remove(tx, bob, made.id),
     )
     async with watch.untouched():
@@ -223,7 +223,7 @@ async def test_a_branch_begins_where_its_parent_was(db: Database, ada: Actor, wa
     for _ in range(2):
         await db.write(lambda tx: answered(tx, ada, made.id))
     async with watch(ada):
-        branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1))
+        branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=1))
     assert (branch.parent_id, branch.branch_round, branch.round_count) == (made.id, 1, 1)
     assert await db.write(lambda tx: turns.next_round(tx, branch.id)) == 2
 
@@ -233,13 +233,11 @@ async def test_a_branch_hangs_on_whoever_said_what_it_goes_on_from(db: Database,
     for _ in range(2):
         await db.write(lambda tx: answered(tx, ada, made.id))
     _, replies = await db.write(lambda tx: answered(tx, ada, made.id))
-    branch = await db.write(
-        lambda tx: conversations.branch(tx, ada, made.id, at_round=3, message_id=replies[0].id)
-    )
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=3, message_id=replies[0].id))
     await db.write(lambda tx: answered(tx, ada, branch.id))
 
     def points(tx: Tx) -> list[tuple[str | None, int | None, str | None]]:
-        made = [conversations.branch(tx, ada, branch.id, at_round=number) for number in (4, 3, 1)]
+        made = [branches.add(tx, ada, branch.id, at_round=number) for number in (4, 3, 1)]
         return [(one.parent_id, one.branch_round, one.branch_message_id) for one in made]
 
     assert await db.write(points) == [
@@ -253,11 +251,11 @@ async def test_a_branch_made_twice_is_one_branch(db: Database, ada: Actor, ids: 
     made = await db.write(lambda tx: conversation(tx, ada))
     await db.write(lambda tx: answered(tx, ada, made.id))
     chosen = ids()
-    first = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1, id=chosen))
+    first = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=1, id=chosen))
     async with watch.untouched():
-        again = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1, id=chosen))
+        again = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=1, id=chosen))
         with pytest.raises(Conflict):
-            await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=0, id=chosen))
+            await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=0, id=chosen))
     assert again == first
 
 
@@ -269,7 +267,7 @@ async def test_a_branch_needs_a_round_to_begin_at(
     await db.write(lambda tx: answered(tx, ada, made.id))
     async with watch.untouched():
         with pytest.raises(Invalid):
-            await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=at_round))
+            await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=at_round))
 
 
 async def test_a_branch_takes_no_message_of_another_round_or_conversation(
@@ -283,9 +281,7 @@ async def test_a_branch_takes_no_message_of_another_round_or_conversation(
         for message in (later[0], foreign[0]):
             with pytest.raises(NotFound):
                 await db.write(
-                    lambda tx, id=message.id: conversations.branch(
-                        tx, ada, made.id, at_round=1, message_id=id
-                    )
+                    lambda tx, id=message.id: branches.add(tx, ada, made.id, at_round=1, message_id=id)
                 )
 
 
@@ -294,8 +290,8 @@ async def test_removing_takes_the_subtree_and_nothing_else(
 ) -> None:
     root, other = [await db.write(lambda tx: conversation(tx, ada)) for _ in range(2)]
     await db.write(lambda tx: answered(tx, ada, root.id))
-    child = await db.write(lambda tx: conversations.branch(tx, ada, root.id, at_round=1))
-    grandchild = await db.write(lambda tx: conversations.branch(tx, ada, child.id, at_round=1))
+    child = await db.write(lambda tx: branches.add(tx, ada, root.id, at_round=1))
+    grandchild = await db.write(lambda tx: branches.add(tx, ada, child.id, at_round=1))
     await db.write(lambda tx: sessions.stand(tx, ada.session_id or "", adas_home, grandchild.id))
     async with watch(ada):
         gone = await db.write(lambda tx: conversations.remove(tx, ada, root.id))
@@ -339,7 +335,7 @@ async def test_a_late_reply_does_not_bring_a_conversation_back(
         with pytest.raises(NotFound):
             await db.write(lambda tx: turns.set_state(tx, turn.id, State.COMPLETE))
         with pytest.raises(NotFound):
-            await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=0))
+            await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=0))
 
 
 @pytest.mark.slow
@@ -350,7 +346,7 @@ async def test_branches_deeper_than_a_thousand_are_read_and_removed(db: Database
         line = [conversation(tx, ada).id]
         answered(tx, ada, line[0])
         for number in range(1, depth + 1):
-            line.append(conversations.branch(tx, ada, line[-1], at_round=number).id)
+            line.append(branches.add(tx, ada, line[-1], at_round=number).id)
             opened(tx, ada, line[-1])
         return line
 

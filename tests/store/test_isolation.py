@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tertulia import store
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import NotFound
 from tertulia.core.files import MetadataChange
@@ -21,14 +24,15 @@ from tertulia.core.votes import Choice
 from tertulia.store import (
     access,
     attachments,
+    blind,
+    branches,
     conversations,
-    drafts,
-    events,
     files,
     messages,
     personas,
     projects,
     receipts,
+    replays,
     sessions,
     shelves,
     tables,
@@ -54,27 +58,9 @@ from tests.store.samples import (
 )
 from tests.store_fixtures import Ids, Watch
 
-NOUNS = (
-    access,
-    attachments,
-    conversations,
-    drafts,
-    events,
-    files,
-    messages,
-    personas,
-    projects,
-    receipts,
-    sessions,
-    shelves,
-    tables,
-    trees,
-    turns,
-    usage,
-    users,
-    versions,
-    votes,
-)
+NOUNS = [
+    importlib.import_module(f"tertulia.store.{found.name}") for found in pkgutil.iter_modules(store.__path__)
+]
 
 
 @dataclass(frozen=True)
@@ -100,11 +86,12 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "attachments.get": lambda tx, who, its: attachments.get(tx, who, its.attachment),
     "attachments.remove": lambda tx, who, its: attachments.remove(tx, who, its.attachment),
     "attachments.unsent": lambda tx, who, its: attachments.unsent(tx, who, its.project, [its.attachment]),
+    "blind.must_be_known": lambda tx, who, its: blind.must_be_known(tx, who, its.message),
+    "branches.add": lambda tx, who, its: branches.add(tx, who, its.conversation, at_round=0),
+    "branches.family": lambda tx, who, its: branches.family(tx, who, its.conversation),
     "conversations.add": lambda tx, who, its: conversations.add(
         tx, who, its.project, mode="quick", table=VOICES, visibility=Visibility.OPEN
     ),
-    "conversations.branch": lambda tx, who, its: conversations.branch(tx, who, its.conversation, at_round=0),
-    "conversations.family": lambda tx, who, its: conversations.family(tx, who, its.conversation),
     "conversations.get": lambda tx, who, its: conversations.get(tx, who, its.conversation),
     "conversations.page": lambda tx, who, its: conversations.page(tx, who, its.project, limit=5),
     "conversations.remove": lambda tx, who, its: conversations.remove(tx, who, its.conversation),
@@ -152,6 +139,7 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "tables.remove": lambda tx, who, its: tables.remove(tx, who, its.table),
     "tables.set_defaults": lambda tx, who, its: tables.set_defaults(tx, who, Defaults(its.table)),
     "tables.visible_to": lambda tx, who, its: tables.visible_to(tx, who, its.project),
+    "replays.find": lambda tx, who, its: replays.find(tx, who, its.conversation),
     "trees.compared": lambda tx, who, its: trees.compared(tx, who, its.conversation, its.conversation),
     "trees.get": lambda tx, who, its: trees.get(tx, who, its.conversation),
     "trees.message_removal": lambda tx, who, its: trees.message_removal(tx, who, its.message),
@@ -172,6 +160,8 @@ TESTED_ELSEWHERE = {
     "messages.find_some",
     "attachments.again",  # of a message that was read before: test_attachments
     "events.may_follow",  # answers no instead of raising: test_events
+    "chunks.facts",  # leaves out what one may not see: test_chunks
+    "chunks.get_many",
     "projects.add",  # makes something new of one's own
     "projects.visible_to",  # lists one's own: test_projects
     "tables.defaults",  # one's own: test_tables

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from tertulia.core.errors import NotFound
 from tertulia.core.messages import Failure, Message, Status, Thinking
 from tertulia.core.users import Actor
-from tertulia.store import conversations, messages, turns
+from tertulia.store import branches, messages, turns
 from tertulia.store.database import Database, Tx
 from tests.store.samples import FIRST, VOICES, answered, conversation, opened, reply, turn
 from tests.store_fixtures import Watch
@@ -103,9 +103,7 @@ async def test_a_branch_from_a_reply_sees_that_reply_alone(db: Database, ada: Ac
     await db.write(lambda tx: answered(tx, ada, made.id, "first"))
     _, replies = await db.write(lambda tx: answered(tx, ada, made.id, "second"))
     await db.write(lambda tx: answered(tx, ada, made.id, "after the branch"))
-    branch = await db.write(
-        lambda tx: conversations.branch(tx, ada, made.id, at_round=2, message_id=replies[1].id)
-    )
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=2, message_id=replies[1].id))
     await db.write(lambda tx: answered(tx, ada, branch.id, "in the branch"))
     rounds = await db.read(lambda tx: messages.history(tx, branch.id, before_round=9, rounds=9))
     assert [round.question.content for round in rounds] == ["first", "second", "in the branch"]
@@ -117,9 +115,7 @@ async def test_a_branch_from_a_question_asks_it_anew(db: Database, ada: Actor) -
     made = await db.write(lambda tx: conversation(tx, ada))
     await db.write(lambda tx: answered(tx, ada, made.id, "again?"))
     asked = (await db.read(lambda tx: messages.round(tx, made.id, 1))).question
-    branch = await db.write(
-        lambda tx: conversations.branch(tx, ada, made.id, at_round=1, message_id=asked.id)
-    )
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=1, message_id=asked.id))
 
     def answer_again(tx: Tx) -> Message:
         said = replace(reply(tx, turn(tx, ada, branch.id), text="Anew."), round_number=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tertulia.core.replays import Replay, ReplayState
 from tertulia.core.turns import State
 from tertulia.core.users import Actor
-from tertulia.store import conversations, replays, turns
+from tertulia.store import branches, replays, turns
 from tertulia.store.database import Database, Tx
 from tests.store.samples import answered, conversation, opened
 from tests.store_fixtures import Clock
@@ -17,7 +17,7 @@ async def test_a_replay_is_abandoned_when_nothing_was_asked_in_it_for_a_while(
     def begin(tx: Tx) -> Replay:
         source = conversation(tx, ada)
         answered(tx, ada, source.id)
-        branch = conversations.branch(tx, ada, source.id, at_round=0)
+        branch = branches.add(tx, ada, source.id, at_round=0)
         made = Replay(branch.id, source.id, 1, 1, 0, None, 0, ReplayState.RUNNING, "", ada.user_id, tx.now)
         replays.add(tx, made, "as it came")
         return made

@@ -17,7 +17,7 @@ from tertulia.core.trees import MessageRemoval, Removal, Siblings, TreeRound, Ve
 from tertulia.core.turns import State
 from tertulia.core.users import Actor
 from tertulia.core.votes import Choice
-from tertulia.store import conversations, messages, projects, receipts, trees, turns, usage, votes
+from tertulia.store import branches, conversations, messages, projects, receipts, trees, turns, usage, votes
 from tertulia.store.database import Database, Tx
 from tests.store.samples import FIRST, answered, conversation, opened, reply, said_with
 from tests.store.samples import attachment as brought
@@ -46,7 +46,7 @@ async def test_a_tree_holds_every_conversation_with_what_was_said_in_it_alone(
 ) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada))
     await db.write(lambda tx: usage.add(tx, usage.of_reply(replies[0][0], made.project_id, FIRST.model)))
-    branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=2))
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=2))
     await db.write(lambda tx: answered(tx, ada, branch.id, "x" * 500))
     for asked_for in (made.id, branch.id):
         tree = await db.read(lambda tx, id=asked_for: trees.get(tx, ada, id))
@@ -64,7 +64,7 @@ async def test_questions_asked_differently_stand_beside_each_other(db: Database,
     made, _ = await db.write(lambda tx: line(tx, ada))
 
     def edit(tx: Tx, of: str) -> str:
-        branch = conversations.branch(tx, ada, of, at_round=1)
+        branch = branches.add(tx, ada, of, at_round=1)
         answered(tx, ada, branch.id, "Q2, differently?")
         return branch.id
 
@@ -78,7 +78,7 @@ async def test_questions_asked_differently_stand_beside_each_other(db: Database,
 
 async def test_a_reply_asked_for_again_in_a_branch_is_known_in_both(db: Database, ada: Actor) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada))
-    branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=2))
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=2))
     new = await db.write(lambda tx: again(tx, replies[1][0], branch.id))
     for index, id in enumerate((made.id, branch.id)):
         tree = await db.read(lambda tx, id=id: trees.get(tx, ada, id))
@@ -91,7 +91,7 @@ async def test_a_reply_asked_for_again_in_a_branch_is_known_in_both(db: Database
 
 async def test_two_branches_are_compared_from_where_they_part(db: Database, ada: Actor) -> None:
     made, _ = await db.write(lambda tx: line(tx, ada))
-    branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1))
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=1))
     await db.write(lambda tx: answered(tx, ada, branch.id, "Q2, differently?"))
     compared = await db.read(lambda tx: trees.compared(tx, ada, made.id, branch.id))
     assert compared.common_rounds == 1
@@ -118,9 +118,7 @@ async def test_only_what_grew_from_one_root_is_compared(db: Database, ada: Actor
 async def test_what_a_conversation_takes_with_it_is_said_before(db: Database, ada: Actor) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada))
     await db.write(lambda tx: conversations.rename(tx, ada, made.id, "Plans"))
-    branch = await db.write(
-        lambda tx: conversations.branch(tx, ada, made.id, at_round=2, title="Another way")
-    )
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=2, title="Another way"))
     await db.write(lambda tx: answered(tx, ada, branch.id))
     assert await db.read(lambda tx: trees.removal(tx, ada, made.id)) == Removal(
         2, 4, 8, ("Plans", "Another way")
@@ -131,7 +129,7 @@ async def test_what_a_conversation_takes_with_it_is_said_before(db: Database, ad
 async def test_what_a_message_takes_with_it_is_said_before(db: Database, ada: Actor) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada))
     await db.write(lambda tx: again(tx, replies[1][0], made.id))
-    await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=2))
+    await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=2))
     asked = (await db.read(lambda tx: messages.round(tx, made.id, 2))).question
     read = await db.read(
         lambda tx: [trees.message_removal(tx, ada, id) for id in (asked.id, *(m.id for m in replies[1]))]
@@ -147,13 +145,11 @@ async def test_a_reply_goes_with_its_versions_wherever_it_is_read(
 ) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada))
     newer = await db.write(lambda tx: again(tx, replies[1][0], made.id))
-    branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=2))
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=2))
     await db.write(lambda tx: answered(tx, ada, branch.id))
-    deeper = await db.write(lambda tx: conversations.branch(tx, ada, branch.id, at_round=3))
-    before = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1))
-    other = await db.write(
-        lambda tx: conversations.branch(tx, ada, made.id, at_round=2, message_id=replies[1][1].id)
-    )
+    deeper = await db.write(lambda tx: branches.add(tx, ada, branch.id, at_round=3))
+    before = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=1))
+    other = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=2, message_id=replies[1][1].id))
     async with watch(ada) as news:
         await db.write(lambda tx: trees.remove_message(tx, ada, newer.id))
     told = {(event.place, event.id) for event in news if event.noun == "message"}
@@ -170,7 +166,7 @@ async def test_a_question_goes_with_its_round_and_what_branches_answered_to_it(
     db: Database, ada: Actor, watch: Watch
 ) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada))
-    branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=2))
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=2))
     await db.write(lambda tx: again(tx, replies[1][0], branch.id))
     await db.write(lambda tx: answered(tx, ada, branch.id, "and then?"))
     asked = (await db.read(lambda tx: messages.round(tx, made.id, 2))).question
@@ -188,7 +184,7 @@ async def test_a_question_goes_with_its_round_and_what_branches_answered_to_it(
 async def test_a_branch_whose_reply_is_gone_still_stands(db: Database, ada: Actor, watch: Watch) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada))
     branch = await db.write(
-        lambda tx: conversations.branch(tx, ada, made.id, at_round=2, message_id=replies[1][0].id)
+        lambda tx: branches.add(tx, ada, made.id, at_round=2, message_id=replies[1][0].id)
     )
     async with watch(ada):
         await db.write(lambda tx: trees.remove_message(tx, ada, replies[1][0].id))
@@ -201,7 +197,7 @@ async def test_a_branch_whose_reply_is_gone_still_stands(db: Database, ada: Acto
 async def test_nothing_of_a_deleted_message_is_left_but_what_it_cost(db: Database, ada: Actor) -> None:
     """Not in the log, not in what later replies were shown, not in the index."""
     made, replies = await db.write(lambda tx: line(tx, ada, rounds=1))
-    branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1))
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=1))
 
     def talk(tx: Tx) -> tuple[Message, Message]:
         said = again(tx, replies[0][0], made.id, content="xylophone")
@@ -237,7 +233,7 @@ async def test_votes_on_a_deleted_message_go_and_are_told_wherever_it_was_seen(
     db: Database, ada: Actor, watch: Watch
 ) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada, rounds=1))
-    branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1))
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=1))
     vote = await db.write(lambda tx: votes.cast(tx, ada, replies[0][0].id, Choice.BEST))
     async with watch(ada) as news:
         await db.write(lambda tx: trees.remove_message(tx, ada, replies[0][0].id))
@@ -258,7 +254,7 @@ async def test_what_a_question_brought_along_goes_with_it(db: Database, ada: Act
 
 async def test_a_round_that_is_being_answered_stays(db: Database, ada: Actor, watch: Watch) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada, rounds=1))
-    branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1))
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=1))
     await db.write(lambda tx: opened(tx, ada, branch.id, round_number=1))
     async with watch.untouched():
         with pytest.raises(Conflict):
@@ -280,7 +276,7 @@ async def test_whoever_looks_at_a_branch_hears_what_its_inherited_rounds_gain(
     db: Database, ada: Actor, watch: Watch
 ) -> None:
     made, replies = await db.write(lambda tx: line(tx, ada, rounds=1))
-    branch = await db.write(lambda tx: conversations.branch(tx, ada, made.id, at_round=1))
+    branch = await db.write(lambda tx: branches.add(tx, ada, made.id, at_round=1))
     async with watch(ada) as news:
         new = await db.write(lambda tx: again(tx, replies[0][0], made.id))
     assert [event.place for event in news if event.id == new.id] == [

@@ -10,7 +10,7 @@ import pytest
 from tertulia.core.errors import NotFound, TurnReused
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
-from tertulia.store import conversations, messages, turns
+from tertulia.store import branches, conversations, messages, turns
 from tertulia.store.database import Database, Tx
 from tests.store.samples import answered, conversation, opened, reply, turn
 from tests.store_fixtures import Clock, Ids, Watch
@@ -61,7 +61,7 @@ async def test_a_branch_inherits_for_as_long_as_what_it_goes_on_from_is_being_an
     db: Database, ada: Actor
 ) -> None:
     def branch(tx: Tx, parent_id: str, at_round: int, message_id: str | None = None) -> str:
-        made = conversations.branch(tx, ada, parent_id, at_round=at_round, message_id=message_id)
+        made = branches.add(tx, ada, parent_id, at_round=at_round, message_id=message_id)
         return made.id
 
     def grow(tx: Tx) -> tuple[Turn, dict[str, bool]]:
@@ -94,7 +94,7 @@ async def test_the_turns_of_rounds_come_through_the_lineage_too(db: Database, ad
         parent = conversation(tx, ada)
         first, _ = answered(tx, ada, parent.id, "One?")
         answered(tx, ada, parent.id, "Two?")
-        branch = conversations.branch(tx, ada, parent.id, at_round=1)
+        branch = branches.add(tx, ada, parent.id, at_round=1)
         own = opened(tx, ada, branch.id, "Another two?")
         rounds = messages.page(tx, ada, branch.id).rounds
         return [turn.id for turn in turns.of_rounds(tx, rounds)], [first.id, own.id]

@@ -14,7 +14,7 @@ from tertulia.core.projects import Membership
 from tertulia.core.turns import State
 from tertulia.core.users import Actor
 from tertulia.core.votes import Choice, Vote
-from tertulia.store import blind, conversations, messages, projects, trees, turns, votes
+from tertulia.store import blind, branches, conversations, messages, projects, trees, turns, votes
 from tertulia.store.database import Database, Tx
 from tests.store.samples import VOICES, answered, conversation, opened, reply
 from tests.store_fixtures import Clock, Watch
@@ -93,7 +93,7 @@ async def test_names_are_hidden_for_the_first_vote_alone_and_told_with_it_wherev
     db: Database, ada: Actor, bob: Actor, both: str, watch: Watch
 ) -> None:
     said = await db.write(lambda tx: asked_blind(tx, ada, both))
-    await db.write(lambda tx: conversations.branch(tx, ada, both, at_round=1))
+    await db.write(lambda tx: branches.add(tx, ada, both, at_round=1))
     async with watch(ada, bob) as news:
         first = await db.write(lambda tx: votes.cast(tx, ada, said.id, Choice.BEST))
     assert [event.noun for event in news].count("message") == 2 * len(VOICES)
@@ -106,7 +106,7 @@ async def test_names_are_hidden_for_the_first_vote_alone_and_told_with_it_wherev
 async def test_a_blind_round_of_one_branch_stays_so_when_another_is_voted_on(
     db: Database, ada: Actor, both: str
 ) -> None:
-    beside = await db.write(lambda tx: conversations.branch(tx, ada, both, at_round=0))
+    beside = await db.write(lambda tx: branches.add(tx, ada, both, at_round=0))
     said, other = [
         await db.write(partial(asked_blind, actor=ada, conversation_id=id)) for id in (both, beside.id)
     ]
@@ -140,10 +140,8 @@ async def test_a_branch_knows_the_votes_on_what_it_inherits_and_no_others(
     await db.write(lambda tx: votes.cast(tx, ada, replies[0].id, Choice.BEST))
     _, later = await db.write(lambda tx: answered(tx, ada, both, "And then?"))
     await db.write(lambda tx: votes.cast(tx, ada, later[0].id, Choice.BEST))
-    whole = await db.write(lambda tx: conversations.branch(tx, ada, both, at_round=1))
-    other = await db.write(
-        lambda tx: conversations.branch(tx, ada, both, at_round=1, message_id=replies[1].id)
-    )
+    whole = await db.write(lambda tx: branches.add(tx, ada, both, at_round=1))
+    other = await db.write(lambda tx: branches.add(tx, ada, both, at_round=1, message_id=replies[1].id))
     _, own = await db.write(lambda tx: answered(tx, ada, whole.id, "Or rather?"))
     assert [vote.message_id for vote in await seen(db, ada, whole.id)] == [replies[0].id]
     assert await seen(db, ada, other.id) == ()
@@ -193,7 +191,7 @@ async def test_a_vote_goes_with_what_it_was_cast_on(
 
 
 def branch(tx: Tx, actor: Actor, parent_id: str, message_id: str | None) -> None:
-    conversations.branch(tx, actor, parent_id, at_round=1, message_id=message_id)
+    branches.add(tx, actor, parent_id, at_round=1, message_id=message_id)
 
 
 async def test_a_project_counts_its_own_votes_and_efforts_alone(

@@ -22,7 +22,7 @@ from tertulia.engine.opening import (
     writable,
 )
 from tertulia.engine.requests import NewEdit, NewReturn
-from tertulia.store import attachments, blind, conversations, messages, turns
+from tertulia.store import attachments, blind, branches, conversations, messages, turns
 from tertulia.store.database import Tx
 
 
@@ -42,7 +42,7 @@ def open_edit(
     conversation = writable(tx, actor, conversation_id)
     asked = messages.round(tx, conversation.id, number).question
     brought = attachments.again(tx, actor, conversation.project_id, asked, request.attachments)
-    branch = conversations.branch(tx, actor, conversation.id, at_round=number - 1, id=request.branch_id)
+    branch = branches.add(tx, actor, conversation.id, at_round=number - 1, id=request.branch_id)
     turn = replace(request, attachments=brought).turn_in(branch.id)
     return open_round(tx, actor, turn, table, fingerprint, chair)
 

@@ -31,6 +31,7 @@ from tertulia.core.voices import Voice
 from tertulia.engine.files import texts_kept
 from tertulia.store import (
     blind,
+    branches,
     chunks,
     conversations,
     messages,
@@ -41,7 +42,7 @@ from tertulia.store import (
     turns,
     votes,
 )
-from tertulia.store.conversations import Kin
+from tertulia.store.branches import Kin
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
 
@@ -307,7 +308,7 @@ def _at_hand(tx: Tx, gathered: Gathered) -> AtHand:
     at_hand = AtHand(always, texts_kept(tx, always), shelf)
     if not _is_worth_searching(tx, replace(gathered, at_hand=at_hand)):
         return at_hand
-    return replace(at_hand, is_worth_searching=True, kin=conversations.kin(tx, conversation_id))
+    return replace(at_hand, is_worth_searching=True, kin=branches.kin(tx, conversation_id))
 
 
 def _is_worth_searching(tx: Tx, gathered: Gathered) -> bool:

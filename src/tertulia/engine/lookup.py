@@ -20,7 +20,7 @@ from tertulia.engine.files import text_of
 from tertulia.engine.gather import AtHand, Gathered, LookedUp, chosen_in, cited
 from tertulia.engine.means import Means
 from tertulia.library.search import find
-from tertulia.store import conversations, messages
+from tertulia.store import branches, messages
 from tertulia.store.database import Tx
 
 SPARE = 3
@@ -101,7 +101,7 @@ def within_lineage(
 
     A reply that was asked for again is known in its newest version alone, as it is in the working rounds.
     """
-    relatives = conversations.relatives(tx, conversation_id) if conversation_id else frozenset()
+    relatives = branches.relatives(tx, conversation_id) if conversation_id else frozenset()
     own = [hit for hit in hits if hit.location.conversation_id in relatives]
     numbers = {hit.location.round_number or 0 for hit in own}
     read = messages.some(tx, conversation_id, {number for number in numbers if number < before_round})

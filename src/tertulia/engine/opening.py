@@ -18,7 +18,7 @@ from tertulia.core.voices import Voice, Wanted, seat_aside
 from tertulia.engine import references
 from tertulia.engine.requests import NewSynthesis, NewTry, NewTurn
 from tertulia.engine.seats import first_project
-from tertulia.store import access, attachments, conversations, messages, sessions, turns
+from tertulia.store import access, attachments, branches, conversations, messages, sessions, turns
 from tertulia.store.database import Tx
 
 VoiceFor = Callable[[Message, Round], Voice]
@@ -175,7 +175,7 @@ def _closed_in(tx: Tx, actor: Actor, conversation_id: str, number: int) -> Conve
         said = messages.of_round(tx, heir.id, number)
         awaited = turns.waiting_or_running(tx, heir.id)
         if any(m.role is Role.SYNTHESIS for m in said) or any(t.round_number == number for t in awaited):
-            return conversations.branch(tx, actor, here.id, at_round=number)
+            return branches.add(tx, actor, here.id, at_round=number)
     return here
 
 
@@ -198,7 +198,7 @@ def _tried_in(tx: Tx, actor: Actor, meant: Message, seen_in: str, branch_id: str
         return writable(tx, actor, newest.conversation_id)
     if newest.round_number == here.round_count and not _has_version_below(tx, here, newest):
         return here
-    return conversations.branch(tx, actor, here.id, at_round=newest.round_number, id=branch_id)
+    return branches.add(tx, actor, here.id, at_round=newest.round_number, id=branch_id)
 
 
 def _has_version_below(tx: Tx, here: Conversation, reply: Message) -> bool:

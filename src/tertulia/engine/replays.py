@@ -31,7 +31,7 @@ from tertulia.engine.requests import NewReturn, NewTry, NewTurn, check_branch_id
 from tertulia.engine.seats import Spot, seated, seated_chair
 from tertulia.engine.turns import Turns
 from tertulia.providers.houses import Providers
-from tertulia.store import conversations, messages, replays, turns, usage, users
+from tertulia.store import branches, conversations, messages, replays, turns, usage, users
 from tertulia.store.database import Tx
 
 CAP_LIMIT_MICROS = 10**15
@@ -312,7 +312,7 @@ def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: 
     if before := _begun(tx, actor, source_id, request):
         return Begun(before, is_new=False)
     _seatable(tx, actor, source_id, request, providers)
-    branch = conversations.branch(
+    branch = branches.add(
         tx, actor, source_id, at_round=request.from_round - 1, id=request.id, title=_title(source)
     )
     replay = Replay(

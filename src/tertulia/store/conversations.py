@@ -11,15 +11,14 @@ from functools import lru_cache
 from sqlalchemy import text
 
 from tertulia.core.conversations import Conversation, Visibility, clean_title
-from tertulia.core.errors import Conflict, Invalid, NotFound
+from tertulia.core.errors import Conflict, Invalid
 from tertulia.core.events import Kind, conversation_place, project_place
 from tertulia.core.ids import is_ulid
-from tertulia.core.messages import Round
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import access, attachments, events, messages, receipts, sessions
-from tertulia.store.transactions import GONE, Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx, as_json
 
 PAGE_LIMIT = 100
 
@@ -31,7 +30,7 @@ class ConversationPage:
     """Where the next page begins; None on the last."""
 
 
-_COLUMNS = """
+COLUMNS = """
     c.id, c.project_id, c.owner_id, c.title, c.summary, c.round_count, c.mode, c.voices, c.visibility,
     c.pinned, c.archived, c.created_at, c.updated_at, c.parent_id, c.branch_round, c.branch_message_id,
     c.chair, EXISTS (
@@ -78,120 +77,26 @@ _ADD = text("""
 """)
 
 
-def branch(
-    tx: Tx,
-    actor: Actor,
-    parent_id: str,
-    *,
-    at_round: int,
-    message_id: str | None = None,
-    id: str | None = None,
-    title: str = "",
-) -> Conversation:
-    """A conversation that goes on from a round of another one, with all replies or with one message of it.
-
-    It hangs on whoever said what it goes on from, so that deleting a branch takes only what came of it.
-    """
-    access.to_conversation(tx, actor, parent_id).must_write()
-    tx.hold(conversation_place(parent_id))  # nothing of it is deleted meanwhile
-    parent = get(tx, actor, parent_id)
-    if not 0 <= at_round <= parent.round_count:
-        raise Invalid("A branch begins at a round its conversation has.")
-    if message_id is not None:
-        _must_be_said_in(messages.round(tx, parent_id, at_round), message_id)
-    point = _origin(tx, parent, at_round, message_id)
-    branch_id = id or tx.new_id()
-    added = tx.maybe(
-        _BRANCH,
-        id=branch_id,
-        parent_id=point.parent_id,
-        table_of=parent_id,
-        owner_id=actor.user_id,
-        branch_round=at_round,
-        branch_message_id=point.message_id,
-        title=clean_title(title) if title else "",
-        now=tx.now,
-    )
-    if added is None:
-        return _made_before(tx, actor, branch_id, point, at_round)
-    return changed(tx, branch_id)
-
-
-@dataclass(frozen=True, slots=True)
-class _Point:
-    parent_id: str
-    message_id: str | None
-
-
-def _origin(tx: Tx, parent: Conversation, at_round: int, message_id: str | None) -> _Point:
-    """Up to the conversation that said something the branch goes on from; at the beginning, to the root."""
-    while parent.parent_id is not None and parent.branch_round is not None:
-        if at_round > parent.branch_round or tx.maybe(_SAID_BY_THEN, id=parent.id, at_round=at_round):
-            break
-        if at_round == parent.branch_round and message_id is None:
-            message_id = parent.branch_message_id
-        parent = _conversation(tx.one(_READ, id=parent.parent_id))
-    return _Point(parent.id, message_id)
-
-
-# A reply that is still being written counts as said.
-_SAID_BY_THEN = text("""
-    SELECT 1 FROM conversation_messages WHERE conversation_id = :id AND round_number <= :at_round
-    UNION ALL
-    SELECT 1 FROM turns
-    WHERE conversation_id = :id AND round_number <= :at_round AND state IN ('queued', 'running')
-    LIMIT 1
-""")
-
-
-def _made_before(tx: Tx, actor: Actor, branch_id: str, point: _Point, at_round: int) -> Conversation:
-    """Sent twice it is made once; an id that names something else is taken."""
-    there = tx.maybe(_GET, actor_id=actor.user_id, id=branch_id)
-    if there is not None:
-        made = _conversation(there)
-        if (made.parent_id, made.branch_round, made.branch_message_id, made.owner_id) == (
-            point.parent_id,
-            at_round,
-            point.message_id,
-            actor.user_id,
-        ):
-            return made
-    raise Conflict("There is already a conversation with this id. Make a new id and try again.")
-
-
-def _must_be_said_in(here: Round, message_id: str) -> None:
-    if all(message.id != message_id for message in here.messages):
-        raise NotFound(GONE)
-
-
-_BRANCH = text("""
-    INSERT INTO conversations (
-        id, project_id, owner_id, title, summary, round_count, mode, voices, visibility, pinned, archived,
-        parent_id, branch_round, branch_message_id, chair, created_at, updated_at
-    )
-    SELECT :id, project_id, :owner_id, :title, '', CAST(:branch_round AS BIGINT), mode, voices, visibility,
-        FALSE, FALSE, :parent_id, CAST(:branch_round AS BIGINT), :branch_message_id, chair,
-        CAST(:now AS BIGINT), CAST(:now AS BIGINT)
-    FROM conversations WHERE id = :table_of
-    ON CONFLICT (id) DO NOTHING RETURNING id
-""")
-
-
 def changed(tx: Tx, conversation_id: str) -> Conversation:
     """Tells the project what the conversation is now, and returns it."""
     # Two turns of one conversation may end at once: the second to look must see what the first has written.
     tx.hold(conversation_place(conversation_id))
-    conversation = _conversation(tx.one(_READ, id=conversation_id))
+    conversation = read(tx, conversation_id)
     tx.emit(
         project_place(conversation.project_id), Kind.CHANGED, "conversation", conversation.id, conversation
     )
     return conversation
 
 
-_READ = text(f"SELECT {_COLUMNS} FROM conversations AS c WHERE c.id = :id")
+def read(tx: Tx, conversation_id: str) -> Conversation:
+    """For who has looked already whether it may be seen."""
+    return from_row(tx.one(_READ, id=conversation_id))
 
 
-def _conversation(row: Row) -> Conversation:
+_READ = text(f"SELECT {COLUMNS} FROM conversations AS c WHERE c.id = :id")
+
+
+def from_row(row: Row) -> Conversation:
     return Conversation(
         id=row.id,
         project_id=row.project_id,
@@ -221,26 +126,26 @@ def voices(written: str) -> tuple[Voice, ...]:
 
 
 def get(tx: Tx, actor: Actor, conversation_id: str) -> Conversation:
-    return _conversation(tx.one(_GET, actor_id=actor.user_id, id=conversation_id))
+    return from_row(tx.one(_GET, actor_id=actor.user_id, id=conversation_id))
 
 
 _GET = text(f"""
-    SELECT {_COLUMNS} FROM conversations AS c {access.MEMBER_OF_CONVERSATION} WHERE c.id = :id
+    SELECT {COLUMNS} FROM conversations AS c {access.MEMBER_OF_CONVERSATION} WHERE c.id = :id
 """)
 
 
 def find(tx: Tx, actor: Actor, conversation_id: str) -> Conversation | None:
     row = tx.maybe(_GET, actor_id=actor.user_id, id=conversation_id)
-    return _conversation(row) if row else None
+    return from_row(row) if row else None
 
 
 def find_untitled(tx: Tx, conversation_id: str) -> Conversation | None:
     """For the job that makes titles: the conversation, if it still is there and still needs one."""
     row = tx.maybe(_FIND_UNTITLED, id=conversation_id)
-    return _conversation(row) if row else None
+    return from_row(row) if row else None
 
 
-_FIND_UNTITLED = text(f"SELECT {_COLUMNS} FROM conversations AS c WHERE c.id = :id AND c.title = ''")
+_FIND_UNTITLED = text(f"SELECT {COLUMNS} FROM conversations AS c WHERE c.id = :id AND c.title = ''")
 
 
 def find_project(tx: Tx, conversation_id: str) -> str | None:
@@ -265,7 +170,7 @@ def page(
     found = tx.execute(
         _PAGE, project_id=project_id, archived=archived, updated_at=updated_at, id=id, limit=limit + 1
     )
-    items = [_conversation(row) for row in found[:limit]]
+    items = [from_row(row) for row in found[:limit]]
     more = _write_cursor(items[-1]) if len(found) > limit else None
     if cursor is None:
         items = [*_pinned(tx, project_id, archived), *items]
@@ -273,7 +178,7 @@ def page(
 
 
 _PAGE = text(f"""
-    SELECT {_COLUMNS} FROM conversations AS c
+    SELECT {COLUMNS} FROM conversations AS c
     WHERE c.project_id = :project_id AND c.archived = :archived AND c.pinned = FALSE
         AND (c.updated_at, c.id) < (:updated_at, :id)
     ORDER BY c.updated_at DESC, c.id DESC LIMIT :limit
@@ -283,11 +188,11 @@ _FAR_FUTURE = 1 << 62
 
 
 def _pinned(tx: Tx, project_id: str, archived: bool) -> list[Conversation]:
-    return [_conversation(row) for row in tx.execute(_PINNED, project_id=project_id, archived=archived)]
+    return [from_row(row) for row in tx.execute(_PINNED, project_id=project_id, archived=archived)]
 
 
 _PINNED = text(f"""
-    SELECT {_COLUMNS} FROM conversations AS c
+    SELECT {COLUMNS} FROM conversations AS c
     WHERE c.project_id = :project_id AND c.archived = :archived AND c.pinned = TRUE
     ORDER BY c.updated_at DESC, c.id DESC
 """)
@@ -377,60 +282,6 @@ _SET_TABLE = text("""
         OR COALESCE(chair, '') <> COALESCE(CAST(:chair AS TEXT), '')
     ) RETURNING id
 """)
-
-
-# ── the tree it stands in
-
-
-def relatives(tx: Tx, conversation_id: str) -> frozenset[str]:
-    """The ids of all conversations of one tree: from its root down every branch."""
-    return frozenset(row.id for row in tx.execute(_RELATIVES, id=conversation_id))
-
-
-TREE = """
-    WITH RECURSIVE ancestors (id, parent_id) AS (
-        SELECT c.id, c.parent_id FROM conversations AS c WHERE c.id = :id
-        UNION ALL
-        SELECT p.id, p.parent_id FROM conversations AS p JOIN ancestors AS a ON p.id = a.parent_id
-    ), tree (id) AS (
-        SELECT a.id FROM ancestors AS a WHERE a.parent_id IS NULL
-        UNION ALL
-        SELECT c.id FROM conversations AS c JOIN tree AS t ON c.parent_id = t.id
-    )
-"""
-"""From a conversation's root down every branch."""
-
-_RELATIVES = text(f"{TREE} SELECT id FROM tree")
-
-
-@dataclass(frozen=True, slots=True)
-class Kin:
-    """The tree a conversation stands in, itself included."""
-
-    lineage: frozenset[str] = frozenset()
-    """Those it may inherit from."""
-    beside: frozenset[str] = frozenset()
-    """Those it inherits nothing from."""
-
-
-def kin(tx: Tx, conversation_id: str) -> Kin:
-    rows = tx.execute(_KIN, id=conversation_id)
-    return Kin(
-        frozenset(row.id for row in rows if row.is_above),
-        frozenset(row.id for row in rows if not row.is_above),
-    )
-
-
-_KIN = text(f"{TREE} SELECT t.id, t.id IN (SELECT a.id FROM ancestors AS a) AS is_above FROM tree AS t")
-
-
-def family(tx: Tx, actor: Actor, conversation_id: str) -> tuple[Conversation, ...]:
-    """All conversations of one tree."""
-    access.to_conversation(tx, actor, conversation_id)
-    return tuple(_conversation(row) for row in tx.execute(_FAMILY, id=conversation_id))
-
-
-_FAMILY = text(f"{TREE} SELECT {_COLUMNS} FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id")
 
 
 # ── removing

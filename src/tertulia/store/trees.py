@@ -27,14 +27,26 @@ from tertulia.core.trees import (
     tree,
 )
 from tertulia.core.users import Actor
-from tertulia.store import access, attachments, blind, conversations, events, jobs, messages, receipts, turns
-from tertulia.store.conversations import SUBTREE, TREE
+from tertulia.store import (
+    access,
+    attachments,
+    blind,
+    branches,
+    conversations,
+    events,
+    jobs,
+    messages,
+    receipts,
+    turns,
+)
+from tertulia.store.branches import TREE
+from tertulia.store.conversations import SUBTREE
 from tertulia.store.messages import Heir, voice
 from tertulia.store.transactions import Row, Tx, as_json
 
 
 def get(tx: Tx, actor: Actor, conversation_id: str) -> Tree:
-    family = conversations.family(tx, actor, conversation_id)
+    family = branches.family(tx, actor, conversation_id)
     rows = tx.execute(_SAID, id=conversation_id)
     return tree(conversation_id, family, [_said(row) for row in rows])
 
@@ -71,7 +83,7 @@ def _said(row: Row) -> Said:
 def compared(tx: Tx, actor: Actor, left_id: str, right_id: str) -> Comparison:
     """Two conversations of one tree, side by side from where they part."""
     left, right = conversations.get(tx, actor, left_id), conversations.get(tx, actor, right_id)
-    if right.id not in conversations.relatives(tx, left.id):
+    if right.id not in branches.relatives(tx, left.id):
         raise Conflict("These two are not branches of one conversation, so there is nothing to compare.")
     return compare(_whole(tx, left.id, left.round_count), _whole(tx, right.id, right.round_count))
 

@@ -14,7 +14,7 @@ from tertulia.engine.requests import NewEdit, NewReturn, check_branch_id
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, large_answer
 from tertulia.server.routes.turns import RoundNumber
-from tertulia.store import conversations, trees
+from tertulia.store import branches, trees
 
 router = APIRouter(tags=["branches"])
 
@@ -37,7 +37,7 @@ async def branch_conversation(
     """A conversation that goes on from here; nothing is copied."""
     check_branch_id(new.id)
     made = await house.db.write(
-        lambda tx: conversations.branch(
+        lambda tx: branches.add(
             tx,
             actor,
             conversation_id,

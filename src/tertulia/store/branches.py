@@ -1,0 +1,164 @@
+"""Branches: conversations that go on from a round of another one, copying nothing; and the tree they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from tertulia.core.conversations import Conversation, clean_title
+from tertulia.core.errors import Conflict, Invalid, NotFound
+from tertulia.core.events import conversation_place
+from tertulia.core.messages import Round
+from tertulia.core.users import Actor
+from tertulia.store import access, conversations, messages
+from tertulia.store.transactions import GONE, Tx
+
+
+def add(
+    tx: Tx,
+    actor: Actor,
+    parent_id: str,
+    *,
+    at_round: int,
+    message_id: str | None = None,
+    id: str | None = None,
+    title: str = "",
+) -> Conversation:
+    """A conversation that goes on from a round of another one, with all replies or with one message of it.
+
+    It hangs on whoever said what it goes on from, so that deleting a branch takes only what came of it.
+    """
+    access.to_conversation(tx, actor, parent_id).must_write()
+    tx.hold(conversation_place(parent_id))  # nothing of it is deleted meanwhile
+    parent = conversations.get(tx, actor, parent_id)
+    if not 0 <= at_round <= parent.round_count:
+        raise Invalid("A branch begins at a round its conversation has.")
+    if message_id is not None:
+        _must_be_said_in(messages.round(tx, parent_id, at_round), message_id)
+    point = _origin(tx, parent, at_round, message_id)
+    branch_id = id or tx.new_id()
+    added = tx.maybe(
+        _ADD,
+        id=branch_id,
+        parent_id=point.parent_id,
+        table_of=parent_id,
+        owner_id=actor.user_id,
+        branch_round=at_round,
+        branch_message_id=point.message_id,
+        title=clean_title(title) if title else "",
+        now=tx.now,
+    )
+    if added is None:
+        return _made_before(tx, actor, branch_id, point, at_round)
+    return conversations.changed(tx, branch_id)
+
+
+_ADD = text("""
+    INSERT INTO conversations (
+        id, project_id, owner_id, title, summary, round_count, mode, voices, visibility, pinned, archived,
+        parent_id, branch_round, branch_message_id, chair, created_at, updated_at
+    )
+    SELECT :id, project_id, :owner_id, :title, '', CAST(:branch_round AS BIGINT), mode, voices, visibility,
+        FALSE, FALSE, :parent_id, CAST(:branch_round AS BIGINT), :branch_message_id, chair,
+        CAST(:now AS BIGINT), CAST(:now AS BIGINT)
+    FROM conversations WHERE id = :table_of
+    ON CONFLICT (id) DO NOTHING RETURNING id
+""")
+
+
+def _must_be_said_in(here: Round, message_id: str) -> None:
+    if all(message.id != message_id for message in here.messages):
+        raise NotFound(GONE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    parent_id: str
+    message_id: str | None
+
+
+def _origin(tx: Tx, parent: Conversation, at_round: int, message_id: str | None) -> _Point:
+    """Up to the conversation that said something the branch goes on from; at the beginning, to the root."""
+    while parent.parent_id is not None and parent.branch_round is not None:
+        if at_round > parent.branch_round or tx.maybe(_SAID_BY_THEN, id=parent.id, at_round=at_round):
+            break
+        if at_round == parent.branch_round and message_id is None:
+            message_id = parent.branch_message_id
+        parent = conversations.read(tx, parent.parent_id)
+    return _Point(parent.id, message_id)
+
+
+# A reply that is still being written counts as said.
+_SAID_BY_THEN = text("""
+    SELECT 1 FROM conversation_messages WHERE conversation_id = :id AND round_number <= :at_round
+    UNION ALL
+    SELECT 1 FROM turns
+    WHERE conversation_id = :id AND round_number <= :at_round AND state IN ('queued', 'running')
+    LIMIT 1
+""")
+
+
+def _made_before(tx: Tx, actor: Actor, branch_id: str, point: _Point, at_round: int) -> Conversation:
+    """Sent twice it is made once; an id that names something else is taken."""
+    made = conversations.find(tx, actor, branch_id)
+    wanted = (point.parent_id, at_round, point.message_id, actor.user_id)
+    if made and wanted == (made.parent_id, made.branch_round, made.branch_message_id, made.owner_id):
+        return made
+    raise Conflict("There is already a conversation with this id. Make a new id and try again.")
+
+
+# ── the tree it stands in
+
+
+def relatives(tx: Tx, conversation_id: str) -> frozenset[str]:
+    """The ids of all conversations of one tree: from its root down every branch."""
+    return frozenset(row.id for row in tx.execute(_RELATIVES, id=conversation_id))
+
+
+TREE = """
+    WITH RECURSIVE ancestors (id, parent_id) AS (
+        SELECT c.id, c.parent_id FROM conversations AS c WHERE c.id = :id
+        UNION ALL
+        SELECT p.id, p.parent_id FROM conversations AS p JOIN ancestors AS a ON p.id = a.parent_id
+    ), tree (id) AS (
+        SELECT a.id FROM ancestors AS a WHERE a.parent_id IS NULL
+        UNION ALL
+        SELECT c.id FROM conversations AS c JOIN tree AS t ON c.parent_id = t.id
+    )
+"""
+"""From a conversation's root down every branch."""
+
+_RELATIVES = text(f"{TREE} SELECT id FROM tree")
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """The tree a conversation stands in, itself included."""
+
+    lineage: frozenset[str] = frozenset()
+    """Those it may inherit from."""
+    beside: frozenset[str] = frozenset()
+    """Those it inherits nothing from."""
+
+
+def kin(tx: Tx, conversation_id: str) -> Kin:
+    rows = tx.execute(_KIN, id=conversation_id)
+    return Kin(
+        frozenset(row.id for row in rows if row.is_above),
+        frozenset(row.id for row in rows if not row.is_above),
+    )
+
+
+_KIN = text(f"{TREE} SELECT t.id, t.id IN (SELECT a.id FROM ancestors AS a) AS is_above FROM tree AS t")
+
+
+def family(tx: Tx, actor: Actor, conversation_id: str) -> tuple[Conversation, ...]:
+    """All conversations of one tree."""
+    access.to_conversation(tx, actor, conversation_id)
+    return tuple(conversations.from_row(row) for row in tx.execute(_FAMILY, id=conversation_id))
+
+
+_FAMILY = text(
+    f"{TREE} SELECT {conversations.COLUMNS} FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id"
+)
