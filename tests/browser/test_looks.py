@@ -62,6 +62,20 @@ async def test_evening_is_chosen_by_a_key_and_stays(
     await page.screenshot(path=tmp_path / "evening.png")
 
 
+async def test_words_are_set_larger_when_that_is_chosen_and_stay_so(
+    windows: Windows, sam: Person, talk: str
+) -> None:
+    page = await windows.open(sam, talk)
+    words = Room(page).words("Alpha").locator("p").first
+    await expect(words).to_have_css("font-size", "16.5px")
+    await page.goto("/settings/appearance")
+    await page.get_by_role("radio", name="Large").click()
+    await page.get_by_role("radio", name="Stack").click()
+    await page.goto(talk)
+    await expect(words).to_have_css("font-size", "19px")
+    await expect(page.get_by_role("radio", name="Stack")).to_be_checked()
+
+
 async def test_the_system_s_own_evening_is_followed(windows: Windows, sam: Person) -> None:
     page = await windows.open(sam, "/new", color_scheme="dark")
     await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()

@@ -4,11 +4,15 @@ import { remember } from '../ui/remember.svelte';
 export type Theme = 'system' | 'light' | 'dark';
 export type Density = 'comfortable' | 'compact';
 export type Reading = 'serif' | 'plain';
+export type Size = 'small' | 'medium' | 'large';
+
+const ALL = ['theme', 'density', 'reading', 'size'] as const;
 
 interface Choices {
   theme?: Exclude<Theme, 'system'>;
   density?: 'compact';
   reading?: 'plain';
+  size?: Exclude<Size, 'medium'>;
 }
 
 const kept = remember<Choices>('appearance', {});
@@ -33,6 +37,12 @@ export const appearance = {
   set reading(reading: Reading) {
     choose({ reading: reading === 'plain' ? reading : undefined });
   },
+  get size(): Size {
+    return kept.value.size ?? 'medium';
+  },
+  set size(size: Size) {
+    choose({ size: size === 'medium' ? undefined : size });
+  },
   /** Whether single letters are shortcuts. */
   get letters(): boolean {
     return letters.value;
@@ -53,7 +63,7 @@ export function switchTheme(): void {
 function choose(change: { [name in keyof Choices]?: Choices[name] | undefined }): void {
   const chosen = { ...kept.value, ...change };
   kept.value = JSON.parse(JSON.stringify(chosen)) as Choices;
-  for (const name of ['theme', 'density', 'reading'] as const) {
+  for (const name of ALL) {
     const value = kept.value[name];
     if (value) document.documentElement.dataset[name] = value;
     else document.documentElement.removeAttribute(`data-${name}`);

@@ -12,7 +12,8 @@ export const LAYOUTS: { value: Layout; label: string }[] = [
   { value: 'stack', label: 'Stack' },
 ];
 
-const layout = remember<Layout>('layout', 'columns');
+/** As it was chosen on this device. */
+export const layout = remember<Layout>('layout', 'columns');
 
 export class Reading {
   /** Lane keys by round key. */
