@@ -48,6 +48,20 @@ def told(upstream: Upstream, model: str) -> str:
     return str([seen.body for seen in upstream.requests if seen.model == model])
 
 
+async def test_what_each_answer_takes_is_said_before_it_is_asked(page: Page) -> None:
+    room = Room(page)
+    await room.seat("Alpha", "Beta")
+    await choose_mode(page, "Brain trust")
+    await page.get_by_role("button", name="price unknown for 2 replies and a synthesis").click()
+    costs = page.get_by_role("dialog", name="Estimate").get_by_role("row")
+    await expect(costs).to_have_count(5)
+    await expect(costs.nth(1)).to_contain_text(re.compile(r"alpha.*\d %.*price unknown"))
+    await expect(costs.nth(3)).to_contain_text("Synthesis, Alpha")
+    await page.keyboard.press("Escape")
+    await expect(costs).to_have_count(0)
+    await expect(room.table).to_be_visible()
+
+
 async def test_a_new_table_is_laid_for_the_three_of_the_house(page: Page, tmp_path: Path) -> None:
     room = Room(page)
     for name in ("The Sage", "The Skeptic", "The Strategist"):

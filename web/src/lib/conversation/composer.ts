@@ -1,7 +1,7 @@
 /** What the places to write have in common: the docked form, the line on a phone and its sheet. */
 import type { ProjectFile } from '$lib/api/types';
 import type { Into } from '$lib/attachments/attaching.svelte';
-import type { Expected } from '$lib/council/estimate';
+import type { Cost, Expected } from '$lib/council/estimate';
 import type { Brought } from '$lib/files/dropped';
 import type { Composing } from './composing.svelte';
 
@@ -20,6 +20,8 @@ export interface Written {
 }
 
 export interface Docked extends Written {
+  /** What it costs, answer by answer. */
+  costs: Cost[];
   /** It leaves when its files have come. */
   isWaiting: boolean;
   isOffline: boolean;

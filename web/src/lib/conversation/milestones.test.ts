@@ -52,18 +52,27 @@ describe('milestones', () => {
 });
 
 describe('the bar of a round', () => {
-  it('says how far it is and what it cost so far, then only what it cost', () => {
+  it('says how far it is and what it cost so far, then what it cost', () => {
     const half = round(reply('r1', a, { usage: usage({ cost_micros: 72_200 }) }));
-    expect(progressOf(half, lanesOf(half, [turn([a, b])], []))).toBe('1 of 2 finished · $0.0722 so far');
+    const asked = turn([a, b]);
+    expect(progressOf(half, lanesOf(half, [asked], []), asked)).toBe('1 of 2 finished · $0.0722 so far');
     const whole = round(reply('r1', a), reply('r2', b));
-    expect(progressOf(whole, lanesOf(whole, [], []))).toBe('$0.0020');
+    expect(progressOf(whole, lanesOf(whole, [], []), undefined)).toBe('$0.0020');
+  });
+
+  it('says how long it took, and from how many it was brought together', () => {
+    const whole = round(reply('r1', a), reply('r2', b), reply('r3', a, { step: 'synthesis' }));
+    const over = turn([a, b], { state: 'complete', finished_at: 21_300 });
+    expect(progressOf(whole, lanesOf(whole, [over], []), over)).toBe(
+      '2 advisors + synthesis · $0.0030 · 21.3 s',
+    );
   });
 
   it('does not count to one, and does not call free what has no price', () => {
     const one = round(reply('r1', a, { usage: usage({ cost_micros: null }) }));
-    expect(progressOf(one, lanesOf(one, [], []))).toBe('price unknown');
+    expect(progressOf(one, lanesOf(one, [], []), undefined)).toBe('price unknown');
     const none = round(reply('r1', a, { usage: null, status: 'failed' }));
-    expect(progressOf(none, lanesOf(none, [], []))).toBe('');
+    expect(progressOf(none, lanesOf(none, [], []), undefined)).toBe('');
   });
 
   it('names the mode and what each sees; of an old round it knows only how many answered', () => {

@@ -3,7 +3,7 @@ import type { Round, Turn } from '$lib/api/types';
 import { modeNamed } from '$lib/council/modes';
 import { visibilityNamed } from '$lib/council/visibilities';
 import { costOf, isOver, stateOf, type Lane } from './lanes';
-import { money } from './numbers';
+import { counted, duration, money } from './numbers';
 
 /** "Parallel · open table". A round whose turn is not known says only what its replies tell. */
 export function settingOf(lanes: Lane[], turn: Turn | undefined): string {
@@ -12,14 +12,26 @@ export function settingOf(lanes: Lane[], turn: Turn | undefined): string {
   return mode.isShared ? `${mode.name} · ${visibilityNamed(turn.visibility).name.toLowerCase()}` : mode.name;
 }
 
-/** "2 of 3 finished · $0.0722 so far", then "$0.0722 · 12 s". */
-export function progressOf(round: Round, lanes: Lane[]): string {
+/** "2 of 3 finished · $0.0722 so far", then "4 advisors + synthesis · $0.0722 · 12.0 s". */
+export function progressOf(round: Round, lanes: Lane[], turn: Turn | undefined): string {
   const cost = costOf(round);
   const isRunning = lanes.some((lane) => !isOver(stateOf(lane)));
   const finished = lanes.filter((lane) => stateOf(lane) === 'finished').length;
   const paid = cost === 0 && !lanes.some(hasUsage) ? '' : money(cost);
   const far = finished < lanes.length && lanes.length > 1 ? `${finished} of ${lanes.length} finished` : '';
-  return [far, paid && isRunning && cost ? `${paid} so far` : paid].filter(Boolean).join(' · ');
+  const shown = paid && isRunning && cost ? `${paid} so far` : paid;
+  return [far || whoOf(lanes), shown, isRunning ? '' : tookOf(turn)].filter(Boolean).join(' · ');
+}
+
+/** Where someone brought it together, from how many. */
+function whoOf(lanes: Lane[]): string {
+  if (!lanes.some((lane) => lane.step === 'synthesis')) return '';
+  const answers = lanes.filter((lane) => lane.step === 'answer').length;
+  return `${counted(answers, 'advisor')} + synthesis`;
+}
+
+function tookOf(turn: Turn | undefined): string {
+  return turn?.finished_at == null ? '' : duration(turn.finished_at - turn.created_at);
 }
 
 function hasUsage(lane: Lane): boolean {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Model, Persona, SavedTable } from '$lib/api/types';
-import { closingOf, fullest, notShown, partsOf, sum } from './estimate';
+import { closingOf, costsOf, fullest, notShown, partsOf, sum } from './estimate';
 import { invitationsTo } from './invitations';
 import { factsOf, groupsOf, ofModel, ofPersona, typicalCost } from './minds';
 import { written } from './requests';
@@ -241,6 +241,17 @@ describe('the estimate', () => {
     expect(closingOf({ chair: null }, null)).toBeUndefined();
   });
 
+  it('is told answer by answer, and the synthesis last', () => {
+    const parts = partsOf({ items: [item, other], cost_micros: 8 }, voices);
+    const costs = costsOf(parts, voices, parts[0], voices[1]!);
+    expect(costs.map(({ voice, isClosing, tokens }) => [voice.name, isClosing, tokens])).toEqual([
+      ['one', false, 250],
+      ['two', false, 250],
+      ['two', true, 250],
+    ]);
+    expect(costsOf(parts, voices, undefined, null)).toHaveLength(2);
+  });
+
   it('knows no price for the round where one mind has none', () => {
     expect(
       sum(partsOf({ items: [item, { ...other, cost_micros: null }], cost_micros: null }, voices)),
@@ -250,7 +261,7 @@ describe('the estimate', () => {
   it('shows a mind that cannot hold it as full, with the reason', () => {
     const over = { ...item, input_tokens: 0, budget_tokens: 0, cost_micros: 0, problem: 'Too long.' };
     const [part] = partsOf({ items: [over, other], cost_micros: 5 }, voices);
-    expect(part).toEqual({ micros: 0, fill: 1, problem: 'Too long.' });
+    expect(part).toEqual({ micros: 0, tokens: 0, fill: 1, problem: 'Too long.' });
   });
 
   it('names what a mind will not be shown, once for all who are not shown it', () => {

@@ -5,10 +5,29 @@ import { listed } from '$lib/conversation/numbers';
 export interface Expected {
   /** Null when the price is unknown. */
   micros: number | null;
+  /** That go in. */
+  tokens: number;
   /** How much of what may be sent will be taken, 0 to 1. */
   fill: number;
   /** Why this mind cannot be asked like this. */
   problem: string | null;
+}
+
+/** What one answer takes, or the synthesis. */
+export interface Cost extends Expected {
+  voice: Voice;
+  isClosing: boolean;
+}
+
+/** One after the other, the synthesis last. */
+export function costsOf(
+  parts: Expected[],
+  voices: Voice[],
+  closing: Expected | undefined,
+  chair: Voice | null,
+): Cost[] {
+  const answers = parts.map((part, n) => ({ ...part, voice: voices[n]!, isClosing: false }));
+  return closing && chair ? [...answers, { ...closing, voice: chair, isClosing: true }] : answers;
 }
 
 /** One part per voice; none at all while nothing is known about this very table. */
@@ -30,6 +49,7 @@ function expectedOf({
 }: Estimate['items'][number]): Expected {
   return {
     micros: problem ? 0 : cost_micros,
+    tokens: input_tokens,
     fill: problem ? 1 : Math.min(1, input_tokens / Math.max(1, budget_tokens)),
     problem,
   };
