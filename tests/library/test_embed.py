@@ -335,6 +335,22 @@ async def test_a_silent_endpoint_is_not_waited_for_long(upstream: Upstream, is_q
     await hasty.close()
 
 
+async def test_once_a_question_has_waited_in_vain_no_other_does_until_something_was_embedded(
+    upstream: Upstream,
+) -> None:
+    upstream.embeds = numbers
+    upstream.plays((Stall(),))
+    made = EndpointEmbedder(there(upstream), {}, question_s=2.0, rest_s=1_000_000.0)
+    for _ in range(2):
+        with pytest.raises(EmbeddingFailed, match="in time"):
+            await made.embed(["x"], is_query=True)
+    assert len(upstream.requests) == 1
+    upstream.plays()
+    await made.embed(["a text"])
+    assert len(await made.embed(["x"], is_query=True)) == 1
+    await made.close()
+
+
 async def test_an_endpoint_that_cannot_be_reached_fails_in_words() -> None:
     endpoint = EmbeddingEndpoint("http://127.0.0.1:1/v1", "m", 8)
     made = EndpointEmbedder(endpoint, {})

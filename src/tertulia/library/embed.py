@@ -34,6 +34,8 @@ BATCH = 8
 ENDPOINT_BATCH = 32
 QUESTION_S = 5.0
 """How long a question waits for an endpoint; then it is looked for by its words alone."""
+REST_S = 15.0
+"""How long no other question is kept waiting, once one has waited in vain."""
 LATER_S = 60.0
 MUCH_LATER_S = 3600.0
 """Before an endpoint is asked again that a person must mend first."""
@@ -43,6 +45,7 @@ ANSWER_S = 60.0
 INHERITED = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH")
 """All the process learns of our environment: the keys in it are not its business."""
 ASSET = "minilm"
+TOO_SLOW = "The embedding endpoint did not answer in time, so only words were looked for."
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,12 +302,15 @@ class EndpointEmbedder:
         environ: Mapping[str, str],
         limits: Limits | None = None,
         question_s: float = QUESTION_S,
+        rest_s: float = REST_S,
     ) -> None:
         self.model = f"{endpoint.model} at {endpoint.base_url}, headers 1"
         self.dimensions = endpoint.dimensions
         self._endpoint = endpoint
         self._client = EmbeddingClient(endpoint, environ, limits)
         self._question_s = question_s
+        self._rest_s = rest_s
+        self._rests_until = 0.0
 
     def unavailable_reason(self) -> str | None:
         return None
@@ -312,15 +318,19 @@ class EndpointEmbedder:
     async def embed(
         self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
     ) -> tuple[bytes, ...]:
+        now = asyncio.get_running_loop().time
+        if is_query and now() < self._rests_until:
+            raise EmbeddingFailed(TOO_SLOW)
         try:
             async with asyncio.timeout(self._question_s if is_query else None):
-                return await self._embed(texts, billed)
+                made = await self._embed(texts, billed)
         except ProviderFault as fault:
             raise EmbeddingFailed(fault.message, _again_in_s(fault)) from fault
         except TimeoutError:
-            raise EmbeddingFailed(
-                "The embedding endpoint did not answer in time, so only words were looked for."
-            ) from None
+            self._rests_until = now() + self._rest_s
+            raise EmbeddingFailed(TOO_SLOW) from None
+        self._rests_until = 0.0
+        return made
 
     async def _embed(self, texts: Sequence[str], billed: Billed) -> tuple[bytes, ...]:
         loop = asyncio.get_running_loop()
