@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from tertulia.core.ids import ulid
+from tertulia.engine import models
 from tertulia.engine.attachments import Attachments
 from tertulia.engine.files import Files
 from tertulia.engine.heartbeat import Heartbeat
@@ -163,6 +164,7 @@ def _house(settings: Settings, means: Means, workers: _Workers, herald: Herald) 
 
 async def _set_right(house: House) -> None:
     """What the last run left undone, and what every run begins with."""
+    await models.reread(house.means)
     await recover(house.db)
     await house.replays.resume()
     for step in (files.recover, personas.seed, leave_sweep, _look_for_vectors):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tertulia.core.errors import Invalid, TooManyAttempts, WeakPassword
 from tertulia.core.ids import is_ulid, ulid
-from tertulia.core.models import FREE, Prices, TokenCount, cost_micros
+from tertulia.core.models import FREE, Model, ModelFacts, Prices, Tier, TokenCount, cost_micros, described
 from tertulia.core.projects import ProjectSettings, RetrievalConfig, checked
 from tertulia.core.titles import LONGEST, cleaned, title_of
 from tertulia.core.users import check_password, clean_email, clean_name
@@ -67,6 +67,31 @@ def test_what_was_put_into_a_cache_costs_what_its_provider_charges_for_that():
     written = TokenCount(10_000, 2_000, 0, written_tokens=4_000)
     assert cost_micros(written, prices) == plain + 3_000
     assert cost_micros(written, replace(prices, written_micros=None)) == plain, "not everyone charges for it"
+
+
+MODEL = Model("x", "m", "M", 128_000, 8_000, Tier.SMART, prices=Prices(4, 1, 20, written_micros=5))
+
+
+def test_what_an_administrator_knows_better_wins_and_the_rest_stays():
+    better = described(MODEL, ModelFacts(context_window=32_000, input_micros=8))
+    assert better == replace(MODEL, context_window=32_000, prices=Prices(8, 1, 20, written_micros=10))
+    assert described(MODEL, ModelFacts()) == MODEL
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        ModelFacts(display_name=" "),
+        ModelFacts(display_name="x" * 101),
+        ModelFacts(context_window=10),
+        ModelFacts(max_output_tokens=0),
+        ModelFacts(context_window=4_000),  # less than it is known to write
+        ModelFacts(output_micros=-1),
+    ],
+)
+def test_what_no_model_can_be_is_refused(facts):
+    with pytest.raises(Invalid):
+        described(MODEL, facts)
 
 
 @given(st.text(max_size=10_000))

@@ -15,10 +15,12 @@ from sqlalchemy import text
 from tertulia.app import new_id
 from tertulia.core.events import conversation_place
 from tertulia.core.messages import Status
+from tertulia.core.models import ModelFacts
 from tertulia.core.turns import State, Turn
 from tertulia.core.users import Actor
 from tertulia.engine.heartbeat import EVERY_S, Heartbeat
 from tertulia.engine.live import Finished, LiveTurn
+from tertulia.engine.models import describe
 from tertulia.engine.recovery import SILENT_MS, recover
 from tertulia.engine.replays import Replays
 from tertulia.engine.requests import NewTry
@@ -164,6 +166,16 @@ async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
     assert rung == [True]
     held.set()
     assert await one.over(lives.turn) is State.COMPLETE
+
+
+async def test_what_a_model_is_said_to_be_on_one_server_is_known_on_the_other(
+    pair: tuple[Engine, Engine],
+) -> None:
+    one, two = pair
+    better = await describe(one.means, "voices:alpha", ModelFacts(input_micros=7, output_micros=9))
+    await Heartbeat(two.means, lambda: None, two.herald, Replays(two.means, two.turns)).beat()
+    assert one.means.providers.find("voices:alpha") == better
+    assert two.means.providers.find("voices:alpha") == better
 
 
 async def test_a_server_that_slept_too_long_adds_nothing_to_what_another_has_ended(

@@ -177,6 +177,10 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("POST", "/api/messages/{message_id}/vote"): Example(_always({"verdict": "best"})),
     ("GET", "/api/models"): Example(),
     ("GET", "/api/models/metadata"): Example(),
+    ("PUT", "/api/models/metadata"): Example(
+        _always({"input_micros": 1_000_000}), params=lambda its: {"model": "voices:alpha"}
+    ),
+    ("DELETE", "/api/models/metadata"): Example(params=lambda its: {"model": "voices:alpha"}),
     ("GET", "/api/personas"): Example(params=lambda its: {"project_id": its.project_id}),
     ("POST", "/api/personas"): Example(
         lambda its, probed: {

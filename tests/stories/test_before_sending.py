@@ -118,3 +118,31 @@ async def test_an_aside_is_reckoned_for_the_voice_that_is_meant(ada, upstream):
         found[is_long] = item["input_tokens"]
     assert found[True] > found[False] + 200
     await ada.post("/api/estimate", asked | {"aside": False, "lanes": [lane]}, expect=422)
+
+
+async def test_what_an_administrator_knows_of_a_model_wins_over_the_catalogue(tmp_path, upstream):
+    environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{upstream.url}/v1"}
+    asked = {"text": "Why?", "voices": [{"model": "openai:gpt-4o"}]}
+    path = "/api/models/metadata?model=openai:gpt-4o"
+    async with running(tmp_path, environ) as world:
+        ada = await world.first("Ada")
+        await ada.put(f"/api/projects/{ada.home}", {"settings": {"retrieval_config": {"enabled": False}}})
+        first = await ada.post("/api/estimate", asked)
+        told = await ada.put(
+            path, {"context_window": 20_000, "input_micros": 10**9, "output_micros": 10**9, "tier": "fast"}
+        )
+        assert (told["tier"], told["prices"]["cached_micros"]) == ("fast", 1_250_000), "the rest stays"
+        better = await ada.post("/api/estimate", asked)
+        assert better["cost_micros"] > 100 * first["cost_micros"]
+        assert better["items"][0]["budget_tokens"] < 20_000 < first["items"][0]["budget_tokens"]
+        [reply] = await ada.hear("Why?", "openai:gpt-4o")
+        usage = reply["usage"]
+        assert usage["cost_micros"] == 1_000 * (usage["input_tokens"] + usage["output_tokens"])
+        await ada.put(path, {"context_window": 1}, expect=422)
+        await ada.put("/api/models/metadata?model=nobody:nothing", {"tier": "fast"}, expect=404)
+    async with running(tmp_path, environ) as world:
+        ada = await world.sign_in("ada@example.org")
+        assert await ada.post("/api/estimate", asked) == better, "it is remembered"
+        assert (await ada.get("/api/models/metadata"))["known_better"] == ["openai:gpt-4o"]
+        await ada.delete(path, expect=200)
+        assert await ada.post("/api/estimate", asked) == first

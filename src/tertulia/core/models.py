@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from tertulia.core.errors import Invalid
+
+WINDOWS = range(1_000, 100_000_001)
+"""Tokens a model may be said to hold."""
+PRICES = range(10**12 + 1)
+NAME_LIMIT = 100
 
 
 class Tier(StrEnum):
@@ -63,6 +70,52 @@ class Model:
     @property
     def key(self) -> str:
         return f"{self.provider}:{self.model_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What an administrator knows better of a model; what is left out is as the catalogue says."""
+
+    display_name: str | None = None
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    tier: Tier | None = None
+    abilities: Abilities | None = None
+    input_micros: int | None = None
+    cached_micros: int | None = None
+    output_micros: int | None = None
+
+
+def described(model: Model, facts: ModelFacts) -> Model:
+    """The model as it is known better; filling its provider's cache costs more in the same proportion."""
+    given = {name: value for name in _DESCRIBED if (value := getattr(facts, name)) is not None}
+    prices = {name: value for name in _PRICED if (value := getattr(facts, name)) is not None}
+    better = replace(model, **given, prices=in_proportion(replace(model.prices, **prices), model.prices))
+    _check(better)
+    return better
+
+
+_DESCRIBED = ("display_name", "context_window", "max_output_tokens", "tier", "abilities")
+_PRICED = ("input_micros", "cached_micros", "output_micros")
+
+
+def in_proportion(prices: Prices, to: Prices) -> Prices:
+    """The price of filling a cache, by that of input."""
+    if prices.input_micros is None or not to.input_micros or to.written_micros is None:
+        return prices
+    return replace(prices, written_micros=to.written_micros * prices.input_micros // to.input_micros)
+
+
+def _check(model: Model) -> None:
+    if not model.display_name.strip() or len(model.display_name) > NAME_LIMIT:
+        raise Invalid(f"A model's name has 1 to {NAME_LIMIT} characters.")
+    if model.context_window not in WINDOWS:
+        raise Invalid(f"A model's window is {WINDOWS.start:,} to {WINDOWS.stop - 1:,} tokens.")
+    if not 1 <= model.max_output_tokens <= model.context_window:
+        raise Invalid("A model writes at least one token, and no more than its window holds.")
+    prices = (model.prices.input_micros, model.prices.cached_micros, model.prices.output_micros)
+    if any(price is not None and price not in PRICES for price in prices):
+        raise Invalid("A price is 0 or more, in millionths of a dollar for a million tokens.")
 
 
 @dataclass(frozen=True, slots=True)

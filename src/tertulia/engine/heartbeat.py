@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from tertulia.core.errors import TertuliaError
+from tertulia.engine import models
 from tertulia.engine.herald import Herald
 from tertulia.engine.means import Means
 from tertulia.engine.recovery import recover
@@ -48,5 +49,6 @@ class Heartbeat:
             await self._means.db.write(turns.beat)
         if await recover(self._means.db):
             self._job_left()
+        await models.reread(self._means)
         await self._herald.look()
         await self._replays.resume()

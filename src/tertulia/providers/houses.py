@@ -6,11 +6,11 @@ import asyncio
 import random as chance
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from tertulia.core.models import Model
+from tertulia.core.models import Model, in_proportion
 from tertulia.providers import catalogue, endpoints
 from tertulia.providers.builtin import BuiltIn
 from tertulia.providers.dialects import Dialect
@@ -49,6 +49,8 @@ class Providers:
         self._patience = patience
         self._now = now
         self._rests: dict[str, Rest] = {}
+        self._better: dict[str, Model] = {}
+        """What an administrator knows better than the catalogue, by the model's key."""
 
     @classmethod
     def from_environment(
@@ -71,7 +73,7 @@ class Providers:
     def models(self) -> tuple[Model, ...]:
         """All models known, whether or not they can be asked now."""
         offered = (listing.model for listing in self._listings.values() if not listing.is_retired)
-        return *self._builtin.models(), *offered
+        return *self._builtin.models(), *(self._better.get(model.key, model) for model in offered)
 
     def available(self) -> tuple[Model, ...]:
         """Those that can be asked now: their keys are set, and their providers are not resting."""
@@ -82,8 +84,24 @@ class Providers:
         return self.is_available(model) and not self._rest(model).is_resting
 
     def find(self, key: str) -> Model | None:
+        return self._better.get(key) or self.in_catalogue(key) or self._builtin.find(key)
+
+    def in_catalogue(self, key: str) -> Model | None:
+        """As it came, whatever anybody knows better."""
         listing = self._listings.get(key)
-        return listing.model if listing else self._builtin.find(key)
+        return listing.model if listing else None
+
+    def know_better(self, models: Iterable[Model]) -> None:
+        """What an administrator says of these counts instead; what was said before is forgotten."""
+        known = {model.key: model for model in models if model.key in self._listings}
+        self._better = {
+            key: replace(model, prices=in_proportion(model.prices, self._listings[key].model.prices))
+            for key, model in known.items()
+        }
+
+    @property
+    def known_better(self) -> tuple[str, ...]:
+        return tuple(sorted(self._better))
 
     def is_available(self, model: Model) -> bool:
         return self.unavailable_reason(model) is None

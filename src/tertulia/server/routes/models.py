@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from tertulia.core.models import Abilities, Model, Prices, Tier
+from tertulia.core.models import Abilities, Model, ModelFacts, Prices, Tier
+from tertulia.engine import models
 from tertulia.providers.houses import Providers
-from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import large_answer
+from tertulia.server.access import Admin, Someone, TheHouse
+from tertulia.server.answers import answer, large_answer
 
 router = APIRouter(tags=["models"])
 
@@ -41,6 +42,8 @@ class ModelList:
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     items: tuple[Model, ...]
+    known_better: tuple[str, ...]
+    """Keys of those that an administrator has described otherwise."""
 
 
 @router.get("/api/models", response_model=ModelList)
@@ -52,7 +55,20 @@ async def list_models(house: TheHouse, actor: Someone, request: Request) -> Resp
 
 @router.get("/api/models/metadata", response_model=Catalogue)
 async def list_metadata(house: TheHouse, actor: Someone, request: Request) -> Response:
-    return large_answer(request, Catalogue(house.providers.models()))
+    providers = house.providers
+    return large_answer(request, Catalogue(providers.models(), providers.known_better))
+
+
+@router.put("/api/models/metadata", response_model=Model)
+async def describe_model(house: TheHouse, admin: Admin, model: str, facts: ModelFacts) -> Response:
+    """What is said here wins over the catalogue from the next question on; what is left out is as it says."""
+    return answer(await models.describe(house.means, model, facts))
+
+
+@router.delete("/api/models/metadata", response_model=Model)
+async def forget_description(house: TheHouse, admin: Admin, model: str) -> Response:
+    """Back to what the catalogue says."""
+    return answer(await models.forget(house.means, model))
 
 
 def _view(model: Model, providers: Providers) -> ModelView:

@@ -919,9 +919,17 @@ export interface paths {
         };
         /** List Metadata */
         get: operations["list_metadata_api_models_metadata_get"];
-        put?: never;
+        /**
+         * Describe Model
+         * @description What is said here wins over the catalogue from the next question on; what is left out is as it says.
+         */
+        put: operations["describe_model_api_models_metadata_put"];
         post?: never;
-        delete?: never;
+        /**
+         * Forget Description
+         * @description Back to what the catalogue says.
+         */
+        delete: operations["forget_description_api_models_metadata_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1437,6 +1445,8 @@ export interface components {
         Catalogue: {
             /** Items */
             items: components["schemas"]["Model"][];
+            /** Known Better */
+            known_better: string[];
         };
         /**
          * Cell
@@ -2063,6 +2073,26 @@ export interface components {
              * @default o200k_base
              */
             vocabulary: string;
+        };
+        /**
+         * ModelFacts
+         * @description What an administrator knows better of a model; what is left out is as the catalogue says.
+         */
+        ModelFacts: {
+            /** Display Name */
+            display_name?: string | null;
+            /** Context Window */
+            context_window?: number | null;
+            /** Max Output Tokens */
+            max_output_tokens?: number | null;
+            tier?: components["schemas"]["Tier"] | null;
+            abilities?: components["schemas"]["Abilities"] | null;
+            /** Input Micros */
+            input_micros?: number | null;
+            /** Cached Micros */
+            cached_micros?: number | null;
+            /** Output Micros */
+            output_micros?: number | null;
         };
         /** ModelList */
         ModelList: {
@@ -5257,6 +5287,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Catalogue"];
+                };
+            };
+        };
+    };
+    describe_model_api_models_metadata_put: {
+        parameters: {
+            query: {
+                model: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelFacts"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Model"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    forget_description_api_models_metadata_delete: {
+        parameters: {
+            query: {
+                model: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Model"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };

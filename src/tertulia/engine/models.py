@@ -1,0 +1,35 @@
+"""Models: what an administrator knows better of them than the catalogue, from the next question on."""
+
+from __future__ import annotations
+
+from tertulia.core.errors import NotFound
+from tertulia.core.models import Model, ModelFacts, described
+from tertulia.engine.means import Means
+from tertulia.store import models
+
+
+async def describe(means: Means, key: str, facts: ModelFacts) -> Model:
+    model = described(_in_catalogue(means, key), facts)
+    await means.db.write(lambda tx: models.save(tx, model))
+    await reread(means)
+    return model
+
+
+async def forget(means: Means, key: str) -> Model:
+    """Back to what the catalogue says."""
+    model = _in_catalogue(means, key)
+    await means.db.write(lambda tx: models.remove(tx, model.provider, model.model_id))
+    await reread(means)
+    return model
+
+
+async def reread(means: Means) -> None:
+    """At the start, after a change, and now and then where another server may have made one."""
+    means.providers.know_better(await means.db.read(models.overrides))
+
+
+def _in_catalogue(means: Means, key: str) -> Model:
+    model = means.providers.in_catalogue(key)
+    if model is None:
+        raise NotFound("Only models of the catalogue and of own endpoints can be described otherwise.")
+    return model
