@@ -1,4 +1,4 @@
-"""Takes the pictures of the README: a table of three at work, by day, by evening and on a phone.
+"""Takes the pictures of the README: a table of three at work, by day, by evening and on a phone; a receipt.
 
 python -m tests.browser.pictures
 
@@ -17,6 +17,7 @@ from sqlalchemy import text
 
 from tests.browser.room import Room
 from tests.browser.windows import PATIENCE_MS, PHONE, Windows, chromium
+from tests.server.test_search import settled
 from tests.upstream.dialects import Usage
 from tests.upstream.scripted import Finish, Hold, Pause, Say, Script, Step, Think, Upstream, scripted, words
 from tests.world import Person, World, running
@@ -76,6 +77,27 @@ $$F(q^*) = \frac{p - c}{p - s}$$
 
 Mind the weather, too: a wet Tuesday sells""".replace("\\\n", "")
 
+RECIPE = """\
+# Sourdough
+
+## The starter
+
+Feed the starter at nine in the evening, one part starter to five of flour and five of water.
+It is ready when it has doubled, at twenty-four degrees after about eight hours.
+Below twenty degrees allow twelve.
+
+## Baking
+
+Forty minutes at two hundred and forty degrees, the first fifteen with steam.
+"""
+COLD = "The bakehouse was at eighteen degrees this morning. When is the starter ready?"
+READY = """\
+Not before **nine in the morning**. At eighteen degrees your own notes allow twelve hours from the evening \
+feed [recipes/sourdough.md:5-7], not eight.
+
+If you cannot wait, stand it in the proofer: the warmth of the *starter* counts, not that of the room.
+"""
+
 EARLIER = (
     ("A name for the second shop", 3, True),
     ("Reading the oven's log", 0, False),
@@ -109,6 +131,7 @@ async def main() -> None:
             ).to_be_visible()
             await Room(phone).feed.evaluate("feed => feed.parentElement.scrollTo(0, 0)")
             await _take(phone, "phone.png")
+            await _take(await _receipt(world, windows, sam, upstream), "receipt.png")
             await windows.close()
             windows.must_be_untroubled()
 
@@ -148,14 +171,36 @@ async def _asked(windows: Windows, sam: Person, upstream: Upstream) -> Page:
     room = Room(page)
     await room.seat("Claude Sonnet 4.5", "GPT-4o", "Gemini 2.5 Pro")
     await room.ask(QUESTION)
-    await sam.put(f"/api/conversations/{room.id}/title", {"title": "How many loaves?"})
-    await expect(room.row("How many loaves?")).to_be_visible()
     await expect(room.reply("Claude Sonnet 4.5", "finished")).to_be_visible()
     await expect(room.reply("GPT-4o", "finished")).to_be_visible()
+    await sam.put(f"/api/conversations/{room.id}/title", {"title": "How many loaves?"})
+    await expect(room.row("How many loaves?")).to_be_visible()
     await expect(room.words("Gemini 2.5 Pro")).to_contain_text("a wet Tuesday sells")
     await expect(room.words("Gemini 2.5 Pro").locator(".katex-html .mfrac")).to_have_count(3)
     await expect(room.words("Claude Sonnet 4.5").locator(".hljs-keyword").first).to_be_visible()
     await room.reply("Claude Sonnet 4.5").hover()
+    return page
+
+
+async def _receipt(world: World, windows: Windows, sam: Person, upstream: Upstream) -> Page:
+    """What one reply was shown, beside it."""
+    await sam.upload("recipes/sourdough.md", RECIPE.encode())
+    await sam.upload("orders/cafes.csv", b"cafe,loaves\nThe Mill,12\nHarbour,8\n")
+    await settled(world)
+    for model in ("claude-sonnet-4-5", "gpt-4o"):
+        upstream.plays(_read_out(READY, Usage(sent=426, cached=245, said=96)), model=model)
+    page = await windows.open(sam, "/new", color_scheme="light")
+    room = Room(page)
+    await room.seat("Claude Sonnet 4.5", "GPT-4o")
+    await room.ask(COLD)
+    reply = room.reply("Claude Sonnet 4.5", "finished")
+    await expect(reply).to_be_visible()
+    await expect(room.reply("GPT-4o", "finished")).to_be_visible()
+    await sam.put(f"/api/conversations/{room.id}/title", {"title": "A cold morning"})
+    await expect(room.row("A cold morning")).to_be_visible()
+    await reply.focus()
+    await page.keyboard.press("r")
+    await expect(page.get_by_role("complementary").get_by_text("recipes/sourdough.md").first).to_be_visible()
     return page
 
 
