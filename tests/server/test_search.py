@@ -69,6 +69,22 @@ async def test_a_file_that_is_deleted_or_changed_is_no_longer_found_as_it_was(
     assert (await ada.post(search, {"query": "hazel"}))["hits"] == []
 
 
+async def test_what_a_branch_shares_is_found_once_and_where_it_was_said(
+    world: World, ada: Person, upstream: Upstream
+) -> None:
+    upstream.says("Walnuts float.")
+    [reply] = await ada.hear("Do they?", project_id=ada.home)
+    branches = f"/api/conversations/{reply['conversation_id']}/branches"
+    branch = await ada.post(branches, {"at_round": 1}, expect=201)
+    upstream.says("Hazels sink.")
+    await ada.hear("And hazels?", conversation_id=branch["id"], project_id=ada.home)
+    await settled(world)
+    found = (await ada.post(f"/api/projects/{ada.home}/search", {"query": "walnuts hazels"}))["hits"]
+    said = {hit["content"]: hit["location"]["conversation_id"] for hit in found}
+    assert len(said) == len(found)
+    assert (said["Walnuts float."], said["Hazels sink."]) == (reply["conversation_id"], branch["id"])
+
+
 async def test_an_index_built_anew_finds_the_same(world: World, ada: Person) -> None:
     await upload(ada, "a.md", "walnut")
     await ada.hear("Do walnuts float?", project_id=ada.home)
