@@ -53,6 +53,7 @@ LANGUAGES = {
     "Polish": ("Zażółć gęślą jaźń.\n", ["cp1250", "iso8859-2", "utf-8-sig"]),
     "Turkish": ("Bütün insanlar hür doğarlar, eşit bakımından.\n", ["cp1254"]),
     "Russian": ("Съешь ещё этих мягких булок.\n", ["cp1251", "koi8-r", "cp866"]),
+    "Russian with letters that Hebrew has": ("Привет мир, как дела\n", ["cp1251", "koi8-r", "cp866"]),
     "Greek": ("Οι άνθρωποι γεννιούνται ίσοι.\n", ["cp1253"]),
     "Hebrew": ("כל בני האדם נולדו.\n", ["cp1255"]),
     "Japanese": ("吾輩は猫である。名前はまだ無い。\n", ["shift_jis", "euc_jp", "iso2022_jp"]),
@@ -135,6 +136,12 @@ def test_a_table_is_a_row_a_line(mark: str) -> None:
 def test_json_with_lines_stays_as_it_is() -> None:
     raw = b'{\n "a": 1.0,\n "b": []}\n'
     assert text(raw, "application/json") == raw.decode()
+
+
+def test_brackets_in_brackets_do_not_become_megabytes_of_blanks() -> None:
+    found = text(b"[" * 10_000 + b"]" * 10_000, "application/json")
+    assert found.replace("\n", "").replace(" ", "") == "[" * 10_000 + "]" * 10_000
+    assert len(found) < 1 << 20
 
 
 def test_json_on_one_line_gets_a_line_for_each_value() -> None:

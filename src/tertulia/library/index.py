@@ -36,8 +36,10 @@ _LEAD, _TRAIL = re.compile(r"[\s#>*\-=/`|]*"), re.compile(r"[\s#*=`|]*")
 
 
 def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
-    """One after the other: of a large file never all at once."""
+    """One after the other: of a large file never all at once. Only brackets and lines cannot be asked for."""
     for before, piece, after in _beside(pieces(text, ending_of(file.path), lines)):
+        if piece.start_char > 0 and not any(map(str.isalnum, piece.content)):
+            continue
         if is_code(file.path):
             around = identifiers(f"{piece.heading} {piece.content}")
         else:

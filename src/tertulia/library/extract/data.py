@@ -12,7 +12,8 @@ from tertulia.library.extract.outcome import Unreadable
 
 LONG_LINE = 1000
 """JSON with longer lines was written by a program for a program."""
-DEPTH = 200
+DEPTH = 20
+"""Further in, lines begin alike: thousands of brackets must not become megabytes of blanks."""
 OUTPUT_LIMIT = 20_000
 """Characters of one output of a notebook's cell; the rest is rarely meant to be read."""
 

@@ -104,7 +104,12 @@ def _share(sample: bytes, name: str) -> float:
     except UnicodeError:
         return -1.0
     beyond = [letter for letter in written if letter > "\x7f"]
-    return sum(map(_COMMON[name].__contains__, beyond)) / max(1, len(beyond))
+    common = sum(map(_COMMON[name].__contains__, beyond)) - len(_NOT_AT_AN_END.findall(written))
+    return common / max(1, len(beyond))
+
+
+_NOT_AT_AN_END = re.compile("[םןךףץ](?=[א-ת])")
+"""Five Hebrew letters are written so only where a word ends; Russian read as Hebrew is full of them."""
 
 
 _KANA = frozenset(
