@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.library.query import SHAPED_LIMIT, TERMS_LIMIT, identifiers, parts, shaped, terms
+from tertulia.library.query import LENGTH_LIMIT, SHAPED_LIMIT, TERMS_LIMIT, identifiers, parts, shaped, terms
 
 
 @given(st.text(max_size=2_000))
@@ -52,3 +52,8 @@ def test_of_a_long_text_the_first_line_and_the_names_count_twice_however_late_th
 
 def test_a_short_question_is_asked_as_it_stands():
     assert shaped("Where is\nload_kernel?") == terms("Where is load_kernel?") == ("load_kernel",)
+
+
+def test_of_a_long_text_only_so_much_is_looked_for():
+    assert len(terms(" ".join(f"word{n}" for n in range(20_000)))) == TERMS_LIMIT
+    assert terms("the " * LENGTH_LIMIT + "needle") == ("the",)

@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from tertulia.core.errors import CannotStart
 from tertulia.providers.limits import Limits
 from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, Listener, NewListener
-from tests.upstream.scripted import Bare, Finish, Flood, Head, Raw, Stall, Upstream
+from tests.upstream.scripted import Bare, Finish, Flood, Head, Raw, Stall, Upstream, refuses
 
 every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
 ANSWER = (
@@ -40,6 +40,18 @@ async def test_a_compressed_answer_is_read_though_none_was_asked_for(
     heard = await listener.ask()
     assert heard.text == "Hello."
     assert upstream.last.headers["accept-encoding"] == "identity"
+
+
+@every_dialect
+@pytest.mark.parametrize("status", [302, 307, 308])
+async def test_nobody_is_sent_on_to_another_address(
+    upstream: Upstream, listener: Listener, key: str, status: int
+) -> None:
+    """What was asked, and the key, are for the one it was meant for (SF, rule 4)."""
+    upstream.plays(refuses(status, location=f"{upstream.url}/elsewhere"))
+    heard = await listener.ask(key)
+    assert heard.code is not None
+    assert "/elsewhere" not in {seen.path for seen in upstream.requests}
 
 
 async def test_a_compression_nobody_knows_is_a_clear_failure(upstream: Upstream, listener: Listener) -> None:

@@ -15,9 +15,11 @@ import httpx2
 import psutil
 import pytest
 import pytest_asyncio
+from starlette.requests import Request
 
 from tertulia.core.errors import Malformed, TertuliaError, TooLarge
 from tertulia.server.multipart import AROUND_BYTES, Form
+from tertulia.server.uploads import body as body_of
 from tests.library.documents import zipped
 from tests.patience import soon
 from tests.server import raw
@@ -376,6 +378,37 @@ async def test_a_hostile_form_costs_next_to_nothing(body: bytes) -> None:
             async for _ in form.content():
                 pass
     assert time.thread_time() - began < 0.1
+
+
+async def test_an_upload_of_which_nothing_more_comes_is_over() -> None:
+    said = [{"type": "http.request", "body": b"x", "more_body": True}]
+
+    async def receive() -> Any:
+        return said.pop() if said else await asyncio.Event().wait()
+
+    arriving = body_of(Request({"type": "http", "method": "POST", "headers": []}, receive), silence_s=0.01)
+    async with soon():
+        assert await anext(arriving) == b"x"
+        with pytest.raises(Malformed, match="cut off"):
+            await anext(arriving)
+
+
+async def test_a_field_of_a_form_is_short() -> None:
+    """It is held whole, unlike a file."""
+    taken = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal taken
+        yield b'--b\r\nContent-Disposition: form-data; name="path"\r\n\r\n'
+        while taken < 4 * MIB:
+            taken += 65_536
+            yield b"x" * 65_536
+
+    form = Form("multipart/form-data; boundary=b", endless())
+    assert (await anext(form.parts())).name == "path"
+    with pytest.raises(TooLarge, match="field"):
+        await form.text()
+    assert taken <= MIB
 
 
 async def test_what_stands_around_the_parts_is_bounded() -> None:

@@ -36,6 +36,15 @@ async def test_a_session_ends_when_it_is_idle_for_too_long(db: Database, ada: Ac
     assert await db.read(lambda tx: sessions.visible_to(tx, ada)) == ()
 
 
+async def test_a_suspended_account_has_no_session_even_one_begun_at_that_moment(
+    db: Database, ada: Actor, bob: Actor
+) -> None:
+    await db.write(lambda tx: users.save(tx, ada, bob.user_id, suspended=True))
+    late = await db.write(lambda tx: sessions.add(tx, bob.user_id, "late", CLIENT))
+    assert await db.read(lambda tx: sessions.find_signed_in(tx, "late")) is None
+    assert not await db.read(lambda tx: sessions.is_open(tx, late.id))
+
+
 async def test_a_session_in_use_ends_at_last(db: Database, ada: Actor, clock: Clock) -> None:
     assert ada.session_id
     session_id = ada.session_id

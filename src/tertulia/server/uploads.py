@@ -42,12 +42,12 @@ def must_be_raw(request: Request, limits: FileLimits) -> None:
         raise TooLarge(f"A file holds at most {limits.upload_bytes >> 20:,} MiB.")
 
 
-async def body(request: Request) -> AsyncIterator[bytes]:
+async def body(request: Request, silence_s: float = SILENCE_S) -> AsyncIterator[bytes]:
     """The body as it arrives; one that stops arriving is over, and whatever was in it is forgotten."""
     stream = aiter(request.stream())
     try:
         while True:
-            async with asyncio.timeout(SILENCE_S):
+            async with asyncio.timeout(silence_s):
                 chunk = await anext(stream, None)
             if chunk is None:
                 return

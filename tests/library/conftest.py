@@ -1,0 +1,15 @@
+"""For the tests of the library: the process that reads files."""
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from tertulia.library.extract.extractor import Extractor
+from tests.library.reading import LIMITS
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def extractor() -> AsyncIterator[Extractor]:
+    made = Extractor(LIMITS)
+    yield made
+    made.close()

@@ -1,0 +1,198 @@
+"""The process that reads files: bounded in all it does, and it keeps nobody waiting (UP, rule 5)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tertulia.core.errors import NotFound, TooLarge
+from tertulia.core.files import Extracted
+from tertulia.library import mime
+from tertulia.library.extract.extractor import Extractor
+from tertulia.library.extract.orders import Ending
+from tertulia.library.extract.worker import MEMORY_BYTES
+from tests.library.documents import pdf_of
+from tests.library.reading import LIMITS, kept, output, read
+from tests.patience import soon
+
+SLOW = pdf_of([b"BT (x) Tj ET " * 1_000_000], compress=True)
+"""One page that keeps its parser busy for a minute."""
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_whoever_takes_too_long_is_ended_with_a_reason(extractor: Extractor) -> None:
+    slow = Extractor(replace(LIMITS, parse_s=0.3))
+    try:
+        found = await read(slow, SLOW, mime.PDF)
+    finally:
+        slow.close()
+    assert found == Extracted("", mime.PDF, "Reading this file takes longer than is allowed.", True)
+    assert slow.last is not None
+    assert slow.last.code == -signal.SIGALRM
+
+
+async def test_versions_that_differ_everywhere_are_compared_for_so_long() -> None:
+    one, other = ("".join(f"{n * step % 9_973}\n" for n in range(60_000)) for step in (7_919, 104_729))
+    hurried = Extractor(replace(LIMITS, compare_s=0.3))
+    try:
+        with pytest.raises(TooLarge):
+            await hurried.diff(one, other)
+    finally:
+        hurried.close()
+
+
+async def test_versions_that_differ_in_more_than_anyone_reads_are_not_shown() -> None:
+    extractor = Extractor(replace(LIMITS, compare_bytes=10_000))
+    try:
+        with pytest.raises(TooLarge, match="more than can be shown"):
+            await extractor.diff("", "a line\n" * 3_000)
+        assert (await extractor.diff("", "a line\n" * 1_000)).count("+a line") == 1_000
+    finally:
+        extractor.close()
+
+
+async def test_whoever_takes_too_much_memory_has_failed(extractor: Extractor) -> None:
+    deep = b'{"cells": ' + b"[" * (15 << 20)
+    wide = b'{"cells": [' + b'{"":0},' * 2_900_000 + b"1]}"
+    assert (await read(extractor, deep, mime.NOTEBOOK)).has_failed
+    found = await read(extractor, wide, mime.NOTEBOOK)
+    assert found.reason == "Reading this file takes more memory than is allowed."
+
+
+async def test_a_parser_that_dies_is_tried_three_times_and_the_next_file_is_read(
+    extractor: Extractor,
+) -> None:
+    """Killed from outside, as the system does when memory runs out."""
+    with kept(SLOW) as file:
+        reading = asyncio.create_task(extractor.text(file, mime.PDF))
+        killed = 0
+        async with soon():
+            while not reading.done():
+                for child in children():
+                    child.kill()
+                    killed += 1
+                await asyncio.sleep(0.01)
+    found = await reading
+    assert found == Extracted("", mime.PDF, "This file cannot be read; it may be damaged.", True)
+    assert killed >= 3
+    assert (await read(extractor, b"Hello", mime.PLAIN)).text == "Hello"
+
+
+async def until(found: Callable[[], object]) -> None:
+    async with soon():
+        while True:
+            if found():
+                return
+            await asyncio.sleep(0.005)
+
+
+def children() -> list[psutil.Process]:
+    """The processes that read a file right now: children of our children."""
+    found = []
+    for process in psutil.Process().children():
+        try:
+            if "tertulia.library.extract.worker" in process.cmdline():
+                found += process.children()
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+async def test_whoever_reads_a_file_has_no_network_and_nowhere_to_write(extractor: Extractor) -> None:
+    with kept(SLOW) as file:
+        reading = asyncio.create_task(extractor.text(file, mime.PDF, "slow"))
+        await until(lambda: [child for child in children() if limits(child)["Max file size"] == "0"])
+        (child,) = children()
+        assert limits(child)["Max address space"] == str(MEMORY_BYTES)
+        assert not await may_leave_the_network() or network(child.pid) != network(os.getpid())
+        extractor.abandon("slow")
+        with pytest.raises(NotFound):
+            await reading
+
+
+def limits(process: psutil.Process) -> dict[str, str]:
+    """What holds for a process, as the system says it; nothing when it is gone."""
+    try:
+        lines = Path(f"/proc/{process.pid}/limits").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return defaultdict(str)
+    return defaultdict(str, ((line[:26].strip(), line[26:].split()[0]) for line in lines))
+
+
+async def may_leave_the_network() -> bool:
+    """Not every machine lets a process have a network of its own."""
+    ask = "import ctypes; print(ctypes.CDLL(None).unshare(0x10000000 | 0x40000000))"
+    return (await output("-c", ask)).strip() == "0"
+
+
+def network(pid: int) -> str:
+    return os.readlink(f"/proc/{pid}/ns/net")
+
+
+async def test_the_process_that_forks_them_may_die_too(extractor: Extractor) -> None:
+    await read(extractor, b"Hello", mime.PLAIN)
+    for process in psutil.Process().children():
+        if "tertulia.library.extract.worker" in process.cmdline():
+            process.kill()
+    assert (await read(extractor, b"Hello again", mime.PLAIN)).text == "Hello again"
+
+
+async def test_a_file_nobody_wants_any_more_is_read_no_further(extractor: Extractor) -> None:
+    with kept(SLOW) as file:
+        reading = asyncio.create_task(extractor.text(file, mime.PDF, "the name"))
+        await until(children)
+        extractor.abandon("another name")
+        assert children()
+        extractor.abandon("the name")
+        with pytest.raises(NotFound):
+            await reading
+    assert not children()
+
+
+async def test_nobody_waits_for_a_file_that_takes_long(extractor: Extractor) -> None:
+    with kept(SLOW) as file:
+        reading = asyncio.create_task(extractor.text(file, mime.PDF, "slow"))
+        await until(children)
+        assert (await read(extractor, b"Hello", mime.PLAIN)).text == "Hello"
+        assert extractor.reading == ("slow",)
+        assert not reading.done()
+        extractor.abandon("slow")
+        with pytest.raises(NotFound):
+            await reading
+
+
+async def test_it_ends_with_the_server(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(
+        "import asyncio, os, psutil, signal, tempfile\n"
+        "from tertulia.core.files import FileLimits\n"
+        "from tertulia.library.extract.extractor import Extractor\n"
+        "async def main():\n"
+        "    extractor = Extractor(FileLimits())\n"
+        "    with tempfile.TemporaryFile() as file:\n"
+        "        await extractor.text(file, 'text/plain')\n"
+        "    print(psutil.Process().children()[0].pid, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(main())\n"
+    )
+    pid = int(await output(str(script)))
+    await until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+
+
+async def test_what_reading_took_is_known(extractor: Extractor) -> None:
+    await read(extractor, b"Hello", mime.PLAIN)
+    assert isinstance(extractor.last, Ending)
+    assert extractor.last.code == 0
+    assert extractor.last.cpu_s < 2
+    assert 0 < extractor.last.peak_bytes < MEMORY_BYTES
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 0  # the limits are the child's, not ours
