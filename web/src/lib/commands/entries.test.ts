@@ -8,6 +8,8 @@ const hit = (chunk_id: string, source_type: Hit['source_type'], title: string) =
     source_type,
     title,
     snippet: 'the old token',
+    score: 1,
+    found_by: ['keyword'],
     highlights: [{ start: 8, end: 13 }],
     location: { start_line: 3, end_line: 9, round_number: null },
   }) as Hit;
@@ -60,6 +62,14 @@ it('name a file before those in which the word is written, and after a # files a
   expect([only!.entries[0], others]).toMatchObject([named, []]);
   only!.entries[0]!.run();
   expect(known.openFile).toHaveBeenCalledWith(known.files[0]);
+});
+
+it('leave out what is only distantly alike', () => {
+  const far = { ...hit('h3', 'file', 'milk.txt'), score: 0.1, found_by: ['meaning'] };
+  const titles = (hits: Hit[]) =>
+    sectionsFor('old token', { ...known, hits }).flatMap(({ entries }) => entries.map(({ title }) => title));
+  expect(titles([...known.hits, far])).not.toContain('milk.txt');
+  expect(titles([far])).toContain('milk.txt');
 });
 
 it('look for a word that may be half typed by its letters alone', () => {

@@ -120,13 +120,14 @@ function filesOf({ files, openFile, openFileBeside }: Known): Entry[] {
 /** A file that goes by what was typed comes before those in which it is written. */
 function foundBySearch(query: string, known: Known): Section[] {
   const isFile = (hit: Hit) => hit.source_type === 'file';
+  const hits = near(known.hits);
   const named = best(filesOf(known), query, NAMED);
   return [
-    { label: 'Files', entries: [...named, ...entriesOf(known.hits.filter(isFile), known)] },
+    { label: 'Files', entries: [...named, ...entriesOf(hits.filter(isFile), known)] },
     {
       label: 'Said',
       entries: entriesOf(
-        known.hits.filter((hit) => !isFile(hit)),
+        hits.filter((hit) => !isFile(hit)),
         known,
       ),
     },
@@ -142,6 +143,12 @@ function foundBySearch(query: string, known: Known): Section[] {
       ],
     },
   ];
+}
+
+/** There is room for a few: what does not hold a word of it, and is not half as near as the best, is left to the page. */
+function near(hits: Hit[]): Hit[] {
+  const best = Math.max(0, ...hits.map(({ score }) => score));
+  return hits.filter(({ found_by, score }) => found_by.includes('keyword') || score >= best / 2);
 }
 
 function entriesOf(hits: Hit[], { openHit, openBeside }: Known): Entry[] {
