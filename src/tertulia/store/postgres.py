@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import concurrent.futures
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from queue import SimpleQueue
-from typing import Any
 
 import psycopg
-from sqlalchemy import Connection, Engine, TextClause, create_engine, text
+from sqlalchemy import TextClause, text
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.pool import StaticPool
 
 from tertulia.core.errors import (
     Busy,
@@ -27,8 +24,10 @@ from tertulia.core.errors import (
 )
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
-from tertulia.store import events, migrate, nearness
-from tertulia.store.nearness import InMemory, Nearness, Pgvector
+from tertulia.store import events, migrate, prepare
+from tertulia.store.nearness import Nearness
+from tertulia.store.order import HandBack, Order
+from tertulia.store.prepare import Wire
 from tertulia.store.transactions import GONE, Tx, Work, refuse
 from tertulia.store.words import Tsvector, Words
 
@@ -45,8 +44,6 @@ PAYLOAD_LIMIT = 7_900
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # one snapshot for all that one answer says
 _WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
-Wire = psycopg.Connection[tuple[Any, ...]]
-HandBack = Callable[[Sequence[Work]], None]
 Tell = Callable[[Sequence[Event]], None]
 PassOn = Callable[[str], None]
 Line = SimpleQueue[tuple[Work, bool] | None]
@@ -80,8 +77,8 @@ class Postgres:
     def _prepare(self, history: migrate.History) -> str:
         try:
             with self._connect() as connection:
-                _migrate(connection, history)
-                self.nearness, self.vectors = _nearness(connection)
+                prepare.tables(connection, history)
+                self.nearness, self.vectors = prepare.vectors(connection)
                 return f"PostgreSQL {connection.info.parameter_status('server_version')}"
         except psycopg.Error as error:
             raise CannotStart(f"PostgreSQL cannot be used: {str(error).strip()}") from error
@@ -95,7 +92,7 @@ class Postgres:
         self._hand_back = hand_back
         self._tell = tell
         self._pass_on = pass_on
-        self._order = _Order(hand_back)
+        self._order = Order(hand_back)
         self._listener = threading.Thread(target=self._listen, name="tertulia-listener", daemon=True)
         self._listener.start()
 
@@ -298,132 +295,6 @@ _UNKEPT = text("SET LOCAL synchronous_commit TO off")
 """What is only said is not worth waiting for a disk."""
 
 _NOTIFY = text("SELECT pg_notify(:channel, :payload)")
-
-
-class _Order:
-    """Hands work back in the order in which its places were written, however the threads come and go.
-
-    Two transactions that write in one place commit one after the other, but their threads may return from the
-    commit the other way round. So each stands in line for its places from the moment it holds them.
-    """
-
-    def __init__(self, hand_back: HandBack) -> None:
-        self._hand_back = hand_back
-        self._lines: dict[str, deque[Tx]] = {}
-        self._places: dict[Tx, set[str]] = {}
-        self._over: dict[Tx, Work | None] = {}
-        self._lock = threading.Lock()
-
-    def enter(self, tx: Tx, places: Sequence[str]) -> None:
-        with self._lock:
-            mine = self._places.setdefault(tx, set())
-            for place in places:
-                if place not in mine:
-                    mine.add(place)
-                    self._lines.setdefault(place, deque()).append(tx)
-
-    def leave(self, tx: Tx, work: Work | None = None) -> None:
-        """The transaction is over; its work, if any, goes back when those before it have gone."""
-        with self._lock:
-            self._over[tx] = work
-            self._release(tx)
-
-    def _release(self, tx: Tx) -> None:
-        mine = self._places.get(tx, set())
-        if tx not in self._over or any(self._lines[place][0] is not tx for place in mine):
-            return
-        work = self._over.pop(tx)
-        self._places.pop(tx, None)
-        behind = [line[0] for place in mine if (line := self._step(place))]
-        if work is not None:
-            self._hand_back((work,))
-        for other in behind:
-            self._release(other)
-
-    def _step(self, place: str) -> deque[Tx]:
-        line = self._lines[place]
-        line.popleft()
-        if not line:
-            del self._lines[place]
-        return line
-
-
-def _migrate(connection: Wire, history: migrate.History) -> None:
-    if migrate.needed(_revision(connection), history):
-        with _engine(connection).connect() as wrapped:
-            _upgrade(connection, wrapped, history)
-
-
-def _upgrade(connection: Wire, wrapped: Connection, history: migrate.History) -> None:
-    """Of several nodes that start at once, one takes the steps and the others wait for it.
-
-    The wrapping rolls back when it begins and when it ends, so all of ours happens in between.
-    """
-    connection.execute("BEGIN")
-    try:
-        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
-        if migrate.needed(_revision(connection), history):
-            migrate.upgrade(wrapped, history)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
-
-
-def _revision(connection: Wire) -> str | None:
-    exists = connection.execute("SELECT to_regclass('alembic_version') IS NOT NULL").fetchone()
-    return migrate.revision_of(connection) if exists == (True,) else None
-
-
-def _nearness(connection: Wire) -> tuple[Nearness, str]:
-    """In the database where its extension can be had, else in memory; with words for a person."""
-    try:
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
-            version = _extension(connection)
-            if version is None:
-                return InMemory(), nearness.NOT_INSTALLED
-            if tuple(map(int, version.split(".")[:2])) < nearness.OLDEST:
-                return InMemory(), nearness.TOO_OLD.format(version=version)
-            if not _has_column(connection):
-                for statement in nearness.CREATE:
-                    connection.execute(statement)
-    except psycopg.errors.InsufficientPrivilege:
-        return InMemory(), nearness.NOT_ALLOWED
-    except (psycopg.Error, ValueError) as error:
-        return InMemory(), nearness.NOT_USABLE.format(reason=str(error).strip())
-    return Pgvector(), f"compared in the database by pgvector {version}"
-
-
-def _extension(connection: Wire) -> str | None:
-    """Its version; it is created where that is allowed."""
-    row = connection.execute(nearness.EXTENSION).fetchone()
-    if row is None:
-        return None
-    available, installed = row
-    if installed is None:
-        connection.execute("CREATE EXTENSION vector")
-    return str(installed or available)
-
-
-def _has_column(connection: Wire) -> bool:
-    row = connection.execute("""
-        SELECT EXISTS (
-            SELECT 1 FROM pg_attribute
-            WHERE attrelid = CAST('chunk_vectors' AS REGCLASS) AND attname = 'near' AND NOT attisdropped
-        )
-    """).fetchone()
-    return row == (True,)
-
-
-def _engine(connection: Wire) -> Engine:
-    """For Alembic, which knows databases through SQLAlchemy only; closing it leaves our connection open."""
-    return create_engine(
-        "postgresql+psycopg://",
-        creator=lambda: connection,
-        poolclass=StaticPool,
-        isolation_level="AUTOCOMMIT",
-    )
 
 
 def _drop(connection: Wire | None) -> None:

@@ -1,0 +1,93 @@
+"""Preparing a PostgreSQL before anyone uses it: its tables, and the extension that compares vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.pool import StaticPool
+
+from tertulia.store import migrate, nearness
+from tertulia.store.nearness import InMemory, Nearness, Pgvector
+
+Wire = psycopg.Connection[tuple[Any, ...]]
+
+
+def tables(connection: Wire, history: migrate.History) -> None:
+    """As this program needs them."""
+    if migrate.needed(_revision(connection), history):
+        with _engine(connection).connect() as wrapped:
+            _upgrade(connection, wrapped, history)
+
+
+def _upgrade(connection: Wire, wrapped: Connection, history: migrate.History) -> None:
+    """Of several nodes that start at once, one takes the steps and the others wait for it.
+
+    The wrapping rolls back when it begins and when it ends, so all of ours happens in between.
+    """
+    connection.execute("BEGIN")
+    try:
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
+        if migrate.needed(_revision(connection), history):
+            migrate.upgrade(wrapped, history)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def _revision(connection: Wire) -> str | None:
+    exists = connection.execute("SELECT to_regclass('alembic_version') IS NOT NULL").fetchone()
+    return migrate.revision_of(connection) if exists == (True,) else None
+
+
+def vectors(connection: Wire) -> tuple[Nearness, str]:
+    """In the database where its extension can be had, else in memory; with words for a person."""
+    try:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
+            version = _extension(connection)
+            if version is None:
+                return InMemory(), nearness.NOT_INSTALLED
+            if tuple(map(int, version.split(".")[:2])) < nearness.OLDEST:
+                return InMemory(), nearness.TOO_OLD.format(version=version)
+            if not _has_column(connection):
+                for statement in nearness.CREATE:
+                    connection.execute(statement)
+    except psycopg.errors.InsufficientPrivilege:
+        return InMemory(), nearness.NOT_ALLOWED
+    except (psycopg.Error, ValueError) as error:
+        return InMemory(), nearness.NOT_USABLE.format(reason=str(error).strip())
+    return Pgvector(), f"compared in the database by pgvector {version}"
+
+
+def _extension(connection: Wire) -> str | None:
+    """Its version; it is created where that is allowed."""
+    row = connection.execute(nearness.EXTENSION).fetchone()
+    if row is None:
+        return None
+    available, installed = row
+    if installed is None:
+        connection.execute("CREATE EXTENSION vector")
+    return str(installed or available)
+
+
+def _has_column(connection: Wire) -> bool:
+    row = connection.execute("""
+        SELECT EXISTS (
+            SELECT 1 FROM pg_attribute
+            WHERE attrelid = CAST('chunk_vectors' AS REGCLASS) AND attname = 'near' AND NOT attisdropped
+        )
+    """).fetchone()
+    return row == (True,)
+
+
+def _engine(connection: Wire) -> Engine:
+    """For Alembic, which knows databases through SQLAlchemy only; closing it leaves our connection open."""
+    return create_engine(
+        "postgresql+psycopg://",
+        creator=lambda: connection,
+        poolclass=StaticPool,
+        isolation_level="AUTOCOMMIT",
+    )
