@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from tertulia.context.assemble import assemble
 from tertulia.context.material import AttachedText, FileText
 from tertulia.core.attachments import Attachment
 from tertulia.core.files import FileEntry, Folder, Shelf
 from tertulia.core.receipts import Layer
-from tests.context.materials import TEXT, count, hit, material, message, rounds
+from tests.context.materials import TEXT, WIDE, count, hit, material, message, rounds
 
 
 def test_files_always_included_are_whole_and_stand_before_the_rounds():
@@ -58,6 +62,38 @@ def test_few_files_are_listed_and_many_become_folders_with_counts():
     assert "- docs/7.md (2.0 kB): about tea" in assemble(material(shelf=Shelf(50, few)), count).prompt.system
     listed = assemble(material(shelf=many), count).prompt.system
     assert "The project has 51 files:\n- (top) 1 files\n- docs/ 50 files" in listed
+
+
+@pytest.mark.parametrize(
+    "shelf",
+    [
+        Shelf(9_000, folders=tuple(Folder(f"folder-{n}/", 1) for n in range(9_000))),
+        Shelf(50, tuple(FileEntry(f"{'x' * 900}/{n}.md", 10, "") for n in range(50))),
+    ],
+)
+def test_a_list_of_files_however_long_leaves_room_for_what_is_asked(shelf):
+    small = replace(WIDE, context_window=4_000)
+    assembled = assemble(material(rounds(1), shelf=shelf, model=small, max_output_tokens=200), count)
+    [listed] = [s for s in assembled.receipt.segments if s.reason.startswith("the project's files")]
+    shown = listed.text.count("\n- ") - 1
+    assert listed.tokens <= assembled.receipt.budget_tokens * 0.2 + 10
+    assert listed.reason == "the project's files, as many as fit"
+    what = "folders" if shelf.folders else "files"
+    assert listed.text.endswith(f"- and {len(shelf.folders or shelf.entries) - shown} more {what}")
+
+
+def test_a_file_that_can_never_fit_is_not_even_counted():
+    """A vocabulary takes a second for a few megabytes."""
+    counted: list[int] = []
+
+    def counting(text: str) -> int:
+        counted.append(len(text))
+        return count(text)
+
+    always = (FileText("f", "dump.sql", "x" * 3_000_000),)
+    receipt = assemble(material(always=always), counting).receipt
+    assert [(left.name, left.reason) for left in receipt.left_out] == [("dump.sql", "over the budget")]
+    assert max(counted) < 10_000
 
 
 def test_what_is_cited_can_be_followed_to_its_place():

@@ -41,6 +41,28 @@ def test_a_question_that_cannot_fit_is_refused_with_both_numbers():
         assemble(material(question="x" * 10_000, model=small, max_output_tokens=200), count)
 
 
+LONG = "word " * 4_000
+
+
+@pytest.mark.parametrize(
+    ("more", "advice"),
+    [
+        ({"question": LONG}, "Shorten the message, or ask a model with a larger window."),
+        ({"instructions": LONG}, "Most of it is the project's instructions: shorten them, or ask"),
+        ({"persona_instructions": LONG}, "Most of it is the persona's instructions: shorten them, or ask"),
+        ({"partial": LONG}, "Most of it is the reply so far: ask anew instead of going on, or ask"),
+        ({"model": replace(WIDE, context_window=300)}, "Ask a model with a larger window."),
+        ({"max_context_tokens": 0}, "The project allows no more than 0: raise that in its setup."),
+        ({"max_context_tokens": 50}, "The project allows no more than 50: raise that in its setup."),
+    ],
+)
+def test_what_cannot_fit_is_refused_with_what_to_do_about_it(more, advice):
+    small = {"model": replace(WIDE, context_window=4_000), "max_output_tokens": 200}
+    with pytest.raises(DoesNotFit) as refused:
+        assemble(material(**(small | more)), count)
+    assert advice in refused.value.message
+
+
 def test_over_the_budget_the_oldest_rounds_go_first_and_the_receipt_says_so():
     small = replace(WIDE, context_window=900)
     assembled = assemble(material(rounds(20), model=small, max_output_tokens=200), count)

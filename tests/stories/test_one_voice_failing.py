@@ -192,7 +192,7 @@ async def test_the_others_are_heard_while_one_is_still_failing(ada, upstream):
 async def test_a_question_larger_than_the_window_fails_for_that_model_alone(ada, upstream):
     [reply] = await ada.hear("word " * 9000, "alpha")
     assert reply["failure"]["code"] == "context_length"
-    assert "Shorten the message or ask a model with a larger window." in reply["failure"]["message"]
+    assert "Shorten the message, or ask a model with a larger window." in reply["failure"]["message"]
     assert upstream.requests == []
 
 

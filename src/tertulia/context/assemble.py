@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tertulia.context.attached import Attached, Room, attached
+from tertulia.context.attached import DENSEST, Attached, Room, attached
 from tertulia.context.briefing import in_step
 from tertulia.context.budget import PER_MESSAGE, budget_step, budget_tokens, tier_for, window_start
-from tertulia.context.instructions import parts
+from tertulia.context.instructions import Part, parts
 from tertulia.context.material import TAKEN_OUT, CountTokens, Material
 from tertulia.context.references import references, taken_out
 from tertulia.context.retrieved import retrieve
@@ -45,16 +45,12 @@ class Assembled:
 def assemble(material: Material, count: CountTokens) -> Assembled:
     """Everything that must be there, then as many of the last rounds as the window and the budget hold."""
     budget = budget_tokens(material.model, material.max_output_tokens, material.max_context_tokens)
-    said = _system(material, count)
+    said = _system(material, budget, count)
     most_hidden = material.question.round_number - 1
     before, asked = _before_the_question(material, most_hidden, count), _asked(material, count)
     room = Room(budget - _size(_unconditional(said)) - _size(before) - _size(asked))
     if room.tokens < 0:
-        needed = budget - room.tokens
-        raise DoesNotFit(
-            f"{material.model.display_name} has room for {budget:,} tokens and this needs {needed:,}. "
-            "Shorten the message or ask a model with a larger window."
-        )
+        raise DoesNotFit(_why_not(material, budget, budget - room.tokens, (*_unconditional(said), *asked)))
     along = attached(material.question, Layer.QUESTION, material, room, count)
     system, too_large = _with_room(said, room)
     brought, not_brought = _brought(material, room, count)
@@ -91,14 +87,40 @@ def _message(segments: Sequence[Segment]) -> PromptMessage:
     )
 
 
-def _system(material: Material, count: CountTokens) -> tuple[Segment, ...]:
-    """Everything that is said every time, files included."""
+def _system(material: Material, budget: int, count: CountTokens) -> tuple[Segment, ...]:
+    """Everything that is said every time, files included; one that cannot fit is not even counted."""
+
+    def size(part: Part) -> int:
+        is_hopeless = part.layer is Layer.ALWAYS and len(part.text) > budget * DENSEST
+        return len(part.text) // 4 if is_hopeless else count(part.text)
+
     return tuple(
-        Segment(
-            part.layer, "system", part.text, part.reason, count(part.text), part.source_id, name=part.name
-        )
-        for part in parts(material)
+        Segment(part.layer, "system", part.text, part.reason, size(part), part.source_id, name=part.name)
+        for part in parts(material, budget, count)
     )
+
+
+def _why_not(material: Material, budget: int, needed: int, pieces: Sequence[Segment]) -> str:
+    """What does not fit, and what a person can do about the largest piece of it."""
+    numbers = f"has room for {budget:,} tokens and this needs {needed:,}."
+    in_window = budget_tokens(material.model, material.max_output_tokens, needed)
+    if in_window >= needed:
+        allows = f"The project allows no more than {material.max_context_tokens:,}: raise that in its setup."
+        return f"{material.model.display_name} {numbers} {allows}"
+    largest = max(pieces, key=lambda piece: piece.tokens)
+    shorten = _SHORTEN.get(largest.reason)
+    advice = f"{shorten}, or ask" if shorten else "Ask"
+    return f"{material.model.display_name} {numbers} {advice} a model with a larger window."
+
+
+_SHORTEN = {
+    "asked now": "Shorten the message",
+    "quoted": "Quote less",
+    "the project's instructions": "Most of it is the project's instructions: shorten them",
+    "the persona's instructions": "Most of it is the persona's instructions: shorten them",
+    "said in this round": "Most of it is what the others said in this round: ask fewer of them",
+    "to be continued": "Most of it is the reply so far: ask anew instead of going on",
+}
 
 
 def _unconditional(said: tuple[Segment, ...]) -> tuple[Segment, ...]:

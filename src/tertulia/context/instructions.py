@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 
 from tertulia.context import marks
 from tertulia.context.fences import fenced
-from tertulia.context.material import FileText, Material
+from tertulia.context.material import CountTokens, FileText, Material
 from tertulia.core.files import FileEntry, Shelf
 from tertulia.core.receipts import Layer
 from tertulia.core.text import visible
@@ -29,6 +30,9 @@ _PROVIDERS = {
     "anthropic": "Use extended thinking where it is hard: large material, a stubborn fault, a long plan.",
 }
 
+LIST_SHARE = 0.2
+"""The part of the budget that the list of the project's files may take."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -39,7 +43,7 @@ class Part:
     name: str = ""
 
 
-def parts(material: Material) -> Iterator[Part]:
+def parts(material: Material, budget: int, count: CountTokens) -> Iterator[Part]:
     """In an order that never changes, so that what comes first stays cached."""
     yield Part(_TABLE.format(name=material.voice.name), "who it is and how the table talks")
     yield Part(_PROJECT.format(project=material.project_name), "the project")
@@ -53,7 +57,7 @@ def parts(material: Material) -> Iterator[Part]:
         if file.text and file.id not in material.without:
             yield Part(_whole(file), "always included", Layer.ALWAYS, file.id, file.path)
     if material.shelf.count:
-        yield Part(_listing(material.shelf), "the project's files")
+        yield _listing(material.shelf, int(budget * LIST_SHARE), count)
         yield Part(marks.HOW_TO_CITE, "how to cite")
     if material.persona_instructions:
         yield Part(
@@ -70,10 +74,18 @@ def _whole(file: FileText) -> str:
     return f"The file {file.path}, {how_much} {marks.of_lines(file.path, 1, lines)}:\n{fenced(file.text)}"
 
 
-def _listing(shelf: Shelf) -> str:
+def _listing(shelf: Shelf, most: int, count: CountTokens) -> Part:
+    """All of it, or so much of its beginning as its share of the budget holds."""
     head = f"The project has {shelf.count} files:" if shelf.count > 1 else "The project has one file:"
     tops = (f"- {folder.name or '(top)'} {folder.count} files" for folder in shelf.folders)
-    return "\n".join([head, *map(_line, shelf.entries), *tops])
+    lines = [*map(_line, shelf.entries), *tops]
+    whole = "\n".join([head, *lines])
+    if count(whole) <= most:
+        return Part(whole, "the project's files")
+    sizes = accumulate(count(f"{line}\n") for line in lines)
+    kept = sum(1 for _ in takewhile(lambda size: size <= most, sizes))
+    more = f"- and {len(lines) - kept} more {'files' if shelf.entries else 'folders'}"
+    return Part("\n".join([head, *lines[:kept], more]), "the project's files, as many as fit")
 
 
 def _line(file: FileEntry) -> str:
