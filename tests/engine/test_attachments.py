@@ -49,7 +49,7 @@ async def test_texts_are_read_once_and_what_cannot_be_read_breaks_nothing(engine
     photo = await take(engine, "photo.png", png(2, 2))
     gone = replace(notes, id="gone", content_hash="0" * 64)
     for _ in range(2):
-        read = await read_all(engine.means, [said(notes, photo), said(gone)])
+        read = await read_all(engine.means, [said(notes, photo), said(gone)], 1 << 20)
         assert [(one.id, one.text) for one in read] == [(notes.id, "# Notes\n"), ("gone", "")]
         assert read[1].reason
 

@@ -8,13 +8,14 @@ from sqlalchemy import text
 from tertulia.context.retrieved import SEARCH_FAILED
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import MetadataChange
+from tertulia.core.projects import ProjectSettings
 from tertulia.core.receipts import Layer, Receipt
 from tertulia.core.turns import State, Turn
 from tertulia.core.votes import Choice
 from tertulia.engine.gather import gather
 from tertulia.engine.jobs.index_round import index_round
 from tertulia.engine.lookup import look_up
-from tertulia.store import conversations, files, receipts, trees, votes
+from tertulia.store import conversations, files, projects, receipts, trees, votes
 from tests.engine.conftest import Engine
 from tests.engine.test_files import Desk
 from tests.library.bags import Bags
@@ -65,6 +66,26 @@ async def test_a_file_that_is_always_included_and_holds_no_text_is_named_in_the_
     [left] = (await receipt_of(engine, opened.turn)).left_out
     assert (left.layer, left.name) == (Layer.ALWAYS, "seal.bin")
     assert left.reason
+
+
+async def test_no_more_is_read_than_some_model_could_be_shown(engine: Engine, upstream: Upstream) -> None:
+    """Hundreds of large files that are always included would fill the memory at every question."""
+    desk = Desk(engine)
+    for path, size in (("1.md", 50_000), ("2.md", 40_000), ("3.md", 100), ("4.md", 99_000)):
+        await always(desk, path, b"tea " * (size // 4))
+    settings = ProjectSettings(max_context_tokens=1_000)
+    await engine.db.write(lambda tx: projects.save(tx, desk.actor, desk.project, settings=settings))
+    opened = await engine.open("Tea?")
+    assert await engine.over(opened.turn) is State.COMPLETE
+    gathered = await engine.db.read(
+        lambda tx: gather(tx, engine.actor, opened.turn, engine.means.providers.find)
+    )
+    assert gathered.most_bytes == 64_000
+    assert [len(kept.text) for kept in gathered.at_hand.kept if kept] == [0, 40_000, 100, 0]
+    left_out = (await receipt_of(engine, opened.turn)).left_out
+    assert {left.name: left.reason for left in left_out} == dict.fromkeys(
+        ("1.md", "2.md", "4.md"), "over the budget"
+    )
 
 
 async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_window_is_not_full(

@@ -14,7 +14,7 @@ from tertulia.context.attached import DENSEST, Attached, Room, attached
 from tertulia.context.briefing import in_step
 from tertulia.context.budget import PER_MESSAGE, budget_step, budget_tokens, tier_for, window_start
 from tertulia.context.instructions import Part, parts
-from tertulia.context.material import TAKEN_OUT, CountTokens, Material
+from tertulia.context.material import OVER_BUDGET, TAKEN_OUT, CountTokens, Material
 from tertulia.context.references import references, taken_out
 from tertulia.context.retrieved import retrieve
 from tertulia.context.rounds import as_seen, retold, unseen_replies
@@ -136,7 +136,7 @@ def _with_room(said: tuple[Segment, ...], room: Room) -> tuple[tuple[Segment, ..
             kept.append(segment)
         else:
             left_out.append(
-                LeftOut(Layer.ALWAYS, "over the budget", segment.tokens, segment.source_id, name=segment.name)
+                LeftOut(Layer.ALWAYS, OVER_BUDGET, segment.tokens, segment.source_id, name=segment.name)
             )
     return tuple(kept), tuple(left_out)
 
@@ -280,7 +280,7 @@ def _newest(
         size = _size(segments)
         is_full = is_full or size > room.tokens
         if is_full:
-            all_told.append(_Told(round_.number, size, reason="over the budget"))
+            all_told.append(_Told(round_.number, size, reason=OVER_BUDGET))
             continue
         room.tokens -= size
         came_along = along(round_)

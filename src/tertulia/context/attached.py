@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tertulia.context.budget import PER_MESSAGE, picture_tokens
 from tertulia.context.fences import fenced
-from tertulia.context.material import TAKEN_OUT, AttachedText, CountTokens, Material
+from tertulia.context.material import OVER_BUDGET, TAKEN_OUT, AttachedText, CountTokens, Material
 from tertulia.core.attachments import Attachment
 from tertulia.core.messages import Message
 from tertulia.core.prompts import Picture
@@ -77,7 +77,7 @@ def _picture(
     piece = _piece(attachment, layer, number, text, tokens, picture)
     if room.takes(piece, attachment.size_bytes):
         return piece
-    return _left(attachment, layer, number, "over the budget", tokens)
+    return _left(attachment, layer, number, OVER_BUDGET, tokens)
 
 
 def _why_hidden(picture: Attachment, material: Material) -> str | None:
@@ -98,13 +98,13 @@ def _text(
     if not read.text:
         return _left(attachment, layer, number, read.reason or "it holds no text")
     if len(read.text) > room.tokens * DENSEST:
-        return _left(attachment, layer, number, "over the budget", len(read.text) // 4)
+        return _left(attachment, layer, number, OVER_BUDGET, len(read.text) // 4)
     but = f" ({read.reason.rstrip('.')})" if read.reason else ""
     text = f"Attached, {attachment.name}{but}:\n{fenced(read.text)}"
     piece = _piece(attachment, layer, number, text, count(text))
     if room.takes(piece):
         return piece
-    return _left(attachment, layer, number, "over the budget", piece.tokens)
+    return _left(attachment, layer, number, OVER_BUDGET, piece.tokens)
 
 
 def _read(attachment: Attachment, material: Material) -> AttachedText:

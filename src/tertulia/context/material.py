@@ -40,6 +40,7 @@ class AttachedText:
 
 
 TAKEN_OUT = "taken out before it was asked again"
+OVER_BUDGET = "over the budget"
 
 
 @dataclass(frozen=True, slots=True)

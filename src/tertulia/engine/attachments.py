@@ -11,7 +11,7 @@ from tertulia.core.files import Extracted
 from tertulia.core.messages import Message
 from tertulia.core.prompts import Prompt
 from tertulia.core.users import Actor
-from tertulia.engine.files import lines_of, text_of, texts_kept
+from tertulia.engine.files import lines_of, readable_within, text_of, texts_kept
 from tertulia.engine.means import Means
 from tertulia.engine.uploads import Chunks, Uploads, arrived
 from tertulia.library.mime import pixels
@@ -44,10 +44,11 @@ class Attachments:
         return attachment, await lines_of(self._means, attachment, start_line, end_line)
 
 
-async def read_all(means: Means, said: Iterable[Message]) -> tuple[AttachedText, ...]:
-    """The text of everything that was brought along; what cannot be read says why."""
+async def read_all(means: Means, said: Iterable[Message], most_bytes: int) -> tuple[AttachedText, ...]:
+    """The text of everything that was brought along, the latest first; what cannot be read says why."""
     brought = [one for message in said for one in message.attachments if not one.is_picture]
-    kept = await means.db.read(lambda tx: texts_kept(tx, brought)) if brought else ()
+    readable = readable_within(most_bytes, reversed(brought))
+    kept = await means.db.read(lambda tx: texts_kept(tx, brought, readable)) if brought else ()
     return tuple([await _read(means, one, text) for one, text in zip(brought, kept, strict=True)])
 
 

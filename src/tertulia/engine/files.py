@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from tertulia.context.material import OVER_BUDGET
 from tertulia.core.errors import Invalid
 from tertulia.core.files import Content, Extracted, FileVersion, MetadataChange, ProjectFile, clean_path
 from tertulia.core.users import Actor
@@ -29,6 +30,13 @@ class Holding(Protocol):
     def mime_type(self) -> str: ...
 
 
+class Sized(Holding, Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def size_bytes(self) -> int: ...
+
+
 async def text_of(means: Means, file: Holding) -> Extracted:
     """The file's text: as it was read before, or read now and kept."""
     hash, mime_type = file.content_hash, file.mime_type
@@ -45,9 +53,27 @@ async def _extracted(means: Means, file: Holding) -> Extracted:
         return await means.extractor.text(opened, file.mime_type, file.content_hash)
 
 
-def texts_kept(tx: Tx, files: Sequence[Holding]) -> tuple[Extracted | None, ...]:
-    """The texts of several that were read before; None where one was not."""
-    return tuple(texts.find(tx, file.content_hash, file.mime_type, VERSION) for file in files)
+def texts_kept(tx: Tx, files: Sequence[Sized], readable: frozenset[str]) -> tuple[Extracted | None, ...]:
+    """The texts of several that were read before; None where one was not.
+
+    What is not readable together with the others is not taken into memory, and says why.
+    """
+    return tuple(
+        texts.find(tx, file.content_hash, file.mime_type, VERSION)
+        if file.id in readable
+        else Extracted("", file.mime_type, OVER_BUDGET)
+        for file in files
+    )
+
+
+def readable_within(most_bytes: int, files: Iterable[Sized]) -> frozenset[str]:
+    """Ids of those that hold no more together, the first first; one that is too large keeps no other away."""
+    ids = []
+    for file in files:
+        if file.size_bytes <= most_bytes:
+            most_bytes -= file.size_bytes
+            ids.append(file.id)
+    return frozenset(ids)
 
 
 async def lines_of(means: Means, file: Holding, start_line: int, end_line: int) -> Lines:

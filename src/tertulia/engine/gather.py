@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tertulia.context.attached import DENSEST
 from tertulia.context.budget import (
     budget_tokens,
     output_limit,
@@ -28,7 +29,7 @@ from tertulia.core.projects import Project
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
-from tertulia.engine.files import texts_kept
+from tertulia.engine.files import readable_within, texts_kept
 from tertulia.store import (
     blind,
     branches,
@@ -48,6 +49,7 @@ from tertulia.store.transactions import GONE
 
 SYSTEM_CHARACTERS = 3_000
 """What every system prompt takes at most, besides what people wrote for it."""
+BYTES_OF_A_CHARACTER = 4
 MARK_CHARACTERS = 200
 """What stands around the words of a message that is replied to or quoted, at most: a name, and what it is."""
 BROUGHT_ROUNDS = 200
@@ -142,6 +144,13 @@ class Gathered:
         told = max((len(one.instructions) for one in self.characters.values()), default=0)
         said = len(self.project.instructions) + told + always + _length(self.question)
         return least - SYSTEM_CHARACTERS - said
+
+    @property
+    def most_bytes(self) -> int:
+        """Of texts that the model with the most room could be shown; more than that is not even read."""
+        most = self.project.settings.max_context_tokens
+        budgets = (budget_tokens(model, output_limit(model), most) for model in self.models.values())
+        return max(budgets, default=0) * DENSEST * BYTES_OF_A_CHARACTER
 
     def persona_instructions(self, voice: Voice) -> str:
         character = self.characters.get(voice.id)
@@ -305,7 +314,9 @@ def _at_hand(tx: Tx, gathered: Gathered) -> AtHand:
     conversation_id, project_id = gathered.turn.conversation_id, gathered.project_id
     shelf = shelves.of_project(tx, project_id)
     always = shelves.always_included(tx, project_id) if shelf.count else ()
-    at_hand = AtHand(always, texts_kept(tx, always), shelf)
+    by_size = sorted(always, key=lambda file: file.size_bytes)
+    readable = readable_within(gathered.most_bytes, by_size)
+    at_hand = AtHand(always, texts_kept(tx, always, readable), shelf)
     if not _is_worth_searching(tx, replace(gathered, at_hand=at_hand)):
         return at_hand
     return replace(at_hand, is_worth_searching=True, kin=branches.kin(tx, conversation_id))

@@ -30,7 +30,7 @@ SPARE = 3
 async def look_up(means: Means, actor: Actor, gathered: Gathered) -> Gathered:
     """The same, with what was brought along, files and hits."""
     said = (*(round_.question for round_ in gathered.rounds), gathered.question)
-    gathered = replace(gathered, attached=await read_all(means, said))
+    gathered = replace(gathered, attached=await read_all(means, said, gathered.most_bytes))
     at_hand = gathered.at_hand
     found = LookedUp(always=await _whole(means, at_hand), shelf=at_hand.shelf)
     if at_hand.is_worth_searching:
