@@ -65,6 +65,13 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_module_that_is_named_is_there(page: Path) -> None:
+    named = re.findall(r"`([\w-]+(?:/[\w.-]+)+\.(?:py|ts|svelte))`", page.read_text(encoding="utf-8"))
+    places = (ROOT, ROOT / "src" / "tertulia", ROOT / "web" / "src" / "lib")
+    assert [path for path in named if not any((place / path).is_file() for place in places)] == []
+
+
 def test_every_make_target_that_is_named_exists() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
