@@ -114,14 +114,10 @@ def _gathered(
     chair = seated_chair(tx, actor, spot, request.chair, table, providers)
     voices = (*table, chair) if chair else table
     models = {voice.model: model for voice in voices if (model := providers.find(voice.model))}
-    here = conversation.id if conversation else ""
-    references.check(tx, actor, here, request.reply_to_id, request.quotes)
-    refers = references.shown_in(tx, actor, here, asked) if asked else request
     number = asked.round_number if asked else conversation.round_count + 1 if conversation else 1
-    brought = asked.attachments if asked else ()
     turn = Turn(
         id="",
-        conversation_id=here,
+        conversation_id=conversation.id if conversation else "",
         round_number=number,
         purpose=Purpose.ASK,
         mode=request.mode,
@@ -132,10 +128,21 @@ def _gathered(
         created_at=tx.now,
         chair=chair,
     )
-    question = Message(
+    question = _question(tx, actor, request, turn, project.id, asked)
+    return gather_for(tx, actor, project, conversation.title if conversation else "", turn, question, models)
+
+
+def _question(
+    tx: Tx, actor: Actor, request: NewEstimate, turn: Turn, project_id: str, asked: Message | None
+) -> Message:
+    """With what it replies to, quotes and brings along; what it brought before comes first."""
+    references.check(tx, actor, turn.conversation_id, request.reply_to_id, request.quotes)
+    refers = references.shown_in(tx, actor, turn.conversation_id, asked) if asked else request
+    unsent = attachments.unsent(tx, actor, project_id, request.attachments)
+    return Message(
         id="",
         conversation_id=turn.conversation_id,
-        round_number=number,
+        round_number=turn.round_number,
         turn_id="",
         speaker="user",
         role=Role.USER,
@@ -146,9 +153,8 @@ def _gathered(
         reply_to_id=refers.reply_to_id,
         quotes=refers.quotes,
         brings_id=asked.brings_id if asked else None,
-        attachments=(*brought, *attachments.unsent(tx, actor, project.id, request.attachments)),
+        attachments=(*(asked.attachments if asked else ()), *unsent),
     )
-    return gather_for(tx, actor, project, conversation.title if conversation else "", turn, question, models)
 
 
 def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | None:
