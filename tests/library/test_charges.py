@@ -55,8 +55,8 @@ async def test_those_whose_texts_were_embedded_share_the_bill_by_their_length(
     await embed_due(library, 32)
     bert_home, ada_home = await db.read(lambda tx: (home(tx, bert), home(tx, ada)))
     assert await rows(db) == [
-        (bert.user_id, bert_home, None, "embedding", 66, 6),
-        (ada.user_id, ada_home, None, "embedding", 34, 4),
+        (ada.user_id, ada_home, None, "embedding", 33, 3),
+        (bert.user_id, bert_home, None, "embedding", 67, 7),
     ]
 
 

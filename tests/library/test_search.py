@@ -185,6 +185,19 @@ async def test_tests_come_after_what_they_test_unless_they_are_asked_for(
     assert hits[0].title == "tests/test_walnut.py"
 
 
+async def test_projects_take_turns_in_being_embedded(library: Library, ada: Actor) -> None:
+    """Each gets its newest: a note does not wait for the vectors of another project's thousand files."""
+    bob = library.db.write_now(lambda tx: person(tx, "Bob"))
+    put(library.db, bob, "first.md", "Bob's first")
+    for number in range(6):
+        put(library.db, ada, f"{number}.md", f"Ada's {number}")
+    made: list[str] = []
+    while done := await embed_due(library, 2):
+        made += [one.content for one in done]
+    assert made.index("Bob's first") <= 2
+    assert [one for one in made if one != "Bob's first"] == [f"Ada's {number}" for number in range(5, -1, -1)]
+
+
 async def test_meaning_finds_what_no_word_says(library: Library, ada: Actor) -> None:
     put(library.db, ada, "a.md", "the kitten sleeps")
     put(library.db, ada, "b.md", "stocks fell sharply")

@@ -263,9 +263,9 @@ def tokens(content: str) -> int:
 async def embed_due(
     library: Library, limit: int, also: Callable[[Tx, tuple[Due, ...]], None] | None = None
 ) -> tuple[Due, ...]:
-    """Gives the newest chunks that wait for a vector theirs; says which. Raises EmbeddingFailed.
+    """Gives the newest chunks that wait for a vector theirs, from the next project on; says which.
 
-    `also` is done in the transaction that saves them.
+    `also` is done in the transaction that saves them. Raises EmbeddingFailed.
     """
 
     def save(tx: Tx) -> None:
@@ -275,7 +275,8 @@ async def embed_due(
             also(tx, due)
 
     embedder = library.embedder
-    config, due = await library.db.write(lambda tx: _due(tx, embedder, limit))
+    config, due = await library.db.write(lambda tx: _due(tx, embedder, limit, library.served))
+    library.served = due[-1].project_id if due else ""
     bills: list[Bill] = []
     if due:
         try:
@@ -294,10 +295,10 @@ def _charge(tx: Tx, due: Sequence[Due], bills: Sequence[Bill]) -> None:
         usage.add(tx, row)
 
 
-def _due(tx: Tx, embedder: Embedder, limit: int) -> tuple[int, tuple[Due, ...]]:
+def _due(tx: Tx, embedder: Embedder, limit: int, served: str) -> tuple[int, tuple[Due, ...]]:
     """Who comes with another way of embedding finds everything due."""
     config = vectors.set_config(tx, embedder.model, embedder.dimensions)
-    return config, vectors.due(tx, limit)
+    return config, vectors.due(tx, limit, after=served)
 
 
 def embedded(due: Due) -> str:

@@ -61,6 +61,8 @@ class Library:
     def __init__(self, db: Database, embedder: Embedder) -> None:
         self.db = db
         self.embedder = embedder
+        self.served = ""
+        """The project whose texts were the last to be embedded: the next comes after it."""
         self._blocks: object | None = None
 
     @property

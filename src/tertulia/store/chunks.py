@@ -123,7 +123,7 @@ def _add(tx: Tx, source: _Source, first: int, new: Sequence[NewChunk]) -> tuple[
             content=chunk.content,
         ).number
         _add_words(tx, number, source, chunk)
-        tx.execute(_DUE, number=number)
+        tx.execute(_DUE, number=number, project_id=source.project_id)
         numbers.append(number)
     return tuple(numbers)
 
@@ -153,7 +153,7 @@ def _add_words(tx: Tx, number: int, source: _Source, chunk: NewChunk) -> None:
     )
 
 
-_DUE = text("INSERT INTO vectors_due (number) VALUES (:number)")
+_DUE = text("INSERT INTO vectors_due (number, project_id) VALUES (:number, :project_id)")
 
 
 def remove_message(tx: Tx, message_id: str) -> None:

@@ -50,7 +50,8 @@ _ADD_CONFIG = text("""
 """)
 
 _ALL_DUE = text("""
-    INSERT INTO vectors_due (number) SELECT number FROM content_chunks WHERE TRUE ON CONFLICT DO NOTHING
+    INSERT INTO vectors_due (number, project_id)
+    SELECT number, project_id FROM content_chunks WHERE TRUE ON CONFLICT DO NOTHING
 """)
 
 
@@ -75,15 +76,20 @@ def find_config(tx: Tx, model: str, dimensions: int) -> int | None:
     return None if tx.maybe(_IS_REPLACING, config=row.id) else row.id
 
 
-# The newest are embedded first, so what another model has made waits at the other end.
+# In each project the newest are embedded first, so what another model has made waits at the other end.
 _IS_REPLACING = text("""
     SELECT 1 FROM (SELECT number FROM vectors_due ORDER BY number LIMIT 100) AS d
     JOIN chunk_vectors AS v ON v.number = d.number WHERE v.config <> :config LIMIT 1
 """)
 
 
-def due(tx: Tx, limit: int) -> tuple[Due, ...]:
-    """Chunks without a vector, the newest first."""
+def due(tx: Tx, limit: int, after: str = "") -> tuple[Due, ...]:
+    """Chunks without a vector: the newest of the project after the last one's, then of those that follow it.
+
+    The projects are a ring, so that none waits for all that another has.
+    """
+    rows = tx.execute(_DUE_AFTER, limit=limit, after=after)
+    rows += tx.execute(_DUE_FROM_THE_FIRST, limit=limit - len(rows), after=after)
     return tuple(
         Due(
             row.number,
@@ -96,20 +102,27 @@ def due(tx: Tx, limit: int) -> tuple[Due, ...]:
             row.conversation_id,
             row.user_id,
         )
-        for row in tx.execute(_NEXT_DUE, limit=limit)
+        for row in rows
     )
 
 
-_NEXT_DUE = text("""
+_DUE = """
     SELECT c.number, c.source_type, c.file_id, c.heading, c.content, c.project_id, c.conversation_id, f.path,
         u.id AS user_id
-    FROM (SELECT number FROM vectors_due ORDER BY number DESC LIMIT :limit) AS d
+    FROM (
+        SELECT number, project_id FROM vectors_due WHERE project_id {which} :after
+        ORDER BY project_id, number DESC LIMIT :limit
+    ) AS d
     JOIN content_chunks AS c ON c.number = d.number
     LEFT JOIN project_files AS f ON f.id = c.file_id
     LEFT JOIN conversation_messages AS m ON m.id = c.message_id
     LEFT JOIN users AS u ON u.id = COALESCE(f.created_by, m.created_by)
-    ORDER BY c.number DESC
-""")
+    ORDER BY d.project_id, d.number DESC
+"""
+
+_DUE_AFTER = text(_DUE.format(which=">"))
+
+_DUE_FROM_THE_FIRST = text(_DUE.format(which="<="))
 
 
 def count_due_in_file(tx: Tx, file_id: str) -> tuple[int, int]:
