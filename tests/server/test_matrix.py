@@ -1,4 +1,4 @@
-"""Every entry point, for everyone who might try it: the answers, and that nothing changed (AZ 1, 3, 5)."""
+"""Every entry point, for everyone who might try it: the answers, and that nothing changed (AZ 1, 3 to 5)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import websockets
 
 from tertulia.app import new_id
 from tertulia.server.access import Access, EntryPoint
+from tertulia.server.asgi import bare
 from tests.server.cast import CANARY, Cast, Things, at_rest, gather_cast, outlined
 from tests.server.requests import ENTRIES, EXAMPLES, HTTP, Request, request_to
 from tests.upstream.scripted import scripted
@@ -54,6 +55,17 @@ def about_ids(*, writes_only: bool = False) -> Iterator[tuple[EntryPoint, str]]:
     for entry in HTTP:
         if entry.access is Access.SIGNED_IN and not (writes_only and only_reads(entry)):
             yield from ((entry, name) for name in entry.ids)
+
+
+def takers_of_attachments() -> Iterator[EntryPoint]:
+    """Those whose body names attachments, as the API describes itself."""
+    api = bare().openapi()
+    for entry in HTTP:
+        asked = api["paths"][entry.path][entry.method.lower()]
+        schema = asked.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        named = api["components"]["schemas"].get(schema.get("$ref", "").rpartition("/")[2], {})
+        if "attachments" in named.get("properties", {}):
+            yield entry
 
 
 GUARDED = [entry for entry in HTTP if entry.access is not Access.ANYONE]
@@ -185,6 +197,17 @@ async def test_a_foreign_turn_id_is_refused_and_tells_nothing(cast: Cast) -> Non
     async with cast.untouched():
         answer = await cast.bruno.client.post("/api/turn", json=body)
     assert answer.status_code == 409
+    assert CANARY not in said(answer)
+
+
+@pytest.mark.parametrize("entry", list(takers_of_attachments()), ids=name_of)
+async def test_a_foreign_attachment_does_not_come_along(cast: Cast, entry: EntryPoint) -> None:
+    """All else is Bruno's own: nothing of hers is linked, counted or shown (AZ 4)."""
+    request = request_to(entry, cast.brunos, probed="conversation_id")
+    brought = replace(request, body=request.body | {"attachments": [cast.almas.attachment_id]})
+    async with cast.untouched():
+        answer = await send(cast.bruno, brought)
+    assert answer.status_code == 404, answer.text
     assert CANARY not in said(answer)
 
 
