@@ -69,6 +69,7 @@ async def test_beside_a_receipt_one_reply_is_open_and_the_switch_says_so(page: P
     await page.keyboard.press("r")
     await expect(layout.get_by_role("radio", name="Focus")).to_be_checked()
     await expect(last.get_by_role("article")).to_have_accessible_name(re.compile("^Beta"))
+    await expect(last.get_by_role("article")).to_be_focused()
     await layout.get_by_role("radio", name="Columns").click()
     await expect(last.get_by_role("article")).to_have_count(2)
     await layout.get_by_role("radio", name="Stack").click()

@@ -16,6 +16,13 @@ export class Walking {
     return found && this.scroller()?.contains(found) ? found : null;
   }
 
+  /** The round it is in, else the one at the top of the view. */
+  get roundAtHand(): HTMLElement | undefined {
+    const rounds = this.#rounds();
+    const name = this.current?.dataset.round;
+    return name ? rounds.find((each) => each.dataset.roundName === name) : rounds[this.#inView(rounds)];
+  }
+
   mind(step: 1 | -1): void {
     const here = this.current;
     const stops = this.#stops(here?.dataset.round ?? this.#lastRound());

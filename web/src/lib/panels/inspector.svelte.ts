@@ -56,11 +56,20 @@ class Inspector {
   /** Focus goes back to where it was, unless it went on already. */
   close(): void {
     const isInside = document.activeElement?.closest('[data-inspector]') ?? null;
+    const back = this.#whereFrom();
     this.shown = null;
     this.earlier = null;
     this.receipt = null;
-    if (isInside && this.#before instanceof HTMLElement) this.#before.focus({ preventScroll: true });
+    if (isInside) back?.focus({ preventScroll: true });
     this.#before = null;
+  }
+
+  /** Where it was opened from; a card that was laid out anew meanwhile is found by its reply. */
+  #whereFrom(): HTMLElement | null {
+    if (this.#before?.isConnected) return this.#before instanceof HTMLElement ? this.#before : null;
+    return this.receipt === null
+      ? null
+      : document.querySelector<HTMLElement>(`[data-message="${this.receipt}"]`);
   }
 
   goBack(): void {
