@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -167,11 +167,12 @@ class Connection:
         while not self._is_signed_out:
             await self._bell.rung()
             await self._look_at_rights()
-            items = [*self._take_outbox(), *await self._news()]
-            if items or self._house.means.monotonic() - self._spoke_at >= HEARTBEAT_S:
+            news = News(self._take_outbox())
+            await self._gather(news)
+            if news.items or self._house.means.monotonic() - self._spoke_at >= HEARTBEAT_S:
                 self._spoke_at = self._house.means.monotonic()
-                await self._socket.send_text(f"[{','.join(items)}]")
-            if any(item.startswith(_DELTA) for item in items):
+                await self._socket.send_text(f"[{','.join(news.items)}]")
+            if news.has_words:
                 await asyncio.sleep(FRAME_S)  # the first word went out at once; the next ones may gather
 
     async def _tick(self) -> None:
@@ -196,17 +197,15 @@ class Connection:
         self._taken.ring()
         return items
 
-    async def _news(self) -> list[str]:
+    async def _gather(self, news: News) -> None:
         """Deltas before events: a reply's last words come before the message that ends it."""
-        items: list[str] = []
         for followed in tuple(self._followed.values()):
             if followed.conversation_id:
-                items.extend(self._deltas(followed, followed.conversation_id))
+                self._deltas(followed, followed.conversation_id, news)
             for event in await self._events(followed):
-                items.append(_event(event))
-        return items
+                news.items.append(_event(event))
 
-    def _deltas(self, followed: Followed, conversation_id: str) -> Iterator[str]:
+    def _deltas(self, followed: Followed, conversation_id: str, news: News) -> None:
         running = {live.turn.id: live for live in self._house.live.running_in(conversation_id)}
         for turn_id in {*running, *followed.turns}:
             live = running.get(turn_id) or self._house.live.find(turn_id)
@@ -214,9 +213,9 @@ class Connection:
                 del followed.turns[turn_id]
                 continue
             after = followed.turns.get(turn_id, 0)
-            news = live.after(after)
-            yield from _told(map(veiled, news) if live.turn.is_blind else news)
-            followed.turns[turn_id] = after + len(news)
+            log = live.after(after)
+            news.tell(map(veiled, log) if live.turn.is_blind else log)
+            followed.turns[turn_id] = after + len(log)
             if followed.turns[turn_id] < live.number:
                 self._bell.ring()
             elif live.is_over:
@@ -233,9 +232,6 @@ class Connection:
         if news:
             followed.cursor = news[-1].number
         return news
-
-
-_DELTA = '{"type": "delta"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,19 +274,29 @@ def _event(event: Event) -> str:
     return f'{head[:-1]},"value":{event.value or "null"}}}'
 
 
-def _told(news: Iterable[TurnEvent]) -> Iterator[str]:
-    """A piece of a turn's log, with all deltas of one reply joined."""
-    deltas: dict[str, _Joined] = {}
-    for event in news:
-        match event:
-            case Delta():
-                deltas.setdefault(event.reply_id, _Joined(event.number - 1)).add(event)
-            case Began(draft):
-                yield f'{{"type":"draft","value":{to_json(draft)}}}'
-            case Waited(reply_id, waiting):
-                yield f'{{"type":"waiting","id":"{reply_id}","value":{to_json(waiting)}}}'
-    for reply_id, delta in deltas.items():
-        yield delta.item(reply_id)
+@dataclass(slots=True)
+class News:
+    """What the next frame says."""
+
+    items: list[str]
+    has_words: bool = False
+    """Of a reply that is being written: more of them will come."""
+
+    def tell(self, log: Iterable[TurnEvent]) -> None:
+        """A piece of a turn's log, with all deltas of one reply joined."""
+        deltas: dict[str, _Joined] = {}
+        for event in log:
+            match event:
+                case Delta():
+                    deltas.setdefault(event.reply_id, _Joined(event.number - 1)).add(event)
+                case Began(draft):
+                    self.items.append(f'{{"type":"draft","value":{to_json(draft)}}}')
+                case Waited(reply_id, waiting):
+                    item = f'{{"type":"waiting","id":"{reply_id}","value":{to_json(waiting)}}}'
+                    self.items.append(item)
+        if deltas:
+            self.has_words = True
+            self.items += [delta.item(reply_id) for reply_id, delta in deltas.items()]
 
 
 @dataclass(slots=True)
