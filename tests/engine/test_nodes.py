@@ -270,20 +270,22 @@ LOCK_PLACE = text("UPDATE places SET number = number WHERE place = :place RETURN
 BLOCKED = text("SELECT COUNT(*) AS number FROM pg_locks WHERE NOT granted")
 
 
-async def test_a_round_that_waits_for_another_server_can_be_stopped(
-    pair: tuple[Engine, Engine], upstream: Upstream
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+async def test_a_round_that_waits_is_stopped_on_its_own_server_and_from_another(
+    pair: tuple[Engine, Engine], upstream: Upstream, is_elsewhere: bool
 ) -> None:
     one, two = pair
     held = asyncio.Event()
     upstream.plays((Say("First."), Hold(held), Finish()))
     first = await one.open("One")
     await one.said(first.turn, "First.")
-    second = await two.open("Two", conversation_id=first.conversation.id)
+    waits_on = one if is_elsewhere else two
+    second = await waits_on.open("Two", conversation_id=first.conversation.id)
     await two.turns.stop(two.actor, second.turn.id)
-    assert await two.over(second.turn) is State.STOPPED
-    assert len(upstream.requests) == 1
+    assert await waits_on.over(second.turn) is State.STOPPED
     held.set()
-    await one.over(first.turn)
+    assert await one.over(first.turn) is State.COMPLETE
+    assert len(upstream.requests) == 1
 
 
 # ── what is said on one is heard on the other
@@ -346,22 +348,6 @@ async def test_a_stop_pressed_on_one_server_stops_what_another_runs(
         (Status.STOPPED, "Begun."),
         (Status.COMPLETE if is_one_alone else Status.STOPPED, "Begun."),
     }
-
-
-async def test_a_round_that_waits_on_one_server_is_stopped_from_another(
-    pair: tuple[Engine, Engine], upstream: Upstream
-) -> None:
-    one, two = pair
-    held = asyncio.Event()
-    upstream.plays((Say("First."), Hold(held), Finish()))
-    first = await one.open("One")
-    await one.said(first.turn, "First.")
-    second = await one.open("Two", conversation_id=first.conversation.id)
-    await two.turns.stop(two.actor, second.turn.id)
-    assert await one.over(second.turn) is State.STOPPED
-    held.set()
-    assert await one.over(first.turn) is State.COMPLETE
-    assert len(upstream.requests) == 1
 
 
 async def test_what_is_deleted_on_one_server_is_answered_no_further_on_another(
