@@ -150,6 +150,17 @@ async def test_a_second_server_key_is_not_the_first(local: Listener) -> None:
 
 
 @needs_weights
+async def test_one_that_is_being_born_when_its_server_closes_does_not_stay(local: Listener) -> None:
+    asking = asyncio.create_task(local.ask(KEY, "Hi."))
+    async with soon():
+        while not children():  # noqa: ASYNC110 - a process is waited for
+            await asyncio.sleep(0)
+    await local.providers.close()
+    await asking
+    assert children() == []
+
+
+@needs_weights
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_it_does_not_outlive_a_server_that_was_killed() -> None:
     program = textwrap.dedent(f"""

@@ -96,6 +96,7 @@ class BuiltIn:
         self._starts: dict[str, asyncio.Task[Child]] = {}
         self._children: list[Child] = []
         self._deaths: dict[str, Deaths] = {}
+        self._is_closed = False
 
     # --- what there is -------------------------------------------------------------------------------------
 
@@ -157,6 +158,8 @@ class BuiltIn:
         return True
 
     async def _start(self, model: Model) -> Child:
+        if self._is_closed:
+            raise _down("The server is stopping.")
         await self._bury()
         deaths = self._deaths_of(model.key)
         if (pause_s := deaths.pause_s(self._monotonic())) > 0:
@@ -183,11 +186,16 @@ class BuiltIn:
             await asyncio.to_thread(child.stop)
 
     async def close(self) -> None:
-        for child in self._children:
-            await asyncio.to_thread(child.stop)
+        """Stops them all, also one that was being born meanwhile; no other is born."""
+        self._is_closed = True
+        await self._stop_all()
         await asyncio.gather(*self._starts.values(), return_exceptions=True)
+        await self._stop_all()
         self._starts.clear()
-        self._children.clear()
+
+    async def _stop_all(self) -> None:
+        while self._children:
+            await asyncio.to_thread(self._children.pop().stop)
 
 
 @dataclass(slots=True)
