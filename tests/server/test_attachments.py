@@ -12,7 +12,7 @@ import pytest_asyncio
 from tertulia.app import new_id
 from tertulia.server.uploads import takes_bytes
 from tests.library.documents import png
-from tests.server.test_files import HARMLESS, TRAVERSALS
+from tests.server.files.test_coming_in import HARMLESS, TRAVERSALS
 from tests.upstream.scripted import scripted
 from tests.world import Person, World, endpoints, running, turn
 
