@@ -207,6 +207,10 @@ def _emptied(url: str) -> str:
             "personas",
         ):
             connection.execute(f"DELETE FROM {root}")
+        # A row that was deleted just now still gets into a new index, where its dimensions may not fit.
+        (is_written,) = connection.execute("SELECT pg_relation_size('chunk_vectors') > 0").fetchone() or (0,)
+        if is_written:
+            connection.execute("TRUNCATE chunk_vectors")
     return url
 
 
