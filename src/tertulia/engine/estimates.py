@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tertulia import council
 from tertulia.context.assemble import DoesNotFit, assemble
@@ -182,8 +182,10 @@ def _of(means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int]) ->
         return VoiceEstimate(voice, 0, 0, 0, 0, error.message)
     sent = request_tokens(receipt)
     kept = cacheable_tokens(receipt)
-    counts = [TokenCount(sent + read * USUAL_OUTPUT_TOKENS, 0, output) for read in reads]
-    counts[:1] = [replace(first, written_tokens=kept) for first in counts[:1]]
+    counts = (
+        TokenCount(sent + read * USUAL_OUTPUT_TOKENS, 0, output, written_tokens=0 if nth else kept)
+        for nth, read in enumerate(reads)
+    )
     costs = [cost_micros(count, model.prices) for count in counts]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
     left_out = tuple(left for left in receipt.left_out if left.layer in (Layer.QUESTION, Layer.ALWAYS))
