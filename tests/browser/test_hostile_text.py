@@ -1,4 +1,4 @@
-"""Whatever a mind or a provider sends is shown as text: nothing runs, nothing is fetched or looked up."""
+"""Whatever a mind, a provider or a file says is shown as text: nothing runs, nothing is fetched (XS, EX)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.browser.hostile import CORPORA, EVENTS
 from tests.browser.record import hosts_looked_up, recorded
 from tests.browser.room import Room, stored
 from tests.browser.windows import Watch, Windows, sign_in
+from tests.patience import soon
 from tests.upstream.scripted import Finish, Raw, Say, Script, Upstream
 from tests.world import Person, World
 
@@ -28,6 +29,10 @@ INERT = """
         return faults;
     })
 """
+
+
+NAME = "<img src=x onerror=canary()>.md"
+"""A file may be called so."""
 
 
 def by_letters(text: str) -> Script:
@@ -129,8 +134,11 @@ async def test_a_look_up_would_stand_in_the_browsers_record(tmp_path: Path, worl
 async def test_no_screen_and_no_text_looks_up_a_name(
     tmp_path: Path, world: World, sam: Person, upstream: Upstream
 ) -> None:
-    upstream.says("\n\n".join(CORPORA.values()))
+    everything = "\n\n".join(CORPORA.values())
+    upstream.says(everything)
     [reply] = await sam.hear("Show me everything.", "alpha")
+    made = await sam.upload(NAME, f"{everything}\n\nkanarienvogel".encode())
+    await _indexed(sam, made["id"])
     watch = Watch(world.url)
     watch.expect("Not found: /nowhere")
     async with recorded(tmp_path, world.url) as context:
@@ -139,11 +147,23 @@ async def test_no_screen_and_no_text_looks_up_a_name(
         await _look_at(page, "sign-in")
         await sign_in(context, sam, world.url)
         await _look_at(page, "new", f"c/{reply['conversation_id']}", "nowhere")
+        await _look_at(page, f"p/{sam.home}?file={made['id']}")
+        await expect(page.get_by_role("complementary", name="File")).to_contain_text("kanarienvogel")
+        await _look_at(page, f"search?q=kanarienvogel&in={sam.home}")
+        await expect(page.get_by_role("main").get_by_text(NAME).first).to_be_visible()
         await _look_at(
             page, *(f"settings/{panel}" for panel in ("models", "appearance", "keyboard", "sessions"))
         )
     watch.must_be_untroubled()
     assert hosts_looked_up(tmp_path) == {"127.0.0.1"}
+
+
+async def _indexed(person: Person, file_id: str) -> None:
+    async with soon():
+        while (await person.get(f"/api/projects/{person.home}/files/{file_id}/info"))["index"][
+            "state"
+        ] != "indexed":
+            pass
 
 
 async def _look_at(page: Page, *paths: str) -> None:
