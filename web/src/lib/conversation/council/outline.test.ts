@@ -65,5 +65,6 @@ describe('words', () => {
     expect(gist('## Plan\n\n- **First** `this`, see [there](x).\n```js\ncode\n```\nThen that.')).toBe(
       'Plan First this, see there. Then that.',
     );
+    expect(gist('| a | b |\n|---|:-:|\n| one | two |\n\nSo $$x^2$$ it is.')).toBe('a b one two So … it is.');
   });
 });

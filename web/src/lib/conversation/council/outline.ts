@@ -41,6 +41,8 @@ export function havingRead(heard: number, asked: number): string {
 export function gist(text: string): string {
   return text
     .replace(/```[\s\S]*?(```|$)/g, ' ')
+    .replace(/\$\$[\s\S]*?\$\$/g, ' … ')
+    .replace(/^[ \t|:-]+$/gm, '') // the rule under a table's head
     .replace(/^\s*(#{1,6}|[-*+]|\d+[.)]|>)\s+/gm, '')
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/[*_`~|]+/g, '')
