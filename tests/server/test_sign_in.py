@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from http.cookies import Morsel, SimpleCookie
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 import pytest
+from argon2 import PasswordHasher
 
 from tertulia.server.passwords import AT_ONCE, Passwords
 from tertulia.server.throttle import ATTEMPTS, WINDOW_S, Throttle
@@ -221,6 +222,21 @@ async def test_a_wrong_password_and_no_account_are_told_and_worked_alike(
     assert passwords.tried == [WRONG, WRONG]
     assert (known.status_code, outlined(known.json())) == (unknown.status_code, outlined(unknown.json()))
     assert set(known.headers) == set(unknown.headers)
+
+
+async def test_a_password_is_compared_also_where_there_is_no_account() -> None:
+    """What takes as long tells nobody whether there is one."""
+    compared = []
+
+    class Counting(PasswordHasher):
+        def verify(self, hash: str | bytes, password: str | bytes) -> Literal[True]:
+            compared.append(password)
+            return super().verify(hash, password)
+
+    passwords = Passwords(Counting(time_cost=1, memory_cost=8, parallelism=1))
+    assert not await passwords.match("a guess", None, may_try=lambda: None)
+    assert not await passwords.match("nobody has this password", None, may_try=lambda: None)
+    assert compared == ["a guess", "nobody has this password"]
 
 
 async def test_a_suspended_account_is_told_the_same(

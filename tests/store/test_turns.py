@@ -167,3 +167,16 @@ async def test_the_turns_of_a_silent_node_are_found(db: Database, ada: Actor, cl
     await db.write(lambda tx: turns.beat(tx, "two"))
     found = await db.read(lambda tx: turns.abandoned(tx, clock.now - 5_000))
     assert [one.id for one in found] == [silent]
+
+
+async def test_a_turn_whose_node_spoke_at_the_last_moment_is_not_taken_over(
+    db: Database, ada: Actor, clock: Clock
+) -> None:
+    """It was found abandoned, and before anyone took it its node was heard of again."""
+    made = await db.write(lambda tx: conversation(tx, ada))
+    asked = await db.write(lambda tx: opened(tx, ada, made.id))
+    clock.forward(20_000)
+    silent_since = clock.now - 15_000
+    assert [turn.id for turn in await db.read(lambda tx: turns.abandoned(tx, silent_since))] == [asked.id]
+    await db.write(turns.beat)
+    assert not await db.write(lambda tx: turns.take_over(tx, asked.id, silent_since))
