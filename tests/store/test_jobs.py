@@ -60,48 +60,48 @@ async def test_a_kind_of_job_can_be_left_to_those_who_do_only_that(db: Database)
 
 
 async def test_whoever_waits_is_served_before_anyone_is_served_twice(db: Database) -> None:
-    """Jobs come in at random, most of them in one lane; each claim goes on after the last one's lane."""
+    """Jobs come in at random, most of them in one queue; each claim goes on after the last one's queue."""
     chance = random.Random(7)
     waiting: Counter[str] = Counter()
     passed_by: dict[str, set[str]] = {}
     last = ""
     for _ in range(150):
         if chance.random() < 0.6:
-            lane = chance.choice("aaaaabcde")
-            await db.write(lambda tx, lane=lane: jobs.add(tx, "file", "", lane=lane))
-            waiting[lane] += 1
+            queue = chance.choice("aaaaabcde")
+            await db.write(lambda tx, queue=queue: jobs.add(tx, "file", "", queue=queue))
+            waiting[queue] += 1
         job = await db.write(lambda tx, after=last: jobs.claim(tx, "node", LEASE, after=after))
         if job is None:
             assert not +waiting
             continue
-        last = job.lane
+        last = job.queue
         waiting[last] -= 1
         passed_by.pop(last, None)
-        for lane in +waiting:
-            if lane != last:
-                served = passed_by.setdefault(lane, set())
-                assert last not in served, f"{last} was served twice while {lane} waited"
+        for queue in +waiting:
+            if queue != last:
+                served = passed_by.setdefault(queue, set())
+                assert last not in served, f"{last} was served twice while {queue} waited"
                 served.add(last)
 
 
 async def test_one_note_comes_right_after_the_first_of_a_thousand_files(db: Database) -> None:
     def many(tx: Tx) -> None:
         for number in range(1000):
-            jobs.add(tx, "file", str(number), lane="much")
+            jobs.add(tx, "file", str(number), queue="much")
 
     await db.write(many)
     served = [await claimed(db)]
-    await db.write(lambda tx: jobs.add(tx, "file", "a note", lane="little"))
+    await db.write(lambda tx: jobs.add(tx, "file", "a note", queue="little"))
     for _ in range(3):
-        served += [await claimed(db, after=served[-1].lane)]
+        served += [await claimed(db, after=served[-1].queue)]
     assert [job.payload for job in served] == ["0", "a note", "1", "2"]
 
 
-async def test_what_another_node_let_go_of_does_not_wait_for_its_lane(db: Database, clock: Clock) -> None:
-    await db.write(lambda tx: jobs.add(tx, "file", "left", lane="z"))
+async def test_what_another_node_let_go_of_does_not_wait_for_its_queue(db: Database, clock: Clock) -> None:
+    await db.write(lambda tx: jobs.add(tx, "file", "left", queue="z"))
     await claimed(db)
     clock.forward(LEASE)
-    await db.write(lambda tx: jobs.add(tx, "file", "new", lane="a"))
+    await db.write(lambda tx: jobs.add(tx, "file", "new", queue="a"))
     assert [(await claimed(db)).payload for _ in range(2)] == ["left", "new"]
 
 
@@ -120,7 +120,7 @@ async def test_a_claim_reads_an_index_of_its_own(db: Database, which: tuple[str,
 
     def planned(tx: Tx) -> str:
         for number in range(2000):
-            jobs.add(tx, "index_file" if number % 2 else "embed", str(number), lane=f"lane {number % 50}")
+            jobs.add(tx, "index_file" if number % 2 else "embed", str(number), queue=f"queue {number % 50}")
         tx.execute(text("ANALYZE jobs"))
         statement = jobs.claiming(tx.skip_locked, *which)
         how = "EXPLAIN" if db.is_shared else "EXPLAIN QUERY PLAN"

@@ -168,7 +168,7 @@ def test_both_databases_have_the_same_columns(sqlite_url: str, postgres_database
     assert sorted(columns) == sorted(same)
 
 
-def test_files_that_waited_before_there_were_lanes_are_in_the_lanes_of_those_who_brought_them(
+def test_what_waited_before_there_were_turns_waits_in_its_place(
     tmp_path: Path, clock: Clock, ids: Ids
 ) -> None:
     folder = tmp_path / "steps"
@@ -188,9 +188,14 @@ def test_files_that_waited_before_there_were_lanes_are_in_the_lanes_of_those_who
                 ('1', 'index_file', 'F', 'waiting', 0, 0, 0),
                 ('2', 'index_file', 'gone', 'waiting', 0, 0, 0),
                 ('3', 'title', 'C', 'waiting', 0, 0, 0);
+            INSERT INTO content_chunks VALUES
+                (7, 'K', 'file', 'F', NULL, NULL, 'P', NULL, 0, 1, 0, '{}', '', '', 'text');
+            INSERT INTO vectors_due VALUES (7);
         """)
     before.close()
     db = Database(Sqlite(address, clock, ids))
-    rows = db.read_now(lambda tx: tx.execute(text("SELECT id, lane FROM jobs ORDER BY id")))
+    rows = db.read_now(lambda tx: tx.execute(text("SELECT id, queue FROM jobs ORDER BY id")))
     assert [tuple(row) for row in rows] == [("1", "P:A"), ("2", ""), ("3", "")]
+    due = db.read_now(lambda tx: tx.execute(text("SELECT number, project_id FROM vectors_due")))
+    assert [tuple(row) for row in due] == [(7, "P")]
     db.close()

@@ -40,7 +40,7 @@ class _Claimed:
     job: Job | None
     done: int
     """So many short ones were done on the way."""
-    lane: str
+    queue: str
     """Whose was the last."""
 
 
@@ -64,7 +64,7 @@ class Worker:
         self._only = only
         self._but = but
         self._job_left = job_left
-        self._lane = ""
+        self._queue = ""
         self._bell = asyncio.Event()
 
     def ring(self) -> None:
@@ -104,25 +104,25 @@ class Worker:
             raise
         except Exception:  # noqa: BLE001 - whatever it was, it happens again where it is written down
             claimed = await self._means.db.write(partial(self._claim, ended=ended, short_jobs=0))
-        self._lane = claimed.lane
+        self._queue = claimed.queue
         return claimed
 
     def _claim(self, tx: Tx, ended: _Ended | None, short_jobs: int) -> _Claimed:
         if ended is not None:
             _note(tx, ended)
-        lane = self._lane
+        queue = self._queue
         for done in range(short_jobs):
-            job = self._next(tx, lane)
+            job = self._next(tx, queue)
             if job is None or not self._is_done_at_once(tx, job):
-                return _Claimed(job, done, job.lane if job else lane)
+                return _Claimed(job, done, job.queue if job else queue)
             jobs.finish(tx, job.id)
-            lane = job.lane
-        job = self._next(tx, lane)
-        return _Claimed(job, short_jobs, job.lane if job else lane)
+            queue = job.queue
+        job = self._next(tx, queue)
+        return _Claimed(job, short_jobs, job.queue if job else queue)
 
-    def _next(self, tx: Tx, lane: str) -> Job | None:
-        """From the lane after the last: whoever has much to be done does not keep the others waiting."""
-        return jobs.claim(tx, self._node, LEASE_MS, only=self._only, but=self._but, after=lane)
+    def _next(self, tx: Tx, queue: str) -> Job | None:
+        """From the queue after the last: whoever has much to be done does not keep the others waiting."""
+        return jobs.claim(tx, self._node, LEASE_MS, only=self._only, but=self._but, after=queue)
 
     def _is_done_at_once(self, tx: Tx, job: Job) -> bool:
         at_once = AT_ONCE.get(job.kind)

@@ -98,7 +98,7 @@ def _queue(tx: Tx, user_id: str, project_id: str, file_id: str, version: int | N
     Who has brought much into one project waits for it there alone.
     """
     key = None if version is None else f"{INDEX_JOB}:{file_id}:{version}"
-    jobs.add(tx, INDEX_JOB, file_id, key=key, lane=f"{project_id}:{user_id}")
+    jobs.add(tx, INDEX_JOB, file_id, key=key, queue=f"{project_id}:{user_id}")
 
 
 def _changed(tx: Tx, file_id: str) -> ProjectFile:

@@ -4,7 +4,7 @@ waiting ─▶ running ─▶ gone, or done when it has a key (so that the key i
    ▲          │
    └── fails ─┴─▶ aside after the third time, with what went wrong
 
-Where many wait, their lanes take turns: one person's thousand files leave another's one note its place.
+Where many wait, their queues take turns: one person's thousand files leave another's one note its place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Job:
     kind: str
     payload: str
     key: str | None
-    lane: str
+    queue: str
     """Whose it is, among those who take turns; empty for what serves everybody."""
     attempts: int
     run_at: int
@@ -35,31 +35,31 @@ class Job:
     error: str | None
 
 
-_COLUMNS = "id, kind, payload, key, lane, attempts, run_at, error"
+_COLUMNS = "id, kind, payload, key, queue, attempts, run_at, error"
 
 
 def add(
-    tx: Tx, kind: str, payload: str, *, key: str | None = None, lane: str = "", run_at: int | None = None
+    tx: Tx, kind: str, payload: str, *, key: str | None = None, queue: str = "", run_at: int | None = None
 ) -> bool:
     """Leaves a job to be done. With a key, only the first of its name is taken; says whether this was it."""
     due = tx.now if run_at is None else run_at
     added = tx.maybe(
-        _ADD, id=tx.new_id(), kind=kind, payload=payload, key=key, lane=lane, run_at=due, now=tx.now
+        _ADD, id=tx.new_id(), kind=kind, payload=payload, key=key, queue=queue, run_at=due, now=tx.now
     )
     return added is not None
 
 
 _ADD = text("""
-    INSERT INTO jobs (id, kind, payload, key, lane, state, run_at, attempts, created_at)
-    VALUES (:id, :kind, :payload, :key, :lane, 'waiting', :run_at, 0, :now)
+    INSERT INTO jobs (id, kind, payload, key, queue, state, run_at, attempts, created_at)
+    VALUES (:id, :kind, :payload, :key, :queue, 'waiting', :run_at, 0, :now)
     ON CONFLICT (key) DO NOTHING RETURNING id
 """)
 
 
-def add_once(tx: Tx, kind: str, payload: str = "", *, lane: str = "") -> None:
+def add_once(tx: Tx, kind: str, payload: str = "", *, queue: str = "") -> None:
     """Leaves a job unless one just like it waits already; one that runs may have missed what is new."""
     tx.execute(
-        _ADD_ONCE, id=tx.new_id(), kind=kind, payload=payload, lane=lane, now=tx.now, **_halves(payload)
+        _ADD_ONCE, id=tx.new_id(), kind=kind, payload=payload, queue=queue, now=tx.now, **_halves(payload)
     )
 
 
@@ -73,8 +73,8 @@ _LIKE_IT = """
 """
 
 _ADD_ONCE = text(f"""
-    INSERT INTO jobs (id, kind, payload, lane, state, run_at, attempts, created_at)
-    SELECT :id, CAST(:kind AS TEXT), CAST(:payload AS TEXT), CAST(:lane AS TEXT), 'waiting',
+    INSERT INTO jobs (id, kind, payload, queue, state, run_at, attempts, created_at)
+    SELECT :id, CAST(:kind AS TEXT), CAST(:payload AS TEXT), CAST(:queue AS TEXT), 'waiting',
         CAST(:now AS BIGINT), 0, CAST(:now AS BIGINT)
     WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE {_LIKE_IT})
 """)
@@ -89,7 +89,7 @@ _HURRY = text("UPDATE jobs SET run_at = :now WHERE kind = :kind AND state = 'wai
 
 
 def claim(tx: Tx, node: str, lease_ms: int, *, only: str = "", but: str = "", after: str = "") -> Job | None:
-    """Takes what another node let go of, or the job due the longest in the lane after the last one's.
+    """Takes what another node let go of, or the job due the longest in the queue after the last one's.
 
     Of one kind only, or of all but one, where those who claim share the work.
     """
@@ -104,15 +104,15 @@ def claim(tx: Tx, node: str, lease_ms: int, *, only: str = "", but: str = "", af
 
 @cache
 def claiming(skip_locked: str, only: str, but: str) -> TextClause:
-    """The lanes are a ring. Each step reads one entry of an index, however many wait."""
+    """The queues are a ring. Each step reads one entry of an index, however many wait."""
     due = f"SELECT id FROM jobs WHERE {_kinds(only, but)} AND run_at <= :now AND"
-    first = f"ORDER BY lane, run_at, id LIMIT 1 {skip_locked}"
+    first = f"ORDER BY queue, run_at, id LIMIT 1 {skip_locked}"
     return text(f"""
         UPDATE jobs SET state = 'running', node = :node, run_at = :until, attempts = attempts + 1
         WHERE id = COALESCE(
             ({due} state = 'running' {first}),
-            ({due} state = 'waiting' AND lane > :after {first}),
-            ({due} state = 'waiting' AND lane <= :after {first})
+            ({due} state = 'waiting' AND queue > :after {first}),
+            ({due} state = 'waiting' AND queue <= :after {first})
         )
         RETURNING {_COLUMNS}
     """)
@@ -125,7 +125,7 @@ def _kinds(only: str, but: str) -> str:
 
 
 def _job(row: Row) -> Job:
-    return Job(row.id, row.kind, row.payload, row.key, row.lane, row.attempts, row.run_at, row.error)
+    return Job(row.id, row.kind, row.payload, row.key, row.queue, row.attempts, row.run_at, row.error)
 
 
 _SET_ASIDE = text("UPDATE jobs SET state = 'aside', error = :error WHERE id = :id")

@@ -12,12 +12,12 @@ ROUNDS = 100
 def leave_rebuild(tx: Tx, project_id: str | None = None) -> int:
     """Leaves the jobs for a project, or for all; says how many. What is new meanwhile is not kept waiting."""
     count = 0
-    for file_id, lane in chunks.all_files(tx, project_id):
-        jobs.add_once(tx, "index_file", file_id, lane=lane)
+    for file_id, queue in chunks.all_files(tx, project_id):
+        jobs.add_once(tx, "index_file", file_id, queue=queue)
         count += 1
-    for conversation_id, lane, rounds in chunks.all_conversations(tx, project_id):
+    for conversation_id, queue, rounds in chunks.all_conversations(tx, project_id):
         for first in range(1, rounds + 1, ROUNDS):
             payload = f"{conversation_id}:{first}:{first + ROUNDS - 1}:anew"
-            jobs.add_once(tx, "index_round", payload, lane=lane)
+            jobs.add_once(tx, "index_round", payload, queue=queue)
             count += 1
     return count

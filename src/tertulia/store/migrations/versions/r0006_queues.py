@@ -1,4 +1,4 @@
-"""Lanes: whose job it is, so that those who wait take turns; and jobs found without reading all that wait."""
+"""Queues: whose job it is, so that those who wait take turns; jobs are found without reading all that wait."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ down_revision = "0005"
 # Files have a worker of their own, so each worker has an index of its own. A payload can be longer than an
 # index of PostgreSQL takes.
 STATEMENTS = """
-ALTER TABLE jobs ADD COLUMN lane TEXT NOT NULL DEFAULT '';
-UPDATE jobs SET lane = COALESCE(
+ALTER TABLE jobs ADD COLUMN queue TEXT NOT NULL DEFAULT '';
+UPDATE jobs SET queue = COALESCE(
     (SELECT f.project_id || ':' || f.created_by FROM project_files AS f WHERE f.id = jobs.payload), ''
 ) WHERE kind = 'index_file' AND state = 'waiting';
 DROP INDEX jobs_by_time;
-CREATE INDEX jobs_of_files ON jobs (state, lane, run_at, id) WHERE kind = 'index_file';
-CREATE INDEX jobs_of_others ON jobs (state, lane, run_at, id) WHERE kind <> 'index_file';
+CREATE INDEX jobs_of_files ON jobs (state, queue, run_at, id) WHERE kind = 'index_file';
+CREATE INDEX jobs_of_others ON jobs (state, queue, run_at, id) WHERE kind <> 'index_file';
 CREATE INDEX jobs_by_payload ON jobs (kind, SUBSTR(payload, 1, 64)) WHERE state = 'waiting'
 """
 
