@@ -1,4 +1,4 @@
-"""Queues: whose job it is, so that those who wait take turns; jobs are found without reading all that wait."""
+"""Queues: whose job it is, so that those who wait take turns; none is searched for among all that wait."""
 
 from __future__ import annotations
 
