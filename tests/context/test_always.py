@@ -30,7 +30,7 @@ def test_letters_that_nobody_sees_in_a_file_are_not_shown_to_a_model_either():
             attached=(AttachedText("a1", hidden),),
             always=(FileText("f", "a.md", hidden),),
             shelf=Shelf(1, (FileEntry("a.md", 9, hidden),)),
-            hits=(hit("k", hidden, path="b.md", start_line=1, end_line=1),),
+            hits=(hit("k", f"green {hidden}", path="b.md", start_line=1, end_line=1),),
         ),
         count,
     )

@@ -134,6 +134,27 @@ def test_one_that_a_person_took_out_is_neither_shown_nor_mentioned_and_the_recei
     ]
 
 
+def looked_up(receipt):
+    return [
+        segment.name for segment in receipt.segments if segment.layer is Layer.RETRIEVED and segment.source_id
+    ]
+
+
+def test_what_was_brought_along_is_not_looked_up_as_well():
+    """Now or in a round that is shown; where it has no room, its passages may come."""
+    found = (
+        hit("f1", "Buy tea.", path="notes.md", start_line=2, end_line=2),
+        hit("f2", "Buy rope.", path="other.md", start_line=1, end_line=1),
+    )
+    now = material(question=asked(NOTES), attached=READ, hits=found)
+    before = replace(round_(1), messages=(asked(NOTES), *round_(1).messages[1:]))
+    then = material((before,), attached=READ, hits=found)
+    no_room = replace(now, attached=(AttachedText("a1", "Buy tea." + " word" * 200_000),))
+    assert looked_up(assemble(now, count).receipt) == ["other.md:1-1"]
+    assert looked_up(assemble(then, count).receipt) == ["other.md:1-1"]
+    assert looked_up(assemble(no_room, count).receipt) == ["notes.md:2-2", "other.md:1-1"]
+
+
 def test_a_recalled_round_names_what_was_attached_then():
     talk = rounds(40)
     second = replace(talk[1], messages=(asked(NOTES, number=2), *talk[1].messages[1:]))

@@ -38,7 +38,10 @@ def test_files_attachments_and_what_was_said_elsewhere_are_fenced() -> None:
             question=message(1, None, "And now?", attachments=(brought,)),
             attached=(AttachedText("a1", forged),),
             always=(FileText("f", "a.md", forged),),
-            hits=(hit("k", forged, path="b.md", start_line=1, end_line=5), elsewhere),
+            hits=(
+                hit("k", forged.replace("ask", "now ask"), path="b.md", start_line=1, end_line=5),
+                elsewhere,
+            ),
         ),
         count,
     ).prompt

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tertulia.context.attached import DENSEST, Attached, Room, attached
+from tertulia.context.attached import DENSEST, Attached, Room, attached, shown_texts
 from tertulia.context.briefing import in_step
 from tertulia.context.budget import PER_MESSAGE, budget_step, budget_tokens, tier_for, window_start
 from tertulia.context.instructions import Part, parts
 from tertulia.context.material import OVER_BUDGET, TAKEN_OUT, CountTokens, Material
 from tertulia.context.references import references, taken_out
-from tertulia.context.retrieved import retrieve
+from tertulia.context.retrieved import Shown, retrieve
 from tertulia.context.rounds import as_seen, retold, unseen_replies
 from tertulia.core.errors import Invalid
 from tertulia.core.messages import Round
@@ -56,7 +56,8 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
     brought, not_brought = _brought(material, room, count)
     rounds, left_out = _working_rounds(material, room, count)
     shown = frozenset(segment.round_number for segment in rounds if segment.round_number)
-    found = retrieve(material, room.tokens, budget, shown, count)
+    anyway = Shown(shown, shown_texts((*along.segments, *rounds), material))
+    found = retrieve(material, room.tokens, budget, anyway, count)
     before = _before_the_question(material, _hidden(material) + _without_room(left_out), count)
     ending = (*brought, *before, *along.segments, *asked)
     segments = _marked(_joined((*system, *rounds, *found.segments, *ending)))

@@ -5,6 +5,7 @@ It stands there in the same bytes when the message is asked and when it has beco
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tertulia.context.budget import PER_MESSAGE, picture_tokens
@@ -22,6 +23,10 @@ PICTURES_BYTES = 15_000_000
 """Of all pictures of one prompt together."""
 DENSEST = 16
 """Characters to a token, at most, in a text worth showing; one that is longer still is not even counted."""
+
+
+SHOWN = "attached"
+"""Why a piece of a prompt is there that holds what was brought along."""
 
 
 @dataclass(slots=True)
@@ -64,6 +69,12 @@ def attached(message: Message, layer: Layer, material: Material, room: Room, cou
                 continue
         segments.append(shown)
     return Attached(tuple(segments), tuple(left_out))
+
+
+def shown_texts(segments: Iterable[Segment], material: Material) -> tuple[str, ...]:
+    """What was brought along as text and is among these pieces of the prompt."""
+    shown = {segment.source_id for segment in segments if segment.reason == SHOWN}
+    return tuple(one.text for one in material.attached if one.id in shown)
 
 
 def _picture(
@@ -124,7 +135,7 @@ def _piece(
         layer=layer,
         role="user",
         text=text,
-        reason="attached",
+        reason=SHOWN,
         tokens=tokens,
         source_id=attachment.id,
         round_number=number,

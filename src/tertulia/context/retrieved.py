@@ -26,15 +26,26 @@ SEARCH_FAILED = "it failed, so nothing was looked up"
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """What the prompt shows anyway."""
+
+    rounds: frozenset[int]
+    attached: tuple[str, ...] = ()
+    """The texts that were brought along."""
+
+    def has(self, hit: Hit) -> bool:
+        """A file that is brought along is looked up too, and so is a copy of it."""
+        return hit.source_type is Source.FILE and any(hit.content in text for text in self.attached)
+
+
+@dataclass(frozen=True, slots=True)
 class Retrieved:
     segments: tuple[Segment, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
 
-def retrieve(
-    material: Material, room: int, budget: int, shown: frozenset[int], count: CountTokens
-) -> Retrieved:
-    """The best pieces that fit; nothing that the working rounds show anyway."""
+def retrieve(material: Material, room: int, budget: int, shown: Shown, count: CountTokens) -> Retrieved:
+    """The best pieces that fit; nothing that is shown anyway."""
     limit = min(RETRIEVED[tier_for(material.model, material.context_strategy)], material.max_results)
     share = min(room, int(budget * RETRIEVED_SHARE)) - count(_OPENING) - PER_MESSAGE
     kept: list[Segment] = []
@@ -116,14 +127,14 @@ class _Piece:
         return LeftOut(Layer.RETRIEVED, reason, tokens, self.source_id, self.number, self.name)
 
 
-def _pieces(material: Material, shown: frozenset[int]) -> Iterator[_Piece]:
+def _pieces(material: Material, shown: Shown) -> Iterator[_Piece]:
     """In the order of the hits; a round of this conversation comes once."""
-    recalled = {round_.number: round_ for round_ in material.recalled if round_.number not in shown}
+    recalled = {round_.number: round_ for round_ in material.recalled if round_.number not in shown.rounds}
     here = material.question.conversation_id
     lineage = {message.id: round_.number for round_ in material.recalled for message in round_.messages}
     for hit in material.hits:
         number = lineage.get(hit.source_id)
-        if number is None and hit.location.conversation_id != here:
+        if number is None and hit.location.conversation_id != here and not shown.has(hit):
             yield _Piece(hit)
         elif number is not None and (round_ := recalled.pop(number, None)) is not None:
             yield _Piece(hit, round_)
