@@ -103,3 +103,18 @@ it('reads what was said as plain words, with what matched still marked', () => {
   );
   expect(pieces.find(({ isHit }) => isHit)?.text).toBe('token');
 });
+
+it('takes the marks off what matched, too', () => {
+  const said = 'The warmth of the *starter* counts, and the **starter** itself.';
+  const spans = ['*starter', '**starter'].map((each) => {
+    const start = said.indexOf(each) + each.indexOf('s');
+    return { start, end: start + 7 };
+  });
+  expect(plainPieces(said, spans)).toEqual([
+    { text: 'The warmth of the ', isHit: false },
+    { text: 'starter', isHit: true },
+    { text: ' counts, and the ', isHit: false },
+    { text: 'starter', isHit: true },
+    { text: ' itself.', isHit: false },
+  ]);
+});

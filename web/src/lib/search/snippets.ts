@@ -29,10 +29,19 @@ export function snippetPieces(snippet: string, highlights: Span[]): Piece[] {
 
 /** What was said, without the marks by which it was laid out: a few lines of it are read as plain words. */
 export function plainPieces(snippet: string, highlights: Span[]): Piece[] {
-  return snippetPieces(snippet, highlights)
-    .map(({ text, isHit }) => ({ text: withoutMarks(text), isHit }))
+  const marked = snippetPieces(snippet, highlights)
+    .map(({ text, isHit }) => (isHit ? HIT + bare(text) + HIT : bare(text)))
+    .join('');
+  return withoutMarks(marked)
+    .split(HIT)
+    .map((text, n) => ({ text, isHit: n % 2 === 1 }))
     .filter(({ text }) => text !== '');
 }
+
+/** Stands around what matched while the text is read as a whole; no letter of any script. */
+const HIT = '\uE000';
+
+const bare = (text: string): string => text.replaceAll(HIT, '');
 
 function withoutMarks(text: string): string {
   return text
