@@ -192,7 +192,7 @@ async def test_sessions_that_are_over_go_once_a_day(engine, upstream):
     await all_done(engine)
     found = await engine.db.read(lambda tx: tx.execute(text("SELECT token_hash FROM sessions")))
     assert [row.token_hash for row in found] == ["young"]
-    left = text("SELECT state, run_at FROM jobs WHERE kind = 'sweep_daily' ORDER BY run_at")
+    left = text("SELECT state, run_at FROM jobs WHERE kind = 'sweep_daily' ORDER BY id")
     states = [(row.state, row.run_at % DAY_MS) for row in await engine.db.read(lambda tx: tx.execute(left))]
     assert states == [("done", states[0][1]), ("waiting", 0)]
 
