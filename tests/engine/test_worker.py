@@ -11,6 +11,7 @@ from tertulia.core.errors import Busy
 from tertulia.core.events import conversation_place
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
 from tertulia.core.sessions import DAY_MS, IDLE_DAYS, ClientInfo
+from tertulia.engine.jobs.survey import survey
 from tertulia.engine.jobs.sweep_daily import EVENTS_KEPT_MS, leave_sweep, sweep_daily
 from tertulia.engine.jobs.title import cheapest_capable
 from tertulia.engine.worker import Worker
@@ -130,6 +131,19 @@ class Away(Database):
             self.was_asked.set()
             raise Busy("The database cannot be reached just now.")
         return await self._db.write(work)
+
+
+async def test_a_job_is_done_although_its_survey_failed(engine):
+    await survey(replace(engine.means, db=Unsurveyed()))
+    assert [type(incident) for incident in engine.incidents] == [Busy]
+
+
+class Unsurveyed(Database):
+    def __init__(self) -> None:
+        """It need not be opened to fail."""
+
+    async def survey(self) -> None:
+        raise Busy("The database cannot be reached just now.")
 
 
 async def test_a_job_that_takes_long_is_kept_from_other_nodes(engine):

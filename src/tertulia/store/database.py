@@ -119,13 +119,9 @@ class Database:
             self._teller.reach(place, number)
 
     async def survey(self) -> None:
-        """After much was written: what has outgrown the plans for reading it is looked over.
-
-        Without it a search is slower for a while, and nothing else: whatever wrote must not fail of it.
-        """
+        """After much was written: what has outgrown the plans for reading it is looked over."""
         if self._backend.is_shared:
-            with suppress(TertuliaError):
-                await self.write(self._backend.survey)
+            await self.write(self._backend.survey)
 
     async def say(self, text: str) -> None:
         """To every other server that shares the database; kept nowhere, and nobody need hear it."""

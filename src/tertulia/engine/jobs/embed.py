@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tertulia.core.files import Indexing, IndexState
+from tertulia.engine.jobs.survey import survey
 from tertulia.engine.means import Means
 from tertulia.library.embed import EmbeddingFailed
 from tertulia.library.index import embed_due
@@ -34,7 +35,7 @@ async def embed(means: Means, payload: str) -> None:
         return
     if not done:
         await means.db.write(lambda tx: _go_on(tx, done))
-    await means.db.survey()
+    await survey(means)
 
 
 def _go_on(tx: Tx, done: tuple[Due, ...]) -> None:

@@ -15,6 +15,7 @@ from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, Indexing, IndexState, ProjectFile
 from tertulia.engine.files import text_of
 from tertulia.engine.jobs.embed import WORDS_PERCENT, show_progress
+from tertulia.engine.jobs.survey import survey
 from tertulia.engine.means import Means
 from tertulia.library.index import of_file
 from tertulia.store import chunks, files, jobs, projects, vectors
@@ -46,7 +47,7 @@ async def index_file(means: Means, file_id: str) -> None:
     except Exception:
         await _broken(means, file)
         raise
-    await means.db.survey()
+    await survey(means)
 
 
 async def _broken(means: Means, file: ProjectFile) -> None:

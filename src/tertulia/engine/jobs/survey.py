@@ -1,0 +1,14 @@
+"""After a job that wrote much: the database looks over what has outgrown its plans."""
+
+from __future__ import annotations
+
+from tertulia.core.errors import TertuliaError
+from tertulia.engine.means import Means
+
+
+async def survey(means: Means) -> None:
+    """Without it a search is slower for a while, and nothing else: the job is done all the same."""
+    try:
+        await means.db.survey()
+    except TertuliaError as error:
+        means.report(error)
