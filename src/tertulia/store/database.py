@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
-from tertulia.core.errors import CannotStart, TertuliaError
+from tertulia.core.errors import CannotStart
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import events
