@@ -84,7 +84,7 @@ export function foundBy({ index, metadata }: ProjectFile): Found {
     case 'not_indexed':
       return { words: 'not indexed', tone: 'plain', reason };
     case 'failed':
-      return { words: 'could not be read', tone: 'danger', reason };
+      return { words: 'unreadable', tone: 'danger', reason };
   }
 }
 
