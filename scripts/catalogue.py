@@ -32,6 +32,7 @@ FIELDS = (
     "name",
     "tier",
     "window",
+    "input",
     "output",
     "in",
     "cached",
@@ -97,6 +98,9 @@ def figures(provider: str, model_id: str, described: dict[str, Row]) -> Row:
     window = (price and price.context_window) or described_as.get("max_input_tokens")
     if window:
         found["window"] = window
+    most = described_as.get("max_input_tokens")
+    if window and most and most + (described_as.get("max_output_tokens") or 0) <= window:
+        found["input"] = most
     if output := described_as.get("max_output_tokens"):
         found["output"] = min(output, OUTPUT_CEILING, found.get("window", output))
     prices = dollars(price) if price is not None else costs(described_as)

@@ -91,6 +91,14 @@ def test_the_budget_is_the_window_less_the_answer_less_a_margin_and_never_above_
     assert budget_tokens(replace(WIDE, context_window=window), 4_000, project) == budget
 
 
+@pytest.mark.parametrize(
+    ("answer", "budget"), [(16_000, 264_000), (128_000, 264_000), (200_000, 192_000), (400_000, 0)]
+)
+def test_the_budget_keeps_to_a_models_limit_for_input_however_short_the_answer(answer, budget):
+    model = replace(WIDE, context_window=400_000, max_input_tokens=272_000)
+    assert budget_tokens(model, answer, 1_000_000) == budget
+
+
 @given(st.integers(0, 200), st.sampled_from(sorted(set(WORKING_ROUNDS.values()))))
 def test_the_window_grows_by_up_to_half_and_drops_back(history, working):
     shown = history - window_start(history, working)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,23 @@ def test_the_catalogue_is_complete_and_plausible() -> None:
         if prices.input_micros is not None and prices.output_micros is not None:
             assert 0 < prices.input_micros <= prices.output_micros * 1.01, model.key
             assert prices.cached_micros is None or prices.cached_micros <= prices.input_micros, model.key
+
+
+@pytest.mark.parametrize(
+    "key", ["openai:gpt-5", "openai:gpt-5-mini", "openai:gpt-5.2", "openai:gpt-5.3-codex"]
+)
+def test_a_model_takes_less_input_than_its_window_holds_and_still_does_when_it_is_described_otherwise(
+    key: str, tmp_path: Path
+) -> None:
+    providers = Providers.from_environment({"OPENAI_API_KEY": "k"}, tmp_path)
+    model = providers.in_catalogue(key)
+    assert model is not None
+    assert (model.context_window, model.input_limit) == (400_000, 272_000)
+    # What an administrator says is stored without what only the catalogue knows.
+    providers.know_better([replace(model, display_name="Ours", max_input_tokens=None)])
+    described = providers.find(key)
+    assert described is not None
+    assert (described.display_name, described.input_limit) == ("Ours", 272_000)
 
 
 def test_a_model_sees_or_does_not_see_whoever_serves_it() -> None:

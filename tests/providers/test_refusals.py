@@ -147,6 +147,18 @@ async def test_a_prompt_too_long_is_told_in_numbers(upstream: Upstream, listener
     assert heard.fault.message == "GPT-4o holds 128,000 tokens and this needs 131,200."
 
 
+async def test_a_prompt_beyond_the_limit_for_input_is_told_with_that_limit(
+    upstream: Upstream, listener: Listener
+) -> None:
+    said = (
+        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens."
+    )
+    upstream.plays(refuses(400, {"error": {"message": said, "code": "context_length_exceeded"}}))
+    heard = await listener.ask("openai:gpt-5")
+    assert heard.fault is not None
+    assert heard.fault.message == "GPT-5 holds 272,000 tokens and this needs 300,001."
+
+
 async def test_what_the_provider_said_is_quoted_without_the_key(
     upstream: Upstream, listener: Listener
 ) -> None:

@@ -30,9 +30,13 @@ def output_limit(model: Model) -> int:
 
 
 def budget_tokens(model: Model, max_output_tokens: int, max_context_tokens: int) -> int:
-    """Window, less the room the answer needs, less a margin for what our count gets wrong."""
+    """Window, less the room the answer needs, less a margin for what our count gets wrong.
+
+    Some models take less input than their window holds, however short the answer.
+    """
     margin = max(64, model.context_window // 50)
-    return max(0, min(model.context_window - max_output_tokens - margin, max_context_tokens))
+    room = min(model.context_window - max_output_tokens, model.input_limit)
+    return max(0, min(room - margin, max_context_tokens))
 
 
 def request_tokens(receipt: Receipt) -> int:

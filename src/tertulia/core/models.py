@@ -66,6 +66,12 @@ class Model:
     """Runs on this machine: free, and nothing leaves."""
     is_demo: bool = False
     vocabulary: str = "o200k_base"
+    max_input_tokens: int | None = None
+    """The most that may be sent, where that is less than the window; None: as much as the window holds."""
+
+    @property
+    def input_limit(self) -> int:
+        return min(self.max_input_tokens or self.context_window, self.context_window)
 
     @property
     def key(self) -> str:

@@ -71,6 +71,7 @@ def _entry(provider: str, model_id: str, row: dict[str, Any]) -> Entry:
         ),
         prices=Prices(*(_micros(row.get(kind)) for kind in ("in", "cached", "out", "written"))),
         vocabulary=row.get("vocabulary", "o200k_base"),
+        max_input_tokens=row.get("input"),
     )
     return Entry(model, row.get("dialect"), row.get("retired", False))
 

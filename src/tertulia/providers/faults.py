@@ -153,7 +153,7 @@ class Faults:
         )
 
     def _too_long(self, said: str) -> ProviderFault:
-        window = self.model.context_window
+        window = self.model.input_limit
         needed = [
             n
             for n in map(int, re.findall(r"\b\d{3,9}\b", re.sub(r"(?<=\d),(?=\d{3})", "", said)))

@@ -94,10 +94,7 @@ class Providers:
     def know_better(self, models: Iterable[Model]) -> None:
         """What an administrator says of these counts instead; what was said before is forgotten."""
         known = {model.key: model for model in models if model.key in self._listings}
-        self._better = {
-            key: replace(model, prices=in_proportion(model.prices, self._listings[key].model.prices))
-            for key, model in known.items()
-        }
+        self._better = {key: _with_the_rest(model, self._listings[key].model) for key, model in known.items()}
 
     @property
     def known_better(self) -> tuple[str, ...]:
@@ -157,6 +154,12 @@ class Providers:
     async def close(self) -> None:
         await self._builtin.close()
         await self._speakers.close()
+
+
+def _with_the_rest(better: Model, known: Model) -> Model:
+    """With what only the catalogue says."""
+    prices = in_proportion(better.prices, known.prices)
+    return replace(better, prices=prices, max_input_tokens=known.max_input_tokens)
 
 
 def _listings(environ: Mapping[str, str]) -> Iterable[Listing]:

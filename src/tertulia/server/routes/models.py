@@ -25,6 +25,8 @@ class ModelView:
     display_name: str
     tier: Tier
     context_window: int
+    input_limit: int
+    """The most that may be sent: the window, or less."""
     max_output_tokens: int
     prices: Prices
     abilities: Abilities
@@ -81,6 +83,7 @@ def _view(model: Model, providers: Providers) -> ModelView:
         display_name=model.display_name,
         tier=model.tier,
         context_window=model.context_window,
+        input_limit=model.input_limit,
         max_output_tokens=model.max_output_tokens,
         prices=model.prices,
         abilities=model.abilities,

@@ -2073,6 +2073,8 @@ export interface components {
              * @default o200k_base
              */
             vocabulary: string;
+            /** Max Input Tokens */
+            max_input_tokens?: number | null;
         };
         /**
          * ModelFacts
@@ -2114,6 +2116,8 @@ export interface components {
             tier: components["schemas"]["Tier"];
             /** Context Window */
             context_window: number;
+            /** Input Limit */
+            input_limit: number;
             /** Max Output Tokens */
             max_output_tokens: number;
             prices: components["schemas"]["Prices"];

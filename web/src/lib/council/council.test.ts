@@ -17,6 +17,7 @@ function model(key: string, change: Partial<Model> = {}): Model {
     display_name: model_id,
     tier: 'balanced',
     context_window: 10_000,
+    input_limit: 10_000,
     max_output_tokens: 1_000,
     prices: { input_micros: 1_000_000, cached_micros: null, output_micros: 2_000_000, written_micros: null },
     abilities: {
