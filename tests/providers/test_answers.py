@@ -97,7 +97,6 @@ async def test_openai_is_sent_the_whole_conversation(upstream: Upstream, listene
             {"role": "user", "content": "Three?"},
         ],
         "stream": True,
-        "max_completion_tokens": 500,
         "stream_options": {"include_usage": True},
     }
 

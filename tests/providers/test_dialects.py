@@ -145,7 +145,7 @@ async def test_google_is_sent_the_whole_conversation(upstream: Upstream, listene
             {"role": "model", "parts": [{"text": "Two."}]},
             {"role": "user", "parts": [{"text": "Three?"}]},
         ],
-        "generationConfig": {"maxOutputTokens": 500, "temperature": 0.2},
+        "generationConfig": {"temperature": 0.2},
         "systemInstruction": {"parts": [{"text": "Be kind."}]},
     }
 
@@ -213,7 +213,6 @@ async def test_openai_responses_are_sent_the_whole_conversation(
             {"role": "user", "content": "Three?"},
         ],
         "stream": True,
-        "max_output_tokens": 500,
         "store": False,
         "instructions": "Be kind.",
     }

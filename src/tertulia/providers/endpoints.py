@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from tertulia.core.errors import CannotStart, Invalid
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
@@ -14,6 +15,7 @@ from tertulia.providers.dialects import Dialect
 from tertulia.providers.egress import checked_address, is_loopback
 from tertulia.providers.faults import Faults
 from tertulia.providers.limits import Limits
+from tertulia.providers.seam import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,10 @@ class Endpoint:
     """Environment names of the key, the first that is set wins; none: no key is needed."""
     dialect: Dialect = "openai_chat"
     key: str | None = field(default=None, repr=False)
-    output_limit: str = "max_tokens"
-    """What this company calls the most tokens an answer may have."""
+    output_limit: str | None = None
+    """The name of the request's field for the most tokens an answer may have; None: the field is left out."""
+    most_output: int | None = None
+    """Never asked for more tokens than this: the provider reserves as many as are asked for."""
     asks_for_count: bool = True
     """Whether tokens are counted only when asked; strict servers refuse to be asked."""
     fixes_temperature: bool = False
@@ -38,6 +42,13 @@ class Endpoint:
     def has_key(self) -> bool:
         return bool(self.key) or not self.key_names
 
+    def limited(self, call: Call) -> dict[str, int]:
+        """The field that limits the answer, where this endpoint is sent one."""
+        if self.output_limit is None:
+            return {}
+        limits = (call.max_output_tokens, self.most_output, call.affordable_tokens)
+        return {self.output_limit: min(limit for limit in limits if limit is not None)}
+
     def takes_temperature(self, model: Model) -> bool:
         return not (self.fixes_temperature and model.abilities.thinking)
 
@@ -46,18 +57,30 @@ class Endpoint:
 
 
 ENDPOINTS = (
-    Endpoint("openai", "OpenAI", "https://api.openai.com/v1", ("OPENAI_API_KEY",),
-             output_limit="max_completion_tokens", fixes_temperature=True),
+    Endpoint("openai", "OpenAI", "https://api.openai.com/v1", ("OPENAI_API_KEY",), fixes_temperature=True),
     Endpoint("anthropic", "Anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "anthropic"),
     Endpoint("google", "Google", "https://generativelanguage.googleapis.com",
              ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "google"),
     Endpoint("xai", "xAI", "https://api.x.ai/v1", ("XAI_API_KEY",)),
-    Endpoint("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    Endpoint("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",),
+             output_limit="max_tokens", most_output=16_384),
     Endpoint("groq", "Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",),
-             output_limit="max_completion_tokens"),
+             output_limit="max_completion_tokens", most_output=8_192),
     Endpoint("mistral", "Mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), asks_for_count=False),
     Endpoint("deepseek", "DeepSeek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
 )  # fmt: skip
+
+
+CEREBRAS = Endpoint(
+    "cerebras",
+    "Cerebras",
+    "https://api.cerebras.ai/v1",
+    output_limit="max_completion_tokens",
+    most_output=8_192,
+)
+"""Without models in the catalogue: known for its habit, for those who name it as an endpoint of their own."""
+RESERVING = (*(endpoint for endpoint in ENDPOINTS if endpoint.most_output is not None), CEREBRAS)
+"""They count the tokens that are asked for before they run a request, and refuse what the key has no room for."""
 
 
 def from_environment(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
@@ -107,11 +130,30 @@ def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
 
 def _own_endpoint(row: Mapping[str, Any]) -> OwnEndpoint:
     name = str(row["name"]).strip()
-    endpoint = Endpoint(_slug(name), name, checked_address(str(row["base_url"])), key=row.get("key") or None)
+    base_url = checked_address(str(row["base_url"]))
+    limit, most = _own_output_limit(row, base_url)
+    key = row.get("key") or None
+    endpoint = Endpoint(_slug(name), name, base_url, key=key, output_limit=limit, most_output=most)
     # A server on this machine that wants no key is taken for a local one; a gateway to others says otherwise.
     is_local = bool(row.get("is_local", is_loopback(endpoint.base_url) and not endpoint.key))
     models = tuple(_own_model(endpoint.provider, model, is_local) for model in row["models"])
     return OwnEndpoint(endpoint, models)
+
+
+def _own_output_limit(row: Mapping[str, Any], base_url: str) -> tuple[str | None, int | None]:
+    """The name of the field and the most that is asked for, as the row says or as the company is known for."""
+    known = next((known for known in RESERVING if _host(known.base_url) == _host(base_url)), None)
+    most = known.most_output if known else None
+    if "output_limit" not in row:
+        return (known.output_limit if known else None), most
+    name = str(row["output_limit"] or "").strip()
+    if name and not name.isidentifier():
+        raise Invalid(f"output_limit is the name of a field such as max_tokens, not {name!r}.")
+    return (name if name and name.lower() != "none" else None), most
+
+
+def _host(address: str) -> str | None:
+    return urlsplit(address).hostname
 
 
 def _own_model(provider: str, row: Mapping[str, Any] | str, is_local: bool) -> Model:

@@ -39,12 +39,14 @@ def request(call: Call, endpoint: Endpoint) -> Request:
 
 
 def encode(call: Call) -> dict[str, object]:
-    settings: dict[str, object] = {"maxOutputTokens": call.max_output_tokens}
+    settings: dict[str, object] = {}
     if call.temperature is not None:
         settings["temperature"] = call.temperature
     if call.schema is not None:
         settings |= {"responseMimeType": "application/json", "responseJsonSchema": call.schema}
-    body: dict[str, object] = {"contents": _contents(call), "generationConfig": settings}
+    body: dict[str, object] = {"contents": _contents(call)}
+    if settings:
+        body["generationConfig"] = settings
     if call.prompt.system.strip():
         body["systemInstruction"] = {"parts": [{"text": call.prompt.system}]}
     return body

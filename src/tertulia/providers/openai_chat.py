@@ -33,7 +33,7 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
         "model": call.model.model_id,
         "messages": _messages(call),
         "stream": True,
-        endpoint.output_limit: call.max_output_tokens,
+        **endpoint.limited(call),
     }
     if call.schema is not None:
         shape = {"name": SHAPE, "schema": call.schema, "strict": True}

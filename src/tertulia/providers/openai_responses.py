@@ -34,7 +34,7 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
         "model": call.model.model_id,
         "input": _input(call),
         "stream": True,
-        "max_output_tokens": call.max_output_tokens,
+        **endpoint.limited(call),
         "store": False,  # Otherwise OpenAI keeps what was said for a month.
     }
     if call.schema is not None:

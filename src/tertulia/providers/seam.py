@@ -25,11 +25,14 @@ class Call:
     model: Model
     prompt: Prompt
     max_output_tokens: int
+    """The room that is kept for the answer; most providers are not sent it (`Endpoint.limited`)."""
     temperature: float | None = None
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     """The bytes of the prompt's pictures by their content's hash."""
     schema: Mapping[str, object] | None = None
     """The answer is JSON of this shape; only for a model that can keep to one."""
+    affordable_tokens: int | None = None
+    """The longest answer that the key's balance or its quota has room for, once the provider has named it."""
 
 
 @dataclass(frozen=True, slots=True)
