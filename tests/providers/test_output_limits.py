@@ -1,4 +1,4 @@
-"""The limit of an answer is sent only where a provider needs it, and never more than it reserves for (PF 2)."""
+"""The limit of an answer is sent only where a provider needs it."""
 
 import json
 from dataclasses import replace

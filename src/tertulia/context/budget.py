@@ -26,7 +26,7 @@ _LADDER = tuple(Tier)
 
 
 def output_limit(model: Model) -> int:
-    """The room that is kept for the answer; whether a provider is sent it as a limit is the provider's business."""
+    """The room that is kept for the answer; `providers` decides whether it is sent as a limit."""
     return min(model.max_output_tokens, model.context_window // OUTPUT_SHARE)
 
 

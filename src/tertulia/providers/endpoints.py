@@ -80,7 +80,7 @@ CEREBRAS = Endpoint(
 )
 """Without models in the catalogue: known for its habit, for those who name it as an endpoint of their own."""
 RESERVING = (*(endpoint for endpoint in ENDPOINTS if endpoint.most_output is not None), CEREBRAS)
-"""They count the tokens that are asked for before they run a request, and refuse what the key has no room for."""
+"""They count the tokens that are asked for before they run a request, and refuse what is too much."""
 
 
 def from_environment(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
@@ -141,7 +141,7 @@ def _own_endpoint(row: Mapping[str, Any]) -> OwnEndpoint:
 
 
 def _own_output_limit(row: Mapping[str, Any], base_url: str) -> tuple[str | None, int | None]:
-    """The name of the field and the most that is asked for, as the row says or as the company is known for."""
+    """The name of the field and the most that is asked for, by the row or by the company's habit."""
     known = next((known for known in RESERVING if _host(known.base_url) == _host(base_url)), None)
     most = known.most_output if known else None
     if "output_limit" not in row:
