@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,10 +58,11 @@ def program() -> str | None:
 
 
 @asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
+async def chromium(without: Sequence[str] = ()) -> AsyncIterator[Browser]:
+    """Started without these of the flags that Playwright adds by itself."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=program(), args=[*FLAGS, NOTHING_ELSE_IS_FOUND]
+            executable_path=program(), args=[*FLAGS, NOTHING_ELSE_IS_FOUND], ignore_default_args=without
         )
         yield browser
         await browser.close()
