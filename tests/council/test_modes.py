@@ -42,6 +42,8 @@ class ScriptedTable:
         self.asked: list[Asked] = []
         self.answers: list[Message] = []
         self.tasks: dict[Step, str] = {}
+        self.retried: dict[str, Message] = {}
+        """By the id of a reply, its newer version."""
         self._failing = failing
         self._lines = lines or {}
 
@@ -66,6 +68,9 @@ class ScriptedTable:
         return await asyncio.gather(
             *(self.ask(voice, brief) for voice in (self.voices if voices is None else voices))
         )
+
+    async def current(self, replies: Sequence[Message]) -> Sequence[Message]:
+        return [self.retried.get(reply.id, reply) for reply in replies]
 
     def steps(self) -> list[tuple[int, Step]]:
         return [(one.seat, one.step) for one in self.asked]

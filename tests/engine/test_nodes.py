@@ -14,8 +14,9 @@ from sqlalchemy import text
 
 from tertulia.app import new_id
 from tertulia.core.events import conversation_place
-from tertulia.core.messages import Status
+from tertulia.core.messages import Message, Status, Step
 from tertulia.core.models import ModelFacts
+from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import State, Turn
 from tertulia.core.users import Actor
 from tertulia.engine.heartbeat import EVERY_S, Heartbeat
@@ -30,7 +31,7 @@ from tests.engine.conftest import Engine, engine_in
 from tests.patience import soon
 from tests.store.samples import conversation, draft, opened, person
 from tests.store_fixtures import Clock, Ids, Watch
-from tests.upstream.scripted import Finish, Hold, Say, Upstream, says
+from tests.upstream.scripted import Finish, Hold, Say, Upstream, refuses, says
 
 
 @pytest.fixture
@@ -233,6 +234,84 @@ async def test_a_reply_asked_for_again_and_a_new_round_do_not_both_start_on_two_
     assert (await other).turn.state is State.QUEUED
     held.set()
     assert await two.over((await other).turn) is State.COMPLETE
+
+
+async def test_a_retry_on_one_server_runs_beside_the_round_of_another_and_is_read_by_its_chair(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    go_on = asyncio.Event()
+    upstream.plays(refuses(401), says("After all."), says("The sum."), says("{}"), model="alpha")
+    upstream.plays((Say("Begun."), Hold(go_on), Finish()), model="beta")
+    first = await one.open("One", "alpha", "beta", mode="brain_trust")
+    await one.said(first.turn, "Begun.")
+    failed = await first_reply(two, first.turn)
+    retried = await two.turns.retry(two.actor, failed.id, NewTry(new_id()))
+    assert retried.turn.state is State.RUNNING
+    assert await two.over(retried.turn) is State.COMPLETE
+    go_on.set()
+    assert await one.over(first.turn) is State.COMPLETE
+    assert [(r.step, r.content) for r in await one.replies(first.turn) if r.step is not Step.OUTLINE] == [
+        (Step.ANSWER, "After all."),
+        (Step.ANSWER, "Begun."),
+        (Step.SYNTHESIS, "The sum."),
+    ]
+    assert "After all." in str(upstream.requests[3].body)
+
+
+async def test_of_retries_that_end_on_two_servers_one_goes_on_with_the_round(
+    pair: tuple[Engine, Engine], upstream: Upstream
+) -> None:
+    one, two = pair
+    go_on = asyncio.Event()
+    for name in ("alpha", "beta"):
+        upstream.plays(refuses(401), (Say("Again."), Hold(go_on), Finish()), model=name)
+    upstream.plays(says("The sum."), says("{}"), model="gamma")
+    chair = WantedVoice("voices:gamma")
+    first = await one.open("One", "alpha", "beta", mode="brain_trust", chair=chair)
+    assert await one.over(first.turn) is State.FAILED
+    both = await one.replies(first.turn)
+    retried = [
+        (engine, (await engine.turns.retry(engine.actor, failed.id, NewTry(new_id()))).turn)
+        for engine, failed in zip(pair, both, strict=True)
+    ]
+    for engine, turn in retried:
+        await engine.said(turn, "Again.")
+    go_on.set()
+    for engine, turn in retried:
+        assert await engine.over(turn) is State.COMPLETE
+    replies = [r for r in (await one.round(first.turn)).messages if r.step is Step.SYNTHESIS]
+    assert [reply.content for reply in replies] == ["The sum."]
+    assert str(upstream.requests[4].body).count("Again.") == 2
+
+
+async def test_questions_queued_on_two_servers_behind_a_retry_keep_their_order(
+    pair: tuple[Engine, Engine], upstream: Upstream, pauses: Pauses
+) -> None:
+    """The second question is on one server, the third on the other, where the retry they wait for runs."""
+    one, two = pair
+    go_on = asyncio.Event()
+    upstream.plays(refuses(401), (Say("Again."), Hold(go_on), Finish()), says("Answered."))
+    first = await two.open("One")
+    await two.over(first.turn)
+    [failed] = await two.replies(first.turn)
+    retried = await two.turns.retry(two.actor, failed.id, NewTry(new_id()))
+    await two.said(retried.turn, "Again.")
+    second = await one.open("Two", conversation_id=first.conversation.id)
+    third = await two.open("Three", conversation_id=first.conversation.id)
+    assert (second.turn.state, third.turn.state) == (State.QUEUED, State.QUEUED)
+    go_on.set()
+    assert await two.over(third.turn) is State.COMPLETE
+    assert (await two.stored(second.turn)).state is State.COMPLETE
+    asked = [str(seen.body["messages"][-1]["content"]).split()[-1] for seen in upstream.requests[2:]]
+    assert asked == ["Two", "Three"]
+
+
+async def first_reply(engine: Engine, turn: Turn) -> Message:
+    async with soon():
+        while not (replies := await engine.replies(turn)):
+            pass
+    return replies[0]
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from tertulia.engine.requests import NewTry
 from tertulia.store import drafts, events
 from tests.engine.conftest import Engine, engine_in
 from tests.patience import soon
-from tests.upstream.scripted import Cut, Say, Stall, Think, says
+from tests.upstream.scripted import Cut, Say, Stall, Think, refuses, says
 
 
 async def test_a_running_reply_ends_as_interrupted_with_its_last_checkpoint(engine, tmp_path, upstream):
@@ -195,3 +195,37 @@ async def test_of_a_relay_that_never_began_the_first_voice_can_be_tried_again(en
         retried = await restarted.turns.retry(restarted.actor, first.id, NewTry(new_id()))
         assert await restarted.over(retried.turn) is State.COMPLETE
         assert [r.content for r in await restarted.replies(opened.turn)] == ["One.", "Two."]
+
+
+async def test_a_crash_under_a_round_and_a_retry_beside_it_keeps_both_texts_and_doubles_nothing(
+    engine, tmp_path, upstream
+):
+    upstream.plays(refuses(401), (Say("Alpha again"), Stall()), model="alpha")
+    upstream.plays((Say("Beta begins"), Stall()), model="beta")
+    opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust")
+    await engine.said(opened.turn, "Beta begins")
+    failed = await first_reply(engine, opened.turn)
+    retried = await engine.turns.retry(engine.actor, failed.id, NewTry(new_id()))
+    await engine.said(retried.turn, "Alpha again")
+    await engine.writer.checkpoint()
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        assert [
+            (r.voice.name, r.step, r.status, r.content) for r in await restarted.replies(opened.turn)
+        ] == [
+            ("Alpha", "answer", Status.INTERRUPTED, "Alpha again"),
+            ("Beta", "answer", Status.INTERRUPTED, "Beta begins"),
+            ("Alpha", "synthesis", Status.INTERRUPTED, ""),
+        ]
+        for turn in (opened.turn, retried.turn):
+            assert (await restarted.stored(turn)).state is State.INTERRUPTED
+        alpha = (await restarted.replies(opened.turn))[0]
+        assert alpha.replaces_id == failed.id
+        upstream.forget()
+        upstream.plays(says(" and on."), says("The sum."), says("{}"), model="alpha")
+        continued = await restarted.turns.resume(restarted.actor, alpha.id, NewTry(new_id()))
+        assert await restarted.over(continued.turn) is State.COMPLETE
+        assert [r.content for r in await restarted.replies(opened.turn) if r.step != "outline"] == [
+            "Alpha again and on.",
+            "Beta begins",
+            "The sum.",
+        ]

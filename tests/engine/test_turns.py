@@ -14,7 +14,7 @@ from tertulia.core.errors import Busy, NotFound, StorageFailed, StorageFull
 from tertulia.core.messages import Status
 from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import State
-from tertulia.engine.requests import NewTurn
+from tertulia.engine.requests import NewTry, NewTurn
 from tertulia.engine.turns import Turns
 from tertulia.library.embed import Billed, for_nothing
 from tertulia.library.index import read_rounds, write_at_once
@@ -64,6 +64,48 @@ async def stop_as_soon_as_known(engine, turn_id: str) -> None:
             except NotFound:
                 continue
             return
+
+
+async def test_a_stop_of_a_retry_counts_at_whatever_moment_it_comes(engine, upstream):
+    """It starts beside everything else: nothing of it may be on its way when it is stopped."""
+    upstream.plays(refuses(401))
+    opened = await engine.open("Talk")
+    await engine.over(opened.turn)
+    upstream.plays((Say("Again"), Stall()))
+    for pause in range(8):
+        newest = (await engine.replies(opened.turn))[-1]
+        retried = await engine.turns.retry(engine.actor, newest.id, NewTry(new_id()))
+        for _ in range(pause):
+            await asyncio.sleep(0)
+        await engine.turns.stop(engine.actor, retried.turn.id)
+        assert await engine.over(retried.turn) is State.STOPPED
+        assert (await engine.replies(opened.turn))[-1].status in (Status.STOPPED, Status.FAILED)
+    async with soon():
+        for seen in upstream.requests[1:]:
+            await seen.closed.wait()
+
+
+async def test_two_new_versions_of_one_reply_become_one_line_of_versions(engine, upstream):
+    """The synthesis that a retried advisor brings, and the synthesis retried by hand at the same moment."""
+    held = asyncio.Event()
+    upstream.plays(refuses(401), says("After all."), model="alpha")
+    upstream.plays(refuses(401), (Say("A sum."), Hold(held), Finish()), model="gamma")
+    upstream.says("Beta.", model="beta")
+    chair = WantedVoice("voices:gamma")
+    opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust", chair=chair)
+    await engine.over(opened.turn)
+    failed, _, synthesis = await engine.replies(opened.turn)
+    advisor = await engine.turns.retry(engine.actor, failed.id, NewTry(new_id()))
+    await engine.said(advisor.turn, "A sum.")
+    by_hand = await engine.turns.retry(engine.actor, synthesis.id, NewTry(new_id()))
+    await engine.said(by_hand.turn, "A sum.")
+    held.set()
+    for turn in (advisor.turn, by_hand.turn):
+        assert await engine.over(turn) is State.COMPLETE
+    versions = [r for r in (await engine.round(opened.turn)).messages if r.step == "synthesis"]
+    replaced = [version.replaces_id for version in versions]
+    assert len(versions) == 3
+    assert len(set(replaced)) == 3, "no two of them replace the same one"
 
 
 async def test_a_stop_while_the_next_in_line_takes_its_place_counts(engine, upstream):

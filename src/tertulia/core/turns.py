@@ -2,8 +2,8 @@
 
 queued ─▶ running ─▶ complete | stopped | interrupted | failed
 
-A turn is queued while another one of its conversation runs. It is complete when every voice has said its last
-word, however each of them ended; failed when none could say anything.
+A turn is queued while another one of its conversation runs; a retry never is. It is complete when every voice
+has said its last word, however each of them ended; failed when none could say anything.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ class Purpose(StrEnum):
     """A synthesis of a round that was answered before."""
     SUMMARY = "summary"
     """A branch is brought back as one message."""
+
+    @property
+    def starts_at_once(self) -> bool:
+        """Whether it runs beside other turns of its conversation: it changes a reply and opens no round."""
+        return self in (Purpose.RETRY, Purpose.CONTINUE)
 
 
 class Style(StrEnum):

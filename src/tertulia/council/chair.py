@@ -51,6 +51,7 @@ the brackets above."""
 
 async def conclude(table: Table, replies: Sequence[Message], *, ranks: str = "") -> None:
     """The synthesis, then its outline. With nobody heard there is nothing to conclude."""
+    replies = await table.current(replies)
     shown = as_shown(replies)
     if not shown:
         return
@@ -74,8 +75,8 @@ def name_of(reply: Message) -> str:
 
 
 def _absent(voices: Sequence[Voice], replies: Sequence[Message]) -> str:
-    heard = {reply.voice.id for reply in replies if reply.voice and was_heard(reply)}
-    names = [voice.name for voice in voices if voice.id not in heard]
+    heard = {reply.voice.seat for reply in replies if reply.voice and was_heard(reply)}
+    names = [voice.name for voice in voices if voice.seat not in heard]
     if not names:
         return ""
     absent = ", ".join(names)

@@ -15,7 +15,7 @@ _REBUTTAL = (
 
 
 async def debate(table: Table) -> None:
-    openings = await table.ask_all()
+    openings = await table.current(await table.ask_all())
     heard = [opening for opening in openings if was_heard(opening)]
     if len(heard) < 2:
         return await conclude(table, openings)

@@ -20,7 +20,7 @@ _RANKS = "The table ranked the answers without knowing whose they were. Mean pla
 
 
 async def peer_review(table: Table) -> None:
-    answers = await table.ask_all()
+    answers = await table.current(await table.ask_all())
     heard = [answer for answer in answers if was_heard(answer)]
     if len(heard) < 2:
         return await conclude(table, answers)

@@ -16,5 +16,5 @@ _NEXT = (
 async def relay(table: Table) -> None:
     said: list[Message] = []
     for voice in table.voices:
-        shown = as_shown(said)
+        shown = as_shown(await table.current(said))
         said.append(await table.ask(voice, Brief(shown=shown, task=_NEXT if shown else "")))

@@ -44,6 +44,10 @@ class Table(Protocol):
         """These voices, or all, at the same time; one that fails leaves the others alone."""
         ...
 
+    async def current(self, replies: Sequence[Message]) -> Sequence[Message]:
+        """The newest version of each of these: one that failed may have been retried meanwhile."""
+        ...
+
 
 def was_heard(reply: Message) -> bool:
     """Whether there is something to go on with: a reply that broke off still said something."""

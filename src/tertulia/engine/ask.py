@@ -14,6 +14,7 @@ from tertulia.context.assemble import Assembled, DoesNotFit, assemble
 from tertulia.context.budget import output_limit, request_tokens
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.errors import Busy, StorageFull, UnknownModel
+from tertulia.core.events import conversation_place
 from tertulia.core.findings import Findings
 from tertulia.core.messages import Failure, Message, Status, Step, Thinking, Usage, speaker_of
 from tertulia.core.models import Model, TokenCount, cost_micros
@@ -91,7 +92,7 @@ class Ask:
         self._reply = self._means.live.began(self._live, self._draft())
         outcome = self._cancelled or await self._listen()
         message = self._message(outcome)
-        await self._save(message)
+        message = await self._save(message)
         self._means.live.finished(self._live, message)
         return message
 
@@ -269,20 +270,24 @@ class Ask:
     def _since(self, moment: float) -> int:
         return round((moment - self._began_at) * 1000)
 
-    async def _save(self, message: Message) -> None:
+    async def _save(self, message: Message) -> Message:
         """A busy database and a full disk are waited for: the text is nowhere else."""
         for wait_s in SAVE_WAITS_S:
             try:
                 return await self._means.db.write(lambda tx: self._finish(tx, message))
             except (Busy, StorageFull):
                 await asyncio.sleep(wait_s)
-        await self._means.db.write(lambda tx: self._finish(tx, message))
+        return await self._means.db.write(lambda tx: self._finish(tx, message))
 
-    def _finish(self, tx: Tx, message: Message) -> None:
+    def _finish(self, tx: Tx, message: Message) -> Message:
         turns.keep(tx, message.turn_id)  # a server that slept too long finds its turn ended by another
+        if message.replaces_id is not None:  # another turn of the round may have replaced it first
+            tx.hold(conversation_place(message.conversation_id))
+            message = replace(message, replaces_id=messages.newest_version(tx, message))
         messages.add(tx, message)
         drafts.remove(tx, message.id)
         if self._assembled is not None and message.usage is not None:
             cached = message.usage.cached_tokens
             receipts.save(tx, message.id, message.conversation_id, self._assembled.receipt, cached)
             usage.add(tx, usage.of_reply(message, self._gathered.project_id, self._voice.model))
+        return message

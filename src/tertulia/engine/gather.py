@@ -106,6 +106,8 @@ class Gathered:
     """The round as it is so far."""
     asked: Turn | None = None
     """The turn that opened the round, when this is a later one."""
+    has_company: bool = False
+    """Whether other turns are answering the round at the same time."""
     attached: tuple[AttachedText, ...] = ()
     """What was read of what the question and the rounds brought along."""
     at_hand: AtHand = AtHand()
@@ -232,6 +234,7 @@ def gather(tx: Tx, actor: Actor, turn: Turn, find: Callable[[str], Model | None]
         replaced=next(replies, None),
         here=here,
         asked=asked,
+        has_company=turns.has_company(tx, turn) if turn.purpose.starts_at_once else False,
         characters={**others, **gathered.characters},
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -21,8 +21,8 @@ from tertulia.engine.seats import first_project
 from tertulia.store import access, attachments, branches, conversations, messages, sessions, turns
 from tertulia.store.database import Tx
 
-VoiceFor = Callable[[Message, Round], Voice]
-"""Who answers, given the reply that is tried again and the round it is in."""
+VoiceFor = Callable[[Message, Sequence[Voice]], Voice]
+"""Who answers, given the reply that is tried again and the voices in the other seats of its round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ def open_again(
         raise NothingToContinue("This reply ended by itself; there is nothing to continue.")
     must_have_room(tx, actor)
     asked = turns.get(tx, actor, here.question.turn_id)
-    turn = _turn_in(tx, actor, conversation, asked, request.id, purpose, voice_for(reply, here))
+    voice = voice_for(reply, _others(tx, conversation, here, asked, reply))
+    turn = _turn_in(tx, actor, conversation, asked, request.id, purpose, voice)
     wish = turns.get(tx, actor, reply.turn_id).brief
     turn = replace(turn, message_id=reply.id, style=request.style, brief=wish)
     return _opened(tx, turn, fingerprint, here.question)
@@ -136,7 +137,7 @@ def _turn_in(
         mode=asked.mode,
         table=(voice,),
         visibility=asked.visibility,
-        state=first_state(tx, conversation),
+        state=State.RUNNING if purpose.starts_at_once else first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
         is_blind=asked.is_blind,
@@ -309,7 +310,7 @@ def _turn(
 
 
 def first_state(tx: Tx, conversation: Conversation) -> State:
-    """Whoever finds the conversation free starts at once; the others wait in line.
+    """A question that finds the conversation free starts at once; the others wait in line.
 
     A branch is not free before all is said that it goes on from. Its place is held by now: on another server
     somebody may be looking for the same.
@@ -338,14 +339,29 @@ def _question(tx: Tx, actor: Actor, request: NewTurn, turn: Turn, brought: tuple
     )
 
 
-def with_model(voice: Voice, model: Wanted, here: Round) -> Voice:
+def _others(
+    tx: Tx, conversation: Conversation, here: Round, asked: Turn, reply: Message
+) -> tuple[Voice, ...]:
+    """The voices in the other seats of a round: those that have answered and those that still may."""
+    assert reply.voice is not None
+    running = [
+        turn for turn in turns.waiting_or_running(tx, conversation.id) if turn.round_number == here.number
+    ]
+    if not asked.state.is_over:
+        running.append(asked)
+    answered = [one.voice for one in here.replies if one.voice]
+    voices = (*answered, *(voice for turn in running for voice in turn.table))
+    return tuple(voice for voice in voices if voice.seat != reply.voice.seat)
+
+
+def with_model(voice: Voice, model: Wanted, others: Sequence[Voice]) -> Voice:
     """The same seat, another model; where that model sits already, a voice of its own beside it.
 
     A persona stays who it is and speaks through the other model.
     """
     if voice.persona_id is not None:
         return replace(voice, model=model.model)
-    taken = {reply.voice.id for reply in here.replies if reply.voice and reply.voice.seat != voice.seat}
+    taken = {other.id for other in others}
     nth = next(n for n in count() if f"{model.model}:{n}" not in taken)
     name = model.name if nth == 0 else f"{model.name} {nth + 1}"
     return replace(voice, id=f"{model.model}:{nth}", model=model.model, name=name)

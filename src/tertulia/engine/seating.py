@@ -3,6 +3,10 @@
 A turn may come back to a round that was answered before: to retry a reply, to go on with one, to add a
 synthesis. Its mode then runs again over the same table. What stands in the round already is not asked for
 again, so the mode goes on where it had stopped.
+
+Several turns may answer one round at the same time: a voice is retried while another still writes. Such a
+retry asks for its own reply alone. The turn that opened the round does what follows in the mode (rebuttals,
+the synthesis); where that turn is over, the retry that ends last does it.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ from dataclasses import replace
 
 from tertulia import council
 from tertulia.core.briefs import ANSWER, Brief
-from tertulia.core.messages import Message, Status, Step, speaker_of
+from tertulia.core.events import conversation_place
+from tertulia.core.messages import Message, Round, Status, Step, speaker_of
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.voices import Voice
 from tertulia.council.table import was_heard
@@ -21,6 +26,8 @@ from tertulia.engine.ask import Ask
 from tertulia.engine.gather import Gathered
 from tertulia.engine.live import LiveTurn
 from tertulia.engine.means import Means
+from tertulia.store import messages, turns
+from tertulia.store.database import Tx
 
 _CLOSING = (Step.SYNTHESIS, Step.OUTLINE)
 
@@ -40,9 +47,16 @@ class Seating:
         self._end_early: Callable[[Ask], None] | None = None
         self.replies: list[Message] = []
         """Those of this turn."""
-        self._standing = {_place(reply): reply for reply in gathered.here.replies} if gathered.here else {}
+        self._standing: dict[tuple[int, str], Message] = {}
         """What the round holds already, by who said it in which step."""
+        self._known: set[str] = set()
+        """Ids of the messages that have been read of the round."""
+        if gathered.here is not None:
+            self._read(gathered.here)
         self.mode = _mode(gathered)
+        self._does_all = _does_all(gathered)
+        """False: only its own reply is asked for; what follows is left."""
+        self._has_left_some = False
         self.voices: Sequence[Voice] = _seated(gathered)
         self._named = _chair(gathered)
         self.wish = gathered.turn.brief or gathered.began.brief
@@ -51,14 +65,14 @@ class Seating:
     def chair(self) -> Voice:
         """Whom a person named; otherwise the first who was heard, so that one failure does not take two."""
         answers = (*self._standing.values(), *self.replies)
-        heard = {one.voice for one in answers if one.step is Step.ANSWER and was_heard(one)}
-        return self._named or next((voice for voice in self.voices if voice in heard), self.voices[0])
+        heard = {one.voice.seat: one.voice for one in answers if one.voice and _is_heard_answer(one)}
+        first = next((heard[voice.seat] for voice in self.voices if voice.seat in heard), self.voices[0])
+        return self._named or first
 
     @property
     def said(self) -> Sequence[Message]:
-        here = self._gathered.here
         unsaid = (*_CLOSING, Step.REVIEW)
-        return [reply for reply in here.replies if reply.step not in unsaid] if here else []
+        return [reply for reply in self._standing.values() if reply.step not in unsaid]
 
     @property
     def can_outline(self) -> bool:
@@ -73,9 +87,26 @@ class Seating:
             return standing
         if standing is None and self._has_left(brief):
             return self._absent(voice)
+        if not self._does_all and not self._is_own(standing, brief):
+            return self._left(voice, standing)
         if self._end_early and self.replies:
             raise Adjourned
         return await self._ask_now(voice, brief, standing)
+
+    def _is_own(self, standing: Message | None, brief: Brief) -> bool:
+        """The reply that is tried again; an outline belongs to its synthesis."""
+        target = self._gathered.replaced
+        if target is None:
+            return False
+        is_its_outline = brief.step is Step.OUTLINE and target.step is Step.SYNTHESIS
+        return is_its_outline or (standing is not None and standing.id == target.id)
+
+    def _left(self, voice: Voice, standing: Message | None) -> Message:
+        """Once its own reply is written, a turn with company goes no further."""
+        self._has_left_some = True
+        if self.replies:
+            raise Adjourned
+        return standing or self._absent(voice)
 
     async def _ask_now(self, voice: Voice, brief: Brief, replaced: Message | None) -> Message:
         ask = Ask(self._means, self._live, self._gathered, voice, brief, replaced)
@@ -87,6 +118,7 @@ class Seating:
         finally:
             del self._asks[ask.id]
         self.replies.append(message)
+        self._known.add(message.id)
         return message
 
     async def ask_all(
@@ -100,10 +132,48 @@ class Seating:
                 raise one
         return [one for one in asked if isinstance(one, Message)]
 
+    # ── what other turns write in the round
+
+    async def current(self, replies: Sequence[Message]) -> Sequence[Message]:
+        turn = self._gathered.turn
+        self._read(
+            await self._means.db.read(lambda tx: messages.round(tx, turn.conversation_id, turn.round_number))
+        )
+        return [self._standing.get(_place(reply), reply) for reply in replies]
+
+    def _read(self, here: Round) -> None:
+        self._standing = {_place(reply): reply for reply in here.replies}
+        self._known.update(message.id for message in here.messages)
+
+    def left_to_do(self, tx: Tx) -> Round | None:
+        """The round, when its mode goes on from there: this is the last turn that answers it, and something
+        was left to it, or was written meanwhile by others."""
+        if self._end_early is not None or not self._may_go_on:
+            return None
+        turn = self._gathered.turn
+        tx.hold(conversation_place(turn.conversation_id))
+        if turns.has_company(tx, turn):
+            return None
+        here = messages.round(tx, turn.conversation_id, turn.round_number)
+        is_news = not self._known.issuperset(message.id for message in here.messages)
+        return here if self._has_left_some or is_news else None
+
+    @property
+    def _may_go_on(self) -> bool:
+        return self._has_left_some or self.mode.has_chair or not self.mode.asks_at_once
+
+    def take_up(self, here: Round) -> None:
+        """The next run of the mode does all that is left."""
+        self._read(here)
+        self._does_all = True
+        self._has_left_some = False
+
     # ── coming back to a round
 
     def _stands(self, reply: Message) -> bool:
         """Not the one that is tried again, nor what was made of it, nor a later step that said nothing."""
+        if any(own.id == reply.id for own in self.replies):
+            return True
         target = self._gathered.replaced
         if target is not None and reply.id == target.id:
             return False
@@ -161,6 +231,19 @@ def _place_of(voice: Voice, step: Step) -> tuple[int, str]:
     return (0 if step in _CLOSING else voice.seat, step)
 
 
+def _is_heard_answer(reply: Message) -> bool:
+    return reply.step is Step.ANSWER and was_heard(reply)
+
+
+def _does_all(gathered: Gathered) -> bool:
+    """An answer is asked for alone first, because others of its round may be retried in the same breath; what
+    reads the others is asked for with all that it still lacks, unless somebody is at it."""
+    target = gathered.replaced
+    if target is None or not gathered.turn.purpose.starts_at_once:
+        return True
+    return target.step is not Step.ANSWER and not gathered.has_company
+
+
 def _mode(gathered: Gathered) -> council.Mode:
     if gathered.turn.purpose is Purpose.SYNTHESIS:
         return council.SYNTHESIS
@@ -172,10 +255,13 @@ def _mode(gathered: Gathered) -> council.Mode:
 
 
 def _seated(gathered: Gathered) -> Sequence[Voice]:
-    """Who sat there when the round was opened; in the seat that is asked again, whoever sits there now."""
+    """Who sat there when the round was opened; in a seat that was asked again, whoever sits there now."""
     if gathered.asked is None:
         return gathered.turn.table
-    now = {voice.seat: voice for voice in gathered.turn.table} if _is_of_table(gathered) else {}
+    replies = gathered.here.replies if gathered.here else ()
+    now = {one.voice.seat: one.voice for one in replies if one.voice and one.step is Step.ANSWER}
+    if _is_of_table(gathered):
+        now |= {voice.seat: voice for voice in gathered.turn.table}
     return [now.get(voice.seat, voice) for voice in gathered.asked.table]
 
 

@@ -1,14 +1,14 @@
 """Turns: opened by a request, run by the engine, ended by the last word of the last reply.
 
-A turn belongs to the engine: whoever asked may leave. One conversation answers one round at a time; what
-is said meanwhile waits in line.
+A turn belongs to the engine: whoever asked may leave. One conversation answers one question at a time; what
+is said meanwhile waits in line. A retry of one reply starts at once, beside what runs.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from tertulia.core.errors import Busy, NotFound, TertuliaError, UnknownModel
@@ -24,6 +24,7 @@ from tertulia.engine.live import LiveTurn
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.opening import Opened, Opening
+from tertulia.engine.queue import TurnQueue, Waiting
 from tertulia.engine.requests import (
     NewEdit,
     NewReturn,
@@ -50,14 +51,6 @@ FAREWELL_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    turn: Turn
-    actor: Actor
-    without: frozenset[str] = frozenset()
-    """What a person took out of the context before asking again."""
-
-
-@dataclass(frozen=True, slots=True)
 class Stoppable:
     turn: Turn
     is_here: bool
@@ -77,8 +70,7 @@ class Turns:
         herald.on_wish(self._hear)
         self._job_left = job_left
         self._sleep = sleep
-        self._lines: dict[str, deque[Waiting]] = {}
-        self._runners: dict[str, asyncio.Task[None]] = {}
+        self._queue = TurnQueue(self._run)
         self._starting: dict[str, bool] = {}
         """Turns between the line and the table; True when one was stopped on the way."""
         self._seatings: dict[str, Seating] = {}
@@ -188,19 +180,19 @@ class Turns:
     async def retry(self, actor: Actor, message_id: str, request: NewTry) -> Opened:
         """The same voice once more, or the same seat with another model."""
 
-        def voice_for(reply: Message, here: Round) -> Voice:
+        def voice_for(reply: Message, others: Sequence[Voice]) -> Voice:
             assert reply.voice is not None
             model = available(request.model or reply.voice.model, self._means.providers)
             if request.model in (None, reply.voice.model):
                 return reply.voice
-            return opening.with_model(reply.voice, Wanted(model.key, model.display_name), here)
+            return opening.with_model(reply.voice, Wanted(model.key, model.display_name), others)
 
         return await self._again(actor, message_id, request, Purpose.RETRY, voice_for)
 
     async def resume(self, actor: Actor, message_id: str, request: NewTry) -> Opened:
         """Goes on where a reply broke off."""
 
-        def voice_for(reply: Message, here: Round) -> Voice:
+        def voice_for(reply: Message, others: Sequence[Voice]) -> Voice:
             assert reply.voice is not None
             available(reply.voice.model, self._means.providers)
             return reply.voice
@@ -226,7 +218,7 @@ class Turns:
 
     async def _stop(self, turn: Turn, reply_id: str | None) -> Turn:
         if not self._halt(turn, reply_id) and reply_id is None and not turn.state.is_over:
-            turn = await self._end(self._means.live.find(turn.id), turn, State.STOPPED)
+            turn = await self._end(self._means.live.find(turn.id), turn, State.STOPPED) or turn
             if not self._halt(turn, None):  # it may have come into the line while this was written
                 self._forget(turn)
         return turn
@@ -240,9 +232,7 @@ class Turns:
             self._starting[turn.id] |= reply_id is None
             return True
         if reply_id is None:
-            line = self._lines.get(turn.conversation_id, deque())
-            for waiting in [one for one in line if one.turn.id == turn.id]:
-                line.remove(waiting)
+            self._queue.remove(turn)
         return False
 
     def _stoppable(self, tx: Tx, actor: Actor, turn_id: str, ended_id: str | None) -> Stoppable:
@@ -273,8 +263,8 @@ class Turns:
 
     def _withdraw(self, conversation_ids: Sequence[str]) -> None:
         for conversation_id in conversation_ids:
-            for waiting in self._lines.pop(conversation_id, ()):
-                self._forget(waiting.turn)
+            for turn in self._queue.clear(conversation_id):
+                self._forget(turn)
             for live in self._means.live.running_in(conversation_id):
                 self._halt(live.turn, None)
 
@@ -304,46 +294,42 @@ class Turns:
 
     def _begin(self, actor: Actor, opened: Opening, without: frozenset[str] = frozenset()) -> Opened:
         if opened.is_new:
-            self._line_up(Waiting(opened.opened.turn, actor, without))
+            self._enqueue(Waiting(opened.opened.turn, actor, without))
         return opened.opened
 
-    def _line_up(self, waiting: Waiting) -> None:
-        conversation_id = waiting.turn.conversation_id
+    def _enqueue(self, waiting: Waiting) -> None:
         self._means.live.open(waiting.turn)
-        self._lines.setdefault(conversation_id, deque()).append(waiting)
-        if conversation_id not in self._runners:
-            self._runners[conversation_id] = asyncio.create_task(self._run_line(conversation_id))
+        if not waiting.turn.purpose.starts_at_once:
+            return self._queue.add(waiting)
+        self._starting[waiting.turn.id] = False
+        self._queue.start(waiting)
 
     # ── running
-
-    async def _run_line(self, conversation_id: str) -> None:
-        """One round after the other, until nobody waits in this conversation."""
-        try:
-            while line := self._lines.get(conversation_id):
-                await self._run(line.popleft())
-        finally:
-            self._lines.pop(conversation_id, None)
-            self._runners.pop(conversation_id, None)
 
     async def _run(self, waiting: Waiting) -> None:
         live = self._means.live.find(waiting.turn.id) or self._means.live.open(waiting.turn)
         try:
-            state = await self._answer(waiting, live)
+            await self._answer(waiting, live)
         except NotFound:
-            state = State.STOPPED
-        except Exception as error:  # noqa: BLE001 - the line must go on whatever one turn did
+            await self._end_or_report(live, waiting.turn, State.STOPPED)
+        except Exception as error:  # noqa: BLE001 - the queue must go on whatever one turn did
             self._means.report(error)
-            state = State.FAILED
-        try:
-            await self._end(live, waiting.turn, state)
-        except TertuliaError as error:
-            # The store cannot take it now; whoever watches is told, and the next start mends the rest.
-            self._means.report(error)
-            self._means.live.ended(live, replace(waiting.turn, state=State.INTERRUPTED))
+            await self._end_or_report(live, waiting.turn, State.FAILED)
 
-    async def _answer(self, waiting: Waiting, live: LiveTurn) -> State:
+    async def _answer(self, waiting: Waiting, live: LiveTurn) -> None:
+        seating = await self._sit_down(waiting, live)
+        try:
+            is_over = False
+            while not is_over:
+                with suppress(Adjourned):
+                    await seating.mode.run(seating)
+                is_over = await self._end_or_report(live, waiting.turn, self._verdict(seating), seating)
+        finally:
+            del self._seatings[waiting.turn.id]
+
+    async def _sit_down(self, waiting: Waiting, live: LiveTurn) -> Seating:
         turn = waiting.turn
-        self._starting[turn.id] = False
+        self._starting.setdefault(turn.id, False)
         try:
             gathered = await self._gather(waiting)
             gathered = replace(gathered, without=gathered.without | waiting.without)
@@ -356,13 +342,7 @@ class Turns:
             seating.stop(None)
         if self._is_closing:
             seating.interrupt()
-        try:
-            await seating.mode.run(seating)
-        except Adjourned:
-            pass
-        finally:
-            del self._seatings[turn.id]
-        return self._verdict(seating)
+        return seating
 
     async def _gather(self, waiting: Waiting) -> Gathered:
         if waiting.turn.state is State.RUNNING:
@@ -385,8 +365,7 @@ class Turns:
 
     def _must_wait(self, tx: Tx, turn: Turn) -> bool:
         """Another server answers here, or what the branch goes on from is not said yet."""
-        here = turn.conversation_id
-        return turns.is_answered_elsewhere(tx, here) or turns.is_inheriting(tx, here)
+        return turns.must_wait(tx, turn) or turns.is_inheriting(tx, turn.conversation_id)
 
     def _verdict(self, seating: Seating) -> State:
         if seating.is_stopped:
@@ -397,8 +376,34 @@ class Turns:
             return State.FAILED
         return State.COMPLETE
 
-    async def _end(self, live: LiveTurn | None, turn: Turn, state: State) -> Turn:
-        ended, left_job = await self._means.db.write(lambda tx: self._close(tx, turn, state))
+    async def _end_or_report(
+        self, live: LiveTurn, turn: Turn, state: State, seating: Seating | None = None
+    ) -> bool:
+        """False when there is more to ask, so that the turn goes on."""
+        try:
+            return await self._end(live, turn, state, seating) is not None
+        except TertuliaError as error:
+            # The store cannot take it now; whoever watches is told, and the next start mends the rest.
+            self._means.report(error)
+            self._means.live.ended(live, replace(turn, state=State.INTERRUPTED))
+            return True
+
+    async def _end(
+        self, live: LiveTurn | None, turn: Turn, state: State, seating: Seating | None = None
+    ) -> Turn | None:
+        """None when the turn goes on: that and its end are decided in one transaction, so that of the turns
+        that answer one round at the same time the last one does what is left."""
+
+        def close(tx: Tx) -> tuple[Turn, bool] | Round:
+            more = seating.left_to_do(tx) if seating else None
+            return more or self._close(tx, turn, state)
+
+        closed = await self._means.db.write(close)
+        if seating is not None and isinstance(closed, Round):
+            seating.take_up(closed)
+            return None
+        assert isinstance(closed, tuple)
+        ended, left_job = closed
         if live is not None:
             self._means.live.ended(live, ended)
         if left_job:
@@ -422,13 +427,12 @@ class Turns:
     async def close(self) -> None:
         """Every running reply is kept with its text so far and says why it ended; nobody waits any longer."""
         self._is_closing = True
-        waiting = [one.turn for line in self._lines.values() for one in line]
-        self._lines.clear()
+        queued = self._queue.clear_all()
         for seating in tuple(self._seatings.values()):
             seating.interrupt()
-        await asyncio.gather(*map(self._interrupt, waiting))
-        if self._runners:
-            await asyncio.wait(tuple(self._runners.values()), timeout=FAREWELL_S)
+        await asyncio.gather(*map(self._interrupt, queued))
+        if running := tuple(self._queue.tasks()):
+            await asyncio.wait(running, timeout=FAREWELL_S)
 
     async def _interrupt(self, turn: Turn) -> None:
         """One that still stood in line; what cannot be written now is mended at the next start."""

@@ -226,6 +226,15 @@ def round(tx: Tx, conversation_id: str, number: int) -> Round:
     return found[0]
 
 
+def newest_version(tx: Tx, message: Message) -> str | None:
+    """Of the reply that this one replaces, the version that its conversation shows now."""
+    newest = message.replaces_id
+    by_replaced = {m.replaces_id: m.id for m in of_round(tx, message.conversation_id, message.round_number)}
+    while newest is not None and (newer := by_replaced.get(newest)) not in (None, message.id):
+        newest = newer
+    return newest
+
+
 def history(tx: Tx, conversation_id: str, *, before_round: int, rounds: int) -> tuple[Round, ...]:
     """The last rounds before a round, oldest first, through the lineage of branches."""
     rows = tx.execute(

@@ -257,14 +257,54 @@ def keep(tx: Tx, turn_id: str) -> None:
 _KEEP = text("UPDATE turns SET heartbeat_at = :now WHERE id = :id AND node = :node RETURNING id")
 
 
-def is_answered_elsewhere(tx: Tx, conversation_id: str) -> bool:
-    """Another node answers a round of this conversation."""
-    return tx.maybe(_ELSEWHERE, conversation_id=conversation_id, node=tx.node) is not None
+def must_wait(tx: Tx, turn: Turn) -> bool:
+    """Whether another node runs a turn of this conversation, or has an earlier round of it in its queue."""
+    found = tx.maybe(
+        _BEFORE,
+        conversation_id=turn.conversation_id,
+        node=tx.node,
+        number=turn.round_number,
+        ask=Purpose.ASK.value,
+        summary=Purpose.SUMMARY.value,
+    )
+    return found is not None
 
 
-_ELSEWHERE = text("""
+_BEFORE = text("""
     SELECT id FROM turns
-    WHERE conversation_id = :conversation_id AND state = 'running' AND node <> :node LIMIT 1
+    WHERE conversation_id = :conversation_id AND node <> :node AND (
+        state = 'running'
+        OR state = 'queued' AND purpose IN (:ask, :summary) AND round_number < :number
+    )
+    LIMIT 1
+""")
+
+
+def has_company(tx: Tx, turn: Turn) -> bool:
+    """Whether other turns answer the same round, here or in a conversation this one left; or the turn that
+    would go on with it was stopped since this one was opened."""
+    number = turn.round_number
+    found = tx.maybe(
+        _COMPANY,
+        id=turn.conversation_id,
+        first_round=number,
+        last_round=number,
+        turn_id=turn.id,
+        since=turn.created_at,
+        ask=Purpose.ASK.value,
+        synthesis=Purpose.SYNTHESIS.value,
+    )
+    return found is not None
+
+
+_COMPANY = text(f"""
+    {LINEAGE}
+    SELECT 1 FROM lineage AS l JOIN turns AS t ON t.conversation_id = l.id AND t.round_number = :first_round
+    WHERE l.only_id IS NULL AND t.id <> :turn_id AND (
+        t.state IN ('queued', 'running')
+        OR t.state = 'stopped' AND t.purpose IN (:ask, :synthesis) AND t.finished_at >= :since
+    )
+    LIMIT 1
 """)
 
 

@@ -1,0 +1,95 @@
+"""Turn queue: the questions of a conversation run one after another; a retry starts at once, beside them.
+
+Each conversation has one queue on each node. A question waits for those before it and for every retry that
+was running when its place came; a retry waits for nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.users import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    turn: Turn
+    actor: Actor
+    without: frozenset[str] = frozenset()
+    """What a person took out of the context before asking again."""
+
+
+class TurnQueue:
+    def __init__(self, run: Callable[[Waiting], Awaitable[None]]) -> None:
+        self._run = run
+        self._queued: dict[str, list[Waiting]] = {}
+        self._runners: dict[str, asyncio.Task[None]] = {}
+        self._beside: dict[str, set[asyncio.Task[None]]] = {}
+
+    def add(self, waiting: Waiting) -> None:
+        conversation_id = waiting.turn.conversation_id
+        queued = self._queued.setdefault(conversation_id, [])
+        queued.insert(_place(queued, waiting.turn), waiting)
+        if conversation_id not in self._runners:
+            self._runners[conversation_id] = asyncio.create_task(self._run_queued(conversation_id))
+
+    def start(self, waiting: Waiting) -> None:
+        """Runs it now, whatever else runs in its conversation."""
+        beside = self._beside.setdefault(waiting.turn.conversation_id, set())
+        beside.add(asyncio.create_task(self._run_beside(waiting)))
+
+    def remove(self, turn: Turn) -> None:
+        queued = self._queued.get(turn.conversation_id, [])
+        queued[:] = [waiting for waiting in queued if waiting.turn.id != turn.id]
+
+    def clear(self, conversation_id: str) -> list[Turn]:
+        """The turns that were queued and will not run."""
+        queued = self._queued.get(conversation_id, [])
+        turns = [waiting.turn for waiting in queued]
+        queued.clear()
+        return turns
+
+    def clear_all(self) -> list[Turn]:
+        return [turn for conversation_id in tuple(self._queued) for turn in self.clear(conversation_id)]
+
+    def tasks(self) -> Iterator[asyncio.Task[None]]:
+        """All that run turns now."""
+        return chain(self._runners.values(), *self._beside.values())
+
+    async def _run_queued(self, conversation_id: str) -> None:
+        try:
+            while queued := self._queued.get(conversation_id):
+                beside = self._beside.get(conversation_id)
+                if beside and queued[0].turn.state is State.QUEUED:
+                    await asyncio.wait(tuple(beside))
+                else:
+                    await self._run(queued.pop(0))
+        finally:
+            self._queued.pop(conversation_id, None)
+            self._runners.pop(conversation_id, None)
+
+    async def _run_beside(self, waiting: Waiting) -> None:
+        conversation_id = waiting.turn.conversation_id
+        try:
+            await self._run(waiting)
+        finally:
+            beside = self._beside[conversation_id]
+            beside.discard(asyncio.current_task())
+            if not beside:
+                del self._beside[conversation_id]
+
+
+def _place(queued: list[Waiting], turn: Turn) -> int:
+    """Before all later rounds: two requests may come back from the store the other way round."""
+    if turn.purpose is Purpose.SYNTHESIS:
+        return len(queued)
+    later = (
+        place
+        for place, waiting in enumerate(queued)
+        if waiting.turn.purpose is not Purpose.SYNTHESIS and waiting.turn.round_number > turn.round_number
+    )
+    return next(later, len(queued))

@@ -1,0 +1,112 @@
+"""The turn queue: questions one after another in the order of their rounds, retries at once beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from tertulia.core.conversations import Visibility
+from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.users import Actor, Standing
+from tertulia.core.voices import Wanted, seat
+from tertulia.engine.queue import TurnQueue, Waiting
+from tests.patience import soon
+
+ADA = Actor("U", Standing.ADMIN)
+
+
+def waiting(name: str, number: int, purpose: Purpose = Purpose.ASK, state: State = State.QUEUED) -> Waiting:
+    turn = Turn(
+        name, "C", number, purpose, "parallel", seat([Wanted("voices:alpha", "Alpha")]), Visibility.OPEN,
+        state, "U", number,
+    )  # fmt: skip
+    return Waiting(turn, ADA)
+
+
+class Running:
+    """Turns that end when they are told to."""
+
+    def __init__(self) -> None:
+        self.queue = TurnQueue(self._run)
+        self.begun: list[str] = []
+        self._ends: dict[str, asyncio.Event] = {}
+        self._changed = asyncio.Condition()
+
+    async def _run(self, one: Waiting) -> None:
+        self.begun.append(one.turn.id)
+        async with self._changed:
+            self._changed.notify_all()
+        await self._ends.setdefault(one.turn.id, asyncio.Event()).wait()
+
+    def end(self, *names: str) -> None:
+        for name in names:
+            self._ends.setdefault(name, asyncio.Event()).set()
+
+    async def have_begun(self, names: Sequence[str]) -> None:
+        async with soon(), self._changed:
+            await self._changed.wait_for(lambda: self.begun == list(names))
+
+    async def over(self) -> None:
+        async with soon():
+            await asyncio.wait(tuple(self.queue.tasks()))
+
+
+async def test_rounds_run_in_their_order_however_they_come_in() -> None:
+    running = Running()
+    for name, number in (("one", 1), ("four", 4), ("two", 2), ("three", 3)):
+        running.queue.add(waiting(name, number, state=State.RUNNING if number == 1 else State.QUEUED))
+    running.queue.add(waiting("sum of one", 1, Purpose.SYNTHESIS))
+    order = ["one", "two", "three", "four", "sum of one"]
+    running.end(*order)
+    await running.over()
+    assert running.begun == order
+
+
+async def test_a_retry_starts_beside_a_question_and_the_next_question_waits_for_both() -> None:
+    running = Running()
+    running.queue.add(waiting("one", 1, state=State.RUNNING))
+    running.queue.add(waiting("two", 2))
+    await running.have_begun(["one"])
+    running.queue.start(waiting("retry", 1, Purpose.RETRY, State.RUNNING))
+    await running.have_begun(["one", "retry"])
+    running.end("one")
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert running.begun == ["one", "retry"]
+    running.end("retry")
+    await running.have_begun(["one", "retry", "two"])
+    running.end("two")
+    await running.over()
+
+
+async def test_a_question_that_found_the_conversation_free_does_not_wait_for_a_retry_that_came_after() -> (
+    None
+):
+    running = Running()
+    running.queue.add(waiting("two", 2, state=State.RUNNING))
+    running.queue.start(waiting("retry", 1, Purpose.RETRY, State.RUNNING))
+    await running.have_begun(["two", "retry"])
+    running.end("two", "retry")
+    await running.over()
+
+
+async def test_a_question_taken_out_while_it_waits_for_a_retry_never_runs() -> None:
+    running = Running()
+    running.queue.start(waiting("retry", 1, Purpose.RETRY, State.RUNNING))
+    running.queue.add(stopped := waiting("two", 2))
+    running.queue.add(waiting("three", 3))
+    running.queue.remove(stopped.turn)
+    running.end("retry", "three")
+    await running.over()
+    assert running.begun == ["retry", "three"]
+
+
+async def test_what_is_cleared_is_given_back_and_never_runs() -> None:
+    running = Running()
+    running.queue.add(waiting("one", 1, state=State.RUNNING))
+    running.queue.add(waiting("two", 2))
+    await running.have_begun(["one"])
+    assert [turn.id for turn in running.queue.clear_all()] == ["two"]
+    running.end("one")
+    await running.over()
+    assert running.begun == ["one"]
