@@ -56,7 +56,7 @@ async def test_a_tree_holds_every_conversation_with_what_was_said_in_it_alone(
             (branch.id, 1),
         ]
     assert tree.nodes[0].rounds[0] == TreeRound(1, "Q1?", (1, 2), 900, made.created_at, ada.user_id)
-    assert (tree.nodes[1].rounds[0].number, tree.nodes[1].rounds[0].question) == (3, "x" * 120)
+    assert (tree.nodes[1].rounds[0].number, tree.nodes[1].rounds[0].question) == (3, "x" * 120 + "…")
     assert tree.nodes[1].rounds[0].cost_micros is None
 
 

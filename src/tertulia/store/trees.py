@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from tertulia.core.errors import Conflict
 from tertulia.core.events import Kind, conversation_place
+from tertulia.core.markdown import plain_text
 from tertulia.core.messages import Message, Role, Round
 from tertulia.core.plain import from_json
 from tertulia.core.trees import (
@@ -51,11 +52,15 @@ def get(tx: Tx, actor: Actor, conversation_id: str) -> Tree:
     return tree(conversation_id, family, [_said(row) for row in rows])
 
 
+_MARKUP = 5
+"""How much of a question is read for each character that is shown: marks and addresses take room."""
+
 _SAID = text(f"""
     {TREE}
     SELECT m.id, m.conversation_id, m.round_number, m.role, m.replaces_id, m.created_at, m.created_by,
         CASE WHEN t.is_blind THEN NULL ELSE m.voice END AS voice,
-        CASE m.role WHEN 'user' THEN SUBSTR(m.content, 1, {EXCERPT}) ELSE '' END AS excerpt, paid.cost_micros
+        CASE m.role WHEN 'user' THEN SUBSTR(m.content, 1, {EXCERPT * _MARKUP}) ELSE '' END AS excerpt,
+        paid.cost_micros
     FROM conversation_messages AS m JOIN tree ON tree.id = m.conversation_id
     JOIN turns AS t ON t.id = m.turn_id
     LEFT JOIN (
@@ -71,7 +76,7 @@ def _said(row: Row) -> Said:
         conversation_id=row.conversation_id,
         round_number=row.round_number,
         is_question=row.role == Role.USER,
-        excerpt=row.excerpt,
+        excerpt=plain_text(row.excerpt, EXCERPT),
         seat=voice(row.voice).seat if row.voice else None,
         replaces_id=row.replaces_id,
         cost_micros=row.cost_micros,

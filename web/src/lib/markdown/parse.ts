@@ -67,6 +67,11 @@ export function parse(
   return { text, blocks, settled, definitions };
 }
 
+/** The whole text as the reader sees it. */
+export function tokensOf(raw: string): Token[] {
+  return md.parse(visible(raw), {});
+}
+
 interface Piece {
   source: string;
   start: number;

@@ -23,5 +23,6 @@ describe('a persona', () => {
   it('is known by its first sentence', () => {
     expect(gistOf('Looks for 2.5 things. Then rests.')).toBe('Looks for 2.5 things.');
     expect(gistOf(' No end ')).toBe('No end');
+    expect(gistOf('# Role\n\n**Never** rename my_var.')).toBe('Role.');
   });
 });

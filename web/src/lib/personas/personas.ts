@@ -1,8 +1,10 @@
 /** What can be said of a persona before it is sent, and who may change it. */
 import type { Character, Persona, Project, Scope, User } from '$lib/api/types';
 import { handleOf } from '$lib/council/mentions';
+import { plainText } from '$lib/markdown/plain';
 
 export const INSTRUCTIONS_LIMIT = 20_000;
+const FIRST_WORDS = 400;
 
 export const SCOPES: Record<Scope, string> = { all: 'Everyone’s', project: 'The project’s', user: 'Mine' };
 
@@ -31,5 +33,6 @@ export function canChange(
 
 /** Its first sentence, for a card. */
 export function gistOf(instructions: string): string {
-  return /^.*?[.!?](?=\s|$)/s.exec(instructions.trim())?.[0] ?? instructions.trim();
+  const words = plainText(instructions, FIRST_WORDS);
+  return /^.*?[.!?](?=\s|$)/.exec(words)?.[0] ?? words;
 }

@@ -85,7 +85,7 @@ it('keeps a highlight that goes over the end of a line on both lines', () => {
 
 it('shortens a snippet to a line that begins near what matched', () => {
   const shown = excerpt({ ...hit, highlights: [{ start: 30, end: 35 }] }, 10).map((piece) => piece.text);
-  expect(shown.join('')).toBe('…The old token is ');
+  expect(shown.join('')).toBe('…The old token is');
   expect(excerpt({ ...hit, highlights: [] })[0]!.text.startsWith('A token')).toBe(true);
 });
 
@@ -99,9 +99,41 @@ it('reads what was said as plain words, with what matched still marked', () => {
   const start = said.indexOf('token');
   const pieces = plainPieces(said, [{ start, end: start + 5 }]);
   expect(pieces.map(({ text }) => text).join('')).toBe(
-    'Title\nReversibility. Say 2 * 3 * 4. A token here\n\nx = 1\n\n',
+    'Title. Reversibility. Say 2 * 3 * 4. A token here. x = 1',
   );
   expect(pieces.find(({ isHit }) => isHit)?.text).toBe('token');
+});
+
+it('keeps names, formulas and programs in what was said, and marks a part of a name', () => {
+  const said =
+    'Set `max_retry_count`, so $x_1$ holds. ## is no heading\n\n```py\nmax_retry_count = 3\n```\nthen **stop';
+  const spans = [said.indexOf('retry'), said.lastIndexOf('retry')].map((start) => ({
+    start,
+    end: start + 5,
+  }));
+  const pieces = plainPieces(said, spans);
+  expect(pieces.map(({ text }) => text).join('')).toBe(
+    'Set max_retry_count, so x_1 holds. ## is no heading. max_retry_count = 3 then stop',
+  );
+  expect(pieces.filter(({ isHit }) => isHit).map(({ text }) => text)).toEqual(['retry', 'retry']);
+});
+
+it('shows what was said in the palette as plain words around what matched', () => {
+  const snippet = '## A long heading that goes on\n\n- the **old** `my_token` is *here*';
+  const start = snippet.indexOf('my_token');
+  const said = {
+    ...hit,
+    source_type: 'conversation_message',
+    snippet,
+    highlights: [{ start, end: start + 8 }],
+  };
+  expect(excerpt(said as Hit, 12)).toEqual([
+    { text: '…the old ', isHit: false },
+    { text: 'my_token', isHit: true },
+    { text: ' is here', isHit: false },
+  ]);
+  const file = excerpt({ ...said, source_type: 'file' } as Hit, 12);
+  expect(file.map(({ text }) => text).join('')).toContain('`my_token` is *here*');
 });
 
 it('takes the marks off what matched, too', () => {

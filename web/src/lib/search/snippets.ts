@@ -1,5 +1,6 @@
 /** What was found, cut where it matches. */
 import type { Hit, Span } from '$lib/api/types';
+import { plainCut } from '$lib/markdown/plain';
 
 export interface Piece {
   text: string;
@@ -30,26 +31,19 @@ export function snippetPieces(snippet: string, highlights: Span[]): Piece[] {
 /** What was said, without the marks by which it was laid out: a few lines of it are read as plain words. */
 export function plainPieces(snippet: string, highlights: Span[]): Piece[] {
   const marked = snippetPieces(snippet, highlights)
-    .map(({ text, isHit }) => (isHit ? HIT + bare(text) + HIT : bare(text)))
+    .map(({ text, isHit }) => (isHit ? BEGIN + bare(text) + END : bare(text)))
     .join('');
-  return withoutMarks(marked)
-    .split(HIT)
-    .map((text, n) => ({ text, isHit: n % 2 === 1 }))
+  return plainCut(marked)
+    .split(/(?=\uE000)|\uE001/)
+    .map((text) => ({ text: bare(text), isHit: text.startsWith(BEGIN) }))
     .filter(({ text }) => text !== '');
 }
 
-/** Stands around what matched while the text is read as a whole; no letter of any script. */
-const HIT = '\uE000';
+/** Stand around what matched while the text is read as a whole; no letters of any script. */
+const BEGIN = '\uE000';
+const END = '\uE001';
 
-const bare = (text: string): string => text.replaceAll(HIT, '');
-
-function withoutMarks(text: string): string {
-  return text
-    .replace(/^[ \t]*(```|~~~).*$/gm, '')
-    .replace(/^[ \t]*(#{1,6}|[-*+]|>)[ \t]+/gm, '')
-    .replace(/\*\*|`+/g, '')
-    .replace(/(^|[\s(])\*([^\s*](?:[^*\n]*[^\s*])?)\*(?![\w*])/g, '$1$2');
-}
+const bare = (text: string): string => text.replace(/[\uE000\uE001]/g, '');
 
 export interface SnippetLine {
   /** Null where the file's lines are not known. */
@@ -80,21 +74,25 @@ function allLines({ snippet, highlights, content, location }: Hit): SnippetLine[
 }
 
 /** One line around the first word that matched, for where there is little room. */
-export function excerpt({ snippet, highlights }: Hit, before = 24): Piece[] {
-  const letters = [...snippet];
-  const first = Math.min(...highlights.map((each) => each.start), letters.length);
-  const isFar = first > before && first < letters.length;
-  const start = isFar ? wordAfter(letters, first - before, first) : 0;
-  const moved = highlights.map((each) => ({ start: each.start - start, end: each.end - start }));
-  const pieces = snippetPieces(letters.slice(start).join(''), moved);
-  const flat = pieces.map(({ text, isHit }) => ({ text: text.replace(/\s+/g, ' '), isHit }));
-  return start ? [{ text: '…', isHit: false }, ...flat] : flat;
+export function excerpt({ source_type, snippet, highlights }: Hit, before = 24): Piece[] {
+  const read = source_type === 'file' ? snippetPieces : plainPieces;
+  const pieces = read(snippet, highlights).map(({ text, isHit }) => ({
+    text: text.replace(/\s+/g, ' '),
+    isHit,
+  }));
+  const first = pieces.findIndex((piece) => piece.isHit);
+  const lead = pieces
+    .slice(0, Math.max(first, 0))
+    .map(({ text }) => text)
+    .join('');
+  if (lead.length <= before) return pieces;
+  return [{ text: `…${endOf(lead, before)}`, isHit: false }, ...pieces.slice(first)];
 }
 
-/** Where the next word begins, not beyond `end`. */
-function wordAfter(letters: string[], from: number, end: number): number {
-  const space = letters.findIndex((letter, n) => n >= from && n < end && /\s/.test(letter));
-  return space < 0 ? from : space + 1;
+/** Its last characters, from where a word begins. */
+function endOf(text: string, most: number): string {
+  const end = [...text].slice(-most).join('');
+  return end.slice(end.indexOf(' ') + 1);
 }
 
 /** "by word and by meaning" */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Outline } from '$lib/api/types';
 import { reply, round, voice } from '../samples';
-import { consensus, failedOutline, gist, havingRead, outlineOf } from './outline';
+import { consensus, failedOutline, havingRead, outlineOf } from './outline';
 
 const chair = voice(1, 'Chair');
 
@@ -59,12 +59,5 @@ describe('words', () => {
     expect(havingRead(4, 4)).toBe('having read all four');
     expect(havingRead(2, 2)).toBe('having read both');
     expect(havingRead(3, 4)).toBe('having read three of four');
-  });
-
-  it('give the gist without marks', () => {
-    expect(gist('## Plan\n\n- **First** `this`, see [there](x).\n```js\ncode\n```\nThen that.')).toBe(
-      'Plan First this, see there. Then that.',
-    );
-    expect(gist('| a | b |\n|---|:-:|\n| one | two |\n\nSo $$x^2$$ it is.')).toBe('a b one two So … it is.');
   });
 });

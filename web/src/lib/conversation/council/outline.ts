@@ -36,16 +36,3 @@ export function havingRead(heard: number, asked: number): string {
   if (heard === asked) return heard === 2 ? 'having read both' : `having read all ${words[heard] ?? heard}`;
   return `having read ${words[heard] ?? heard} of ${words[asked] ?? asked}`;
 }
-
-/** The beginning of a reply as one line of plain words. */
-export function gist(text: string): string {
-  return text
-    .replace(/```[\s\S]*?(```|$)/g, ' ')
-    .replace(/\$\$[\s\S]*?\$\$/g, ' … ')
-    .replace(/^[ \t|:-]+$/gm, '') // the rule under a table's head
-    .replace(/^\s*(#{1,6}|[-*+]|\d+[.)]|>)\s+/gm, '')
-    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-    .replace(/[*_`~|]+/g, '')
-    .replace(/\s+/g, ' ')
-    .trim();
-}
