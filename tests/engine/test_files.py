@@ -25,12 +25,11 @@ from tertulia.store import files, projects
 from tertulia.store.blobs import GRACE_MS
 from tests.engine.conftest import Engine
 from tests.engine.serving import Sender, served
-from tests.library.documents import pdf, pdf_of, xlsx, zipped
+from tests.library.documents import ENDLESS_PDF, pdf, xlsx, zipped
 from tests.patience import soon
 
 SEED = 20261116
 LARGE = random.Random(SEED).randbytes(1_200_000)
-SLOW = pdf_of([b"BT (x) Tj ET " * 1_000_000], compress=True)
 
 
 async def chunks(content: bytes, size: int = 60_000) -> AsyncIterator[bytes]:
@@ -142,7 +141,7 @@ async def test_a_harmful_file_is_kept_and_marked(desk: Desk) -> None:
 
 
 async def test_a_file_that_is_deleted_is_read_no_further(desk: Desk) -> None:
-    made = await desk.add("slow.pdf", SLOW)
+    made = await desk.add("slow.pdf", ENDLESS_PDF)
     indexing = asyncio.create_task(JOBS["index_file"](desk.engine.means, made.id))
     async with soon():
         while made.content_hash not in desk.engine.means.extractor.reading:

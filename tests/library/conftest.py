@@ -6,10 +6,11 @@ import pytest_asyncio
 
 from tertulia.library.extract.extractor import Extractor
 from tests.library.reading import LIMITS
+from tests.patience import PATIENCE_S
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def extractor() -> AsyncIterator[Extractor]:
-    made = Extractor(LIMITS)
+    made = Extractor(LIMITS, PATIENCE_S)
     yield made
     made.close()

@@ -144,6 +144,9 @@ def pdf_of(streams: Sequence[bytes], more: str = "", compress: bool = False, kid
 
 # ── harm
 
+ENDLESS_PDF = pdf_of([b"BT (x) Tj ET " * 1_000_000], compress=True, kids="4 0 R " * 1_000)
+"""A thousand pages, each of which keeps its parser busy for a minute: no test sees the end of it."""
+
 
 def bomb(size: int, name: str = "zeros") -> bytes:
     """So many zero bytes, packed a thousand to one."""

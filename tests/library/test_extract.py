@@ -6,6 +6,8 @@ import io
 import json
 import zipfile
 from dataclasses import replace
+from functools import partial
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -15,7 +17,9 @@ from pypdf import PdfReader, PdfWriter
 from tertulia.core.files import Extracted, FileLimits
 from tertulia.library import mime
 from tertulia.library.extract import EXTRACTORS, extract
+from tertulia.library.extract import pdf as pdf_
 from tertulia.library.extract.data import pretty
+from tertulia.library.extract.outcome import Enough
 from tests.library.documents import (
     TYPES,
     W,
@@ -345,9 +349,12 @@ def test_a_pdf_without_text_says_so() -> None:
 
 
 def test_a_pdf_that_takes_long_is_read_as_far_as_the_time_allows() -> None:
-    found = read(pdf(["x"] * 200), mime.PDF, replace(LIMITS, parse_s=0.01))
-    assert not found.has_failed
-    assert "pages can be looked up" in (found.reason or "")
+    """Each look at the clock takes a second: one when it begins, and one for each page."""
+    limits = replace(LIMITS, parse_s=4 / pdf_.SHARE)
+    pages = pdf_.text(io.BytesIO(pdf([f"p{n}" for n in range(200)])), limits, partial(next, count()))
+    assert [next(pages) for _ in range(3)] == [f"[Page {n + 1}]\np{n}\n\n" for n in range(3)]
+    with pytest.raises(Enough, match="Only its first 3 pages can be looked up."):
+        next(pages)
 
 
 def test_a_page_that_cannot_be_read_leaves_the_others_alone() -> None:

@@ -6,7 +6,10 @@ import asyncio
 import hashlib
 import os
 import random
-from collections.abc import Iterator
+import threading
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,9 @@ from tertulia.store import files
 from tertulia.store.blobs import GRACE_MS, Blobs
 from tertulia.store.database import Database, Tx
 from tertulia.store.incoming import ROW_LIMIT, Incoming
+from tertulia.store.keeping import Disk, spooled
+from tests.open_files import nothing_left_open
+from tests.patience import PATIENCE_S, until
 from tests.store_fixtures import Clock, Ids
 
 LARGE = random.Random(1).randbytes(2 * ROW_LIMIT + 12_345)
@@ -167,6 +173,72 @@ async def test_whoever_gives_up_in_the_middle_of_a_write_leaves_nothing(blobs: B
         task.cancel()
     await asyncio.gather(*uploads, return_exceptions=True)
     assert on_disk(tmp_path / "blobs") == []
+
+
+async def test_whoever_gives_up_looking_into_an_upload_leaves_nothing_open(blobs: Blobs) -> None:
+    """The thread that looks goes on, and its file is not closed under it."""
+    began, goes_on, found = threading.Event(), threading.Event(), []
+
+    async def look() -> None:
+        async with blobs.receive() as arriving:
+            await fill(arriving, LARGE)
+            await arriving.look(partial(read_late, arriving))
+
+    def read_late(arriving: Incoming) -> None:
+        began.set()
+        goes_on.wait(PATIENCE_S)
+        with arriving.file() as file:
+            found.append(file.read())
+
+    with nothing_left_open():
+        looking = asyncio.create_task(look())
+        await until(began.is_set)
+        looking.cancel()
+        await asyncio.sleep(0)
+        goes_on.set()
+        await asyncio.wait([looking])
+        assert looking.cancelled()
+        assert found == [LARGE]
+
+
+async def test_a_cancelled_copy_of_a_blob_is_closed() -> None:
+    began = asyncio.Event()
+
+    async def blocks() -> AsyncGenerator[bytes]:
+        yield b"some"
+        began.set()
+        await asyncio.Event().wait()
+
+    with nothing_left_open():
+        copying = asyncio.create_task(spooled(blocks()))
+        await began.wait()
+        copying.cancel()
+        await asyncio.wait([copying])
+        assert copying.cancelled()
+
+
+async def test_a_blob_that_opens_too_late_is_closed(tmp_path: Path, ids: Ids) -> None:
+    """It is a named pipe, which opens when someone writes to it: after the reader gave up."""
+    disk, hash = Disk(tmp_path / "blobs", ids), "ab" * 32
+    (tmp_path / "blobs" / "ab").mkdir()
+    os.mkfifo(tmp_path / "blobs" / "ab" / hash)
+    with nothing_left_open():
+        opening = asyncio.create_task(disk.open(hash))
+        await asyncio.sleep(0)
+        opening.cancel()
+        os.close(await asyncio.to_thread(os.open, tmp_path / "blobs" / "ab" / hash, os.O_WRONLY))
+        await asyncio.wait([opening])
+        assert opening.cancelled()
+    disk.close()
+
+
+async def test_a_reader_that_leaves_in_the_middle_leaves_nothing_open(
+    db: Database, blobs: Blobs, ada: Actor, adas_home: str
+) -> None:
+    made = await keep(db, blobs, ada, adas_home, LARGE)
+    with nothing_left_open():
+        async with aclosing(blobs.read(made.content_hash)) as reading:
+            await anext(reading)
 
 
 async def test_a_row_never_stands_alone_when_the_rest_is_refused(

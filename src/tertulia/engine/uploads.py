@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import IO, Generic, TypeVar
 
 from tertulia.core.errors import Invalid, QuotaSpent, TooLarge
 from tertulia.core.files import Content, FileLimits, ProjectFile, clean_path
+from tertulia.core.tasks import to_completion
 from tertulia.core.users import Actor
 from tertulia.engine.means import Means
 from tertulia.library.extract.extractor import Contents, End, Entry, Packed, Spoilt
@@ -102,7 +102,7 @@ class Uploads:
 
     async def save(self, actor: Actor, batch: Sequence[Arrived[T]]) -> list[T]:
         """Bytes and the files that hold them, in one transaction; room is counted in it once more."""
-        saved = await self._means.db.write(lambda tx: self._save(tx, actor, batch))
+        saved = await to_completion(self._means.db.write(lambda tx: self._save(tx, actor, batch)))
         self._job_left()
         return saved
 
@@ -125,7 +125,7 @@ class Uploads:
 
 
 async def arrived(path: str, incoming: Incoming, refer: Refer[T]) -> Arrived[T]:
-    kind = await asyncio.to_thread(mime_of, path, incoming.head, incoming.file)
+    kind = await incoming.look(lambda: mime_of(path, incoming.head, incoming.file))
     return Arrived(incoming, Content(incoming.hash, incoming.size_bytes, kind), refer)
 
 
@@ -206,7 +206,7 @@ class Unpacking:
         """What came of it goes at once: an archive may hold thousands that are refused."""
         if self._incoming is not None:
             self._taken.refuse(self._path, reason)
-            await self._incoming.discard()
+            self._incoming.discard()
             self._incoming = None
 
     async def _end_file(self) -> None:

@@ -279,6 +279,7 @@ def _from_address(address: str, file: IO[bytes], start: int) -> Iterator[int]:
     try:
         response = _open(address, have)
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code != 416 or not have:
             raise AssetUnreachable(f"HTTP {error.code}") from None
         return  # There is nothing after what we have.

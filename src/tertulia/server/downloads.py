@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from tertulia.library.mime import BINARY, IMAGES, megapixels
 from tertulia.server.ranges import Part, is_known, part_asked
@@ -84,10 +86,24 @@ async def _sent(blobs: Blobs, held: Held, part: Part | None, headers: dict[str, 
     blocks = blobs.read(held.content_hash, start, end)
     first = await anext(blocks, b"")
     headers["Content-Length"] = str(end - start)
-    return StreamingResponse(_all(first, blocks), 206 if part else 200, headers, kind)
+    return Blocks(first, blocks, 206 if part else 200, headers, kind)
 
 
-async def _all(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+class Blocks(StreamingResponse):
+    """A response of blocks. It closes their source even when the client leaves before the end."""
+
+    def __init__(
+        self, first: bytes, rest: AsyncGenerator[bytes], status: int, headers: dict[str, str], kind: str
+    ) -> None:
+        super().__init__(_all(first, rest), status, headers, kind)
+        self._rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._rest):
+            await super().__call__(scope, receive, send)
+
+
+async def _all(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     yield first
     async for block in rest:
         yield block

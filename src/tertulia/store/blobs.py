@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -62,7 +62,7 @@ class Blobs:
 
     # ── out
 
-    async def read(self, hash: str, start: int = 0, end: int = sys.maxsize) -> AsyncIterator[bytes]:
+    async def read(self, hash: str, start: int = 0, end: int = sys.maxsize) -> AsyncGenerator[bytes]:
         """The bytes from one place up to another, block by block; of a large blob no others are read."""
         row = await self._db.read(lambda tx: tx.maybe(_GET, hash=hash))
         if row is None:
@@ -70,8 +70,9 @@ class Blobs:
         if row.keeping == "row":
             yield bytes(row.content[start:end])
             return
-        async for block in self._keeping.read(hash, start, end):
-            yield block
+        async with aclosing(self._keeping.read(hash, start, end)) as blocks:
+            async for block in blocks:
+                yield block
 
     async def head(self, hash: str, size: int = HEAD) -> bytes:
         """The first bytes, by default enough to see what they are."""

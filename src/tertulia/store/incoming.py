@@ -9,9 +9,11 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
+from tertulia.core.closing import closed_on_failure
 from tertulia.core.errors import StorageFailed, StorageFull
+from tertulia.core.tasks import to_completion
 
 ROW_LIMIT = 1 << 20
 """From here on, bytes are kept outside their row, and must be safe before it is written."""
@@ -19,6 +21,8 @@ MEMORY_LIMIT = 64 << 10
 """What of an upload is held in memory before it goes to a scratch file."""
 BLOCK = 256 << 10
 HEAD = 64 << 10
+
+T = TypeVar("T")
 
 
 class Incoming:
@@ -29,7 +33,6 @@ class Incoming:
         self._scratch: Scratch | None = None
         self._waiting = bytearray()
         self._digest = hashlib.sha256()
-        self._busy: asyncio.Future[None] | None = None
         self.head = b""
         """The first bytes, enough to see what they are."""
         self.size_bytes = 0
@@ -40,12 +43,10 @@ class Incoming:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.discard()
+        self.discard()
 
-    async def discard(self) -> None:
+    def discard(self) -> None:
         """Lets go of what has arrived; what was saved of it stays saved."""
-        if self._busy is not None and not self._busy.done():
-            await asyncio.wait([self._busy])  # whoever gave up waiting, the thread still writes to the file
         scratch, self._scratch = self._scratch, None
         if scratch is not None:
             scratch.close()
@@ -54,11 +55,15 @@ class Incoming:
         self._waiting += data
         self.size_bytes += len(data)
         if len(self._waiting) >= BLOCK:
-            await self._in_thread(self._flush)
+            await to_completion(asyncio.to_thread(self._flush))
 
     async def finish(self) -> None:
         """All has arrived; what will not stand in its row is safe on the disk."""
-        await self._in_thread(self._finish)
+        await to_completion(asyncio.to_thread(self._finish))
+
+    async def look(self, work: Callable[[], T]) -> T:
+        """Runs in a thread what reads the file. The file stays open until that ends."""
+        return await to_completion(asyncio.to_thread(work))
 
     def content(self) -> bytes:
         """All of it: for a small one."""
@@ -72,16 +77,13 @@ class Incoming:
         if self._scratch is None:
             return _written(self._waiting)
         file = os.fdopen(os.dup(self._scratch.fd), "rb")
-        file.seek(0)
+        with closed_on_failure(file):
+            file.seek(0)
         return file
 
     def scratch(self) -> Scratch:
         assert self._scratch is not None
         return self._scratch
-
-    async def _in_thread(self, work: Callable[[], None]) -> None:
-        self._busy = asyncio.ensure_future(asyncio.to_thread(work))
-        await asyncio.shield(self._busy)
 
     def _flush(self) -> None:
         if self._scratch is None:
@@ -110,8 +112,9 @@ class Incoming:
 
 def _written(content: bytes | bytearray) -> BinaryIO:
     file = tempfile.TemporaryFile()  # noqa: SIM115 - it is handed on
-    file.write(content)
-    file.seek(0)
+    with closed_on_failure(file):
+        file.write(content)
+        file.seek(0)
     return file
 
 

@@ -7,15 +7,17 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from sqlalchemy import text
 
+from tertulia.core.closing import closed_on_failure
 from tertulia.core.errors import NotFound, StorageFailed
 from tertulia.core.ids import NewId
+from tertulia.core.tasks import to_completion
 from tertulia.store.database import Database
 from tertulia.store.incoming import BLOCK, Incoming, Scratch, told
 from tertulia.store.transactions import GONE, Tx
@@ -31,7 +33,7 @@ class Keeping(Protocol):
 
     def scratch(self) -> Scratch: ...
     def put(self, tx: Tx, arrived: Incoming) -> None: ...
-    def read(self, hash: str, start: int, end: int) -> AsyncIterator[bytes]: ...
+    def read(self, hash: str, start: int, end: int) -> AsyncGenerator[bytes]: ...
     async def open(self, hash: str) -> BinaryIO: ...
     def remove(self, hash: str) -> None: ...
     def older_than(self, before_ms: int) -> list[str]: ...
@@ -64,15 +66,15 @@ class Disk:
             os.rename(scratch.name, arrived.hash, src_dir_fd=self._incoming, dst_dir_fd=folder)
             os.fsync(folder)
 
-    async def read(self, hash: str, start: int, end: int) -> AsyncIterator[bytes]:
+    async def read(self, hash: str, start: int, end: int) -> AsyncGenerator[bytes]:
         with await self.open(hash) as file:
             file.seek(start)
-            while block := await asyncio.to_thread(file.read, min(BLOCK, end - start)):
+            while block := await to_completion(asyncio.to_thread(file.read, min(BLOCK, end - start))):
                 yield block
                 start += len(block)
 
     async def open(self, hash: str) -> BinaryIO:
-        return await asyncio.to_thread(self._open, hash)
+        return await _opened(lambda: self._open(hash))
 
     def _open(self, hash: str) -> BinaryIO:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -147,7 +149,7 @@ class Pieces:
             for number, piece in enumerate(iter(lambda: file.read(PIECE), b"")):
                 tx.execute(_ADD_PIECE, hash=arrived.hash, number=number, content=piece)
 
-    async def read(self, hash: str, start: int, end: int) -> AsyncIterator[bytes]:
+    async def read(self, hash: str, start: int, end: int) -> AsyncGenerator[bytes]:
         while start < end:
             number, within = divmod(start, PIECE)
             row = await self._db.read(lambda tx, n=number: tx.maybe(_PIECE, hash=hash, number=n))  # type: ignore[misc]
@@ -174,9 +176,22 @@ _ADD_PIECE = text("INSERT INTO blob_pieces (hash, number, content) VALUES (:hash
 _PIECE = text("SELECT content FROM blob_pieces WHERE hash = :hash AND number = :number")
 
 
-async def spooled(blocks: AsyncIterator[bytes], folder: Path | None = None) -> BinaryIO:
+async def _opened(open_file: Callable[[], BinaryIO]) -> BinaryIO:
+    """The file that a thread opens; closed when nobody waits for it any more."""
+    opening = asyncio.ensure_future(asyncio.to_thread(open_file))
+    try:
+        return await to_completion(opening)
+    except asyncio.CancelledError:
+        if opening.done() and not opening.cancelled() and opening.exception() is None:
+            opening.result().close()
+        raise
+
+
+async def spooled(blocks: AsyncGenerator[bytes], folder: Path | None = None) -> BinaryIO:
     file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it is handed on
-    async for block in blocks:
-        await asyncio.to_thread(file.write, block)
-    file.seek(0)
+    with closed_on_failure(file):
+        async with aclosing(blocks):
+            async for block in blocks:
+                await to_completion(asyncio.to_thread(file.write, block))
+        file.seek(0)
     return file

@@ -10,11 +10,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import IO, Any
 
+from tertulia.core.closing import closed_on_failure
 from tertulia.core.errors import Invalid, NotFound, TooLarge
 from tertulia.core.files import Extracted, FileLimits
 from tertulia.library.extract.frames import Frame
 from tertulia.library.extract.orders import Ending, Order
-from tertulia.library.extract.process import Died, Frames, Lane
+from tertulia.library.extract.process import PATIENCE_S, Died, Frames, Lane
 
 ATTEMPTS = 3
 LANES = 2
@@ -69,9 +70,10 @@ def _packed(kind: Frame, said: Any) -> Packed:
 class Extractor:
     """Reads as many files at once as it has lanes; whoever comes meanwhile waits."""
 
-    def __init__(self, limits: FileLimits) -> None:
+    def __init__(self, limits: FileLimits, patience_s: float = PATIENCE_S) -> None:
+        """The patience is for a process that does not answer, beyond the limits of what it does."""
         self._limits = limits
-        self._lanes = [Lane() for _ in range(LANES)]
+        self._lanes = [Lane(patience_s) for _ in range(LANES)]
         self.last: Ending | None = None
         """How the last child ended, and what it took."""
 
@@ -153,6 +155,7 @@ class Extractor:
 
 def _spooled(written: str) -> IO[bytes]:
     file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever asked for it closes it
-    file.write(written.encode())
-    file.flush()
+    with closed_on_failure(file):
+        file.write(written.encode())
+        file.flush()
     return file

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import struct
 from enum import IntEnum
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 _HEAD = struct.Struct(">IB")
 LIMIT = 1 << 20
 """Bytes of one frame."""
+BLOCK = 256 << 10
 
 
 class Frame(IntEnum):
@@ -49,11 +51,29 @@ def _write(pipe: int, content: bytes) -> None:
         view = view[os.write(pipe, view) :]
 
 
-async def receive(pipe: asyncio.StreamReader) -> tuple[Frame, bytes]:
-    try:
-        size, kind = _HEAD.unpack(await pipe.readexactly(_HEAD.size))
-        if size > LIMIT:
-            raise Broken
-        return Frame(kind), await pipe.readexactly(size)
-    except (asyncio.IncompleteReadError, ConnectionError, ValueError):
-        raise Broken from None
+class FrameReader:
+    """Reads frames from a non-blocking socket; whoever opened the socket closes it."""
+
+    def __init__(self, source: socket.socket) -> None:
+        self._source = source
+        self._received = bytearray()
+
+    async def next(self) -> tuple[Frame, bytes]:
+        try:
+            size, kind = _HEAD.unpack(await self._exactly(_HEAD.size))
+            if size > LIMIT:
+                raise Broken
+            return Frame(kind), await self._exactly(size)
+        except (ConnectionError, ValueError):
+            raise Broken from None
+
+    async def _exactly(self, size: int) -> bytes:
+        loop = asyncio.get_running_loop()
+        while len(self._received) < size:
+            block = await loop.sock_recv(self._source, BLOCK)
+            if not block:
+                raise Broken
+            self._received += block
+        taken = bytes(self._received[:size])
+        del self._received[:size]
+        return taken

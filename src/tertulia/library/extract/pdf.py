@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from tertulia.core.files import FileLimits
@@ -17,12 +17,14 @@ SHARE = 0.8
 """Of the time there is: then it is better to keep what was read than to lose it with the rest."""
 
 
-def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
+def text(
+    file: BinaryIO, limits: FileLimits, monotonic: Callable[[], float] = time.monotonic
+) -> Iterator[str]:
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it remarks on every blemish
-    until = time.monotonic() + SHARE * limits.parse_s
+    until = monotonic() + SHARE * limits.parse_s
     has_text, spoilt = False, 0
     for number, page in enumerate(_pages(file), start=1):
-        if number > limits.pdf_pages or time.monotonic() > until:
+        if number > limits.pdf_pages or monotonic() >= until:
             raise Enough(f"Only its first {number - 1:,} pages can be looked up.")
         written = _text_of(page)
         spoilt += written is None

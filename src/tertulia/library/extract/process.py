@@ -13,8 +13,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import IO
 
+from tertulia.core.closing import closed_on_failure
 from tertulia.core.plain import to_json
-from tertulia.library.extract.frames import LIMIT, Broken, Frame, receive
+from tertulia.library.extract.frames import Broken, Frame, FrameReader
 from tertulia.library.extract.orders import BROKE, TOO_MUCH_MEMORY, Ending, Order
 
 IDLE_S = 60.0
@@ -57,7 +58,8 @@ _TOO_LONG = (-signal.SIGALRM, -signal.SIGXCPU)
 class Lane:
     """One process and whoever waits for it: it does one thing after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
         self._turn = asyncio.Lock()
         self._process: Process | None = None
         self._idle: asyncio.TimerHandle | None = None
@@ -100,7 +102,7 @@ class Lane:
         if self._idle is not None:
             self._idle.cancel()
         self.name, self._is_abandoned = name, False
-        self._process = self._process or Process()
+        self._process = self._process or Process(self._patience_s)
         return self._process
 
     def abandon(self) -> None:
@@ -117,44 +119,33 @@ class Lane:
 
 
 class Process:
-    def __init__(self) -> None:
-        self._line, theirs = socket.socketpair()
-        self._line.setblocking(False)
-        command = [sys.executable, "-I", "-m", "tertulia.library.extract.worker"]
-        with theirs:
-            self._process = subprocess.Popen(
-                [*command, str(theirs.fileno()), str(os.getpid())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                env={"LANG": "C.UTF-8"},
-                cwd="/",
-            )
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._line, theirs = _socketpair()
+        with theirs, closed_on_failure(self._line):
+            self._process = _started(theirs)
         self.last: Ending | None = None
 
     async def ask(self, order: Order, files: Sequence[IO[bytes]]) -> Frames:
-        pipe, theirs = os.pipe()
-        reader = asyncio.StreamReader(limit=2 * LIMIT)
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(pipe, "rb", buffering=0)
-        )
-        try:
+        ours, theirs = _socketpair()
+        with ours:
             try:
-                self._send(order, [*(file.fileno() for file in files), theirs])
-            finally:
-                os.close(theirs)
-            kind = None
-            while kind is not Frame.OUTCOME:
-                async with asyncio.timeout(order.wall_s + PATIENCE_S):
-                    kind, content = await receive(reader)
-                yield kind, content
-            self.last = await self._ending()
-        except (Broken, TimeoutError, OSError):
-            self.last = await self._ending()
-            raise Died(self.last) from None
-        finally:
-            transport.close()
+                with theirs:
+                    self._send(order, [*(file.fileno() for file in files), theirs.fileno()])
+                async with aclosing(self._received(FrameReader(ours), order.wall_s)) as frames:
+                    async for frame in frames:
+                        yield frame
+                self.last = await self._ending()
+            except (Broken, TimeoutError, OSError):
+                self.last = await self._ending()
+                raise Died(self.last) from None
+
+    async def _received(self, reader: FrameReader, wall_s: float) -> Frames:
+        kind = None
+        while kind is not Frame.OUTCOME:
+            async with asyncio.timeout(wall_s + self._patience_s):
+                kind, content = await reader.next()
+            yield kind, content
 
     def _send(self, order: Order, descriptors: list[int]) -> None:
         for descriptor in descriptors[:-1]:
@@ -164,7 +155,7 @@ class Process:
     async def _ending(self) -> Ending | None:
         """None when the process itself is gone, or no longer answers."""
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(self._patience_s):
                 said = await asyncio.get_running_loop().sock_recv(self._line, 4096)
             return Ending(*json.loads(said)) if said else None
         except (TimeoutError, OSError, ValueError):
@@ -175,3 +166,25 @@ class Process:
         self._line.close()
         self._process.kill()
         self._process.wait()
+
+
+def _socketpair() -> tuple[socket.socket, socket.socket]:
+    """Ours, which the event loop reads, and theirs, which the other process may wait on."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    return ours, theirs
+
+
+def _started(line: socket.socket) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-I", "-m", "tertulia.library.extract.worker"),
+            *(str(line.fileno()), str(os.getpid())),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[line.fileno()],
+        env={"LANG": "C.UTF-8"},
+        cwd="/",
+    )

@@ -1,6 +1,6 @@
 """The process that reads files: a parent that knows every parser, and a child of it for each file.
 
-The parent waits for orders on a socket: a line of JSON with the file and the pipe to answer through, both as
+The parent waits for orders on a socket: a line of JSON with the files and the socket to answer through, as
 descriptors. The child it forks has little memory, little time, no files to write and no network; whatever
 becomes of it, the parent tells the server how it ended and waits for the next. Both end with the server.
 """
@@ -95,7 +95,15 @@ def _be_bounded(order: Order) -> None:
             resource.setrlimit(kind, (limit, limit))
     with suppress(OSError):
         os.nice(5)
-    signal.setitimer(signal.ITIMER_REAL, order.wall_s)  # its signal ends the process, whatever that is at
+    _end_after(order.wall_s)
+
+
+def _end_after(seconds: float) -> None:
+    """The timer's signal ends the process, whatever that is at; a timer of 0 s would never ring."""
+    if seconds > 0:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    else:
+        signal.raise_signal(signal.SIGALRM)
 
 
 if __name__ == "__main__":
