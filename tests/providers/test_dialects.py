@@ -89,6 +89,40 @@ async def test_anthropics_signatures_tools_and_sealed_thoughts_are_not_heard(
     assert (heard.text, heard.thinking, heard.code) == ("Hello.", "", None)
 
 
+@pytest.mark.parametrize(
+    ("details", "reason"),
+    [
+        (
+            {"stop_details": {"type": "refusal", "category": "bio", "explanation": "Not this one."}},
+            "Not this one.",
+        ),
+        ({"stop_details": None}, "refusal"),
+        ({}, "refusal"),
+    ],
+)
+async def test_anthropics_filter_explains_itself(
+    upstream: Upstream, listener: Listener, details: dict[str, Any], reason: str
+) -> None:
+    ends = {"type": "message_delta", "delta": {"stop_reason": "refusal", **details}, "usage": {}}
+    upstream.plays((lines(HELLO, ends, STOP), Bare()))
+    heard = await listener.ask(ANTHROPIC)
+    assert heard.end is not None
+    assert (heard.text, heard.end.finish, heard.end.reason) == ("Hello.", "filtered", reason)
+
+
+async def test_a_message_of_anthropics_that_comes_as_one_object_is_read_whole(
+    upstream: Upstream, listener: Listener
+) -> None:
+    content = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Four."}]
+    usage = {"input_tokens": 5, "output_tokens": 2}
+    message = {"type": "message", "content": content, "stop_reason": "max_tokens", "usage": usage}
+    upstream.plays((Raw(json.dumps(message).encode()), Bare()))
+    heard = await listener.ask(ANTHROPIC)
+    assert heard.end is not None
+    assert (heard.thinking, heard.text, heard.end.finish) == ("Hm.", "Four.", "length")
+    assert heard.end.count == TokenCount(5, 0, 2)
+
+
 async def test_a_window_that_is_full_is_an_answer_cut_by_its_limit(
     upstream: Upstream, listener: Listener
 ) -> None:
@@ -159,6 +193,51 @@ async def test_a_question_google_refuses_is_filtered(upstream: Upstream, listene
     heard = await listener.ask(GOOGLE)
     assert heard.end is not None
     assert (heard.end.finish, heard.end.count) == ("filtered", TokenCount(8, 0, 0))
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"],
+)
+async def test_a_filter_of_googles_is_named(upstream: Upstream, listener: Listener, reason: str) -> None:
+    cut = gemini({"text": "First you"}, finishReason=reason, finishMessage="It was stopped.")
+    upstream.plays((lines(cut), Bare()))
+    heard = await listener.ask(GOOGLE)
+    assert heard.end is not None
+    assert (heard.text, heard.end.finish, heard.end.is_early) == ("First you", "filtered", False)
+    assert heard.end.reason == f"It was stopped. ({reason})"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "MALFORMED_FUNCTION_CALL",
+        "UNEXPECTED_TOOL_CALL",
+        "OTHER",
+        "LANGUAGE",
+        "TOO_MANY_TOOL_CALLS",
+        "A_NEW_ONE",
+    ],
+)
+async def test_an_end_of_googles_that_is_neither_done_nor_cut_gives_its_reason(
+    upstream: Upstream, listener: Listener, reason: str
+) -> None:
+    upstream.plays((lines(gemini(finishReason=reason)), Bare()))
+    heard = await listener.ask(GOOGLE)
+    assert heard.end is not None
+    assert (heard.text, heard.end.is_early, heard.end.reason) == ("", True, reason)
+
+
+async def test_googles_last_count_of_what_was_sent_counts(upstream: Upstream, listener: Listener) -> None:
+    """Gemini 2.0 guesses first and corrects itself; thinking models count up what they say."""
+    first = gemini({"text": "The"}) | {"usageMetadata": {"promptTokenCount": 165, "candidatesTokenCount": 1}}
+    last = gemini({"text": " end"}, finishReason="STOP") | {
+        "usageMetadata": {"promptTokenCount": 163, "candidatesTokenCount": 13}
+    }
+    upstream.plays((lines(first, last), Bare()))
+    heard = await listener.ask(GOOGLE)
+    assert heard.end is not None
+    assert heard.end.count == TokenCount(163, 0, 13)
 
 
 async def test_only_googles_first_candidate_is_heard(upstream: Upstream, listener: Listener) -> None:
@@ -244,12 +323,71 @@ async def test_a_response_that_failed_for_its_question_is_not_tried_again(
     assert (heard.code, heard.waits) == (told, [])
 
 
-async def test_a_refusal_is_heard_and_counts_as_filtered(upstream: Upstream, listener: Listener) -> None:
-    refusal = {"type": "response.refusal.delta", "delta": "I cannot help with that."}
+@pytest.mark.parametrize(
+    ("key", "refusal"),
+    [
+        (RESPONSES, {"type": "response.refusal.delta", "delta": "I cannot help with that."}),
+        (CHAT, {"choices": [{"index": 0, "delta": {"refusal": "I cannot help with that."}}]}),
+    ],
+)
+async def test_a_refusal_in_the_models_own_words_is_a_reply(
+    upstream: Upstream, listener: Listener, key: str, refusal: dict[str, Any]
+) -> None:
     upstream.plays((lines(refusal), Finish()))
+    heard = await listener.ask(key)
+    assert heard.end is not None
+    assert (heard.text, heard.end.finish) == ("I cannot help with that.", "stop")
+
+
+def message_item(number: int, *texts: str) -> list[dict[str, Any]]:
+    begins = {"type": "response.output_item.added", "output_index": number, "item": {"type": "message"}}
+    return [begins, *({"type": "response.output_text.delta", "delta": text} for text in texts)]
+
+
+async def test_two_messages_of_one_response_are_two_paragraphs(
+    upstream: Upstream, listener: Listener
+) -> None:
+    upstream.plays(
+        (lines(*message_item(0, "Let me", " see."), *message_item(1, "It is", " four.")), Finish())
+    )
+    heard = await listener.ask(RESPONSES)
+    assert heard.text == "Let me see.\n\nIt is four."
+
+
+def response_of(*output: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"object": "response", "status": "completed", "output": list(output), **more}
+
+
+def whole_message(text: str) -> dict[str, Any]:
+    return {"type": "message", "content": [{"type": "output_text", "text": text}]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"type": "response.completed", "response": response_of(whole_message("Four."))},
+        response_of({"type": "reasoning", "summary": []}, whole_message("Four.")),
+    ],
+)
+async def test_a_response_that_comes_as_one_object_is_read_whole(
+    upstream: Upstream, listener: Listener, answer: dict[str, Any]
+) -> None:
+    upstream.plays((lines(answer), Bare()))
+    heard = await listener.ask(RESPONSES)
+    assert (heard.text, heard.code) == ("Four.", None)
+
+
+async def test_openai_counts_what_it_puts_into_its_cache(upstream: Upstream, listener: Listener) -> None:
+    usage = {
+        "input_tokens": 100,
+        "output_tokens": 9,
+        "input_tokens_details": {"cached_tokens": 20, "cache_write_tokens": 60},
+    }
+    done = {"type": "response.completed", "response": response_of(whole_message("Yes."), usage=usage)}
+    upstream.plays((lines(done), Bare()))
     heard = await listener.ask(RESPONSES)
     assert heard.end is not None
-    assert (heard.text, heard.end.finish) == ("I cannot help with that.", "filtered")
+    assert heard.end.count == TokenCount(100, 20, 9, written_tokens=60)
 
 
 async def test_the_parts_of_a_summary_stand_apart(upstream: Upstream, listener: Listener) -> None:

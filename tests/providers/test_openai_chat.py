@@ -8,6 +8,7 @@ import pytest
 
 from tertulia.core.models import TokenCount
 from tertulia.providers.openai_chat import counted
+from tertulia.providers.seam import Source
 from tests.providers.conftest import Listener
 from tests.upstream.scripted import Bare, Cut, Head, Pause, Raw, Step, Upstream
 
@@ -149,3 +150,113 @@ def test_what_was_put_into_a_cache_is_counted_where_it_is_told(told: object, wri
         }
     )
     assert count == TokenCount(10, 0, 5, written_tokens=written)
+
+
+def test_gateways_count_their_caches_beside_the_prompt() -> None:
+    """Vercel's gateway and LiteLLM tell both figures on the outside."""
+    caches = {"cache_read_input_tokens": 6, "cache_creation_input_tokens": 3}
+    count = counted({"prompt_tokens": 10, "completion_tokens": 5, **caches})
+    assert count == TokenCount(10, 6, 5, written_tokens=3)
+
+
+# --- thoughts, ends and sources ----------------------------------------------------------------------------
+
+
+def chunks(*events: dict[str, Any]) -> Raw:
+    return Raw(b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events))
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more}
+
+
+DETAILS = [
+    {"type": "reasoning.summary", "summary": "First "},
+    {"type": "reasoning.text", "text": "this.", "signature": "x"},
+    {"type": "reasoning.encrypted", "data": "gAAA"},
+    {"type": "reasoning.text", "text": None},
+]
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"reasoning_content": "First this."},
+        {"reasoning": "First this."},
+        {"reasoning_details": DETAILS},
+        {"reasoning": "First this.", "reasoning_content": "First this.", "reasoning_details": DETAILS},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "First this."}]}]},
+        {"content": [{"type": "thinking", "thinking": "First this."}]},
+    ],
+)
+async def test_a_thought_is_read_once_from_whichever_field_holds_it(
+    upstream: Upstream, listener: Listener, delta: dict[str, Any]
+) -> None:
+    upstream.plays((chunks(chunk(delta), chunk({"content": "Then that."}, "stop")), Bare()))
+    heard = await listener.ask()
+    assert (heard.thinking, heard.text) == ("First this.", "Then that.")
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"),
+    [
+        ("content_filter", "filtered"),
+        ("content_filter: PROHIBITED_CONTENT", "filtered"),
+        ("SAFETY", "filtered"),
+        ("sensitive", "filtered"),
+        ("max_tokens", "length"),
+        ("model_length", "length"),
+        ("eos", "stop"),
+        ("stop", "stop"),
+    ],
+)
+async def test_every_companys_word_for_the_end_is_understood(
+    upstream: Upstream, listener: Listener, reason: str, finish: str
+) -> None:
+    upstream.plays((chunks(chunk({"content": "Some"}), chunk({}, reason)), Bare()))
+    heard = await listener.ask()
+    assert heard.end is not None
+    assert (heard.text, heard.end.finish) == ("Some", finish)
+    assert heard.end.reason == (reason if finish == "filtered" or finish == "length" else None)
+
+
+@pytest.mark.parametrize("reason", ["error", "network_error", "insufficient_system_resource"])
+async def test_a_company_whose_machines_gave_up_has_not_finished(
+    upstream: Upstream, listener: Listener, reason: str
+) -> None:
+    upstream.plays((chunks(chunk({"content": "Some"}), chunk({}, reason)), Bare()))
+    heard = await listener.ask()
+    assert (heard.text, heard.end, heard.code) == ("Some", None, "cut")
+
+
+async def test_an_end_marker_may_have_a_space_after_it(upstream: Upstream, listener: Listener) -> None:
+    upstream.plays((chunks(chunk({"content": "Yes."}, "stop")), Raw(b"data: [DONE] \n\n"), Bare()))
+    heard = await listener.ask()
+    assert (heard.text, heard.code) == ("Yes.", None)
+
+
+PAGES = [{"title": "One", "url": "https://one.example/"}, {"url": "https://two.example/"}, "nothing"]
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        ({"citations": ["https://one.example/"]}, (Source("https://one.example/"),)),
+        (
+            {"citations": ["https://two.example/", "https://one.example/", 7], "search_results": PAGES},
+            (Source("https://two.example/"), Source("https://one.example/", "One")),
+        ),
+        (
+            {"citations": None, "search_results": PAGES},
+            (Source("https://one.example/", "One"), Source("https://two.example/")),
+        ),
+        ({"citations": "https://one.example/", "search_results": {}}, ()),
+    ],
+)
+async def test_the_sources_of_a_search_model_come_with_its_end(
+    upstream: Upstream, listener: Listener, told: dict[str, Any], found: tuple[Source, ...]
+) -> None:
+    upstream.plays((chunks(chunk({"content": "So it is [1]."}, **told), chunk({}, "stop")), Bare()))
+    heard = await listener.ask()
+    assert heard.end is not None
+    assert (heard.text, heard.end.sources) == ("So it is [1].", found)

@@ -26,6 +26,7 @@ FINISHES: dict[str, Finish] = {
     "model_context_window_exceeded": "length",
     "refusal": "filtered",
 }
+DONE = ("end_turn", "stop_sequence")
 SENT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 """Three figures beside each other: what was new, what was put into the cache, what was found there."""
 
@@ -102,12 +103,22 @@ class MessagesReading(Reading):
             case {"type": "message_delta"}:
                 self._note(event.get("usage"), (*SENT, "output_tokens"))
                 if reason := inside(event, "delta", "stop_reason"):
-                    return self._finishes(FINISHES.get(str(reason), "stop"))
+                    return self._ends(str(reason), inside(event, "delta", "stop_details", "explanation"))
             case {"type": "message_stop"}:
                 return self._stop()
+            case {"type": "message", "content": list(blocks)}:
+                return self._whole(event, blocks)
             case {"type": "error"} | {"error": dict() | str()}:
                 raise self._error(event)
         return []
+
+    def _whole(self, message: dict[str, Any], blocks: list[object]) -> Words:
+        """The whole answer as one object, where a server does not stream."""
+        self._note(message.get("usage"), (*SENT, "output_tokens"))
+        pieces = [word for block in blocks if isinstance(block, dict) for word in self._words(block)]
+        reason, explanation = message.get("stop_reason"), inside(message, "stop_details", "explanation")
+        ends = self._ends(str(reason), explanation) if reason else []
+        return [*pieces, *ends, *self._stop()]
 
     def _words(self, part: dict[str, Any]) -> Words:
         match part:
@@ -116,6 +127,10 @@ class MessagesReading(Reading):
             case {"type": "thinking_delta" | "thinking", "thinking": str(text)} if text:
                 return [self._thinks(text)]
         return []
+
+    def _ends(self, reason: str, explanation: object) -> Words:
+        told = explanation or (reason if reason not in DONE else None)
+        return self._finishes(FINISHES.get(reason, "stop"), told)
 
     def _stop(self) -> Words:
         self.is_over = True

@@ -18,8 +18,19 @@ from tertulia.providers.wire import Request
 
 VERSION = "v1beta"
 ROLES = {"user": "user", "assistant": "model"}
-FILTERS = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR")
+FILTERS = (
+    "SAFETY",
+    "RECITATION",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "MODEL_ARMOR",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+)
 FINISHES: dict[str, Finish] = {
+    "STOP": "stop",
     "MAX_TOKENS": "length",
     "CONTINUATION": "length",
     **dict.fromkeys(FILTERS, "filtered"),
@@ -80,8 +91,11 @@ class GeminiReading(Reading):
                 return []
             case [dict(candidate), *_]:
                 return self._candidate(candidate)
-        # A question that was refused before it was answered.
-        return self._finishes("filtered") if inside(event, "promptFeedback", "blockReason") else []
+        match event.get("promptFeedback"):
+            case {"blockReason": str(reason), **told} if reason:
+                # A question that was refused before it was answered.
+                return self._finishes("filtered", _explained(reason, told.get("blockReasonMessage")))
+        return []
 
     def _candidate(self, candidate: dict[str, Any]) -> Words:
         pieces: Words = []
@@ -92,10 +106,23 @@ class GeminiReading(Reading):
                     pieces.append(self._thinks(text))
                 case {"text": str(text)}:
                     pieces.append(self._says(text))
+                case {"functionCall": _}:
+                    self._instead = "functionCall"
         reason = candidate.get("finishReason")
         if reason not in UNFINISHED:
-            pieces += self._finishes(FINISHES.get(str(reason), "stop"))
+            pieces += self._ends(str(reason), candidate.get("finishMessage"))
         return pieces
+
+    def _ends(self, reason: str, message: object) -> Words:
+        """A reason of none of these kinds (MALFORMED_FUNCTION_CALL, OTHER…) is no end of an answer."""
+        if reason == "STOP":
+            return self._finishes("stop")
+        told = _explained(reason, message)
+        return self._finishes(FINISHES.get(reason, "stop"), told, is_early=reason not in FINISHES)
+
+
+def _explained(reason: str, message: object) -> str:
+    return f"{message} ({reason})" if message and isinstance(message, str) else reason
 
 
 def counted(usage: object) -> TokenCount | None:

@@ -1,4 +1,4 @@
-"""The OpenAI responses dialect, for models that speak no other."""
+"""The OpenAI responses dialect: for every OpenAI model that thinks, because it answers while it thinks."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ def _content(message: PromptMessage, call: Call) -> object:
 class ResponsesReading(Reading):
     names = PLAIN_EVENTS | {
         "response.created",
+        "response.output_item.added",
         "response.output_text.delta",
         "response.refusal.delta",
         "response.reasoning_summary_part.added",
@@ -75,24 +76,23 @@ class ResponsesReading(Reading):
     }
     keep_alive = "keepalive"
 
-    _is_refusal = False
-
     def _decode(self, event: dict[str, Any]) -> Words:
         match event:
-            case {"type": "response.output_text.delta", "delta": str(text)}:
-                return [self._says(text)]
-            case {"type": "response.refusal.delta", "delta": str(text)}:
-                self._is_refusal = True
+            case {"type": "response.output_text.delta" | "response.refusal.delta", "delta": str(text)}:
                 return [self._says(text)]
             case {
                 "type": "response.reasoning_summary_text.delta" | "response.reasoning_text.delta",
                 "delta": str(text),
             }:
                 return [self._thinks(text)]
+            case {"type": "response.output_item.added", "item": {"type": str(kind)}}:
+                self._begins(kind)
             case {"type": "response.reasoning_summary_part.added", "summary_index": int(index)} if index > 0:
                 return [self._thinks("\n\n")]
             case {"type": "response.completed" | "response.incomplete", "response": dict(response)}:
                 return self._ends(response)
+            case {"object": "response", "status": "completed" | "incomplete"}:
+                return self._ends(event)  # The whole answer as one object, where a server does not stream.
             case {"type": "response.failed"}:
                 raise self._error(_judged(inside(event, "response", "error")))
             case {"type": "error"} | {"error": dict() | str()}:
@@ -102,8 +102,34 @@ class ResponsesReading(Reading):
     def _ends(self, response: dict[str, Any]) -> Words:
         self.is_over = True
         self._counts(counted(response.get("usage")))
+        whole = [] if self._has_spoken else self._whole(response.get("output"))
         reason = inside(response, "incomplete_details", "reason")
-        return self._finishes("filtered" if self._is_refusal else FINISHES.get(reason, "stop"))
+        return [*whole, *self._finishes(FINISHES.get(reason, "stop"), reason)]
+
+    def _begins(self, kind: str) -> None:
+        if kind == "message":
+            self._starts_paragraph()
+        elif kind != "reasoning":
+            self._instead = kind
+
+    def _whole(self, output: object) -> Words:
+        """What is said in the last event alone, because no deltas came before it."""
+        pieces: Words = []
+        for item in output if isinstance(output, list) else ():
+            match item:
+                case {"type": "message", "content": list(parts)}:
+                    self._begins("message")
+                    pieces += [self._says(text) for text in map(_words_of, parts) if text]
+                case {"type": str(kind)}:
+                    self._begins(kind)
+        return pieces
+
+
+def _words_of(part: object) -> str:
+    match part:
+        case {"type": "output_text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
+            return text
+    return ""
 
 
 def _judged(error: object) -> object:
@@ -120,4 +146,5 @@ def counted(usage: object) -> TokenCount | None:
         return None
     cached = number(inside(usage, "input_tokens_details", "cached_tokens")) or 0
     thought = number(inside(usage, "output_tokens_details", "reasoning_tokens")) or 0
-    return TokenCount(sent, min(cached, sent), said, min(thought, said))
+    written = number(inside(usage, "input_tokens_details", "cache_write_tokens")) or 0
+    return TokenCount(sent, min(cached, sent), said, min(thought, said), written_tokens=min(written, sent))

@@ -60,11 +60,24 @@ Finish = Literal["stop", "length", "filtered"]
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """A page that the answer refers to by its number."""
+
+    url: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """The provider's own word that it is done: exactly once, and last."""
 
     finish: Finish
     count: TokenCount
+    reason: str | None = None
+    """Why it ended, in the provider's own words, where it was not simply done."""
+    is_early: bool = False
+    """Neither done nor cut by a limit or a filter: the provider broke it off, for the reason it gives."""
+    sources: tuple[Source, ...] = ()
 
 
 Piece = Text | Thought | Wait | End

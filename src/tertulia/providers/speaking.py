@@ -9,7 +9,7 @@ from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.faults import Faults
 from tertulia.providers.limits import Limits
 from tertulia.providers.reading import Reading
-from tertulia.providers.seam import Call, End, Piece, ProviderFault
+from tertulia.providers.seam import Call, Piece, ProviderFault
 from tertulia.providers.wire import Request, Wire
 
 
@@ -43,20 +43,21 @@ class Speaking:
             while not reading.is_over:
                 try:
                     events = await answer.read()
-                except ProviderFault:
-                    if reading.finish is None:
-                        raise
-                    break  # It had said its last word; only its count is missing.
+                except ProviderFault as fault:
+                    if reading.finish is not None:
+                        break  # It had said its last word; only its count is missing.
+                    reading.fault = fault
+                    events = []
+                for piece in reading.take(events) if events else reading.rest():
+                    yield piece
                 if events is None:
                     reading.close()
                     break
-                for piece in reading.take(events):
-                    yield piece
                 if reading.fault is not None:
                     raise reading.fault
                 if reading.finish is not None:
                     answer.expect_the_end()
-        yield End(reading.finish or "stop", reading.count(call.prompt))
+        yield reading.end(call.prompt)
 
     async def _asked(self, call: Call) -> Request:
         """Pictures are encoded in a thread: twenty large ones take the tenth part of a second and more."""

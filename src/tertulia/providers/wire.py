@@ -264,7 +264,7 @@ class Answer:
 
 def _is_whole(data: str) -> bool:
     """Whether an event that nothing closed may still be believed."""
-    if data == "[DONE]":
+    if data.strip() == "[DONE]":
         return True
     try:
         return isinstance(json.loads(data), dict)
