@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.stories.listening import heard, is_reply, state_of
-from tests.upstream.scripted import Bare, Cut, Fail, Finish, Hold, Raw, Reset, Say, refuses, says
+from tests.upstream.scripted import Bare, Cut, Fail, Finish, Hold, Raw, Reset, Say, Think, refuses, says
 
 SOON = "0.01"
 """Retry-After of a provider that wants us back at once."""
@@ -100,6 +100,34 @@ SOON = "0.01"
             "This model declined. Its safety filter stopped the reply.",
             "",
         ),
+        (
+            (Say("First you take"), Finish("content_filter")),
+            "interrupted",
+            "filtered",
+            "Stopped by the provider's safety filter.",
+            "First you take",
+        ),
+        (
+            (Finish("tool_calls"),),
+            "failed",
+            "empty",
+            "The model ended without writing a reply.",
+            "",
+        ),
+        (
+            (Think("Let me see."), Finish()),
+            "failed",
+            "empty",
+            "The model ended without writing a reply.",
+            "",
+        ),
+        (
+            (Say("\n\n"), Finish()),
+            "failed",
+            "empty",
+            "The model ended without writing a reply.",
+            "\n\n",
+        ),
     ],
     ids=[
         "429",
@@ -114,6 +142,10 @@ SOON = "0.01"
         "malformed",
         "length",
         "filtered",
+        "filtered-in-the-middle",
+        "tool-call-alone",
+        "thought-alone",
+        "blank",
     ],
 )
 async def test_a_voice_that_fails_says_why_and_the_others_answer(
@@ -203,3 +235,23 @@ async def test_a_reply_that_failed_has_no_cost_and_one_that_broke_off_is_counted
     assert (failed["usage"]["input_tokens"], failed["usage"]["output_tokens"]) == (0, 0)
     assert broken["usage"]["input_tokens"] > 20
     assert broken["usage"]["output_tokens"] > 2
+
+
+async def test_what_a_filter_said_is_kept_beside_the_text_it_cut(ada, upstream):
+    upstream.plays((Say("First you take"), Finish("content_filter")), model="beta")
+    [reply] = await ada.hear("How?", "beta")
+    assert (reply["content"], reply["failure"]["detail"]) == ("First you take", "content_filter")
+
+
+async def test_an_empty_reply_names_what_came_instead(ada, upstream):
+    upstream.plays((Finish("tool_calls"),), model="beta")
+    [reply] = await ada.hear("How?", "beta")
+    assert (reply["status"], reply["failure"]["detail"]) == ("failed", "tool_calls")
+
+
+async def test_the_sources_of_a_search_model_stand_below_its_reply(ada, upstream):
+    found = b'data: {"citations":["https://one.example/a"],"choices":[]}\n\n'
+    upstream.plays((Raw(found), Say("It is so [1]."), Finish()), model="beta")
+    [reply] = await ada.hear("Is it?", "beta")
+    listed = "It is so [1].\n\nSources:\n\n1. [one.example/a](<https://one.example/a>)"
+    assert (reply["status"], reply["content"]) == ("complete", listed)

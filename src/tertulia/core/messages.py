@@ -60,7 +60,7 @@ class Failure:
 
     code: str
     """rate_limited, unavailable, auth, timeout_first_byte, timeout_idle, timeout_total, cut, malformed,
-    too_large, context_length, filtered, length, restarted or internal."""
+    too_large, context_length, filtered, length, empty, restarted or internal."""
     message: str
     detail: str | None = None
     """What the provider itself said, cleaned."""

@@ -26,6 +26,7 @@ from tertulia.engine.gather import Gathered
 from tertulia.engine.live import LiveReply, LiveTurn
 from tertulia.engine.means import Means
 from tertulia.engine.requests import available
+from tertulia.engine.sources import source_list
 from tertulia.providers.seam import Call, End, Piece, ProviderFault, Text, Thought, Wait
 from tertulia.store import drafts, messages, receipts, turns, usage
 from tertulia.store.database import Tx
@@ -40,6 +41,21 @@ class Outcome:
     status: Status
     failure: Failure | None = None
     count: TokenCount | None = None
+
+
+def _failure(end: End, *, has_text: bool) -> Failure | None:
+    """Why a reply is not complete although its provider ended it; None when it is."""
+    if end.finish == "filtered":
+        cut = "Stopped by the provider's safety filter."
+        declined = "This model declined. Its safety filter stopped the reply."
+        return Failure("filtered", cut if has_text else declined, end.reason)
+    if end.finish == "length":
+        return Failure("length", "The reply reached this model's limit.")
+    if not has_text:
+        return Failure("empty", "The model ended without writing a reply.", end.reason)
+    if end.is_early:
+        return Failure("cut", "The provider ended the reply early.", end.reason)
+    return None
 
 
 class Ask:
@@ -168,8 +184,9 @@ class Ask:
                         self._hears(text, is_thought=True)
                     case Wait():
                         self._waits(piece)
-                    case End(finish, count):
-                        return self._ended(finish, count)
+                    case End():
+                        self._append_sources(piece)
+                        return self._ended(piece)
         return Outcome(self._broken(), Failure("cut", "The line dropped before the reply was complete."))
 
     def _hears(self, text: str, *, is_thought: bool) -> None:
@@ -184,16 +201,15 @@ class Ask:
         waiting = Waiting(until, wait.attempt, wait.attempts, wait.reason)
         self._means.live.waits(self._live, self._reply, self.id, waiting)
 
-    def _ended(self, finish: str, count: TokenCount) -> Outcome:
-        if finish == "filtered" and not self._reply.text:
-            return Outcome(
-                Status.FAILED,
-                Failure("filtered", "This model declined. Its safety filter stopped the reply."),
-                count,
-            )
-        if finish == "length":
-            return Outcome(self._broken(), Failure("length", "The reply reached this model's limit."), count)
-        return Outcome(Status.COMPLETE, None, count)
+    def _append_sources(self, end: End) -> None:
+        """The pages that a search model's answer refers to as [1], [2] stand below it, in their order."""
+        if end.sources and self._reply.text and self._brief.step is not Step.OUTLINE:
+            self._hears(source_list(end.sources), is_thought=False)
+
+    def _ended(self, end: End) -> Outcome:
+        failure = _failure(end, has_text=bool(self._reply.text.strip()))
+        status = Status.COMPLETE if failure is None else self._broken()
+        return Outcome(status, failure, end.count)
 
     def _faulted(self, fault: ProviderFault) -> Outcome:
         failure = Failure(fault.code, fault.message, fault.detail)
@@ -201,7 +217,7 @@ class Ask:
 
     def _broken(self) -> Status:
         """A reply that broke off with text is interrupted and can be continued; one without has failed."""
-        return Status.INTERRUPTED if self._reply.text else Status.FAILED
+        return Status.INTERRUPTED if self._reply.text.strip() else Status.FAILED
 
     # ── what remains of it
 

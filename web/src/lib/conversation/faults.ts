@@ -40,6 +40,8 @@ const KINDS: Record<string, Kind> = {
     isFinal: true,
   },
   filtered: { title: () => 'This model declined', short: 'the model declined', isCalm: true, isFinal: true },
+  length: { title: () => 'The reply reached this model’s limit', short: 'the model’s limit' },
+  empty: { title: () => 'The model wrote no reply', short: 'no reply' },
   unknown_model: { title: () => 'This model is not known here', short: 'unknown model', isFinal: true },
   restarted: { title: () => 'The server was restarted', short: 'the server was restarted' },
   internal: { title: () => 'Something broke on our side', short: 'something broke on our side' },

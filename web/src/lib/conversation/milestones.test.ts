@@ -94,6 +94,16 @@ it('a broken-off reply says how far it came', () => {
       'OpenAI',
     ),
   ).toBe('OpenAI fell silent before the first word.');
+  expect(
+    cutSentence(
+      reply('r1', a, {
+        status: 'interrupted',
+        content: 'one two',
+        failure: { ...failure, code: 'filtered' },
+      }),
+      'OpenAI',
+    ),
+  ).toBe('Stopped by the provider’s safety filter after 2 words.');
   expect(cutSentence(reply('r1', a, { status: 'stopped', content: 'one' }), '')).toBe(
     'Stopped after 1 word.',
   );

@@ -45,6 +45,7 @@ export function cutSentence(message: Message, provider: string): string {
   const words = wordCount(message.content);
   const when = words ? `after ${counted(words, 'word')}` : 'before the first word';
   if (message.status === 'stopped') return `Stopped ${when}.`;
+  if (message.failure?.code === 'filtered') return `Stopped by the provider’s safety filter ${when}.`;
   const how = message.failure ? faultOf(message.failure, provider).title : 'The line dropped';
   return `${how} ${when}.`;
 }

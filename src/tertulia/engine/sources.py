@@ -1,0 +1,54 @@
+"""Source list: the pages that a search model's answer refers to, as Markdown links in their order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote, urlsplit
+
+from tertulia.providers.seam import Source
+
+URL_LIMIT = 2_000
+TITLE_LIMIT = 200
+
+_MARKUP = re.compile(r"([\\`*_\[\]<>&!|~])")
+
+
+def source_list(sources: Sequence[Source]) -> str:
+    """Numbers that the answer uses stay with their pages; an address nobody should follow is only named."""
+    lines = (f"{number}. {_link(source)}" for number, source in enumerate(sources, 1))
+    return "\n\nSources:\n\n" + "\n".join(lines)
+
+
+def _link(source: Source) -> str:
+    url = source.url.strip()
+    title = _plain(source.title) or _plain(_site(url)) or "Source"
+    if not _can_be_followed(url):
+        return title
+    return f"[{title}](<{quote(url, safe=_KEPT)}>)"
+
+
+_KEPT = "!#$%&'()*+,/:;=?@[]~-._"
+"""What an address may contain as it is; spaces, quotes and angle brackets are encoded."""
+
+
+def _can_be_followed(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and len(url) <= URL_LIMIT
+
+
+def _site(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return f"{parts.hostname}{parts.path.rstrip('/')}".removeprefix("www.") if parts.hostname else ""
+
+
+def _plain(text: str) -> str:
+    """On one line, and nothing in it is read as Markdown."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return _MARKUP.sub(r"\\\1", line[:TITLE_LIMIT])
