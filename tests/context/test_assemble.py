@@ -9,7 +9,7 @@ from tertulia.context.material import TAKEN_OUT, FileText
 from tertulia.core.messages import Round, Status
 from tertulia.core.models import Tier
 from tertulia.core.receipts import Layer
-from tests.context.materials import BERT, WIDE, count, hit, material, message, round_, rounds
+from tests.context.materials import BERT, TABLE, WIDE, count, hit, material, message, round_, rounds
 
 
 def test_others_are_tagged_and_own_replies_are_the_assistants():
@@ -103,3 +103,9 @@ def test_what_was_left_out_is_called_by_the_name_people_know():
     )
     names = {left.name for left in assemble(given, count).receipt.left_out}
     assert {"docs/long.md", "round 5", "a.py:5-9"} <= names
+
+
+def test_the_receipt_names_the_speaker_of_every_earlier_reply():
+    assembled = assemble(material(rounds(1)), count)
+    said = [s for s in assembled.receipt.segments if s.layer is Layer.ROUNDS]
+    assert [s.name for s in said] == ["", *(voice.name for voice in TABLE)]

@@ -67,7 +67,16 @@ def retold(round_: Round, material: Material, count: CountTokens) -> tuple[Segme
     texts = [(asked, f"[User, round {round_.number} of the branch]: {asked.content}")]
     texts += [(reply, tagged(reply)) for reply in replies]
     told = tuple(
-        Segment(Layer.QUESTION, "user", text, "brought back", count(text), said.id, round_.number)
+        Segment(
+            Layer.QUESTION,
+            "user",
+            text,
+            "brought back",
+            count(text),
+            said.id,
+            round_.number,
+            name=said.voice.name if said.voice else "",
+        )
         for said, text in texts
     )
     return (*references(asked, Layer.QUESTION, material, count), *told)
@@ -87,6 +96,7 @@ def _segment(round_: Round, message: Message, role: str, text: str, count: Count
         tokens=count(text),
         source_id=message.id,
         round_number=round_.number,
+        name=message.voice.name if message.voice else "",
     )
 
 

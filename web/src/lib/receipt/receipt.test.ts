@@ -91,6 +91,21 @@ describe('a receipt', () => {
     ]);
   });
 
+  it('names the speaker of every reply, its own among them, as the speaker is called', () => {
+    const [layer] = layersOf(
+      receipt(
+        segment('rounds', { round_number: 1, source_id: 'q' }),
+        segment('rounds', { round_number: 1, source_id: 'own', role: 'assistant', name: 'gpt-4o mini' }),
+        segment('rounds', { round_number: 1, source_id: 'other', text: '[Beta]: no', name: 'Beta' }),
+      ),
+    );
+    expect(layer!.pieces.map(({ name }) => name)).toEqual([
+      'Round 1, the question',
+      'Round 1, gpt-4o mini',
+      'Round 1, Beta',
+    ]);
+  });
+
   it('says that something was attached, and shows a picture that was shown', () => {
     const picture = { content_hash: 'x', mime_type: 'image/png' };
     const [layer] = layersOf(
