@@ -5,6 +5,7 @@ import {
   diffLines,
   foldersOf,
   foundBy,
+  hasText,
   matches,
   nameIn,
   rowsWithin,
@@ -107,4 +108,31 @@ it('says what the files of a folder have in common', () => {
 
 it('knows every tag once', () => {
   expect(tagsOf([file('a'), file('b')])).toEqual(['design']);
+});
+
+const state = (state: ProjectFile['index']['state']) => ({ state, chunks: 0, percent: 0, reason: null });
+
+it.each([
+  ['a picture', file('sea.png', { mime_type: 'image/png', index: state('not_indexed') }), false],
+  [
+    'a picture that is still read',
+    file('sea.png', { mime_type: 'image/png', index: state('queued') }),
+    false,
+  ],
+  ['an unreadable file', file('torn.pdf', { index: state('failed') }), false],
+  ['a file without text', file('film.bin', { index: state('not_indexed') }), false],
+  ['a text that is still read', file('a.md', { index: state('reading') }), true],
+])('%s has text for models, or not', (_, read, expected) => {
+  expect(hasText(read)).toBe(expected);
+});
+
+it('a text that is kept out of search still has its text', () => {
+  const kept = file('a.md', { index: state('not_indexed') });
+  expect(hasText({ ...kept, metadata: { ...kept.metadata, retrieval_eligible: false } })).toBe(true);
+});
+
+it('a folder shows what its files with text have in common, whatever its pictures say', () => {
+  const off = file('a/b.md', { metadata: { ...file('x').metadata, tool_accessible: false } });
+  const picture = file('a/sea.png', { mime_type: 'image/png', index: state('not_indexed') });
+  expect(common([off, picture], 'tool_accessible')).toBe(false);
 });

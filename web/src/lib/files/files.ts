@@ -88,6 +88,12 @@ export function foundBy({ index, metadata }: ProjectFile): Found {
   }
 }
 
+/** Whether models can be given the file's text: a picture has none, and what could not be read has none either. */
+export function hasText({ index, metadata, mime_type }: ProjectFile): boolean {
+  if (mime_type.startsWith('image/') || index.state === 'failed') return false;
+  return index.state !== 'not_indexed' || !metadata.retrieval_eligible;
+}
+
 export const FLAGS = [
   { field: 'always_in_context', label: 'Always', about: 'Always in context' },
   { field: 'retrieval_eligible', label: 'Retrieval', about: 'Looked up when it fits' },
@@ -96,8 +102,9 @@ export const FLAGS = [
 
 export type Flag = (typeof FLAGS)[number]['field'];
 
-/** What all these files have in common: on, off, or some of each. */
-export function common(files: ProjectFile[], flag: Flag): boolean | 'mixed' {
+/** What all of these files that have text have in common: on, off, or some of each. */
+export function common(all: ProjectFile[], flag: Flag): boolean | 'mixed' {
+  const files = all.filter(hasText);
   const on = files.filter((file) => file.metadata[flag]).length;
   return on === 0 ? false : on === files.length ? true : 'mixed';
 }
