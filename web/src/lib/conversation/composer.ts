@@ -4,13 +4,14 @@ import type { Into } from '$lib/attachments/attaching.svelte';
 import type { Cost, Expected } from '$lib/council/estimate';
 import type { Brought } from '$lib/files/dropped';
 import type { Composing } from './composing.svelte';
+import type { Total } from './numbers';
 
 export interface Written {
   composing: Composing;
   projectId: string | null;
   /** What each at the table will take, by place. */
   parts: (Expected | undefined)[];
-  micros: number | null | undefined;
+  total: Total | undefined;
   /** Who will not get all of it. */
   warning: string;
   onbring: (brought: Brought[], into?: Into) => void;

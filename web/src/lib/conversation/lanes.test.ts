@@ -83,11 +83,17 @@ describe('the lanes of a round', () => {
 
 describe('the cost of a round', () => {
   it('counts every version that was paid', () => {
-    expect(costOf(round(reply('r1', a), reply('r2', a, { replaces_id: 'r1' })))).toBe(2_000);
+    expect(costOf(round(reply('r1', a), reply('r2', a, { replaces_id: 'r1' })))).toEqual({
+      micros: 2_000,
+      isPartial: false,
+    });
   });
 
   it('is unknown when one price is, and nothing for what was not charged', () => {
-    expect(costOf(round(reply('r1', a, { usage: usage({ cost_micros: null }) })))).toBeNull();
-    expect(costOf(round(reply('r1', a, { usage: null })))).toBe(0);
+    expect(costOf(round(reply('r1', a, { usage: usage({ cost_micros: null }) })))).toEqual({
+      micros: 0,
+      isPartial: true,
+    });
+    expect(costOf(round(reply('r1', a, { usage: null })))).toEqual({ micros: 0, isPartial: false });
   });
 });

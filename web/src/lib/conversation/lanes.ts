@@ -9,6 +9,7 @@
 import type { Draft, Message, Round, Step, Turn, Voice } from '$lib/api/types';
 import { modeNamed } from '$lib/council/modes';
 import type { Seat, SeatState } from '$lib/seats/seats';
+import { totalOf, type Total } from './numbers';
 
 export type LaneState =
   'queued' | 'thinking' | 'waiting' | 'writing' | 'finished' | 'stopped' | 'interrupted' | 'failed';
@@ -90,14 +91,9 @@ const SEAT_STATES: Record<LaneState, SeatState> = {
   failed: 'failed',
 };
 
-/** What all replies of the round cost, earlier versions too; null when one of them has no known price. */
-export function costOf(round: Round): number | null {
-  let sum = 0;
-  for (const { usage } of round.messages) {
-    if (usage?.cost_micros === null) return null;
-    sum += usage?.cost_micros ?? 0;
-  }
-  return sum;
+/** What all replies of the round cost, earlier versions too. */
+export function costOf(round: Round): Total {
+  return totalOf(round.messages.map(({ usage }) => (usage ? usage.cost_micros : 0)));
 }
 
 function fromMessage(message: Message): Version {

@@ -75,6 +75,12 @@ describe('the bar of a round', () => {
     expect(progressOf(none, lanesOf(none, [], []), undefined)).toBe('');
   });
 
+  it('shows the known part of a price whose other part is unknown', () => {
+    const paid = reply('r1', a, { usage: usage({ cost_micros: 2_000 }) });
+    const both = round(paid, reply('r2', b, { usage: usage({ cost_micros: null }) }));
+    expect(progressOf(both, lanesOf(both, [], []), undefined)).toBe('at least $0.0020');
+  });
+
   it('names the mode and what each sees; of an old round it knows only how many answered', () => {
     const lanes = lanesOf(round(reply('r1', a), reply('r2', b)), [], []);
     expect(settingOf(lanes, turn([a, b], { visibility: 'own_lane' }))).toBe('Parallel · each alone');

@@ -9,6 +9,8 @@ import {
   ordinal,
   roughMoney,
   tokens,
+  totalMoney,
+  totalOf,
   wordCount,
 } from './numbers';
 
@@ -78,6 +80,21 @@ it('small counts are words', () => {
 it('a time says its day only when it is another one', () => {
   const now = new Date(2026, 6, 2, 12).getTime();
   expect(clock(new Date(2026, 6, 2, 10, 42).getTime(), now, 'en-GB')).toBe('10:42');
-  expect(clock(new Date(2026, 5, 3, 9, 5).getTime(), now, 'en-GB')).toBe('3 June, 09:05');
+  expect(clock(new Date(2026, 5, 3, 9, 5).getTime(), now, 'en-GB')).toBe('3 June, 9:05');
   expect(clock(new Date(2024, 5, 3, 9, 5).getTime(), now, 'en-GB')).toBe('3 June 2024');
+});
+
+it.each([
+  [[1_000, 2_000], '$0.0030'],
+  [[1_000, null], 'at least $0.0010'],
+  [[0, null], 'price unknown'],
+  [[0, 0], 'free'],
+])('the prices %j add up to %j', (prices, words) => {
+  expect(totalMoney(totalOf(prices))).toBe(words);
+});
+
+it('an hour has a leading zero only where the language writes one', () => {
+  const at = new Date(2026, 6, 2, 9, 5).getTime();
+  expect(clock(at, at, 'en-US')).toMatch(/^9:05\sAM$/);
+  expect(clock(at, at, 'en-GB')).toBe('9:05');
 });

@@ -30,6 +30,24 @@ export function roughMoney(micros: number): string {
   return `$${dollars < 0.01 ? dollars.toFixed(3) : exact2.format(dollars)}`;
 }
 
+/** A sum of prices of which some may be unknown. */
+export interface Total {
+  /** Of those that are known. */
+  micros: number;
+  isPartial: boolean;
+}
+
+export function totalOf(prices: (number | null)[]): Total {
+  const known = prices.filter((price) => price !== null);
+  return { micros: known.reduce((all, price) => all + price, 0), isPartial: known.length < prices.length };
+}
+
+/** "$0.0348", "at least $0.0348" where a part is unknown, "price unknown" where nothing is known. */
+export function totalMoney(total: Total, write: (micros: number) => string = money): string {
+  if (!total.isPartial) return write(total.micros);
+  return total.micros === 0 ? money(null) : `at least ${write(total.micros)}`;
+}
+
 /** 0.3 s, 11.4 s, 2 min 5 s */
 export function duration(ms: number): string {
   if (ms < 99_950) return `${(ms / 1_000).toFixed(1)} s`;
@@ -77,10 +95,10 @@ export function ordinal(place: number): string {
   return ORDINALS[place - 1] ?? `${place}th`;
 }
 
-/** 10:42 today, 3 June 10:42 this year, 3 June 2024 before. */
+/** 9:42 today (as the language writes hours), 3 June 10:42 this year, 3 June 2024 before. */
 export function clock(at: number, now: number = Date.now(), locale?: string): string {
   const [then, today] = [new Date(at), new Date(now)];
-  const time = then.toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit' });
+  const time = then.toLocaleTimeString(locale, { hour: 'numeric', minute: '2-digit' });
   if (then.toDateString() === today.toDateString()) return time;
   const isThisYear = then.getFullYear() === today.getFullYear();
   const day = then.toLocaleDateString(locale, {

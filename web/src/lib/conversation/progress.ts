@@ -3,7 +3,7 @@ import type { Round, Turn } from '$lib/api/types';
 import { modeNamed } from '$lib/council/modes';
 import { visibilityNamed } from '$lib/council/visibilities';
 import { costOf, isOver, stateOf, type Lane } from './lanes';
-import { counted, duration, money } from './numbers';
+import { counted, duration, totalMoney } from './numbers';
 
 /** "Parallel · open table". A round whose turn is not known says only what its replies tell. */
 export function settingOf(lanes: Lane[], turn: Turn | undefined): string {
@@ -17,9 +17,9 @@ export function progressOf(round: Round, lanes: Lane[], turn: Turn | undefined):
   const cost = costOf(round);
   const isRunning = lanes.some((lane) => !isOver(stateOf(lane)));
   const finished = lanes.filter((lane) => stateOf(lane) === 'finished').length;
-  const paid = cost === 0 && !lanes.some(hasUsage) ? '' : money(cost);
+  const paid = lanes.some(hasUsage) || cost.micros ? totalMoney(cost) : '';
   const far = finished < lanes.length && lanes.length > 1 ? `${finished} of ${lanes.length} finished` : '';
-  const shown = paid && isRunning && cost ? `${paid} so far` : paid;
+  const shown = paid && isRunning && cost.micros ? `${paid} so far` : paid;
   return [far || whoOf(lanes), shown, isRunning ? '' : tookOf(turn)].filter(Boolean).join(' · ');
 }
 

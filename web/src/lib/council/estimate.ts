@@ -1,6 +1,6 @@
 /** What a round would cost and how full each mind would be, as the server reckons before it is sent. */
 import type { Estimate, Voice } from '$lib/api/types';
-import { listed } from '$lib/conversation/numbers';
+import { listed, totalOf, type Total } from '$lib/conversation/numbers';
 
 export interface Expected {
   /** Null when the price is unknown. */
@@ -89,11 +89,7 @@ export function closingOf(
   return found && found.voice.id === chair?.id ? expectedOf(found) : undefined;
 }
 
-/** The whole round; null when one voice's price is unknown, undefined when nothing is known. */
-export function sum(parts: Expected[]): number | null | undefined {
-  if (!parts.length) return undefined;
-  return parts.reduce<number | null>(
-    (all, { micros }) => (all === null || micros === null ? null : all + micros),
-    0,
-  );
+/** The whole round; undefined while nothing is known about it. */
+export function sum(parts: Expected[]): Total | undefined {
+  return parts.length ? totalOf(parts.map(({ micros }) => micros)) : undefined;
 }
