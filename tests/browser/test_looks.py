@@ -234,3 +234,18 @@ SIDEWAYS = """
 async def _must_not_scroll_sideways(page: Page) -> None:
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert await page.evaluate(SIDEWAYS) == []
+
+
+@pytest.mark.parametrize("path", ["/new", "/settings/appearance", "/search", "talk"])
+async def test_the_plain_font_leaves_no_serif_letters(
+    windows: Windows, sam: Person, talk: str, path: str
+) -> None:
+    page = await windows.open(sam, "/settings/appearance")
+    await page.get_by_role("radio", name="Plain").or_(page.get_by_role("radio", name="Sans")).click()
+    await page.goto(talk if path == "talk" else path)
+    await expect(page.get_by_role("main")).to_be_visible()
+    fonts = await page.evaluate(
+        "[...document.querySelectorAll('body *')].map((e) => getComputedStyle(e).fontFamily)"
+    )
+    assert fonts
+    assert not [font for font in fonts if font.startswith('"Alegreya')]
