@@ -3,6 +3,10 @@ declare global {
     interface Error {
       message: string;
     }
+    interface PageState {
+      /** The person came here to write: the composer takes the focus. */
+      isWriting?: boolean;
+    }
   }
 }
 

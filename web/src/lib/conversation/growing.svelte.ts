@@ -96,7 +96,7 @@ export class Growing {
     const made = async () => {
       const branch = await requests.branch(this.id, round, message.voice ? message.id : undefined);
       house.meet([branch]);
-      await goto(routes.conversation(branch.id));
+      await goto(routes.conversation(branch.id), { state: { isWriting: true } });
       announce(`A branch from round ${round}`);
     };
     return saying('The branch was not made.', made());

@@ -1,0 +1,14 @@
+/** Tells the page how high its docked composer is, so that what floats at the bottom stays above it. */
+import type { Attachment } from 'svelte/attachments';
+
+const NAME = '--dock-height';
+
+export const dock: Attachment<HTMLElement> = (element) => {
+  const page = document.documentElement.style;
+  const watcher = new ResizeObserver(() => page.setProperty(NAME, `${element.offsetHeight}px`));
+  watcher.observe(element);
+  return () => {
+    watcher.disconnect();
+    page.removeProperty(NAME);
+  };
+};
