@@ -198,7 +198,10 @@ function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: s
     case 'retrieved':
       return { name: name || passageName(segment), why: scoreIn(reason) };
     case 'rounds':
-      return { name: `Round ${round_number}, ${segment.name || speakerOf(segment, isQuestion)}`, why: reason };
+      return {
+        name: `Round ${round_number}, ${segment.name || speakerOf(segment, isQuestion)}`,
+        why: reason,
+      };
     case 'question':
       return { name: questionPart(segment), why: /^(asked now|attached)/.test(reason) ? reason : '' };
     default:
