@@ -29,6 +29,7 @@ from tertulia.library import embed
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import Library
 from tertulia.providers.houses import Providers
+from tertulia.providers.limits import Limits
 from tertulia.providers.tokens import counter
 from tertulia.settings import Settings, make_home
 from tertulia.store import files, jobs, personas
@@ -113,7 +114,9 @@ async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
     db.on_commit(live.publish)
     return Means(
         db=db,
-        providers=Providers.from_environment(environ, settings.home),
+        providers=Providers.from_environment(
+            environ, settings.home, limits=Limits(first_byte_s=settings.answer_timeout_s)
+        ),
         live=live,
         clock=now_ms,
         monotonic=time.monotonic,

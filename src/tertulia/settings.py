@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from tertulia.providers.embeddings import EmbeddingEndpoint
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LAST_PORT = 65_535
 LARGEST_MIB = 1 << 30
+LONGEST_TIMEOUT_S = 1_800
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,13 @@ SETTINGS = (
         "An OpenAI-compatible endpoint that texts are sent to for their vectors, as JSON. "
         "Empty: they are made on this machine.",
     ),
+    Setting(
+        "answer_timeout_s",
+        "TERTULIA_ANSWER_TIMEOUT_S",
+        "",
+        "How many seconds a provider may be silent before the first word of a reply, 0 for no limit. "
+        "Empty: 300, and no limit for a server on this machine.",
+    ),
     Setting("log_level", "TERTULIA_LOG_LEVEL", "info", "debug, info, warning or error."),
 )
 
@@ -72,6 +81,7 @@ class Settings:
     log_level: str
     file_limits: FileLimits = field(default_factory=FileLimits)
     embeddings: EmbeddingEndpoint | None = None
+    answer_timeout_s: float | None = None
 
     @property
     def is_private(self) -> bool:
@@ -102,6 +112,7 @@ def read(environ: Mapping[str, str]) -> Settings:
             quota_bytes=_mebibytes("TERTULIA_QUOTA_MIB", given["quota_mib"]),
         ),
         embeddings=embeddings.read(given["embeddings"]),
+        answer_timeout_s=_answer_timeout_s(given["answer_timeout_s"]),
     )
 
 
@@ -117,6 +128,17 @@ def _mebibytes(variable: str, text: str) -> int:
             f"{variable} is {text!r}; it must be a whole number of MiB from 1 to {LARGEST_MIB:,}."
         )
     return int(text) << 20
+
+
+def _answer_timeout_s(text: str) -> float | None:
+    if not text:
+        return None
+    if not text.isdecimal() or int(text) > LONGEST_TIMEOUT_S:
+        raise CannotStart(
+            f"TERTULIA_ANSWER_TIMEOUT_S is {text!r}; it must be a whole number of seconds from 0 (no limit) "
+            f"to {LONGEST_TIMEOUT_S:,}."
+        )
+    return float(text) or math.inf
 
 
 def _list(text: str) -> tuple[str, ...]:

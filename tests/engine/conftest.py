@@ -40,7 +40,7 @@ from tests.patience import PATIENCE_S, soon
 from tests.upstream.scripted import Upstream, scripted
 from tests.world import endpoints
 
-SHORT = Limits(first_byte_s=PATIENCE_S, idle_s=0.5, retries=0)
+SHORT = Limits(first_byte_s=PATIENCE_S, idle_s=0.5, keep_alive_times=1, retries=0)
 
 
 @dataclass

@@ -133,7 +133,7 @@ async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, 
         assert (silent.status, silent.content) == (Status.INTERRUPTED, "Ten tokens")
         assert silent.failure is not None
         assert silent.failure.code == "timeout_idle"
-        assert silent.failure.message == "voices fell silent for 0.5 s, so the reply ends here."
+        assert silent.failure.message == "voices stopped sending for 0.5 s, so the reply ends here."
         assert (other.status, other.content) == (Status.COMPLETE, "I go on.")
         async with soon():
             await next(seen for seen in upstream.requests if seen.model == "alpha").closed.wait()
@@ -147,7 +147,7 @@ async def test_a_voice_that_never_begins_has_failed(tmp_path, upstream):
         [reply] = await engine.replies(opened.turn)
     assert reply.failure is not None
     assert (reply.status, reply.failure.code) == (Status.FAILED, "timeout_first_byte")
-    assert reply.failure.message == "voices did not answer in 0.4 s. Nothing was charged."
+    assert reply.failure.message == "voices did not answer in 0.4 s."
 
 
 async def test_a_voice_that_never_ends_is_stopped_at_the_limit(tmp_path, upstream):

@@ -1,8 +1,5 @@
 """A provider that does not answer: tried again while that can help, then told in a sentence (PF 1, PF 2)."""
 
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
-
 import pytest
 
 from tertulia.providers.seam import Wait
@@ -38,14 +35,11 @@ async def test_patience_ends_after_two_retries(upstream: Upstream, listener: Lis
     assert len(upstream.requests) == 3
 
 
-IN_AN_HOUR = pytest.param(
-    format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True), id="in an hour"
-)
 LONG_AGO = "Wed, 21 Oct 2015 07:28:00 GMT"
 
 
-@pytest.mark.parametrize("asked", ["0", "-5", "1e9", "nan", "inf", "soon", "", IN_AN_HOUR, LONG_AGO])
-async def test_no_wish_makes_us_wait_longer_than_a_minute_or_not_at_all(
+@pytest.mark.parametrize("asked", ["0", "-5", "1e9", "nan", "inf", "soon", "", LONG_AGO])
+async def test_a_wait_that_makes_no_sense_is_replaced_by_a_short_one(
     upstream: Upstream, listener: Listener, asked: str
 ) -> None:
     upstream.plays(refuses(429, retry_after=asked))
@@ -55,13 +49,10 @@ async def test_no_wish_makes_us_wait_longer_than_a_minute_or_not_at_all(
     assert all(0 < wait.seconds <= 60 for wait in heard.waits)
 
 
-@pytest.mark.parametrize("asked", ["1e9", IN_AN_HOUR])
-async def test_a_long_wait_is_honoured_up_to_a_minute(
-    upstream: Upstream, listener: Listener, asked: str
-) -> None:
-    upstream.plays(refuses(429, retry_after=asked))
+async def test_a_wait_of_a_minute_is_sat_through(upstream: Upstream, listener: Listener) -> None:
+    upstream.plays(refuses(429, retry_after="60"), says("Now."))
     heard = await listener.ask()
-    assert [wait.seconds for wait in heard.waits] == [60, 60]
+    assert (heard.text, [wait.seconds for wait in heard.waits]) == ("Now.", [60])
 
 
 PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
@@ -111,7 +102,7 @@ async def test_an_error_dressed_as_success_is_still_an_error(
     ("status", "said", "code", "sentence"),
     [
         (401, "bad key", "auth", "refused the key. It may have been revoked."),
-        (403, "not yours", "auth", "refused the key."),
+        (403, "not yours", "auth", "does not allow this request with this key."),
         (400, "API key not valid. Please pass a valid API key.", "auth", "refused the key."),
         (402, "Insufficient Balance", "rate_limited", "says the credit of this key is used up."),
         (

@@ -107,11 +107,26 @@ async def test_what_lies_with_the_key_or_the_question_is_no_reason_to_rest(
     assert len({heard.fault.message for heard in told if heard.fault}) == 1
 
 
-@pytest.mark.parametrize("trouble", [(Stall(),), (Head(), Cut()), (Bare(),)], ids=["silent", "cut", "empty"])
-async def test_silence_and_broken_lines_are(
-    upstream: Upstream, new_listener: NewListener, trouble: Script
+NO_TIME = Limits(first_byte_s=0, idle_s=0)
+
+
+@pytest.mark.parametrize(
+    ("late", "limits"),
+    [((Stall(),), NO_TIME), ((Head(), Stall()), NO_TIME), (refuses(504), Limits()), (refuses(524), Limits())],
+    ids=["no head", "no word", "504", "524"],
+)
+async def test_a_provider_that_takes_too_long_is_not_in_trouble(
+    upstream: Upstream, new_listener: NewListener, late: Script, limits: Limits
 ) -> None:
-    listener = new_listener(Limits(first_byte_s=0.05))
+    """It may be thinking: the next question may be a short one."""
+    listener = new_listener(limits)
+    upstream.plays(late)
+    await fail(listener, times=FAILURES + 2)
+    assert listener.providers.can_answer(listener.model(CHAT))
+
+
+@pytest.mark.parametrize("trouble", [(Head(), Cut()), (Bare(),)], ids=["cut", "empty"])
+async def test_broken_connections_are(upstream: Upstream, listener: Listener, trouble: Script) -> None:
     upstream.plays(trouble)
     await fail(listener)
     heard = await listener.ask()

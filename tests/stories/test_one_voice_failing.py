@@ -27,7 +27,7 @@ SOON = "0.01"
             refuses(500, "the machine is on fire", retry_after=SOON),
             "failed",
             "unavailable",
-            "voices is having trouble and did not answer. Nothing was charged.",
+            "voices is having trouble and did not answer.",
             "",
         ),
         (
@@ -55,21 +55,21 @@ SOON = "0.01"
             (Say("Half a thou"), Cut()),
             "interrupted",
             "cut",
-            "The line to voices dropped before the reply was finished.",
+            "The connection to voices was lost before the reply was finished.",
             "Half a thou",
         ),
         (
             (Say("Half a thou"), Reset()),
             "interrupted",
             "cut",
-            "The line to voices dropped before the reply was finished.",
+            "The connection to voices was lost before the reply was finished.",
             "Half a thou",
         ),
         (
             (Say("All but the end"), Bare()),
             "interrupted",
             "cut",
-            "The line to voices dropped before the reply was finished.",
+            "The connection to voices was lost before the reply was finished.",
             "All but the end",
         ),
         (

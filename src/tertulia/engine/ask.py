@@ -187,7 +187,9 @@ class Ask:
                     case End():
                         self._append_sources(piece)
                         return self._ended(piece)
-        return Outcome(self._broken(), Failure("cut", "The line dropped before the reply was complete."))
+        return Outcome(
+            self._broken(), Failure("cut", "The connection was lost before the reply was complete.")
+        )
 
     def _hears(self, text: str, *, is_thought: bool) -> None:
         if self._first_at is None:

@@ -73,7 +73,7 @@ class Weights:
     """None for a file someone put there."""
 
 
-ENDPOINT = Endpoint(PROVIDER, "The built-in model", "", output_limit="max_tokens", is_free=True)
+ENDPOINT = Endpoint(PROVIDER, "The built-in model", "", output_limit="max_tokens", is_free=True, is_near=True)
 """Where it will be asked, once a process is there."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -38,22 +39,36 @@ class Endpoint:
     is_free: bool = False
     """Nothing is ever charged, so nobody is told that nothing was."""
 
+    is_near: bool = False
+    """Somebody's own machine: it may take any time before the first word, as one on loopback may."""
+
     @property
     def has_key(self) -> bool:
         return bool(self.key) or not self.key_names
 
+    def asked_tokens(self, call: Call) -> int | None:
+        """The limit that is sent for the answer; None when none is."""
+        if self.output_limit is None and call.affordable_tokens is None:
+            return None
+        limits = (call.max_output_tokens, self.most_output, call.affordable_tokens)
+        return min(limit for limit in limits if limit is not None)
+
     def limited(self, call: Call) -> dict[str, int]:
         """The field that limits the answer, where this endpoint is sent one."""
-        if self.output_limit is None:
-            return {}
-        limits = (call.max_output_tokens, self.most_output, call.affordable_tokens)
-        return {self.output_limit: min(limit for limit in limits if limit is not None)}
+        limit = self.asked_tokens(call)
+        return {} if limit is None else {self.output_limit or "max_tokens": limit}
 
     def takes_temperature(self, model: Model) -> bool:
         return not (self.fixes_temperature and model.abilities.thinking)
 
-    def faults(self, model: Model, limits: Limits) -> Faults:
-        return Faults(self.name, model, limits, self.key, self.is_free)
+    def limits(self, limits: Limits) -> Limits:
+        is_patient = self.is_near or is_loopback(self.base_url)
+        return (
+            replace(limits, first_byte_s=math.inf) if is_patient and limits.first_byte_s is None else limits
+        )
+
+    def faults(self, model: Model, limits: Limits, asked_tokens: int | None = None) -> Faults:
+        return Faults(self.name, model, limits, self.key, self.is_free, asked_tokens)
 
 
 ENDPOINTS = (
@@ -133,9 +148,11 @@ def _own_endpoint(row: Mapping[str, Any]) -> OwnEndpoint:
     base_url = checked_address(str(row["base_url"]))
     limit, most = _own_output_limit(row, base_url)
     key = row.get("key") or None
-    endpoint = Endpoint(_slug(name), name, base_url, key=key, output_limit=limit, most_output=most)
     # A server on this machine that wants no key is taken for a local one; a gateway to others says otherwise.
-    is_local = bool(row.get("is_local", is_loopback(endpoint.base_url) and not endpoint.key))
+    is_local = bool(row.get("is_local", is_loopback(base_url) and not key))
+    endpoint = Endpoint(
+        _slug(name), name, base_url, key=key, output_limit=limit, most_output=most, is_near=is_local
+    )
     models = tuple(_own_model(endpoint.provider, model, is_local) for model in row["models"])
     return OwnEndpoint(endpoint, models)
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from tertulia.core.models import Model, in_proportion
-from tertulia.providers import catalogue, endpoints
+from tertulia.providers import catalogue, endpoints, smaller_limit
 from tertulia.providers.builtin import BuiltIn
 from tertulia.providers.dialects import Dialect
 from tertulia.providers.egress import is_rehearsal
@@ -122,8 +122,7 @@ class Providers:
         return self._patience.keep_trying(partial(self._attempt, call), self._rest(call.model))
 
     async def _attempt(self, call: Call) -> AsyncGenerator[Piece, None]:
-        provider = await self._provider(call.model)
-        return provider.stream(call)
+        return smaller_limit.stream(await self._provider(call.model), call)
 
     def _rest(self, model: Model) -> Rest:
         rest = self._rests.get(model.provider)

@@ -75,6 +75,11 @@ class Reading:
         count = self.count(prompt)
         return End(self.finish or "stop", count, self.reason, self.is_early, self.sources)
 
+    @property
+    def has_spoken(self) -> bool:
+        """Words came, and not only thoughts."""
+        return self._has_spoken
+
     def close(self) -> None:
         """The stream has ended; an answer without a last word is cut, whatever arrived."""
         if self.finish is None:

@@ -107,6 +107,8 @@ class ProviderFault(TertuliaError):
         *,
         detail: str | None = None,
         retry_after_s: float | None = None,
+        retry_at: int | None = None,
+        affordable_tokens: int | None = None,
         is_retryable: bool = False,
         is_outage: bool = False,
     ) -> None:
@@ -115,6 +117,10 @@ class ProviderFault(TertuliaError):
         self.detail = detail
         """What the provider itself said: no key, no control characters, at most 500 characters."""
         self.retry_after_s = retry_after_s
+        self.retry_at = retry_at
+        """When it can be asked again, in milliseconds since 1970, where that is too long to wait for."""
+        self.affordable_tokens = affordable_tokens
+        """The longest answer the key has room for; the same question may be asked again for so much."""
         self.is_retryable = is_retryable
         """Of the kind that may pass by itself; it is tried again only if nothing has been said."""
         self.is_outage = is_outage

@@ -26,17 +26,17 @@ class Speaking:
         stays_inside: bool,
     ) -> None:
         self._endpoint = endpoint
-        self._limits = limits
+        self._limits = endpoint.limits(limits)
         self._request = request
         self._reading = reading
-        self._wire = Wire(limits, stays_inside=stays_inside)
+        self._wire = Wire(self._limits, stays_inside=stays_inside)
 
     @property
     def name(self) -> str:
         return self._endpoint.name
 
     async def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
-        faults = self._endpoint.faults(call.model, self._limits)
+        faults = self._endpoint.faults(call.model, self._limits, self._endpoint.asked_tokens(call))
         reading = self._reading(faults)
         keep_alive = reading.is_keep_alive if reading.keep_alive else None
         async with self._wire.ask(await self._asked(call), faults, keep_alive) as answer:
@@ -55,6 +55,8 @@ class Speaking:
                     break
                 if reading.fault is not None:
                     raise reading.fault
+                if reading.has_spoken:
+                    answer.expect_words()
                 if reading.finish is not None:
                     answer.expect_the_end()
         yield reading.end(call.prompt)

@@ -14,13 +14,14 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Protocol, Self
 
 import aiohttp
 
 from tertulia.providers.egress import keep_inside
 from tertulia.providers.faults import Faults
 from tertulia.providers.limits import Limits
+from tertulia.providers.seam import ProviderFault
 from tertulia.providers.sse import Event, EventReader, LineTooLong
 
 SLICE_BYTES = 32 << 10
@@ -77,14 +78,15 @@ class Wire:
 
     async def _send(self, request: Request, faults: Faults) -> aiohttp.ClientResponse:
         try:
-            async with asyncio.timeout(self._limits.first_byte_s):
+            async with asyncio.timeout(min(self._limits.silence_s, self._limits.total_s)):
                 return await self._connected().post(
                     request.url, data=_sent(request.body), headers=request.headers, allow_redirects=False
                 )
         except aiohttp.ConnectionTimeoutError:
             raise faults.no_connection_in_time() from None
         except TimeoutError:
-            raise faults.silent() from None
+            is_patient = self._limits.silence_s > self._limits.total_s
+            raise (faults.overtime() if is_patient else faults.silent()) from None
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as error:
             raise faults.untrusted(str(error)) from None
         except aiohttp.ClientResponseError as error:
@@ -131,21 +133,40 @@ def _sent(body: bytes) -> bytes | io.BytesIO:
     return io.BytesIO(body) if len(body) > LARGE_BYTES else body
 
 
+class Clock(Protocol):
+    """An event loop is one."""
+
+    def time(self) -> float: ...
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> asyncio.TimerHandle: ...
+
+    def call_later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle: ...
+
+
+class Bytes(Protocol):
+    """The body of a response, as it arrives."""
+
+    async def readany(self) -> bytes: ...
+
+    def set_exception(self, exc: BaseException) -> None: ...
+
+
 class Answer:
     """The events of one answer, under watch."""
 
     def __init__(
         self,
-        content: aiohttp.StreamReader,
+        content: Bytes,
         limits: Limits,
         faults: Faults,
         is_keep_alive: Callable[[Event], bool] | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._content = content
         self._is_keep_alive = is_keep_alive
         self._limits = limits
         self._faults = faults
-        self._loop = asyncio.get_running_loop()
+        self._time: Clock = clock or asyncio.get_running_loop()
         self._reader: EventReader | None = None
         self._page = bytearray()
         self._rest = b""
@@ -155,11 +176,14 @@ class Answer:
         self.is_ending = False
         """The last word was said; what follows is a count, or nothing."""
         self._has_news = False
-        self._patience_s = limits.idle_s
-        self._until = self._loop.time() + limits.total_s
-        self._deadline = self._loop.time() + limits.idle_s
+        self._has_signs = False
+        self._has_words = False
+        self._patience_s = max(limits.silence_s, limits.idle_s)
+        self._until = self._time.time() + limits.total_s
+        self._last_news = self._time.time()
+        self._deadline = self._last_news + self._patience_s
         self._is_listening = False
-        self._clock = self._loop.call_at(min(self._deadline, self._until), self._look)
+        self._clock = self._time.call_at(min(self._deadline, self._until), self._look)
 
     def __enter__(self) -> Self:
         return self
@@ -178,12 +202,21 @@ class Answer:
                 return events
         return None
 
+    def expect_words(self) -> None:
+        """The first word was said; from now on silence counts."""
+        if not self._has_words:
+            self._has_words = True
+            self._wait_for(self._limits.idle_s)
+
     def expect_the_end(self) -> None:
         """The provider said its last word; what may still come is worth only a short wait."""
         self.is_ending = True
-        self._patience_s = self._limits.farewell_s
+        self._wait_for(self._limits.farewell_s)
+
+    def _wait_for(self, patience_s: float) -> None:
+        self._patience_s = patience_s
         self._clock.cancel()
-        self._clock = self._loop.call_later(self._patience_s, self._look)
+        self._clock = self._time.call_later(patience_s, self._look)
 
     def _note(self, events: list[Event]) -> None:
         self._events += len(events)
@@ -206,36 +239,60 @@ class Answer:
         return chunk
 
     async def _receive(self) -> bytes:
-        if self._has_news:
-            # The clock of silence starts when we listen again, not while someone reads what was said.
-            self._has_news = False
-            self._deadline = self._loop.time() + self._patience_s
-        if self._loop.time() >= self._until:
+        self._set_deadline()
+        if self._time.time() >= self._until:
             raise self._faults.overtime()
         self._is_listening = True
         try:
             chunk = await self._content.readany()
         except TimeoutError:
-            raise (
-                self._faults.overtime() if self._loop.time() >= self._until else self._faults.idle()
-            ) from None
+            raise self._too_slow() from None
         except (aiohttp.ClientError, OSError):
             raise self._faults.cut() from None
         finally:
             self._is_listening = False
+        self._has_signs = True
         self._bytes += len(chunk)
         if self._bytes > self._limits.answer_bytes:
             raise self._faults.too_large()
         return chunk
 
+    def _set_deadline(self) -> None:
+        """The clock of silence starts when we listen again, not while someone reads what was said.
+
+        Before the first word every byte starts it anew. After it a provider that only keeps the connection
+        open is waited for longer than a silent one, and not for ever.
+        """
+        now = self._time.time()
+        if self._has_news:
+            self._last_news = now
+        if self._has_news or (self._has_signs and not self.is_ending):
+            self._deadline = min(now + self._patience_s, self._longest())
+        self._has_news = self._has_signs = False
+
+    def _longest(self) -> float:
+        if not self._has_words:
+            return self._until
+        return self._last_news + self._limits.idle_s * self._limits.keep_alive_times
+
+    def _too_slow(self) -> ProviderFault:
+        now = self._time.time()
+        if now >= self._until:
+            return self._faults.overtime()
+        if not self._events:
+            return self._faults.silent()
+        is_held_open = self._has_words and self._deadline >= self._longest()
+        times = self._limits.keep_alive_times if is_held_open else 1
+        return self._faults.idle(self._patience_s * times)
+
     def _look(self) -> None:
         """Whether it was silent for too long. One clock for all of an answer, set anew when it rings: one for
         each piece would cost as much as reading it."""
-        now, ends = self._loop.time(), min(self._deadline, self._until)
+        now, ends = self._time.time(), min(self._deadline, self._until)
         if self._is_listening and now >= ends:
             self._content.set_exception(TimeoutError())
         else:
-            self._clock = self._loop.call_at(ends if now < ends else now + self._patience_s, self._look)
+            self._clock = self._time.call_at(ends if now < ends else now + self._patience_s, self._look)
 
     def _parse(self, chunk: bytes) -> list[Event]:
         try:

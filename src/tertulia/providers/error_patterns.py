@@ -1,0 +1,78 @@
+"""Error patterns: the words by which the refusals of all providers are told apart."""
+
+from __future__ import annotations
+
+import re
+
+TOO_LONG = re.compile(
+    r"context[ _-]?(?:length|size|window)|max(?:imum)? (?:context|prompt)|exceed_context_size"
+    r"|prompt (?:is )?too long|too many tokens|input token count|input (?:is )?too (?:long|large)"
+    r"|request_too_large|reduce the length|string_above_max_length|tokens? > \d+ maximum"
+    r"|too large for model|max_new_tokens. must be <=",
+    re.IGNORECASE,
+)
+FILTERED = re.compile(
+    r"content_?filter|content_policy|content management policy|moderation|safety system|bio_policy"
+    r"|misalignment_policy|violat\w+ (?:our |the )?usage (?:polic|guideline)|SAFETY_CHECK|ResponsibleAIPolicy"
+    r"|data_?inspection_?failed|content exists risk",
+    re.IGNORECASE,
+)
+BAD_KEY = re.compile(
+    r"api[ _-]key(?: provided)?(?: is)? (?:not valid|invalid|expired|revoked|disabled|missing|not found)"
+    r"|api[ _-]key[^.]{0,40}? is (?:not valid|invalid|expired|disabled)"
+    r"|(?:invalid|incorrect|expired|revoked|missing|no)[ _](?:x-)?api[ _-]key|API_KEY_INVALID"
+    r"|api key was reported as leaked|authentication_error|didn.t provide an api key",
+    re.IGNORECASE,
+)
+NO_SUCH_MODEL = re.compile(
+    r"model_not_(?:found|supported)|invalid_model|model_decommissioned|unknown[ _]model|no such model"
+    r"|not a valid model|invalid model\b|supported (?:api )?model names are"
+    r"|\bmodel\b[^.\n]{0,120}?\b(?:does not exist|not found|not exist|is not available"
+    r"|has been (?:decommissioned|deprecated|retired|removed|shut down)|is deprecated"
+    r"|is no longer (?:available|supported))"
+    r"|requested model[^.\n]{0,100}? is not supported"
+    r"|(?:does not|doesn.t|not) have access to (?:the )?(?:requested )?model",
+    re.IGNORECASE,
+)
+NO_PICTURES = re.compile(
+    r"image(?:_url| input|s)? (?:is|are) not supported|image_url.{1,3}is only supported"
+    r"|(?:does not|doesn.t|do not|not) support (?:\w+ )?(?:image|vision|multimodal|picture)"
+    r"|that support image input|not a multimodal model|unknown variant .{0,2}image_url"
+    r"|at most 0 image|missing data required for image input|\bmmproj\b",
+    re.IGNORECASE,
+)
+NO_REGION = re.compile(
+    r"unsupported_country|country, region|location is not supported"
+    r"|not (?:available|supported) in your (?:country|region|location)",
+    re.IGNORECASE,
+)
+NO_SCOPE = re.compile(r"insufficient permissions|missing scopes?", re.IGNORECASE)
+NO_ADDRESS = re.compile(r"\A(?:resource |page |404 page )?not found\b", re.IGNORECASE)
+
+_FIGURE = r"(\d{1,3}(?:,\d{3})+|\d{3,9})"
+_WINDOW = re.compile(
+    r"(?:context (?:length|size|window)|maximum (?:context|prompt) length|maximum number of tokens allowed"
+    rf"|n_ctx|context_length|must be <=)\D{{0,24}}?{_FIGURE}(?![\w-])|> {_FIGURE} maximum"
+    rf"|{_FIGURE} maximum context",
+    re.IGNORECASE,
+)
+_OVER_BY = re.compile(rf"\bby {_FIGURE} tokens", re.IGNORECASE)
+_TOKENS = re.compile(rf"(?<![\w.-]){_FIGURE}(?![\w-]|\.\d)")
+
+
+def sizes(text: str, known_window: int) -> tuple[int, int]:
+    """The window, and the most that anything in the sentence needs: the whole request, and not its parts."""
+    match = _WINDOW.search(text)
+    window = _figure(next(group for group in match.groups() if group)) if match else known_window
+    rest = _OVER_BY.sub("", text)
+    return window, max((_figure(figure) for figure in _TOKENS.findall(rest)), default=0)
+
+
+def over_by(text: str) -> int | None:
+    """By how many tokens a request is too long, where only that is said."""
+    match = _OVER_BY.search(text)
+    return _figure(match[1]) if match else None
+
+
+def _figure(text: str) -> int:
+    return int(text.replace(",", ""))

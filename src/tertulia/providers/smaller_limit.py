@@ -1,0 +1,28 @@
+"""Smaller limit: a call that asks for a longer answer than its key has room for is made once more for less.
+
+OpenRouter refuses what the balance does not cover ("can only afford 3919"), and Groq what a minute has no
+room for, both before they run it. Both say how much would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from tertulia.providers.seam import Call, Piece, Provider, ProviderFault
+
+
+async def stream(provider: Provider, call: Call) -> AsyncGenerator[Piece, None]:
+    try:
+        async with aclosing(provider.stream(call)) as pieces:
+            async for piece in pieces:
+                yield piece
+        return
+    except ProviderFault as fault:
+        if fault.affordable_tokens is None:
+            raise
+        smaller = replace(call, affordable_tokens=fault.affordable_tokens)
+    async with aclosing(provider.stream(smaller)) as pieces:
+        async for piece in pieces:
+            yield piece

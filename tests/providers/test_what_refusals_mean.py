@@ -1,0 +1,183 @@
+"""What a provider refuses is told as what it is, and neither the key nor an outage is blamed for it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.providers.conftest import CHAT, Heard, Listener
+from tests.upstream.scripted import Bare, Head, Raw, Upstream, refuses, says
+
+
+def error(message: str, **fields: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **fields}}
+
+
+def told(heard: Heard) -> tuple[str | None, str]:
+    assert heard.fault is not None
+    return heard.code, heard.fault.message
+
+
+UNKNOWN = ("unavailable", "OpenAI does not offer gpt-4o to this key. Use another model.")
+BAD_KEY = ("auth", "OpenAI refused the key. It may have been revoked.")
+NOT_ALLOWED = ("auth", "OpenAI does not allow this request with this key.")
+NO_PICTURES = ("unavailable", "GPT-4o cannot be shown pictures. Ask without them, or use another model.")
+NO_REGION = ("unavailable", "OpenAI does not answer from the country this server is in. Use another model.")
+DECLINED = ("filtered", "This model declined. Its safety filter stopped the reply.")
+NOT_ACCEPTED = ("unavailable", "OpenAI did not accept the request.")
+
+MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
+    # A model it does not have, whatever the status.
+    (400, error("The requested model 'gpt-x' does not exist.", code="model_not_found"), UNKNOWN),
+    (400, {"code": "invalid-argument", "error": "Model not found: grok-x"}, UNKNOWN),
+    (400, {"object": "error", "message": "Invalid model: mistral-x", "type": "invalid_model"}, UNKNOWN),
+    (400, error("openai/gpt-x is not a valid model ID", code=400), UNKNOWN),
+    (400, error("The model `llama3-8b` has been decommissioned and is no longer supported.",
+                code="model_decommissioned"), UNKNOWN),
+    (400, error("The supported API model names are deepseek-v4-pro or …, but you passed x."), UNKNOWN),
+    (404, error("The model `x` does not exist or you do not have access to it."), UNKNOWN),
+    (404, error("model 'llama9' not found, try pulling it first"), UNKNOWN),
+    (403, error("Project `proj_1` does not have access to model `gpt-x`", code="model_not_found"), UNKNOWN),
+    (422, error("Unknown model: x"), UNKNOWN),
+    (404, error("Resource not found", code="404"),
+     ("unavailable", "OpenAI knows neither this address nor gpt-4o. Check its base URL.")),
+    (404, "404 page not found",
+     ("unavailable", "OpenAI knows neither this address nor gpt-4o. Check its base URL.")),
+    # A key it does not know.
+    (400, {"code": "Client specified an invalid argument",
+           "error": "Incorrect API key provided: xa***zz. You can obtain an API key from https://console.x.ai."},
+     BAD_KEY),
+    (400, error("API key not valid. Please pass a valid API key.", status="INVALID_ARGUMENT"), BAD_KEY),
+    (401, error("Missing Authentication header", code=401), BAD_KEY),
+    (403, error("Your API key was reported as leaked. Please use another API key."), BAD_KEY),
+    # Forbidden for another reason.
+    (403, error("The caller does not have permission", status="PERMISSION_DENIED"), NOT_ALLOWED),
+    (403, error("Request not allowed", type="forbidden"), NOT_ALLOWED),
+    (403, "<html><title>Forbidden</title></html>", NOT_ALLOWED),
+    (401, error("You have insufficient permissions for this operation. Missing scopes: model.request."),
+     ("auth", "This key may not use gpt-4o at OpenAI.")),
+    (403, error("Country, region, or territory not supported"), NO_REGION),
+    (403, error("Not here", code="unsupported_country_region_territory"), NO_REGION),
+    (400, error("User location is not supported for the API use.", status="FAILED_PRECONDITION"), NO_REGION),
+    (403, error("Your chosen model requires moderation and your input was flagged.", code=403), DECLINED),
+    (403, {"code": "forbidden", "error": "Content violates usage guidelines. Failed check: SAFETY_CHECK_BIO"},
+     DECLINED),
+    (400, error("Content Exists Risk"), DECLINED),
+    (400, error("Input data may contain inappropriate content.", code="data_inspection_failed"), DECLINED),
+    # Pictures.
+    (500, error("image input is not supported - hint: you may need to provide the mmproj",
+                code=500, type="server_error"), NO_PICTURES),
+    (404, error("No endpoints found that support image input", code=404), NO_PICTURES),
+    (400, error("unknown variant `image_url`, expected `text` at line 1 column 391"), NO_PICTURES),
+    (400, error("This model does not support image input."), NO_PICTURES),
+    # Nothing of the kind.
+    (400, error("Unsupported parameter: 'stop' is not supported with this model."), NOT_ACCEPTED),
+    (400, error("Previous response with id 'resp_1' not found.", param="previous_response_id"), NOT_ACCEPTED),
+    (400, error("This model does not support effort level 'xhigh'."), NOT_ACCEPTED),
+    (400, error("Error while downloading an image.", code="invalid_image_url"), NOT_ACCEPTED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body", "meaning"), MEANINGS)
+async def test_a_refusal_is_told_as_what_it_is(
+    upstream: Upstream, listener: Listener, status: int, body: Any, meaning: tuple[str, str]
+) -> None:
+    upstream.plays(refuses(status, body))
+    heard = await listener.ask()
+    assert told(heard) == meaning
+    assert (heard.waits, len(upstream.requests)) == ([], 1)
+    assert heard.fault is not None
+    assert not heard.fault.is_outage
+
+
+HELD = "GPT-4o holds {} tokens and this needs {}."
+SIZES: list[tuple[str, str]] = [
+    ("This model's maximum context length is 128000 tokens. However, you requested 131072 tokens (130048 in "
+     "the messages, 1024 in the completion).", HELD.format("128,000", "131,072")),
+    ("prompt is too long: 204411 tokens > 200000 maximum", HELD.format("200,000", "204,411")),
+    ("request (2009 tokens) exceeds the available context size (512 tokens), try increasing it",
+     HELD.format("512", "2,009")),
+    ("The input token count (1250074) exceeds the maximum number of tokens allowed (1048576).",
+     HELD.format("1,048,576", "1,250,074")),
+    ("This model's maximum prompt length is 131072 but the request contains 200,123 tokens.",
+     HELD.format("131,072", "200,123")),
+    ("prompt too long; exceeded max context length by 1119046 tokens (ref: 96164522-08b2-4cbf-886e)",
+     "This is 1,119,046 tokens too long for GPT-4o."),
+    ("Please reduce the length of the messages.", "This is too long for GPT-4o, which holds 128,000 tokens."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "sentence"), SIZES)
+async def test_a_question_that_is_too_long_is_told_with_the_figures_of_the_provider(
+    upstream: Upstream, listener: Listener, said: str, sentence: str
+) -> None:
+    upstream.plays(refuses(400, error(said)))
+    assert told(await listener.ask()) == ("context_length", sentence)
+
+
+@pytest.mark.parametrize(
+    ("raw", "detail"),
+    [
+        (
+            "glm-5 is temporarily rate-limited upstream.",
+            "BaseTen: glm-5 is temporarily rate-limited upstream. (429)",
+        ),
+        (json.dumps(error("Overloaded, sorry.")), "BaseTen: Overloaded, sorry. (429)"),
+        (error("Overloaded, sorry."), "BaseTen: Overloaded, sorry. (429)"),
+        ("", "Provider returned error (429)"),
+        (None, "Provider returned error (429)"),
+    ],
+)
+async def test_what_a_gateways_provider_said_is_quoted(
+    upstream: Upstream, listener: Listener, raw: Any, detail: str
+) -> None:
+    metadata = {"raw": raw, "provider_name": "BaseTen"}
+    upstream.plays(refuses(429, error("Provider returned error", code=429, metadata=metadata)))
+    heard = await listener.ask()
+    assert heard.fault is not None
+    assert (heard.code, heard.fault.detail) == ("rate_limited", detail)
+
+
+async def test_what_a_gateways_provider_said_decides_what_it_is(
+    upstream: Upstream, listener: Listener
+) -> None:
+    raw = json.dumps(error("prompt is too long: 204411 tokens > 200000 maximum"))
+    upstream.plays(refuses(400, error("Provider returned error", code=400, metadata={"raw": raw})))
+    assert told(await listener.ask())[0] == "context_length"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_gateway_that_answers_400_to_everything_is_read_inside(
+    upstream: Upstream, listener: Listener, status: int
+) -> None:
+    upstream.plays(refuses(400, error("Later, please.", code=status)), says("Now."))
+    assert (await listener.ask()).text == "Now."
+
+
+@pytest.mark.parametrize("status", [500, 502, 520])
+async def test_trouble_at_the_provider_is_told_as_its_trouble(
+    upstream: Upstream, listener: Listener, status: int
+) -> None:
+    """Whether it was charged, nobody here knows."""
+    upstream.plays(refuses(status, error("Internal error")))
+    assert told(await listener.ask()) == ("unavailable", "OpenAI is having trouble and did not answer.")
+
+
+@pytest.mark.parametrize("status", [503, 529])
+async def test_a_provider_that_is_full_charges_nothing(
+    upstream: Upstream, listener: Listener, status: int
+) -> None:
+    upstream.plays(refuses(status, error("Overloaded")))
+    assert (
+        told(await listener.ask())[1] == "OpenAI is having trouble and did not answer. Nothing was charged."
+    )
+
+
+async def test_a_filter_that_stops_a_reply_in_its_middle_is_told_as_one(
+    upstream: Upstream, listener: Listener
+) -> None:
+    word = b'data: {"choices":[{"index":0,"delta":{"content":"Well,"}}]}\n\n'
+    stop = b'data: {"error":{"code":"content_filter","message":"The response was filtered."}}\n\n'
+    upstream.plays((Head(), Raw(word), Raw(stop), Bare()))
+    heard = await listener.ask(CHAT)
+    assert (heard.text, heard.code) == ("Well,", "filtered")
