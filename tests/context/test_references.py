@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tertulia.context.assemble import assemble
 from tertulia.context.material import TAKEN_OUT
 from tertulia.core.attachments import Attachment
@@ -30,8 +32,16 @@ def test_a_reply_is_quoted_for_the_model_in_at_most_three_hundred_characters():
     said = message(1, BERT, "b" * 500)
     asked = message(2, None, "And now?", reply_to_id=said.id)
     last = assemble(material(rounds(1), asked, cited=(said,)), count).prompt.messages[-1].content
-    assert f'[Replying to Bert: "{"b" * 300}"]' in last
+    assert f'[Replying to Bert: "{"b" * 300}…"]' in last
     assert "b" * 301 not in last
+
+
+@pytest.mark.parametrize("length", [0, 1, 299, 300])
+def test_a_reply_of_at_most_three_hundred_characters_is_quoted_whole_and_has_no_ellipsis(length):
+    said = message(1, BERT, "b" * length)
+    asked = message(2, None, "And now?", reply_to_id=said.id)
+    last = assemble(material(rounds(1), asked, cited=(said,)), count).prompt.messages[-1].content
+    assert f'[Replying to Bert: "{"b" * length}"]' in last
 
 
 def test_what_is_replied_to_and_quoted_stands_before_the_question_in_that_order():

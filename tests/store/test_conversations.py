@@ -72,19 +72,51 @@ async def test_a_title_is_cleaned_and_told(db: Database, ada: Actor, watch: Watc
 async def test_a_made_title_never_replaces_a_chosen_one(db: Database, ada: Actor, watch: Watch) -> None:
     made = await db.write(lambda tx: conversation(tx, ada))
     async with watch(ada):
-        await db.write(lambda tx: conversations.set_title_if_untitled(tx, made.id, "Made"))
+        await db.write(lambda tx: conversations.set_title_if_unnamed(tx, made.id, "Made"))
     assert (await db.read(lambda tx: conversations.get(tx, ada, made.id))).title == "Made"
     async with watch.untouched():
-        await db.write(lambda tx: conversations.set_title_if_untitled(tx, made.id, "Made again"))
+        await db.write(lambda tx: conversations.set_title_if_unnamed(tx, made.id, "Made again"))
+
+
+async def test_a_provisional_title_gives_way_to_a_made_one_and_never_comes_back(
+    db: Database, ada: Actor, watch: Watch
+) -> None:
+    made = await db.write(lambda tx: conversation(tx, ada))
+
+    def provisional(tx: Tx) -> None:
+        conversations.set_title_if_unnamed(tx, made.id, "Why is the sky", provisional=True)
+
+    async with watch():
+        await db.write(provisional)
+    found = await db.read(lambda tx: conversations.find_unnamed(tx, made.id))
+    assert found is not None
+    assert found.title == "Why is the sky"
+    assert await db.read(lambda tx: conversations.needs_name(tx, made.id))
+    async with watch():
+        await db.write(lambda tx: conversations.set_title_if_unnamed(tx, made.id, "Blue skies"))
+    assert not await db.read(lambda tx: conversations.needs_name(tx, made.id))
+    async with watch.untouched():
+        await db.write(provisional)
+    assert (await db.read(lambda tx: conversations.get(tx, ada, made.id))).title == "Blue skies"
+
+
+async def test_a_name_given_by_a_person_is_no_provisional_one_even_when_it_is_the_same(
+    db: Database, ada: Actor
+) -> None:
+    made = await db.write(lambda tx: conversation(tx, ada))
+    await db.write(lambda tx: conversations.set_title_if_unnamed(tx, made.id, "Skies", provisional=True))
+    await db.write(lambda tx: conversations.rename(tx, ada, made.id, "Skies"))
+    await db.write(lambda tx: conversations.set_title_if_unnamed(tx, made.id, "Blue skies"))
+    assert (await db.read(lambda tx: conversations.get(tx, ada, made.id))).title == "Skies"
 
 
 async def test_a_made_title_brings_nothing_back(db: Database, ada: Actor, watch: Watch) -> None:
     made = await db.write(lambda tx: conversation(tx, ada))
-    assert await db.read(lambda tx: conversations.find_untitled(tx, made.id)) == made
+    assert await db.read(lambda tx: conversations.find_unnamed(tx, made.id)) == made
     await db.write(lambda tx: conversations.remove(tx, ada, made.id))
     async with watch.untouched():
-        await db.write(lambda tx: conversations.set_title_if_untitled(tx, made.id, "Ghost"))
-    assert await db.read(lambda tx: conversations.find_untitled(tx, made.id)) is None
+        await db.write(lambda tx: conversations.set_title_if_unnamed(tx, made.id, "Ghost"))
+    assert await db.read(lambda tx: conversations.find_unnamed(tx, made.id)) is None
 
 
 async def test_pinning_and_archiving_are_told(db: Database, ada: Actor, watch: Watch) -> None:

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from tests.patience import soon
+from tests.server.cast import at_rest
 from tests.world import Person, Tab
 
 Item = dict[str, Any]
@@ -48,15 +49,10 @@ def is_reply(item: Item) -> bool:
 
 
 async def title_of(person: Person, conversation_id: str) -> str:
-    """A conversation's title, as soon as it has one."""
-
-    def is_titled(item: Item) -> bool:
-        return is_event(item, "conversation") and item["id"] == conversation_id and item["value"]["title"]
-
+    """A conversation's title, once nobody looks for a better one."""
+    await at_rest(person.world.house)
     page = await person.get(f"/api/conversations/{conversation_id}")
-    async with person.live() as tab:
-        item = await heard(tab, f"project:{page['conversation']['project_id']}", is_titled)
-    return str(item["value"]["title"])
+    return str(page["conversation"]["title"])
 
 
 async def rounds(person: Person, conversation_id: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A conversation gets a name after its first round, unless a person named it."""
+"""A conversation is called by its question at once; a model names it after a round, unless a person has."""
 
 from __future__ import annotations
 
@@ -125,6 +125,77 @@ async def test_a_first_round_in_which_everyone_failed_is_named_after_the_next(ad
     await ada.ended(opened["turn"]["id"])
     await ada.hear("And now?", "alpha", conversation_id=opened["conversation"]["id"])
     assert await title_of(ada, opened["conversation"]["id"]) == "Anyone there?"
+
+
+QUESTIONS = {
+    "**Why** is the sky blue? I always wondered.": "Why is the sky blue?",
+    "```py\nprint(snake_case)\n```": "print(snake_case)",
+    "\u200b": "Question",
+    "¿Qué pasó?\nDime más.": "¿Qué pasó?",
+    "word " * 40: "word word word word word word word word word word word word…",
+}
+
+
+@pytest.mark.parametrize(("question", "title"), QUESTIONS.items())
+async def test_a_conversation_is_called_by_its_question_as_soon_as_it_is_asked(
+    ada, upstream, question, title
+):
+    upstream.plays((Stall(),))
+    async with ada.live() as tab:
+        await tab.follow(f"project:{ada.home}")
+        opened = await ada.ask(question, "alpha")
+        assert opened["conversation"]["title"] == title
+        first = (await tab.until(lambda item: item.get("noun") == "conversation"))[-1]
+        assert first["value"]["title"] == title
+
+
+async def test_a_conversation_whose_first_round_was_stopped_has_a_name_and_gets_a_better_one(
+    priced, upstream
+):
+    ada = await priced.first()
+    upstream.says("Blue Skies", model=cheapest(priced))
+    upstream.plays((Say("Because"), Stall()), says("Of the air."), model="gpt-4o")
+    opened = await ada.ask("Why is the sky blue?", "openai:gpt-4o")
+    await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
+    await ada.ended(opened["turn"]["id"])
+    conversation = opened["conversation"]["id"]
+    assert await title_of(ada, conversation) == "Why is the sky blue?"
+    await ada.hear("And at night?", "openai:gpt-4o", conversation_id=conversation)
+    assert await title_of(ada, conversation) == "Blue Skies"
+
+
+async def test_a_conversation_without_a_name_from_before_is_called_by_its_first_question(ada, upstream):
+    [reply] = await ada.hear("The first question", "alpha")
+    conversation = reply["conversation_id"]
+    await title_of(ada, conversation)
+    await ada.world.house.db.write(
+        lambda tx: tx.execute(text("UPDATE conversations SET title = '' WHERE id = :id"), id=conversation)
+    )
+    opened = await ada.ask("The second question", "alpha", conversation_id=conversation)
+    assert opened["conversation"]["title"] == "The first question"
+
+
+async def test_models_are_told_the_name_and_not_the_question_in_its_place(priced, upstream):
+    ada = await priced.first()
+    upstream.says("Blue Skies", model=cheapest(priced))
+    [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
+    assert 'of "' not in str(upstream.requests[0].body)
+    await title_of(ada, reply["conversation_id"])
+    await ada.hear("And at night?", "openai:gpt-4o", conversation_id=reply["conversation_id"])
+    assert '(Round 2 of "Blue Skies".)' in str(upstream.last.body["messages"][-1]["content"])
+
+
+async def test_a_name_a_person_gave_stays_through_every_later_round(priced, upstream):
+    ada = await priced.first()
+    upstream.plays((Stall(),), says("Of the air."), model="gpt-4o")
+    opened = await ada.ask("Why is the sky blue?", "openai:gpt-4o")
+    path = f"/api/conversations/{opened['conversation']['id']}"
+    await ada.put(f"{path}/title", {"title": "Why is the sky blue?"})
+    await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
+    await ada.ended(opened["turn"]["id"])
+    await ada.hear("And?", "openai:gpt-4o", conversation_id=opened["conversation"]["id"])
+    assert await title_of(ada, opened["conversation"]["id"]) == "Why is the sky blue?"
+    assert {seen.model for seen in upstream.requests} == {"gpt-4o"}
 
 
 async def job_done(world) -> None:

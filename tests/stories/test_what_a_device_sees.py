@@ -26,6 +26,7 @@ from tertulia.core.turns import Draft, Turn
 from tertulia.core.users import User
 from tests.device import Device, Item
 from tests.patience import soon
+from tests.server.cast import at_rest
 from tests.upstream.scripted import Cut, Finish, Hold, Say, Stall, Think, refuses
 from tests.world import Person, Tab
 
@@ -171,16 +172,19 @@ async def test_the_server_tells_what_becomes_of_a_conversation(ada: Person, upst
         await recorder.follow()
         opened = await ada.ask("Why is the sky blue?", "alpha", project_id=project["id"])
         path = f"/api/conversations/{opened['conversation']['id']}"
-        await recorder.until(
-            lambda device: [c["title"] for c in device.tables["conversation"].values()] != [""]
-        )
+        await recorder.until(lambda device: [c["is_answering"] for c in known(device)] == [True])
         await ada.ended(opened["turn"]["id"])
-        await recorder.until(lambda d: any(c["title"] for c in d.tables["conversation"].values()))
+        await recorder.until(lambda device: [c["is_answering"] for c in known(device)] == [False])
+        await at_rest(ada.world.house)
         await ada.put(f"{path}/title", {"title": "Skies"})
         await ada.put(f"{path}/pinned", {"pinned": True})
         await ada.delete(path)
-        await recorder.until(lambda device: device.tables["conversation"] == {})
+        await recorder.until(lambda device: known(device) == [])
     check("the server tells a conversation's life", "Begun, named, renamed, pinned, deleted.", recorder)
+
+
+def known(device: Device) -> list[Item]:
+    return list(device.tables["conversation"].values())
 
 
 async def caught_up(person: Person, opened: Item, text: str) -> None:

@@ -56,12 +56,17 @@ class _Reference:
 def _named(question: Message, material: Material) -> Iterator[_Reference]:
     """The words that are quoted stay with the question, also when the message they are from was deleted."""
     if question.reply_to_id is not None and (said := _find(question.reply_to_id, material)):
-        text = f'[Replying to {name_of(said)}: "{said.content[:QUOTE_LIMIT]}"]'
+        text = f'[Replying to {name_of(said)}: "{_beginning(said.content)}"]'
         yield _Reference(said.id, "replied to", text, said)
     for quote in question.quotes:
         said = _find(quote.message_id, material)
         name = f" {name_of(said)}" if said else ""
         yield _Reference(quote.message_id, "quoted", f'[Quoting{name}: "{quote.text}"]', said)
+
+
+def _beginning(content: str) -> str:
+    """What was cut shows that it was."""
+    return content if len(content) <= QUOTE_LIMIT else f"{content[:QUOTE_LIMIT]}…"
 
 
 def _find(message_id: str, material: Material) -> Message | None:

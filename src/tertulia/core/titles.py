@@ -12,8 +12,14 @@ _SENTENCE = re.compile(r"(?<=[.!?。？！])\s")
 
 def title_of(question: str) -> str:
     """The first sentence, without markup, cut between words."""
-    sentence = _SENTENCE.split(plain_text(question), maxsplit=1)[0].rstrip(" .!。！:;,")
-    return shortened(sentence or " ".join(question.split())[:LONGEST], LONGEST) or "Untitled"
+    texts = (plain_text(question), " ".join(question.split()))
+    text = next(filter(_is_visible, texts), "Question")
+    sentence = _SENTENCE.split(text, maxsplit=1)[0].rstrip(" .!。！:;,")
+    return shortened(sentence if _is_visible(sentence) else text[:LONGEST], LONGEST)
+
+
+def _is_visible(text: str) -> bool:
+    return any(character.isprintable() and not character.isspace() for character in text)
 
 
 def cleaned(answer: str) -> str:

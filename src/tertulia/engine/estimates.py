@@ -18,7 +18,7 @@ from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import SEATS, Voice, seat_aside
 from tertulia.engine import references
-from tertulia.engine.gather import Gathered, gather_for
+from tertulia.engine.gather import Gathered, gather_for, title_told
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.requests import check_attachments, check_lanes, check_quotes
@@ -129,7 +129,8 @@ def _gathered(
         chair=chair,
     )
     question = _question(tx, actor, request, turn, project.id, asked)
-    return gather_for(tx, actor, project, conversation.title if conversation else "", turn, question, models)
+    title = title_told(tx, conversation) if conversation else ""
+    return gather_for(tx, actor, project, title, turn, question, models)
 
 
 def _question(

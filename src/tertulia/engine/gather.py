@@ -19,7 +19,7 @@ from tertulia.context.references import QUOTE_LIMIT
 from tertulia.core.attachments import Attachment
 from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
-from tertulia.core.conversations import Visibility
+from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, ProjectFile, Shelf
 from tertulia.core.messages import Message, Role, Round
@@ -226,7 +226,8 @@ def gather(tx: Tx, actor: Actor, turn: Turn, find: Callable[[str], Model | None]
     models = {voice.model: model for voice in voices if (model := find(voice.model))}
     *rounds, here = _rounds_with(tx, turn, models)
     replies = (m for m in here.messages if m.id == turn.message_id and m.role is not Role.USER)
-    gathered = _gathered(tx, actor, project, conversation.title, turn, here.question, models, rounds)
+    title = title_told(tx, conversation)
+    gathered = _gathered(tx, actor, project, title, turn, here.question, models, rounds)
     others = personas.characters(tx, _seated(asked)) if asked else {}
     return replace(
         gathered,
@@ -237,6 +238,11 @@ def gather(tx: Tx, actor: Actor, turn: Turn, find: Callable[[str], Model | None]
         has_company=turns.has_company(tx, turn) if turn.purpose.starts_at_once else False,
         characters={**others, **gathered.characters},
     )
+
+
+def title_told(tx: Tx, conversation: Conversation) -> str:
+    """What models are told of its name: nothing while that only repeats the first question."""
+    return "" if conversations.needs_name(tx, conversation.id) else conversation.title
 
 
 def _asked(tx: Tx, actor: Actor, turn: Turn) -> Turn | None:

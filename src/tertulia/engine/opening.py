@@ -12,6 +12,7 @@ from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Invalid, NotFound, NothingToContinue, TooManyTurns, TurnReused
 from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message, Role, Round, Status
+from tertulia.core.titles import title_of
 from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted, seat_aside
@@ -66,6 +67,7 @@ def open_round(
     turns.open(tx, turn, fingerprint)
     messages.add(tx, message)
     attachments.send(tx, brought, message.id)
+    _name(tx, conversation)
     if not request.aside:
         conversations.set_table(tx, conversation.id, request.mode, table, request.visibility, chair)
     if actor.session_id:
@@ -248,6 +250,12 @@ def must_have_room(tx: Tx, actor: Actor) -> None:
             f"You have {RUNNING_PER_USER} rounds being answered. Wait for one to finish, or stop one.",
             retry_after_s=5,
         )
+
+
+def _name(tx: Tx, conversation: Conversation) -> None:
+    """A conversation is called by its first question from the moment it is asked, until a round is over."""
+    if not conversation.title and (asked := messages.first_asked(tx, conversation.id)):
+        conversations.set_title_if_unnamed(tx, conversation.id, title_of(asked.content), provisional=True)
 
 
 def _conversation(tx: Tx, actor: Actor, request: NewTurn, table: tuple[Voice, ...]) -> Conversation:

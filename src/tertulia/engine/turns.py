@@ -417,7 +417,7 @@ class Turns:
             return replace(turn, state=state), False
         drafts.remove_of_turn(tx, turn.id)
         conversation = conversations.changed(tx, turn.conversation_id)
-        if state is State.COMPLETE and not conversation.title:
+        if state is State.COMPLETE and conversations.needs_name(tx, conversation.id):
             jobs.add(tx, "title", conversation.id, key=f"title:{conversation.id}")
         jobs.add_once(tx, "index_round", f"{turn.conversation_id}:{turn.round_number}")
         return ended, True

@@ -139,13 +139,24 @@ def find(tx: Tx, actor: Actor, conversation_id: str) -> Conversation | None:
     return from_row(row) if row else None
 
 
-def find_untitled(tx: Tx, conversation_id: str) -> Conversation | None:
+_IS_UNNAMED = "(c.title = '' OR c.title_is_provisional)"
+
+
+def find_unnamed(tx: Tx, conversation_id: str) -> Conversation | None:
     """For the job that makes titles: the conversation, if it still is there and still needs one."""
-    row = tx.maybe(_FIND_UNTITLED, id=conversation_id)
+    row = tx.maybe(_FIND_UNNAMED, id=conversation_id)
     return from_row(row) if row else None
 
 
-_FIND_UNTITLED = text(f"SELECT {COLUMNS} FROM conversations AS c WHERE c.id = :id AND c.title = ''")
+_FIND_UNNAMED = text(f"SELECT {COLUMNS} FROM conversations AS c WHERE c.id = :id AND {_IS_UNNAMED}")
+
+
+def needs_name(tx: Tx, conversation_id: str) -> bool:
+    """Whether neither a person nor a model has named it yet."""
+    return tx.maybe(_NEEDS_NAME, id=conversation_id) is not None
+
+
+_NEEDS_NAME = text(f"SELECT 1 FROM conversations AS c WHERE c.id = :id AND {_IS_UNNAMED}")
 
 
 def find_project(tx: Tx, conversation_id: str) -> str | None:
@@ -222,18 +233,28 @@ def rename(tx: Tx, actor: Actor, conversation_id: str, title: str) -> Conversati
     return changed(tx, conversation_id)
 
 
-_RENAME = text("UPDATE conversations SET title = :title WHERE id = :id")
+_RENAME = text("UPDATE conversations SET title = :title, title_is_provisional = FALSE WHERE id = :id")
 
 
-def set_title_if_untitled(tx: Tx, conversation_id: str, title: str) -> None:
-    """For a title nobody chose: what a person has written stays, and what is gone stays gone."""
-    if tx.maybe(_SET_TITLE_IF_UNTITLED, id=conversation_id, title=clean_title(title)):
+def set_title_if_unnamed(tx: Tx, conversation_id: str, title: str, *, provisional: bool = False) -> None:
+    """For a title nobody chose: a person's stays, and a conversation that is gone stays gone. A provisional
+    one is shown until there is a better one, and told to no model."""
+    before = find_unnamed(tx, conversation_id)
+    statement = _SET_PROVISIONAL_TITLE if provisional else _SET_TITLE_IF_UNNAMED
+    is_set = tx.maybe(statement, id=conversation_id, title=clean_title(title)) is not None
+    if is_set and before is not None and before.title != clean_title(title):
         changed(tx, conversation_id)
 
 
-_SET_TITLE_IF_UNTITLED = text(
-    "UPDATE conversations SET title = :title WHERE id = :id AND title = '' RETURNING id"
-)
+_SET_PROVISIONAL_TITLE = text("""
+    UPDATE conversations SET title = :title, title_is_provisional = TRUE
+    WHERE id = :id AND title = '' RETURNING id
+""")
+
+_SET_TITLE_IF_UNNAMED = text(f"""
+    UPDATE conversations AS c SET title = :title, title_is_provisional = FALSE
+    WHERE c.id = :id AND {_IS_UNNAMED} RETURNING id
+""")
 
 
 def set_pinned(tx: Tx, actor: Actor, conversation_id: str, pinned: bool) -> Conversation:

@@ -34,7 +34,7 @@ async def title(means: Means, conversation_id: str, patience_s: float = PATIENCE
     name, count, model = await _named(means, asked.content, patience_s)
 
     def save(tx: Tx) -> None:
-        conversations.set_title_if_untitled(tx, conversation_id, name)
+        conversations.set_title_if_unnamed(tx, conversation_id, name)
         if model is not None:
             cost = cost_micros(count, model.prices)
             usage.add(tx, usage.of_job(conversation, "title", model, count, cost))
@@ -44,7 +44,7 @@ async def title(means: Means, conversation_id: str, patience_s: float = PATIENCE
 
 def _first_asked(tx: Tx, conversation_id: str) -> tuple[Conversation, Message] | None:
     """A branch is named for what is asked in it, not for what it inherited."""
-    conversation = conversations.find_untitled(tx, conversation_id)
+    conversation = conversations.find_unnamed(tx, conversation_id)
     asked = messages.first_asked(tx, conversation_id)
     return None if conversation is None or asked is None else (conversation, asked)
 
