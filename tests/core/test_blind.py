@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tertulia.core.blind import lettered, veiled_draft, veiled_message, veiled_round, veiled_turn
 from tertulia.core.conversations import Visibility
-from tertulia.core.messages import Failure, Message, Role, Round, Status, Usage
+from tertulia.core.messages import Failure, Message, ReadReply, Role, Round, Status, Usage
 from tertulia.core.plain import to_json
 from tertulia.core.turns import Draft, Purpose, State, Turn, Waiting
 from tertulia.core.voices import Voice
@@ -44,7 +44,9 @@ def test_letters_are_given_in_an_order_that_only_the_secret_decides() -> None:
 def test_what_is_told_of_a_blind_round_names_nobody_by_word_price_or_time() -> None:
     waiting = Waiting(5, 1, 2, "Alpha is busy.")
     draft = Draft("m", "t", "c", 1, SEATED[0], Role.ADVISOR, "Te", "", 1, 0, waiting=waiting)
-    told = to_json([veiled_turn(TURN), veiled_message(said(SEATED[0])), veiled_draft(draft)]).lower()
+    draft = replace(draft, read_replies=(ReadReply("n", 2, "Beta"),))
+    message = replace(said(SEATED[0]), read_replies=draft.read_replies)
+    told = to_json([veiled_turn(TURN), veiled_message(message), veiled_draft(draft)]).lower()
     assert not any(word in told for word in (*NAMES, "7700", "house"))
     assert veiled_message(said(SEATED[1])).voice == Voice("mind:B", 2, "Mind B", "", letter="B")
 

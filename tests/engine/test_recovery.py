@@ -64,6 +64,18 @@ async def test_a_voice_that_was_never_heard_gets_an_empty_reply_that_can_be_retr
         assert reply.content == "Here now."
 
 
+async def test_a_synthesis_that_a_crash_broke_off_still_says_what_it_read(engine, tmp_path, upstream):
+    upstream.plays(says("Mine."), (Say("Both "), Stall()), model="alpha")
+    opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust")
+    await upstream.heard(3)
+    await engine.said(opened.turn, "Both ")
+    await engine.writer.checkpoint()
+    async with engine_in(crashed(tmp_path), upstream) as restarted:
+        *answers, synthesis = await restarted.replies(opened.turn)
+        assert synthesis.content == "Both "
+        assert [one.message_id for one in synthesis.read_replies] == [answer.id for answer in answers]
+
+
 async def test_a_reply_that_was_being_continued_keeps_its_beginning(engine, tmp_path, upstream):
     upstream.plays((Say("Once upon"), Cut()), (Stall(),))
     opened = await engine.open("Tell")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tertulia.core.messages import ReadReply
 from tertulia.core.turns import Draft, Turn
 from tertulia.core.users import Actor
 from tertulia.store import drafts
@@ -21,6 +22,14 @@ def begun(tx: Tx, ada: Actor) -> tuple[Turn, list[Draft]]:
 async def test_drafts_read_back_as_they_were_begun(db: Database, ada: Actor) -> None:
     turn, made = await db.write(lambda tx: begun(tx, ada))
     assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == tuple(made)
+
+
+async def test_a_draft_keeps_what_it_was_shown(db: Database, ada: Actor) -> None:
+    turn = await db.write(lambda tx: opened(tx, ada, conversation(tx, ada).id))
+    read = (ReadReply("M1", 1, "Alpha"), ReadReply("M2", 2, "Beta", "Answer A"))
+    made = await db.write(lambda tx: replace(draft(tx, turn, VOICES[0]), read_replies=read))
+    await db.write(lambda tx: drafts.begin(tx, [made]))
+    assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == (made,)
 
 
 async def test_a_checkpoint_keeps_what_was_said_so_far(db: Database, ada: Actor) -> None:

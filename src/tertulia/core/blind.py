@@ -49,13 +49,14 @@ def veiled_message(message: Message) -> Message:
         speaker=speaker_of(""),
         voice=_voice(message.voice),
         usage=None,
+        read_replies=(),
         failure=Failure(failure.code, _HIDDEN_FAILURE) if failure else None,
     )
 
 
 def veiled_draft(draft: Draft) -> Draft:
     waiting = veiled_waiting(draft.waiting) if draft.waiting else None
-    return replace(draft, voice=_voice(draft.voice), waiting=waiting)
+    return replace(draft, voice=_voice(draft.voice), waiting=waiting, read_replies=())
 
 
 def veiled_waiting(waiting: Waiting) -> Waiting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tertulia.core.messages import Message, Role, Step
+from tertulia.core.messages import Message, ReadReply, Role, Step, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,11 @@ class Shown:
 
     name: str
     message: Message
+
+    def as_read(self) -> ReadReply:
+        voice, name = self.message.voice, name_of(self.message)
+        label = "" if self.name == name else self.name
+        return ReadReply(self.message.id, voice.seat if voice else 0, name, label)
 
 
 @dataclass(frozen=True, slots=True)

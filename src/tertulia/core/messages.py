@@ -81,6 +81,18 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadReply:
+    """A reply of the same round that a model was shown before it wrote its own, as that version was."""
+
+    message_id: str
+    seat: int
+    name: str
+    """Who wrote it."""
+    label: str = ""
+    """What it was shown under instead of the name, "Answer B"; empty where it was shown under the name."""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     id: str
     conversation_id: str
@@ -108,6 +120,8 @@ class Message:
     """The branch that this round brings back."""
     attachments: tuple[Attachment, ...] = ()
     """Files the person brought along with it."""
+    read_replies: tuple[ReadReply, ...] = ()
+    """What it was written from, in that order; later versions of those replies change nothing of it."""
 
     @property
     def refers_to(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tertulia.core.conversations import Visibility
-from tertulia.core.messages import Role, Step
+from tertulia.core.messages import ReadReply, Role, Step
 from tertulia.core.voices import Voice
 
 RUNNING_PER_USER = 8
@@ -114,3 +114,4 @@ class Draft:
     replaces_id: str | None = None
     waiting: Waiting | None = None
     step: Step = Step.ANSWER
+    read_replies: tuple[ReadReply, ...] = ()

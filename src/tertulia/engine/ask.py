@@ -16,7 +16,7 @@ from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.errors import Busy, StorageFull, UnknownModel
 from tertulia.core.events import conversation_place
 from tertulia.core.findings import Findings
-from tertulia.core.messages import Failure, Message, Status, Step, Thinking, Usage, speaker_of
+from tertulia.core.messages import Failure, Message, ReadReply, Status, Step, Thinking, Usage, speaker_of
 from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.reading import OUTLINE_SCHEMA, read, written
 from tertulia.core.turns import Draft, Purpose, Waiting
@@ -127,7 +127,12 @@ class Ask:
             started_at=self._means.clock(),
             replaces_id=self._replaced.id if self._replaced else None,
             step=self._brief.step,
+            read_replies=self._read_replies,
         )
+
+    @property
+    def _read_replies(self) -> tuple[ReadReply, ...]:
+        return tuple(shown.as_read() for shown in self._brief.shown)
 
     @property
     def _partial(self) -> str:
@@ -247,6 +252,7 @@ class Ask:
             replaces_id=self._replaced.id if self._replaced else None,
             step=self._brief.step,
             findings=findings,
+            read_replies=self._read_replies if self._assembled else (),
         )
 
     def _read(self, outcome: Outcome) -> tuple[str, Findings | None]:

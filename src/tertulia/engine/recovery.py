@@ -102,6 +102,7 @@ def _empty(tx: Tx, turn: Turn, voice: Voice, meant: Message | None = None) -> Dr
         started_at=tx.now,
         replaces_id=turn.message_id,
         step=meant.step if meant else step,
+        read_replies=meant.read_replies if meant and turn.purpose is Purpose.CONTINUE else (),
     )
 
 
@@ -124,6 +125,7 @@ def _message(tx: Tx, turn: Turn, here: Round, draft: Draft) -> Message:
         critique_of_id=_criticised(here) if draft.step is Step.CRITIQUE else None,
         replaces_id=draft.replaces_id,
         step=draft.step,
+        read_replies=draft.read_replies,
     )
 
 

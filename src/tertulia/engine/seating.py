@@ -11,17 +11,16 @@ the synthesis); where that turn is over, the retry that ends last does it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tertulia import council
-from tertulia.core.briefs import ANSWER, Brief
+from tertulia.core.briefs import ANSWER, Brief, Shown
 from tertulia.core.events import conversation_place
 from tertulia.core.messages import Message, Round, Status, Step, speaker_of
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.voices import Voice
-from tertulia.council.table import was_heard
+from tertulia.council.table import ask_each, was_heard
 from tertulia.engine.ask import Ask
 from tertulia.engine.gather import Gathered
 from tertulia.engine.live import LiveTurn
@@ -75,6 +74,10 @@ class Seating:
         return [reply for reply in self._standing.values() if reply.step not in unsaid]
 
     @property
+    def reviews(self) -> Sequence[Message]:
+        return [reply for reply in self._standing.values() if reply.step is Step.REVIEW]
+
+    @property
     def can_outline(self) -> bool:
         model = self._means.providers.find(self.chair.model)
         return model is not None and not model.is_demo
@@ -83,7 +86,7 @@ class Seating:
 
     async def ask(self, voice: Voice, brief: Brief = ANSWER) -> Message:
         standing = self._standing.get(_place_of(voice, brief.step))
-        if standing is not None and self._stands(standing):
+        if standing is not None and self._stands(standing, brief):
             return standing
         if standing is None and self._has_left(brief):
             return self._absent(voice)
@@ -109,6 +112,7 @@ class Seating:
         return standing or self._absent(voice)
 
     async def _ask_now(self, voice: Voice, brief: Brief, replaced: Message | None) -> Message:
+        brief = self._as_begun(brief, replaced)
         ask = Ask(self._means, self._live, self._gathered, voice, brief, replaced)
         self._asks[ask.id] = ask
         if self._end_early:
@@ -124,13 +128,7 @@ class Seating:
     async def ask_all(
         self, voices: Sequence[Voice] | None = None, brief: Brief = ANSWER
     ) -> Sequence[Message]:
-        """Whatever happens to one, the others are heard to their end."""
-        asks = [self.ask(voice, brief) for voice in (self.voices if voices is None else voices)]
-        asked = await asyncio.gather(*asks, return_exceptions=True)
-        for one in asked:
-            if isinstance(one, BaseException):
-                raise one
-        return [one for one in asked if isinstance(one, Message)]
+        return await ask_each(self, ((voice, brief) for voice in (self.voices if voices is None else voices)))
 
     # ── what other turns write in the round
 
@@ -170,13 +168,27 @@ class Seating:
 
     # ── coming back to a round
 
-    def _stands(self, reply: Message) -> bool:
+    def _as_begun(self, brief: Brief, replaced: Message | None) -> Brief:
+        """A reply that goes on reads what its beginning had read, under the same names."""
+        here, target = self._gathered.here, self._gathered.replaced
+        is_continued = self._gathered.turn.purpose is Purpose.CONTINUE and replaced == target
+        if not is_continued or here is None or target is None or not target.read_replies:
+            return brief
+        there = {message.id: message for message in here.messages}
+        known = (one for one in target.read_replies if one.message_id in there)
+        return replace(
+            brief, shown=tuple(Shown(one.label or one.name, there[one.message_id]) for one in known)
+        )
+
+    def _stands(self, reply: Message, brief: Brief) -> bool:
         """Not the one that is tried again, nor what was made of it, nor a later step that said nothing."""
         if any(own.id == reply.id for own in self.replies):
             return True
         target = self._gathered.replaced
         if target is not None and reply.id == target.id:
             return False
+        if target is not None and target.step is Step.SYNTHESIS and reply.step is Step.REVIEW:
+            return was_heard(reply) and _has_read(reply, brief)
         is_closing = reply.step in _CLOSING
         if self._gathered.turn.purpose is Purpose.SYNTHESIS and is_closing:
             return False
@@ -219,6 +231,11 @@ class Seating:
     @property
     def is_stopped(self) -> bool:
         return self._end_early is Ask.stop
+
+
+def _has_read(reply: Message, brief: Brief) -> bool:
+    """Whether it was written from what is shown now: a ranking of other versions ranks something else."""
+    return {one.message_id for one in reply.read_replies} == {shown.message.id for shown in brief.shown}
 
 
 def _place(reply: Message) -> tuple[int, str]:

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import text
 
-from tertulia.core.messages import Role, Step
+from tertulia.core.messages import ReadReply, Role, Step
+from tertulia.core.plain import from_json
 from tertulia.core.turns import Draft
 from tertulia.store.messages import voice
 from tertulia.store.transactions import Row, Tx, as_json
 
 _COLUMNS = """
     d.id, d.turn_id, d.conversation_id, d.round_number, d.voice, d.role, d.content, d.thinking, d.number,
-    d.replaces_id, d.started_at, d.step
+    d.replaces_id, d.started_at, d.step, d.read_replies
 """
 
 
@@ -24,11 +25,11 @@ def begin(tx: Tx, drafts: Sequence[Draft]) -> None:
 _BEGIN = text("""
     INSERT INTO drafts (
         id, turn_id, conversation_id, round_number, voice, role, content, thinking, number,
-        replaces_id, started_at, step
+        replaces_id, started_at, step, read_replies
     )
     VALUES (
         :id, :turn_id, :conversation_id, :round_number, :voice, :role, :content, :thinking, :number,
-        :replaces_id, :started_at, :step
+        :replaces_id, :started_at, :step, :read_replies
     )
 """)
 
@@ -47,6 +48,7 @@ def _row(draft: Draft) -> dict[str, object]:
         "replaces_id": draft.replaces_id,
         "started_at": draft.started_at,
         "step": draft.step,
+        "read_replies": as_json(draft.read_replies),
     }
 
 
@@ -87,6 +89,7 @@ def _draft(row: Row) -> Draft:
         started_at=row.started_at,
         replaces_id=row.replaces_id,
         step=Step(row.step),
+        read_replies=from_json(tuple[ReadReply, ...], row.read_replies),
     )
 
 

@@ -19,7 +19,18 @@ from tertulia.core.blind import veiled_message
 from tertulia.core.errors import NotFound
 from tertulia.core.events import Kind, conversation_place
 from tertulia.core.findings import Findings
-from tertulia.core.messages import Failure, Message, Quote, Role, Round, Status, Step, Thinking, Usage
+from tertulia.core.messages import (
+    Failure,
+    Message,
+    Quote,
+    ReadReply,
+    Role,
+    Round,
+    Status,
+    Step,
+    Thinking,
+    Usage,
+)
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
@@ -56,6 +67,7 @@ class _Metadata:
     failure: Failure | None = None
     step: Step = Step.ANSWER
     brings_id: str | None = None
+    read_replies: tuple[ReadReply, ...] = ()
 
 
 _COLUMNS = """
@@ -124,7 +136,9 @@ def _parts(message: Message) -> str | None:
 
 
 def _metadata(message: Message) -> str | None:
-    metadata = _Metadata(message.usage, message.failure, message.step, message.brings_id)
+    metadata = _Metadata(
+        message.usage, message.failure, message.step, message.brings_id, message.read_replies
+    )
     return None if metadata == _NO_METADATA else as_json(metadata)
 
 
@@ -183,6 +197,7 @@ def _message(row: Row) -> Message:
         findings=parts.findings,
         quotes=parts.quotes,
         brings_id=metadata.brings_id,
+        read_replies=metadata.read_replies,
     )
 
 

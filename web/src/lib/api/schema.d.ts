@@ -1656,6 +1656,11 @@ export interface components {
             waiting?: components["schemas"]["Waiting"] | null;
             /** @default answer */
             step: components["schemas"]["Step"];
+            /**
+             * Read Replies
+             * @default []
+             */
+            read_replies: components["schemas"]["ReadReply"][];
         };
         /** Estimate */
         Estimate: {
@@ -1998,6 +2003,11 @@ export interface components {
              * @default []
              */
             attachments: components["schemas"]["Attachment"][];
+            /**
+             * Read Replies
+             * @default []
+             */
+            read_replies: components["schemas"]["ReadReply"][];
         };
         /**
          * MessageRemoval
@@ -2751,11 +2761,33 @@ export interface components {
         };
         /**
          * Ranking
-         * @description The answers of a round from best to worst, by one who did not know whose they are.
+         * @description The answers of the others from best to worst, by a reviewer who did not know whose they are.
          */
         Ranking: {
             /** Message Ids */
             message_ids: string[];
+            /**
+             * Places
+             * @default []
+             */
+            places: number[];
+        };
+        /**
+         * ReadReply
+         * @description A reply of the same round that a model was shown before it wrote its own, as that version was.
+         */
+        ReadReply: {
+            /** Message Id */
+            message_id: string;
+            /** Seat */
+            seat: number;
+            /** Name */
+            name: string;
+            /**
+             * Label
+             * @default
+             */
+            label: string;
         };
         /** Rebuilding */
         Rebuilding: {
