@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,9 +33,16 @@ class ScriptedTable:
 
     wish = ""
     can_outline = True
+    said: Sequence[Message] = ()
+    reviews: Sequence[Message] = ()
 
     def __init__(
-        self, voices: int, *, failing: tuple[int, ...] = (), lines: Mapping[Step, str] | None = None
+        self,
+        voices: int,
+        *,
+        failing: tuple[int, ...] = (),
+        lines: Mapping[Step, str] | None = None,
+        conversation: str = "C",
     ) -> None:
         names = ("Ada", "Bea", "Cleo", "Dora", "Eva", "Fay", "Gil", "Hal")
         self.voices = seat(Wanted(f"voices:{name}", name) for name in names[:voices])
@@ -44,19 +52,22 @@ class ScriptedTable:
         self.tasks: dict[Step, str] = {}
         self.retried: dict[str, Message] = {}
         """By the id of a reply, its newer version."""
+        self._texts: list[tuple[Step, list[str]]] = []
+        self._conversation = conversation
         self._failing = failing
         self._lines = lines or {}
 
     async def ask(self, voice: Voice, brief: Brief = ANSWER) -> Message:
         shown = tuple(one.name for one in brief.shown)
+        self._texts.append((brief.step, [one.message.content for one in brief.shown]))
         self.asked.append(Asked(voice.seat, brief.step, shown, len(self.answers)))
         self.tasks[brief.step] = brief.task
         await asyncio.sleep(0)
         is_failing = voice.seat in self._failing
         text = "" if is_failing else self._lines.get(brief.step, f"{voice.name} on {brief.step}.")
         message = Message(
-            f"{len(self.answers):02}{voice.name}", "C", 1, "T", "agent:alpha", brief.role, text,
-            Status.FAILED if is_failing else Status.COMPLETE, "U", 1, voice,
+            f"{len(self.answers):02}{voice.name}", self._conversation, 1, "T", "agent:alpha", brief.role,
+            text, Status.FAILED if is_failing else Status.COMPLETE, "U", 1, voice,
             critique_of_id=brief.critique_of_id, step=brief.step, findings=read(brief, text),
         )  # fmt: skip
         self.answers.append(message)
@@ -74,6 +85,9 @@ class ScriptedTable:
 
     def steps(self) -> list[tuple[int, Step]]:
         return [(one.seat, one.step) for one in self.asked]
+
+    def texts_shown(self, step: Step) -> list[list[str]]:
+        return [texts for asked, texts in self._texts if asked is step]
 
     def asked_for(self, step: Step) -> list[Asked]:
         return [one for one in self.asked if one.step is step]
@@ -201,18 +215,62 @@ async def test_one_opening_alone_is_no_debate_but_still_gets_a_closing():
 # ── peer review
 
 
-async def test_peers_rank_answers_that_carry_no_names():
-    table = await played("peer_review", ScriptedTable(3))
+def orders(table: ScriptedTable) -> list[list[str]]:
+    """Whose answers each reviewer read, in its order; no answer is named."""
+    return [[speaker(text) for text in texts] for texts in table.texts_shown(Step.REVIEW)]
+
+
+def speaker(text: str) -> str:
+    return text.split()[0]
+
+
+async def test_peers_rank_the_answers_of_the_others_without_names():
+    table = await played("peer_review", ScriptedTable(4))
     for review in table.asked_for(Step.REVIEW):
         assert review.read == ("Answer A", "Answer B", "Answer C")
-    assert "Ada" not in table.tasks[Step.REVIEW]
+    names = [voice.name for voice in table.voices]
+    assert [sorted(order) for order in orders(table)] == [[n for n in names if n != own] for own in names]
+    assert not any(name in table.tasks[Step.REVIEW] for name in names)
+
+
+async def test_each_reviewer_reads_in_an_order_of_its_own_and_every_time_in_the_same():
+    tables = [ScriptedTable(8), ScriptedTable(8), ScriptedTable(8, conversation="D")]
+    first, again, elsewhere = [orders(await played("peer_review", table)) for table in tables]
+    assert first == again
+    assert first != elsewhere
+    by_seat = {tuple(sorted(order)) == tuple(order) for order in first}
+    assert by_seat != {True}
+    places = [order.index("Ada") for order in first if "Ada" in order]
+    assert len(set(places)) > 1
+
+
+async def test_a_candidate_that_failed_is_neither_ranked_nor_asked_to_rank():
+    table = await played("peer_review", ScriptedTable(4, failing=(2,)))
+    assert [one.seat for one in table.asked_for(Step.REVIEW)] == [1, 3, 4]
+    assert {one.read for one in table.asked_for(Step.REVIEW)} == {("Answer A", "Answer B")}
+    assert all("Bea" not in order for order in orders(table))
+
+
+async def test_of_two_answers_each_is_judged_and_none_is_ranked():
+    table = await played("peer_review", ScriptedTable(2, lines={Step.REVIEW: "Ranking: A"}))
+    assert [one.read for one in table.asked_for(Step.REVIEW)] == [("Answer A",), ("Answer A",)]
+    assert "Ranking" not in table.tasks[Step.REVIEW]
+    assert "Mean place" not in table.tasks[Step.SYNTHESIS]
 
 
 async def test_the_chair_has_the_mean_places_in_view():
-    table = await played("peer_review", ScriptedTable(2, lines={Step.REVIEW: "Ranking: B > A"}))
-    first = sorted(table.answers[:2], key=lambda answer: answer.id[::-1])[1]
-    assert first.voice is not None
-    assert f"Mean place, 1 is best: {first.voice.name} 1.0," in table.tasks[Step.SYNTHESIS]
+    table = await played("peer_review", ScriptedTable(3, lines={Step.REVIEW: "Ranking: B > A"}))
+    places: dict[str, list[int]] = {}
+    for second, first in orders(table):
+        places.setdefault(first, []).append(1)
+        places.setdefault(second, []).append(2)
+    means = sorted((sum(some) / len(some), name) for name, some in places.items())
+    told = re.search(r"Mean place, 1 is best: (.+)\.$", table.tasks[Step.SYNTHESIS], re.MULTILINE)
+    assert told is not None
+    assert sorted(told[1].split(", ")) == sorted(f"{name} {mean:.1f}" for mean, name in means)
+    assert told[1].startswith(
+        tuple(f"{name} {means[0][0]:.1f}" for mean, name in means if mean == means[0][0])
+    )
 
 
 async def test_rankings_nobody_can_read_are_left_out():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
@@ -307,6 +308,201 @@ async def test_a_chair_where_the_mode_has_none_is_refused_and_nothing_is_written
     assert upstream.requests == []
 
 
+# ── what a synthesis was written from
+
+
+async def test_a_synthesis_keeps_what_it_read_whatever_becomes_of_the_round(ada, upstream):
+    upstream.plays(says("Mine."), says(SYNTHESIS), says(OUTLINE), says("Mine, better."), model="alpha")
+    upstream.plays(says("Yours."), model="beta")
+    upstream.plays(refuses(401), says("Here after all."), model="gamma")
+    first = await council(ada, "brain_trust", "alpha", "beta", "gamma")
+    failed = next(r for r in first if r["status"] == "failed")
+    alpha, beta = (next(r for r in first if r["content"] == text) for text in ("Mine.", "Yours."))
+    read = [{"message_id": r["id"], "seat": r["voice"]["seat"], "name": r["voice"]["name"], "label": ""}
+            for r in (alpha, beta)]  # fmt: skip
+    assert by_step(first, "synthesis")["read_replies"] == read
+    assert by_step(first, "outline")["read_replies"][:2] == read
+    await again(ada, failed)
+    replies = await again(ada, alpha)
+    assert [r["read_replies"] for r in replies if r["step"] == "synthesis"] == [read]
+
+
+async def test_a_synthesis_that_is_written_again_reads_everyone_who_answered_since(ada, upstream):
+    upstream.plays(says("Mine."), says(SYNTHESIS), says(OUTLINE), says("All."), says(OUTLINE), model="alpha")
+    upstream.plays(refuses(401), says("Here after all."), model="gamma")
+    first = await council(ada, "brain_trust", "alpha", "beta", "gamma")
+    failed = next(r for r in first if r["status"] == "failed")
+    synthesis = by_step(first, "synthesis")
+    retried = await again(ada, failed)
+    asked = len(upstream.requests)
+    replies = await again(ada, synthesis)
+    assert len(upstream.requests) == asked + 2  # the synthesis and its outline
+    chair = said_to(upstream, "alpha")[-2]
+    assert "[Gamma]: Here after all." in chair
+    assert "Absent" not in chair
+    newer = next(r for r in replies if r["replaces_id"] == synthesis["id"])
+    assert newer["content"] == "All."
+    now = next(r for r in retried if r["replaces_id"] == failed["id"])
+    assert now["id"] in [one["message_id"] for one in newer["read_replies"]]
+    assert [one["name"] for one in newer["read_replies"]] == ["Alpha", "Beta", "Gamma"]
+
+
+async def test_a_seat_that_another_model_answered_for_is_not_called_absent(ada, upstream):
+    first_time = (says("Mine."), says(SYNTHESIS), says(OUTLINE))
+    upstream.plays(*first_time, says("For gamma."), says("All."), says("{}"), model="alpha")
+    upstream.plays(refuses(401), model="gamma")
+    first = await council(ada, "brain_trust", "alpha", "beta", "gamma")
+    failed = next(r for r in first if r["status"] == "failed")
+    await again(ada, failed, model="voices:alpha")
+    replies = await again(ada, by_step(first, "synthesis"))
+    newer = next(r for r in replies if r["content"] == "All.")
+    assert [one["name"] for one in newer["read_replies"]] == ["Alpha", "Beta", "Alpha 2"]
+    assert "Absent" not in said_to(upstream, "alpha")[-2]
+
+
+async def test_a_synthesis_that_goes_on_has_read_what_its_beginning_read(ada, upstream):
+    upstream.plays(says("Mine."), (Say("Half a "), Cut()), says(OUTLINE), says("synthesis."), model="alpha")
+    upstream.plays(refuses(401), says("Late."), model="gamma")
+    first = await council(ada, "brain_trust", "alpha", "beta", "gamma")
+    half = by_step(first, "synthesis")
+    await again(ada, next(r for r in first if r["status"] == "failed"))
+    opened = await ada.post(f"/api/messages/{half['id']}/continue", {"id": new_id()}, expect=202)
+    await ada.ended(opened["turn"]["id"])
+    whole = next(r for r in await ada.replies(half["conversation_id"], 1) if r["replaces_id"] == half["id"])
+    assert whole["content"] == "Half a synthesis."
+    assert whole["read_replies"] == half["read_replies"]
+    asked = next(text for text in said_to(upstream, "alpha") if "Go on exactly where you stopped" in text)
+    assert "Late." not in asked
+
+
+async def test_a_later_synthesis_in_a_branch_says_what_it_read_there(ada, upstream):
+    upstream.plays(says("Tea."), says("Tea, rather."), model="alpha")
+    upstream.says("Both.", model="gamma")
+    first = await ada.hear("Tea or coffee?", "alpha", "beta")
+    source = first[0]["conversation_id"]
+    await ada.hear("Sure?", "beta", conversation_id=source)
+    opened = await ada.post(
+        f"/api/messages/{first[0]['id']}/retry", {"id": new_id(), "conversation_id": source}, expect=202
+    )
+    await ada.ended(opened["turn"]["id"])
+    branch = opened["conversation"]["id"]
+    assert branch != source
+    closed = await ada.post(
+        f"/api/conversations/{branch}/rounds/1/synthesis", {"id": new_id(), "chair": GAMMA}, expect=202
+    )
+    await ada.ended(closed["turn"]["id"])
+    replies = await ada.replies(branch, 1)
+    newer = next(r for r in replies if r["content"] == "Tea, rather.")
+    read = {one["message_id"] for one in by_step(replies, "synthesis")["read_replies"]}
+    assert read == {newer["id"], first[1]["id"]}
+
+
+# ── peer review
+
+
+async def reviewed(ada: Person, *models: str) -> list[dict[str, Any]]:
+    return await council(ada, "peer_review", *models, chair={"model": "voices:alpha"})
+
+
+def labels(review: dict[str, Any]) -> dict[str, str]:
+    return {one["label"]: one["message_id"] for one in review["read_replies"]}
+
+
+def reviews_in(replies: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The latest review of each voice."""
+    replaced = {r["replaces_id"] for r in replies}
+    return [r for r in replies if r["step"] == "review" and r["id"] not in replaced]
+
+
+async def test_nobody_reads_or_ranks_its_own_answer_and_the_letters_are_kept(ada, upstream):
+    for name in ("alpha", "beta", "gamma"):
+        upstream.plays(says(f"I am {name}."), says("Answer B is clear.\n\nRanking: B > A"), model=name)
+    replies = await reviewed(ada, "alpha", "beta", "gamma")
+    answers = {r["id"]: r for r in replies if r["step"] == "answer"}
+    reviews = reviews_in(replies)
+    assert len(reviews) == 3
+    for review in reviews:
+        own = next(r for r in answers.values() if r["voice"]["id"] == review["voice"]["id"])
+        found = labels(review)
+        assert sorted(found) == ["Answer A", "Answer B"]
+        assert set(found.values()) == answers.keys() - {own["id"]}
+        assert review["findings"]["ranking"] == {
+            "message_ids": [found["Answer B"], found["Answer A"]], "places": [1, 2],
+        }  # fmt: skip
+        asked = said_to(upstream, review["voice"]["model"].partition(":")[2])[1]
+        for label, id in found.items():
+            assert f"[{label}]: {answers[id]['content']}" in asked
+        assert review["content"].startswith("Answer B is clear.")  # models and the store keep the letters
+
+
+async def test_the_same_model_twice_is_two_candidates_and_two_reviewers(ada, upstream):
+    upstream.plays(says("One."), says("Two."), says("Ranking: A > B"), model="alpha")
+    upstream.plays(says("Three."), says("Ranking: A > B"), model="beta")
+    replies = await reviewed(ada, "alpha", "alpha", "beta")
+    for review in reviews_in(replies):
+        seats = {one["seat"] for one in review["read_replies"]}
+        assert seats == {1, 2, 3} - {review["voice"]["seat"]}
+
+
+async def test_a_reviewer_that_failed_finds_the_same_letters_when_it_is_tried_again(ada, upstream):
+    upstream.plays(says("I am beta."), refuses(401), says("Ranking: A > B"), model="beta")
+    replies = await reviewed(ada, "alpha", "beta", "gamma")
+    failed = next(r for r in replies if r["step"] == "review" and r["status"] == "failed")
+    retried = next(r for r in await again(ada, failed) if r["replaces_id"] == failed["id"])
+    first, second = said_to(upstream, "beta")[1:3]
+    assert first == second
+    assert retried["findings"]["ranking"]["message_ids"] == list(labels(retried).values())
+    receipt = await ada.get(f"/api/messages/{retried['id']}/receipt")
+    for label, id in labels(retried).items():
+        [segment] = [one for one in receipt["segments"] if one["source_id"] == id]
+        assert segment["text"].startswith(f"[{label}]: ")
+
+
+async def test_a_candidate_that_answers_late_is_ranked_by_all_once_the_synthesis_is_written_again(
+    ada, upstream
+):
+    upstream.plays(says("Mine."), says("Ranking: A"), says(SYNTHESIS), says(OUTLINE), says("Ranking: B > A"),
+                   says("All."), says("{}"), model="alpha")  # fmt: skip
+    upstream.plays(says("Yours."), says("Ranking: A"), says("Ranking: B > A"), model="beta")
+    upstream.plays(refuses(401), says("Late."), says("Ranking: B > A"), model="gamma")
+    first = await reviewed(ada, "alpha", "beta", "gamma")
+    assert len(reviews_in(first)) == 2
+    late = next(r for r in first if r["status"] == "failed")
+    retried = await again(ada, late)
+    assert [len(r["read_replies"]) for r in reviews_in(retried)] == [
+        1,
+        1,
+        2,
+    ]  # what stands is not asked again
+    replies = await again(ada, by_step(first, "synthesis"))
+    answers = {one["message_id"] for r in reviews_in(replies) for one in r["read_replies"]}
+    assert [len(r["read_replies"]) for r in reviews_in(replies)] == [2, 2, 2]
+    assert next(r["id"] for r in replies if r["content"] == "Late.") in answers
+    assert re.search(r"Mean place, 1 is best: (\w+ \d\.\d(, )?){3}\.", said_to(upstream, "alpha")[-2])
+
+
+async def test_a_later_synthesis_of_a_peer_review_knows_the_places(ada, upstream):
+    upstream.says("Ranking: B > A", model="beta")
+    replies = await reviewed(ada, "alpha", "beta", "beta")
+    opened = await ada.post(
+        f"/api/conversations/{replies[0]['conversation_id']}/rounds/1/synthesis",
+        {"id": new_id(), "chair": GAMMA},
+        expect=202,
+    )
+    await ada.ended(opened["turn"]["id"])
+    assert "Mean place, 1 is best: " in said_to(upstream, "gamma")[-1]
+
+
+async def test_a_review_is_quoted_as_people_read_it(ada, upstream):
+    for name in ("alpha", "beta", "gamma"):
+        upstream.plays(says(f"I am {name}."), says("Answer B is clear. Ranking: B > A"), model=name)
+    review = reviews_in(await reviewed(ada, "alpha", "beta", "gamma"))[0]
+    named = next(one["name"] for one in review["read_replies"] if one["label"] == "Answer B")
+    quotes = [{"message_id": review["id"], "text": f"{named} is clear."}]
+    await ada.hear("Why?", "gamma", conversation_id=review["conversation_id"], quotes=quotes)
+    assert f"{named} is clear." in said_to(upstream, "gamma")[-1]
+
+
 # ── who sees what: every voice says a number nobody else knows
 
 MODES = ["parallel", "second_opinion", "brain_trust", "relay", "debate", "peer_review"]
@@ -351,8 +547,8 @@ async def council(person: Person, mode: str, *models: str, **more: Any) -> list[
     return await person.hear("Which number?", *models, mode=mode, **more)
 
 
-async def again(person: Person, reply: dict[str, Any]) -> list[dict[str, Any]]:
-    opened = await person.post(f"/api/messages/{reply['id']}/retry", {"id": new_id()}, expect=202)
+async def again(person: Person, reply: dict[str, Any], **how: Any) -> list[dict[str, Any]]:
+    opened = await person.post(f"/api/messages/{reply['id']}/retry", {"id": new_id(), **how}, expect=202)
     await person.ended(opened["turn"]["id"])
     return await person.replies(reply["conversation_id"], reply["round_number"])
 

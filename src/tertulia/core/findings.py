@@ -99,9 +99,11 @@ class Critique:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The answers of a round from best to worst, by one who did not know whose they are."""
+    """The answers of the others from best to worst, by a reviewer who did not know whose they are."""
 
     message_ids: tuple[str, ...]
+    places: tuple[int, ...] = ()
+    """The place of each: 1, 2, 2, 4 where two tie. Empty: 1, 2, 3 …"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from tertulia.core.findings import (
 )
 from tertulia.core.messages import Role, Step
 from tertulia.core.quoting import find_quote
+from tertulia.core.rankings import parse_order, ranking_of
 
 POINTS = 20
 """More points than this are no outline."""
@@ -123,19 +124,12 @@ def _stop(text: str) -> str:
 
 # ── a ranking
 
-_RANKING = re.compile(r"ranking\W{0,6}(.+)", re.IGNORECASE | re.DOTALL)
-
 
 def read_ranking(text: str, shown: Sequence[Shown]) -> Ranking | None:
-    """The order in which the answers are named last; None unless all of them are, each once."""
+    """The order a review gives the answers it was shown; None unless each of them has a place."""
     by_letter = {one.name.split()[-1]: one.message.id for one in shown}
-    found = list(_RANKING.finditer(text))
-    line = found[-1].group(1) if found else text
-    letters = list(dict.fromkeys(re.findall(r"\b([A-Z])\b", line)))
-    named = [letter for letter in letters if letter in by_letter]
-    if len(named) != len(by_letter):
-        return None
-    return Ranking(tuple(by_letter[letter] for letter in named))
+    order = parse_order(text, tuple(by_letter))
+    return ranking_of(order, by_letter) if order else None
 
 
 # ── a synthesis, as text

@@ -75,6 +75,7 @@ def name_of(reply: Message) -> str:
 
 
 def _absent(voices: Sequence[Voice], replies: Sequence[Message]) -> str:
+    """By seat: in one that was asked again with another model, somebody answered."""
     heard = {reply.voice.seat for reply in replies if reply.voice and was_heard(reply)}
     names = [voice.name for voice in voices if voice.seat not in heard]
     if not names:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from tertulia.core.briefs import ANSWER, Brief
@@ -22,6 +23,11 @@ class Table(Protocol):
     @property
     def said(self) -> Sequence[Message]:
         """What stands in the round already: answers, rebuttals and critiques, but no closing."""
+        ...
+
+    @property
+    def reviews(self) -> Sequence[Message]:
+        """The reviews that stand in the round already."""
         ...
 
     @property
@@ -47,6 +53,15 @@ class Table(Protocol):
     async def current(self, replies: Sequence[Message]) -> Sequence[Message]:
         """The newest version of each of these: one that failed may have been retried meanwhile."""
         ...
+
+
+async def ask_each(table: Table, asks: Iterable[tuple[Voice, Brief]]) -> Sequence[Message]:
+    """Each voice its own brief, at the same time; one that fails leaves the others alone."""
+    asked = await asyncio.gather(*(table.ask(voice, brief) for voice, brief in asks), return_exceptions=True)
+    for one in asked:
+        if isinstance(one, BaseException):
+            raise one
+    return [one for one in asked if isinstance(one, Message)]
 
 
 def was_heard(reply: Message) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tertulia.core.errors import Conflict, Invalid
+from tertulia.core.labels import with_names
 from tertulia.core.messages import Message, Quote
 from tertulia.core.quoting import stands_in
 from tertulia.core.users import Actor
@@ -21,7 +22,8 @@ def check(
         _in_line(tx, actor, conversation_id, reply_to_id, "The message you reply to")
     for quote in quotes:
         said = _in_line(tx, actor, conversation_id, quote.message_id, "A message you quote")
-        if quote.text not in said.content and not stands_in(quote.text, said.content):
+        content = with_names(said.content, said.read_replies)
+        if quote.text not in content and not stands_in(quote.text, content):
             raise Invalid("The words you quote are not in that message. Select them again.")
 
 

@@ -1,0 +1,55 @@
+"""Labels: put names in a review in place of the labels its writer knew the answers by.
+
+A reviewer reads "Answer A" and "Answer B" and writes of them; people read who they are. A letter alone is
+replaced where it stands like a name, after punctuation or a word such as "than"; "plan B" and "a clear case"
+stay.
+web/src/lib/conversation/council/labels.ts does the same; both are held to tests/vectors/labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tertulia.core.messages import ReadReply
+
+_WORDS = (
+    "answers?|responses?|repl(?:y|ies)|candidates?|antwort(?:en)?|réponses?|respuestas?|rispost[ae]|respostas?"
+    "|antwoord(?:en)?|svar(?:et)?|odpowiedź|ответ|回答|答案|응답"
+)
+_LATIN = "A-Za-z0-9À-ɏ_"
+_LABEL = re.compile(
+    rf"(?:(?<![{_LATIN}])({_WORDS})[ \t]*)?(?<![{_LATIN}])([A-Z])(?![{_LATIN}+#])", re.IGNORECASE
+)
+_AFTER = re.compile(
+    r"(?:^|[\n.,;:!?…>=<→≻≈~/&|+(–—-]"
+    rf"|(?<![{_LATIN}])(?:and|or|but|while|whereas|than|over|as|with|both|to|from|like|unlike|though|because|since"
+    r"|that|then|only|between|of|prefer|rank|ranked|put|place|placed|think|believe|find|choose|chose|is|und|oder"
+    rf"|aber|als|mit|dann|von|et|ou|mais|que|de|puis|y|o|pero|con|e|ma|poi|och|en|na|и|или|{_WORDS}))"
+    r"[ \t]*[*_\"'“”‘’«»`\[({]*$",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(
+    r"[ \t]+(?!(?:is|was|has|had|does|did|gives|answers|misses|lacks|explains|covers|would|could|can|should"
+    r"|will|seems|stays|says|and|or|but|over|vs|versus|then|beats|ist|hat|und|oder|est|et|es|y)\b)[a-zà-ɏ]"
+)
+_CONTEXT = 40
+
+
+def with_names(text: str, read_replies: Sequence[ReadReply]) -> str:
+    """The text with names for labels; as it is where nothing was read under one."""
+    names = {one.label.split()[-1]: one.name for one in read_replies if one.label}
+    return _LABEL.sub(lambda found: _named(found, names), text) if names else text
+
+
+def _named(found: re.Match[str], names: dict[str, str]) -> str:
+    word, letter = found[1], found[2]
+    name = names.get(letter)
+    return name if name and (word or _stands_as_name(found)) else found[0]
+
+
+def _stands_as_name(found: re.Match[str]) -> bool:
+    before = found.string[max(0, found.start() - _CONTEXT) : found.start()]
+    if found[2] == "A" and _ARTICLE.match(found.string, found.end()):
+        return False
+    return _AFTER.search(before) is not None
