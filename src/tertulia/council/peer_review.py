@@ -38,9 +38,8 @@ async def peer_review(table: Table) -> None:
     heard = [answer for answer in answers if was_heard(answer)]
     if len(heard) < 2:
         return await conclude(table, answers)
-    reviews = await ask_each(
-        table, [(answer.voice, _review(answer, heard)) for answer in heard if answer.voice]
-    )
+    asks = [(answer.voice, _review(answer, heard)) for answer in heard if answer.voice]
+    reviews = await table.current(await ask_each(table, asks))
     await conclude(table, answers, ranks=mean_places(answers, reviews))
 
 

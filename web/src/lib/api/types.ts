@@ -52,6 +52,7 @@ export type Critique = Whole<Schemas['Critique']>;
 export type Finding = Schemas['Finding'];
 export type Verdict = Schemas['Verdict'];
 export type Message = Whole<Schemas['Message']>;
+export type ReadReply = Whole<Schemas['ReadReply']>;
 export type Round = Whole<Schemas['Round']>;
 export type Turn = Whole<Schemas['Turn']>;
 export type Waiting = Whole<Schemas['Waiting']>;

@@ -1,12 +1,21 @@
 /** What a version of a reply says, and the sentences about it. */
-import type { Message } from '$lib/api/types';
+import type { Draft, Message } from '$lib/api/types';
+import { withNames } from './council/labels';
 import type { LaneState, Version } from './lanes';
 import { faultOf } from './faults';
 import { counted, wordCount } from './numbers';
 
 export function contentOf(version: Version): string {
-  if (version.kind === 'message') return version.message.content;
-  return version.kind === 'draft' ? version.draft.content : '';
+  if (version.kind === 'message') return wordsOf(version.message);
+  return version.kind === 'draft' ? wordsOf(version.draft) : '';
+}
+
+/** Its text as people read it: a review of nameless answers with their names. */
+export function wordsOf({
+  content,
+  read_replies,
+}: Pick<Message | Draft, 'content' | 'read_replies'>): string {
+  return withNames(content, read_replies);
 }
 
 export interface Thoughts {

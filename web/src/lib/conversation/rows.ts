@@ -71,6 +71,7 @@ function questionOf(item: Outgoing, number: number): Message {
     quotes: item.quotes,
     brings_id: null,
     attachments: item.attachments,
+    read_replies: [],
   };
 }
 

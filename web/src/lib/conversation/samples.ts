@@ -50,6 +50,7 @@ export function question(change: Partial<Message> = {}): Message {
     quotes: [],
     brings_id: null,
     attachments: [],
+    read_replies: [],
     ...change,
   };
 }
@@ -103,6 +104,7 @@ export function draft(id: string, by: Voice, change: Partial<Draft> = {}): Draft
     replaces_id: null,
     waiting: null,
     step: 'answer',
+    read_replies: [],
     ...change,
   };
 }

@@ -163,6 +163,7 @@ function draft(id: string): Draft {
     replaces_id: null,
     waiting: null,
     step: 'answer',
+    read_replies: [],
   };
 }
 
