@@ -39,6 +39,8 @@ FIELDS = (
     "out",
     "written",
     "can",
+    "efforts",
+    "thinks",
     "vocabulary",
     "dialect",
     "retired",

@@ -10,6 +10,7 @@ import pytest
 
 from tertulia.core.models import Model
 from tertulia.core.prompts import Prompt, PromptMessage
+from tertulia.core.thinking import Effort
 from tertulia.providers.houses import Providers
 from tertulia.providers.limits import Limits
 from tertulia.providers.seam import Call, End, Piece, ProviderFault, Text, Thought, Wait
@@ -79,10 +80,12 @@ class Listener:
         temperature: float | None = None,
         pictures: Mapping[str, bytes] = MappingProxyType({}),
         schema: Mapping[str, object] | None = None,
+        effort: Effort | None = None,
     ) -> Call:
         if isinstance(prompt, str):
             prompt = Prompt("Be kind.", (PromptMessage("user", prompt),))
-        return Call(self.model(key), prompt, self.max_output_tokens, temperature, pictures, schema)
+        limit = self.max_output_tokens
+        return Call(self.model(key), prompt, limit, temperature, pictures, schema, effort)
 
     async def ask(
         self,
@@ -91,9 +94,10 @@ class Listener:
         temperature: float | None = None,
         pictures: Mapping[str, bytes] = MappingProxyType({}),
         schema: Mapping[str, object] | None = None,
+        effort: Effort | None = None,
     ) -> Heard:
         heard = Heard()
-        call = self.call(key, prompt, temperature, pictures, schema)
+        call = self.call(key, prompt, temperature, pictures, schema, effort)
         try:
             async with aclosing(self.providers.stream(call)) as pieces:
                 async for piece in pieces:

@@ -155,6 +155,7 @@ async def test_anthropic_is_told_which_protocol_we_speak_and_no_temperature(
         "messages": [{"role": "user", "content": [{"type": "text", "text": "Hello?"}]}],
         "stream": True,
         "system": [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}],
+        "thinking": {"type": "adaptive", "display": "summarized"},
     }
 
 
@@ -179,7 +180,7 @@ async def test_google_is_sent_the_whole_conversation(upstream: Upstream, listene
             {"role": "model", "parts": [{"text": "Two."}]},
             {"role": "user", "parts": [{"text": "Three?"}]},
         ],
-        "generationConfig": {"temperature": 0.2},
+        "generationConfig": {"temperature": 0.2, "thinkingConfig": {"includeThoughts": True}},
         "systemInstruction": {"parts": [{"text": "Be kind."}]},
     }
 
@@ -294,6 +295,7 @@ async def test_openai_responses_are_sent_the_whole_conversation(
         "stream": True,
         "store": False,
         "instructions": "Be kind.",
+        "reasoning": {"summary": "auto"},
     }
 
 

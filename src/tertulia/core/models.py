@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from tertulia.core.errors import Invalid
+from tertulia.core.thinking import Effort, ThinkingForm
 
 WINDOWS = range(1_000, 100_000_001)
 """Tokens a model may be said to hold."""
@@ -68,6 +69,10 @@ class Model:
     vocabulary: str = "o200k_base"
     max_input_tokens: int | None = None
     """The most that may be sent, where that is less than the window; None: as much as the window holds."""
+
+    efforts: tuple[Effort, ...] = ()
+    """How much it can be told to think; empty where it cannot be told."""
+    thinking_form: ThinkingForm = ThinkingForm.NONE
 
     @property
     def input_limit(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Picture, PromptMessage
+from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.counting import number
 from tertulia.providers.encoding import HEADERS, Part, as_base64, as_body, bearer, parts, said
 from tertulia.providers.endpoints import Endpoint
@@ -26,6 +27,9 @@ FINISHES: dict[str, Finish] = {
     "model_context_window_exceeded": "length",
     "refusal": "filtered",
 }
+BUDGETS = {Effort.LOW: 4_096, Effort.MEDIUM: 12_288, Effort.HIGH: 32_768}
+"""Tokens to think with, for models that want a number; never more than half of the answer's."""
+LEAST_BUDGET = 1_024
 DONE = ("end_turn", "stop_sequence")
 SENT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 """Three figures beside each other: what was new, what was put into the cache, what was found there."""
@@ -47,11 +51,35 @@ def encode(call: Call) -> dict[str, object]:
         "messages": _messages(call),
         "stream": True,
     }
-    if call.schema is not None:
-        body["output_config"] = {"format": {"type": "json_schema", "schema": call.schema}}
+    if thinking := _thinking(call):
+        body["thinking"] = thinking
+    if output := _output(call):
+        body["output_config"] = output
     if call.prompt.system.strip():
         body["system"] = [{"type": "text", "text": call.prompt.system, "cache_control": KEPT}]
     return body
+
+
+def _thinking(call: Call) -> Part | None:
+    """What is thought is paid for, so it is shown; newer models leave it out unless a summary is asked."""
+    form = call.model.thinking_form
+    if form is ThinkingForm.ADAPTIVE:
+        if call.effort is Effort.OFF:
+            return {"type": "disabled"}
+        return {"type": "adaptive", "display": "summarized"}
+    if form is not ThinkingForm.BUDGET or call.effort is None or call.effort is Effort.OFF:
+        return None
+    budget = min(BUDGETS[call.effort], call.max_output_tokens // 2)
+    return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_BUDGET else None
+
+
+def _output(call: Call) -> Part:
+    output: Part = {}
+    if call.schema is not None:
+        output["format"] = {"type": "json_schema", "schema": call.schema}
+    if call.model.thinking_form is ThinkingForm.ADAPTIVE and call.effort not in (None, Effort.OFF):
+        output["effort"] = call.effort
+    return output
 
 
 def _messages(call: Call) -> list[dict[str, object]]:

@@ -13,10 +13,13 @@ from importlib import resources
 from typing import Any
 
 from tertulia.core.models import Abilities, Model, Prices, Tier
+from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.dialects import Dialect
 
 STRUCTURED = ("openai", "anthropic", "google")
 """Whose models that take tools also keep to a JSON schema."""
+FORMS = {"anthropic": ThinkingForm.ADAPTIVE, "google": ThinkingForm.LEVEL}
+"""How a company's models that think are told how much, unless their row says otherwise."""
 UNKNOWN_WINDOW = 128_000
 DEFAULT_OUTPUT = 4096
 
@@ -72,8 +75,15 @@ def _entry(provider: str, model_id: str, row: dict[str, Any]) -> Entry:
         prices=Prices(*(_micros(row.get(kind)) for kind in ("in", "cached", "out", "written"))),
         vocabulary=row.get("vocabulary", "o200k_base"),
         max_input_tokens=row.get("input"),
+        efforts=tuple(Effort(name) for name in row.get("efforts", "").split()),
+        thinking_form=ThinkingForm(row.get("thinks") or _usual_form(provider, abilities)),
     )
     return Entry(model, row.get("dialect"), row.get("retired", False))
+
+
+def _usual_form(provider: str, abilities: list[str]) -> ThinkingForm:
+    """Of a model that was released after this was written: as the company's newest are asked."""
+    return FORMS.get(provider, ThinkingForm.EFFORT) if "thinking" in abilities else ThinkingForm.NONE
 
 
 def _micros(dollars: float | None) -> int | None:

@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 
 from tertulia.core.prompts import Picture, Prompt, PromptMessage
+from tertulia.core.thinking import Effort
 from tertulia.providers.seam import Call
 
 SHAPE = "answer"
@@ -40,6 +41,11 @@ def as_data_url(call: Call, picture: Picture) -> str:
 
 def as_body(fields: Mapping[str, object]) -> bytes:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def effort_name(effort: Effort) -> str:
+    """As OpenAI calls it, and everyone who follows it."""
+    return "none" if effort is Effort.OFF else effort.value
 
 
 def bearer(key: str | None) -> dict[str, str]:

@@ -6,17 +6,21 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from tertulia.core.errors import CannotStart, Invalid
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
+from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers import catalogue
-from tertulia.providers.dialects import Dialect
+from tertulia.providers.dialects import Dialect, is_openai_thinker
 from tertulia.providers.egress import checked_address, is_loopback
 from tertulia.providers.faults import Faults
 from tertulia.providers.limits import Limits
 from tertulia.providers.seam import Call
+
+EffortField = Literal["reasoning_effort", "reasoning", "thinking"]
+"""A level in a field of its own, as most have it; an object (OpenRouter); a switch and a level (DeepSeek)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,10 @@ class Endpoint:
     """The name of the request's field for the most tokens an answer may have; None: the field is left out."""
     most_output: int | None = None
     """Never asked for more tokens than this: the provider reserves as many as are asked for."""
+    thinkers_dialect: Dialect | None = None
+    """The dialect of its models that think, where that is another one."""
+    effort_field: EffortField = "reasoning_effort"
+    """Where a chat request says how much to think."""
     asks_for_count: bool = True
     """Whether tokens are counted only when asked; strict servers refuse to be asked."""
     fixes_temperature: bool = False
@@ -41,6 +49,14 @@ class Endpoint:
 
     is_near: bool = False
     """Somebody's own machine: it may take any time before the first word, as one on loopback may."""
+
+    @property
+    def dialects(self) -> tuple[Dialect, ...]:
+        return (self.dialect, self.thinkers_dialect) if self.thinkers_dialect else (self.dialect,)
+
+    def dialect_of(self, model: Model) -> Dialect:
+        thinks = model.abilities.thinking or is_openai_thinker(model.model_id)
+        return self.thinkers_dialect if self.thinkers_dialect and thinks else self.dialect
 
     @property
     def has_key(self) -> bool:
@@ -72,17 +88,19 @@ class Endpoint:
 
 
 ENDPOINTS = (
-    Endpoint("openai", "OpenAI", "https://api.openai.com/v1", ("OPENAI_API_KEY",), fixes_temperature=True),
+    Endpoint("openai", "OpenAI", "https://api.openai.com/v1", ("OPENAI_API_KEY",),
+             thinkers_dialect="openai_responses", fixes_temperature=True),
     Endpoint("anthropic", "Anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "anthropic"),
     Endpoint("google", "Google", "https://generativelanguage.googleapis.com",
              ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "google"),
     Endpoint("xai", "xAI", "https://api.x.ai/v1", ("XAI_API_KEY",)),
     Endpoint("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",),
-             output_limit="max_tokens", most_output=16_384),
+             output_limit="max_tokens", most_output=16_384, effort_field="reasoning"),
     Endpoint("groq", "Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",),
              output_limit="max_completion_tokens", most_output=8_192),
     Endpoint("mistral", "Mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), asks_for_count=False),
-    Endpoint("deepseek", "DeepSeek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
+    Endpoint("deepseek", "DeepSeek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",),
+             effort_field="thinking"),
 )  # fmt: skip
 
 
@@ -150,11 +168,32 @@ def _own_endpoint(row: Mapping[str, Any]) -> OwnEndpoint:
     key = row.get("key") or None
     # A server on this machine that wants no key is taken for a local one; a gateway to others says otherwise.
     is_local = bool(row.get("is_local", is_loopback(base_url) and not key))
-    endpoint = Endpoint(
-        _slug(name), name, base_url, key=key, output_limit=limit, most_output=most, is_near=is_local
-    )
-    models = tuple(_own_model(endpoint.provider, model, is_local) for model in row["models"])
+    habits = {"output_limit": limit, "most_output": most, "is_near": is_local, **_habits(row, base_url)}
+    endpoint = Endpoint(_slug(name), name, base_url, key=key, **habits)
+    models = tuple(_own_model(endpoint, model, is_local) for model in row["models"])
     return OwnEndpoint(endpoint, models)
+
+
+def _habits(row: Mapping[str, Any], base_url: str) -> dict[str, Any]:
+    """What the row says, else the habits of the company whose address it is."""
+    known = next((known for known in ENDPOINTS if _host(known.base_url) == _host(base_url)), None)
+    habits: dict[str, Any] = {"dialect": row.get("dialect", "openai_chat")}
+    if habits["dialect"] not in get_args(Dialect):
+        raise Invalid(f"dialect is one of {', '.join(get_args(Dialect))}, not {row['dialect']!r}.")
+    if known is not None:
+        habits |= {"effort_field": known.effort_field, "asks_for_count": known.asks_for_count}
+        habits |= {"fixes_temperature": known.fixes_temperature}
+        habits |= {} if "dialect" in row else {"thinkers_dialect": known.thinkers_dialect}
+    if "counts" in row:
+        habits["asks_for_count"] = _flag(row, "counts")
+    return habits
+
+
+def _flag(row: Mapping[str, Any], name: str) -> bool:
+    value = row[name]
+    if not isinstance(value, bool):
+        raise Invalid(f"{name} is true or false, not {value!r}.")
+    return value
 
 
 def _own_output_limit(row: Mapping[str, Any], base_url: str) -> tuple[str | None, int | None]:
@@ -173,21 +212,33 @@ def _host(address: str) -> str | None:
     return urlsplit(address).hostname
 
 
-def _own_model(provider: str, row: Mapping[str, Any] | str, is_local: bool) -> Model:
+def _own_model(endpoint: Endpoint, row: Mapping[str, Any] | str, is_local: bool) -> Model:
     facts: Mapping[str, Any] = {"id": row} if isinstance(row, str) else row
     model_id = str(facts["id"])
     window = int(facts.get("window") or DEFAULT_WINDOW)
+    efforts = tuple(Effort(name) for name in facts.get("efforts") or ())
+    is_known_thinker = endpoint.thinkers_dialect is not None and is_openai_thinker(model_id)
+    thinks = bool(facts.get("thinking", efforts or is_known_thinker))
     return Model(
-        provider=provider,
+        provider=endpoint.provider,
         model_id=model_id,
         display_name=str(facts.get("name") or model_id),
         context_window=window,
         max_output_tokens=int(facts.get("output") or min(catalogue.DEFAULT_OUTPUT, window // 2)),
         tier=Tier(facts.get("tier") or catalogue.tier_of(model_id)),
-        abilities=Abilities(tools=bool(facts.get("tools")), vision=bool(facts.get("vision"))),
+        abilities=Abilities(
+            tools=bool(facts.get("tools")), vision=bool(facts.get("vision")), thinking=thinks
+        ),
         prices=FREE if is_local else Prices(),
         is_local=is_local,
+        efforts=efforts,
+        thinking_form=_form(endpoint, facts) if thinks else ThinkingForm.NONE,
     )
+
+
+def _form(endpoint: Endpoint, facts: Mapping[str, Any]) -> ThinkingForm:
+    """As the newest models of its dialect, or with a number of tokens (`"thinks": "budget"`)."""
+    return ThinkingForm(facts.get("thinks") or catalogue.FORMS.get(endpoint.dialect, ThinkingForm.EFFORT))
 
 
 def _slug(name: str) -> str:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
+from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.counting import number
 from tertulia.providers.encoding import HEADERS, Part, as_base64, as_body, parts, said
 from tertulia.providers.endpoints import Endpoint
@@ -35,6 +36,8 @@ FINISHES: dict[str, Finish] = {
     "CONTINUATION": "length",
     **dict.fromkeys(FILTERS, "filtered"),
 }
+BUDGETS = {Effort.LOW: 1_024, Effort.MEDIUM: 8_192, Effort.HIGH: 24_576}
+"""Tokens to think with, where a model wants a number: what Google takes the three words for elsewhere."""
 UNFINISHED = (None, "", "FINISH_REASON_UNSPECIFIED")
 
 
@@ -55,12 +58,28 @@ def encode(call: Call) -> dict[str, object]:
         settings["temperature"] = call.temperature
     if call.schema is not None:
         settings |= {"responseMimeType": "application/json", "responseJsonSchema": call.schema}
+    if thinking := _thinking(call):
+        settings["thinkingConfig"] = thinking
     body: dict[str, object] = {"contents": _contents(call)}
     if settings:
         body["generationConfig"] = settings
     if call.prompt.system.strip():
         body["systemInstruction"] = {"parts": [{"text": call.prompt.system}]}
     return body
+
+
+def _thinking(call: Call) -> dict[str, object]:
+    """What is thought is paid for, so it is shown; it also keeps the line alive while the model thinks."""
+    form, effort = call.model.thinking_form, call.effort
+    if form not in (ThinkingForm.BUDGET, ThinkingForm.LEVEL):
+        return {}
+    if effort is Effort.OFF:
+        return {"thinkingBudget": 0}
+    thinking: dict[str, object] = {"includeThoughts": True}
+    if effort is not None:
+        is_budget = form is ThinkingForm.BUDGET
+        thinking |= {"thinkingBudget": BUDGETS[effort]} if is_budget else {"thinkingLevel": effort.value}
+    return thinking
 
 
 def _contents(call: Call) -> list[dict[str, object]]:

@@ -115,6 +115,10 @@ class Providers:
         listing = self._listings.get(model.key)
         return listing.endpoint.name if listing else self._builtin.name
 
+    def dialect_of(self, model: Model) -> Dialect | None:
+        listing = self._listings.get(model.key)
+        return listing.dialect if listing else None
+
     # --- asking --------------------------------------------------------------------------------------------
 
     def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
@@ -145,7 +149,7 @@ class Providers:
         ready = {listing.endpoint for listing in self._listings.values() if listing.endpoint.has_key}
         if any(self._builtin.is_available(model) for model in self._builtin.models()):
             ready.add(self._builtin.endpoint)
-        for dialect in sorted({endpoint.dialect for endpoint in ready}):
+        for dialect in sorted({dialect for endpoint in ready for dialect in endpoint.dialects}):
             await self._speakers.load(dialect)
         for model in self.available()[:1]:
             await asyncio.to_thread(counter, model)
@@ -158,14 +162,22 @@ class Providers:
 def _with_the_rest(better: Model, known: Model) -> Model:
     """With what only the catalogue says."""
     prices = in_proportion(better.prices, known.prices)
-    return replace(better, prices=prices, max_input_tokens=known.max_input_tokens)
+    return replace(
+        better,
+        prices=prices,
+        max_input_tokens=known.max_input_tokens,
+        efforts=known.efforts,
+        thinking_form=known.thinking_form,
+    )
 
 
 def _listings(environ: Mapping[str, str]) -> Iterable[Listing]:
     known = {endpoint.provider: endpoint for endpoint in endpoints.from_environment(environ)}
     for entry in catalogue.entries():
         endpoint = known[entry.model.provider]
-        yield Listing(entry.model, endpoint, entry.dialect or endpoint.dialect, entry.is_retired)
+        yield Listing(
+            entry.model, endpoint, entry.dialect or endpoint.dialect_of(entry.model), entry.is_retired
+        )
     for own in endpoints.own_endpoints(environ):
         for model in own.models:
-            yield Listing(model, own.endpoint, own.endpoint.dialect)
+            yield Listing(model, own.endpoint, own.endpoint.dialect_of(model))

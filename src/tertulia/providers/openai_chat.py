@@ -7,8 +7,9 @@ from typing import Any
 
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
+from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, SHAPE, as_body, as_data_url, bearer, parts, said
+from tertulia.providers.encoding import HEADERS, SHAPE, as_body, as_data_url, bearer, effort_name, parts, said
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.faults import Faults
 from tertulia.providers.limits import Limits
@@ -18,6 +19,7 @@ from tertulia.providers.speaking import Speaking
 from tertulia.providers.think_tags import Part, ThinkTags
 from tertulia.providers.wire import Request
 
+TAGGED = ThinkingForm.TAGGED
 LIMITED = ("length", "max_tokens", "max_output_tokens", "model_length")
 FILTERS = (
     "content_filter",
@@ -53,11 +55,25 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
     if call.schema is not None:
         shape = {"name": SHAPE, "schema": call.schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
+    body |= _thinking(call, endpoint)
     if endpoint.asks_for_count:
         body["stream_options"] = {"include_usage": True}
     if call.temperature is not None and endpoint.takes_temperature(call.model):
         body["temperature"] = call.temperature
     return body
+
+
+def _thinking(call: Call, endpoint: Endpoint) -> dict[str, object]:
+    model = call.model
+    apart: dict[str, object] = {"reasoning_format": "parsed"} if model.thinking_form is TAGGED else {}
+    if call.effort is None or call.effort not in model.efforts:
+        return apart
+    name = effort_name(call.effort)
+    if endpoint.effort_field == "reasoning":
+        return apart | {"reasoning": {"effort": name}}
+    if endpoint.effort_field == "thinking" and call.effort is Effort.OFF:
+        return apart | {"thinking": {"type": "disabled"}}
+    return apart | {"reasoning_effort": name}
 
 
 def _messages(call: Call) -> list[dict[str, object]]:

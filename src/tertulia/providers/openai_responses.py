@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
+from tertulia.core.thinking import Effort
 from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, SHAPE, as_body, as_data_url, bearer, parts, said
+from tertulia.providers.encoding import HEADERS, SHAPE, as_body, as_data_url, bearer, effort_name, parts, said
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.reading import PLAIN_EVENTS, Reading, Words, inside
-from tertulia.providers.seam import Call, Finish
+from tertulia.providers.seam import Call, Finish, ProviderFault
 from tertulia.providers.speaking import Speaking
 from tertulia.providers.wire import Request
 
 FINISHES: dict[object, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
+SUMMARY_REFUSED = re.compile(r"reasoning[ ._]summar", re.IGNORECASE)
 PASSES_BY_ITSELF = frozenset({"server_error", "rate_limit_exceeded", "vector_store_timeout"})
 """Why a response may fail without the request being at fault."""
 
 
 def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
-    return Speaking(endpoint, limits, request, ResponsesReading, stays_inside=stays_inside)
+    return Speaking(
+        endpoint,
+        limits,
+        request,
+        ResponsesReading,
+        stays_inside=stays_inside,
+        refuses_thoughts=refuses_summary,
+    )
 
 
 def request(call: Call, endpoint: Endpoint) -> Request:
@@ -42,9 +52,25 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
         body["text"] = {"format": shape}
     if call.prompt.system.strip():
         body["instructions"] = call.prompt.system
+    if reasoning := _reasoning(call):
+        body["reasoning"] = reasoning
     if call.temperature is not None and endpoint.takes_temperature(call.model):
         body["temperature"] = call.temperature
     return body
+
+
+def _reasoning(call: Call) -> dict[str, object]:
+    """How much it thinks, and a summary of it: what was thought is paid for, so it is shown."""
+    if not call.model.abilities.thinking:
+        return {}
+    effort: dict[str, object] = {"effort": effort_name(call.effort)} if call.effort else {}
+    is_shown = call.shows_thinking and call.effort is not Effort.OFF
+    return effort | ({"summary": "auto"} if is_shown else {})
+
+
+def refuses_summary(fault: ProviderFault) -> bool:
+    """OpenAI shows summaries of some models only to organisations it has verified, and refuses the others."""
+    return SUMMARY_REFUSED.search(fault.detail or "") is not None
 
 
 def _input(call: Call) -> list[dict[str, object]]:

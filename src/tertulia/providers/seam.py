@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 from tertulia.core.errors import TertuliaError
 from tertulia.core.models import Model, TokenCount
 from tertulia.core.prompts import Prompt
+from tertulia.core.thinking import Effort
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,10 @@ class Call:
     """The bytes of the prompt's pictures by their content's hash."""
     schema: Mapping[str, object] | None = None
     """The answer is JSON of this shape; only for a model that can keep to one."""
+    effort: Effort | None = None
+    """How much the model is to think; None: as much as it does by itself."""
+    shows_thinking: bool = True
+    """Whether what the model thinks is asked for, where it is not sent anyway."""
     affordable_tokens: int | None = None
     """The longest answer that the key's balance or its quota has room for, once the provider has named it."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
 
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.faults import Faults
@@ -24,18 +26,41 @@ class Speaking:
         reading: Callable[[Faults], Reading],
         *,
         stays_inside: bool,
+        refuses_thoughts: Callable[[ProviderFault], bool] | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._limits = endpoint.limits(limits)
         self._request = request
         self._reading = reading
+        self._refuses_thoughts = refuses_thoughts
+        self._shows_thinking = True
+        """Until the provider refuses to."""
         self._wire = Wire(self._limits, stays_inside=stays_inside)
 
     @property
     def name(self) -> str:
         return self._endpoint.name
 
-    async def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
+    def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
+        return self._stream(call) if self._refuses_thoughts is None else self._stream_anyhow(call)
+
+    async def _stream_anyhow(self, call: Call) -> AsyncGenerator[Piece, None]:
+        """Where the provider would not show what is thought, it is asked once more without that."""
+        try:
+            allowed = replace(call, shows_thinking=call.shows_thinking and self._shows_thinking)
+            async with aclosing(self._stream(allowed)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        except ProviderFault as fault:
+            if not allowed.shows_thinking or not (self._refuses_thoughts and self._refuses_thoughts(fault)):
+                raise
+            self._shows_thinking = False
+        async with aclosing(self._stream(replace(call, shows_thinking=False))) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _stream(self, call: Call) -> AsyncGenerator[Piece, None]:
         faults = self._endpoint.faults(call.model, self._limits, self._endpoint.asked_tokens(call))
         reading = self._reading(faults)
         keep_alive = reading.is_keep_alive if reading.keep_alive else None

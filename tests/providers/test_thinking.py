@@ -1,0 +1,253 @@
+"""What a model thinks is asked for where it is paid for, and how much it thinks can be chosen."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tertulia.core.models import Abilities
+from tertulia.core.thinking import Effort, ThinkingForm
+from tertulia.providers import catalogue
+from tertulia.providers.dialects import is_openai_thinker
+from tests.providers.conftest import Listener, NewListener
+from tests.upstream.scripted import Upstream, refuses, says
+
+OFF, LOW, MEDIUM, HIGH = Effort
+ADAPTIVE = {"type": "adaptive", "display": "summarized"}
+
+
+def asked(body: dict[str, Any]) -> dict[str, Any]:
+    """What a request says about thinking, in whichever dialect."""
+    names = ("thinking", "output_config", "reasoning", "reasoning_effort", "reasoning_format")
+    said = {name: body[name] for name in names if name in body}
+    config = body.get("generationConfig", {}).get("thinkingConfig")
+    return said | ({} if config is None else {"thinkingConfig": config})
+
+
+@pytest.mark.parametrize(
+    ("key", "effort", "said"),
+    [
+        ("openai:gpt-5.4", None, {"reasoning": {"summary": "auto"}}),
+        ("openai:gpt-5.4", HIGH, {"reasoning": {"effort": "high", "summary": "auto"}}),
+        ("openai:gpt-5.4", OFF, {"reasoning": {"effort": "none"}}),
+        ("openai:o3", LOW, {"reasoning": {"effort": "low", "summary": "auto"}}),
+        ("openai:gpt-4o", None, {}),
+        ("anthropic:claude-sonnet-5-5", None, {"thinking": ADAPTIVE}),
+        ("anthropic:claude-sonnet-5-5", LOW, {"thinking": ADAPTIVE, "output_config": {"effort": "low"}}),
+        ("anthropic:claude-opus-4-6", OFF, {"thinking": {"type": "disabled"}}),
+        ("anthropic:claude-sonnet-4-5", None, {}),
+        ("anthropic:claude-sonnet-4-5", OFF, {}),
+        ("anthropic:claude-sonnet-4-5", LOW, {"thinking": {"type": "enabled", "budget_tokens": 4_096}}),
+        ("anthropic:claude-haiku-4-5", HIGH, {"thinking": {"type": "enabled", "budget_tokens": 32_000}}),
+        ("anthropic:claude-sonnet-3.5", None, {}),
+        ("google:gemini-2.5-pro", None, {"thinkingConfig": {"includeThoughts": True}}),
+        (
+            "google:gemini-2.5-flash",
+            MEDIUM,
+            {"thinkingConfig": {"includeThoughts": True, "thinkingBudget": 8_192}},
+        ),
+        ("google:gemini-2.5-flash", OFF, {"thinkingConfig": {"thinkingBudget": 0}}),
+        (
+            "google:gemini-3.1-pro-preview",
+            LOW,
+            {"thinkingConfig": {"includeThoughts": True, "thinkingLevel": "low"}},
+        ),
+        ("google:gemini-2.0-flash", None, {}),
+        ("xai:grok-4.5", None, {}),
+        ("xai:grok-4.5", HIGH, {"reasoning_effort": "high"}),
+        ("groq:qwen/qwen3.8-27b", None, {"reasoning_format": "parsed"}),
+        ("groq:qwen/qwen3.8-27b", OFF, {"reasoning_format": "parsed", "reasoning_effort": "none"}),
+        ("groq:openai/gpt-oss-120b", None, {}),
+        ("groq:openai/gpt-oss-120b", MEDIUM, {"reasoning_effort": "medium"}),
+        ("openrouter:anthropic/claude-sonnet-4.6", HIGH, {"reasoning": {"effort": "high"}}),
+        ("openrouter:anthropic/claude-sonnet-4.6", OFF, {"reasoning": {"effort": "none"}}),
+        ("openrouter:anthropic/claude-sonnet-4.6", None, {}),
+        ("deepseek:deepseek-v4-pro", OFF, {"thinking": {"type": "disabled"}}),
+        ("deepseek:deepseek-v4-pro", HIGH, {"reasoning_effort": "high"}),
+        ("mistral:mistral-medium-latest", OFF, {"reasoning_effort": "none"}),
+    ],
+)
+async def test_each_company_is_asked_in_its_own_way(
+    upstream: Upstream, listener: Listener, key: str, effort: Effort | None, said: dict[str, Any]
+) -> None:
+    listener.max_output_tokens = 64_000
+    await listener.ask(key, effort=effort)
+    assert asked(upstream.last.body) == said
+
+
+async def test_a_budget_leaves_room_for_the_answer_or_is_left_out(
+    upstream: Upstream, listener: Listener
+) -> None:
+    budgets = []
+    for listener.max_output_tokens in (6_000, 2_000):
+        await listener.ask("anthropic:claude-sonnet-4-5", effort=HIGH)
+        budgets.append(upstream.last.body.get("thinking", {}).get("budget_tokens"))
+    assert budgets == [3_000, None]
+
+
+async def test_a_shape_and_an_effort_are_asked_for_together(upstream: Upstream, listener: Listener) -> None:
+    await listener.ask("anthropic:claude-opus-4-6", schema={"type": "object"}, effort=HIGH)
+    assert upstream.last.body["output_config"] == {
+        "format": {"type": "json_schema", "schema": {"type": "object"}},
+        "effort": "high",
+    }
+
+
+# --- OpenAI's models that think ----------------------------------------------------------------------------
+
+UNVERIFIED = {
+    "error": {
+        "message": "Your organization must be verified to generate reasoning summaries.",
+        "type": "invalid_request_error",
+        "param": "reasoning.summary",
+        "code": "unsupported_value",
+    }
+}
+
+
+async def test_an_organisation_that_may_not_see_thoughts_gets_its_answer_without_them(
+    upstream: Upstream, listener: Listener
+) -> None:
+    upstream.plays(refuses(400, UNVERIFIED), says("Four."))
+    first, second = await listener.ask("openai:o3"), await listener.ask("openai:o3")
+    assert [(heard.text, heard.code, heard.waits) for heard in (first, second)] == [("Four.", None, [])] * 2
+    assert [asked(seen.body) for seen in upstream.requests] == [{"reasoning": {"summary": "auto"}}, {}, {}]
+
+
+async def test_another_refusal_is_not_taken_for_that_one(upstream: Upstream, listener: Listener) -> None:
+    upstream.plays(refuses(400, {"error": {"message": "Unknown parameter."}}))
+    assert (await listener.ask("openai:o3")).code == "unavailable"
+    assert len(upstream.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("model_id", "thinks"),
+    [
+        ("o1", True),
+        ("o3-mini", True),
+        ("o4-mini-2025-04-16", True),
+        ("gpt-5", True),
+        ("gpt-5.4-nano", True),
+        ("gpt-7-whatever", True),
+        ("gpt-10", True),
+        ("gpt-4o", False),
+        ("gpt-4.1-mini", False),
+        ("gpt-4-turbo", False),
+        ("gpt-3.5-turbo", False),
+        ("gpt-oss-120b", False),
+        ("llama3.2", False),
+        ("olmo-3", False),
+    ],
+)
+def test_whether_a_model_of_openais_thinks_follows_from_its_name(model_id: str, thinks: bool) -> None:
+    assert is_openai_thinker(model_id) is thinks
+
+
+@pytest.mark.parametrize(
+    "model_id",
+    [
+        entry.model.model_id
+        for entry in catalogue.entries()
+        if entry.model.provider == "openai" and not entry.is_retired
+    ],
+)
+async def test_openais_models_that_think_are_asked_where_they_answer_at_once(
+    upstream: Upstream, listener: Listener, model_id: str
+) -> None:
+    model = listener.model(f"openai:{model_id}")
+    upstream.says("Yes.")
+    assert (await listener.ask(model.key)).text == "Yes."
+    path = "/v1/responses" if model.abilities.thinking else "/v1/chat/completions"
+    assert upstream.last.path == path
+    assert is_openai_thinker(model_id) == model.abilities.thinking
+
+
+@pytest.mark.parametrize("provider", ["xai", "openrouter", "groq", "mistral", "deepseek"])
+async def test_everyone_else_stays_on_chat(upstream: Upstream, listener: Listener, provider: str) -> None:
+    thinkers = [
+        model
+        for model in listener.providers.models()
+        if model.provider == provider and model.abilities.thinking
+    ]
+    for model in thinkers:
+        await listener.ask(model.key)
+        assert upstream.last.path.endswith("/chat/completions")
+    assert thinkers
+
+
+# --- endpoints of one's own --------------------------------------------------------------------------------
+
+
+def own(upstream: Upstream, *models: object, **row: object) -> str:
+    named = {"name": "Mine", "base_url": f"{upstream.url}/v1", "key": "s3cret", "models": models}
+    return json.dumps([named | row])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "path"),
+    [
+        (None, "/v1/chat/completions"),
+        ("openai_chat", "/v1/chat/completions"),
+        ("openai_responses", "/v1/responses"),
+        ("anthropic", "/v1/v1/messages"),
+        ("google", "/v1/v1beta/models/gpt-5:streamGenerateContent?alt=sse"),
+    ],
+)
+async def test_an_endpoint_of_ones_own_names_its_dialect(
+    upstream: Upstream, new_listener: NewListener, dialect: str | None, path: str
+) -> None:
+    row = {} if dialect is None else {"dialect": dialect}
+    listener = new_listener(TERTULIA_ENDPOINTS=own(upstream, "gpt-5", **row))
+    upstream.says("From next door.")
+    assert (await listener.ask("mine:gpt-5")).text == "From next door."
+    assert upstream.last.path == path
+
+
+@pytest.mark.parametrize(("counts", "asks"), [(None, True), (True, True), (False, False)])
+async def test_an_endpoint_of_ones_own_says_whether_it_counts(
+    upstream: Upstream, new_listener: NewListener, counts: bool | None, asks: bool
+) -> None:
+    row = {} if counts is None else {"counts": counts}
+    await new_listener(TERTULIA_ENDPOINTS=own(upstream, "m", **row)).ask("mine:m")
+    assert ("stream_options" in upstream.last.body) is asks
+
+
+async def test_a_model_of_ones_own_is_told_how_much_to_think(
+    upstream: Upstream, new_listener: NewListener
+) -> None:
+    row = {"id": "m", "efforts": ["off", "low", "high"]}
+    listener = new_listener(TERTULIA_ENDPOINTS=own(upstream, row, "plain"))
+    model = listener.model("mine:m")
+    assert (model.efforts, model.abilities) == ((OFF, LOW, HIGH), Abilities(thinking=True))
+    await listener.ask("mine:m", effort=LOW)
+    assert upstream.last.body["reasoning_effort"] == "low"
+    await listener.ask("mine:plain", effort=LOW)
+    assert "reasoning_effort" not in upstream.last.body
+
+
+def test_openais_own_address_is_known_under_any_name(new_listener: NewListener) -> None:
+    row = {"name": "Second key", "base_url": "https://api.openai.com/v1", "models": ["gpt-9", "gpt-4o"]}
+    listener = new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))
+    dialects = {
+        key: listener.providers.dialect_of(listener.model(f"second-key:{key}")) for key in ("gpt-9", "gpt-4o")
+    }
+    assert dialects == {"gpt-9": "openai_responses", "gpt-4o": "openai_chat"}
+    assert listener.model("second-key:gpt-9").thinking_form is ThinkingForm.EFFORT
+
+
+@pytest.mark.parametrize(
+    "row", [{"dialect": "klingon"}, {"counts": "no"}, {"models": [{"id": "m", "efforts": ["extreme"]}]}]
+)
+def test_a_row_that_cannot_be_meant_is_refused(
+    upstream: Upstream, new_listener: NewListener, row: dict[str, Any]
+) -> None:
+    with pytest.raises(Exception, match="TERTULIA_ENDPOINTS"):
+        new_listener(TERTULIA_ENDPOINTS=own(upstream, "m", **row))
+
+
+def test_what_can_be_chosen_is_what_a_model_has() -> None:
+    for entry in catalogue.entries():
+        model = entry.model
+        assert not model.efforts or model.abilities.thinking, model.key
+        assert not model.efforts or model.thinking_form is not ThinkingForm.NONE, model.key
+        assert list(model.efforts) == [effort for effort in Effort if effort in model.efforts], model.key
