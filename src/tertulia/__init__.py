@@ -1,4 +1,4 @@
-"""Tertulia: one conversation, many minds."""
+"""Tertulia: one conversation, many models."""
 
 from importlib.metadata import version
 

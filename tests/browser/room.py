@@ -16,7 +16,7 @@ class Room:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.field = page.get_by_role("textbox", name="Message", exact=True)
-        self.table = page.get_by_role("group", name="At the table")
+        self.table = page.get_by_role("group", name="Answering")
         self.feed = page.get_by_role("feed", name="Conversation")
         self.rounds = self.feed.locator("[aria-posinset]")
         self.sidebar = page.get_by_role("navigation", name="Workspace")
@@ -32,7 +32,7 @@ class Room:
         await expect(self._chips).not_to_have_count(0)  # it is laid when all that can be asked is known
         for _ in range(await self._chips.count()):
             await self._chips.first.click()
-        await self.table.get_by_role("button", name="Add a mind").click()
+        await self.table.get_by_role("button", name="Add a voice").click()
         for name in names:
             await self.option(name).click()
         await self.page.keyboard.press("Escape")

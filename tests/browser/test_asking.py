@@ -85,7 +85,7 @@ async def test_a_screen_reader_hears_milestones_once_and_no_words(page: Page, up
     await expect(room.reply("Alpha", "finished")).to_be_visible()
     await page.wait_for_function("() => heard.length >= 3")
     assert await page.evaluate("heard") == [
-        "Two minds are answering",
+        "Two voices are answering",
         "Beta failed: the key was refused",
         "Alpha finished, 4 words",
     ]
@@ -113,8 +113,8 @@ async def test_each_reply_says_what_it_took(priced: World, browser: Browser, ups
     paid = (await stored(sam, room.id))["GPT-4o"]["usage"]["cost_micros"] / 1_000_000
     assert paid > 0
     seconds = re.compile(r"^\d+\.\d s$")
-    await expect(room.meter("GPT-4o")).to_have_text(["1,200 in", "340 out", f"${paid:.4f}", seconds])
-    await expect(room.meter("kettle")).to_have_text(["1,200 in", "340 out", "free", seconds])
+    await expect(room.meter("GPT-4o")).to_have_text(["1,200 tokens in", "340 out", f"${paid:.4f}", seconds])
+    await expect(room.meter("kettle")).to_have_text(["1,200 tokens in", "340 out", "free", seconds])
     await expect(room.rounds).to_contain_text(f"${paid:.4f}")
     await windows.close()
     windows.must_be_untroubled()

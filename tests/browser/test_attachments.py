@@ -44,7 +44,7 @@ class Desk(Room):
     def chip(self, name: str) -> Locator:
         return self.chips.filter(has_text=name)
 
-    async def attach(self, files: Sequence[FilePayload], where: str = "For this message") -> None:
+    async def attach(self, files: Sequence[FilePayload], where: str = "Add to this message") -> None:
         async with self.page.expect_file_chooser() as choosing:
             await self.page.get_by_role("button", name="Attach files").click()
             await self.page.get_by_role("menuitem", name=where).click()
@@ -59,7 +59,7 @@ async def test_a_file_of_the_project_comes_along_when_it_is_named(
     desk = Desk(page)
     await desk.seat("Alpha")
     await desk.field.press_sequentially("Who has the pager in #rot")
-    offered = page.get_by_role("listbox", name="Which file comes along").get_by_role("option")
+    offered = page.get_by_role("listbox", name="Which file to add").get_by_role("option")
     await expect(offered).to_contain_text("docs/rota.md")
     await desk.field.press("Enter")
     await expect(desk.field).to_have_value("Who has the pager in docs/rota.md ")
@@ -94,7 +94,7 @@ async def test_a_text_and_a_picture_go_with_a_question_and_everyone_sees_them(
     await page.screenshot(path=tmp_path / "round.png")
     await desk.reply("Alpha").focus()
     await page.keyboard.press("r")
-    receipt = page.get_by_role("complementary", name="Context receipt")
+    receipt = page.get_by_role("complementary", name="What was sent")
     await receipt.get_by_role("button", name="rota.md attached", exact=True).click()
     await expect(receipt.get_by_role("group", name="Text of rota.md")).to_contain_text("with Mateo")
     left = receipt.get_by_role("list", name="Left out").get_by_role("listitem")
@@ -155,7 +155,7 @@ async def test_files_are_dropped_for_the_message_or_into_the_project(page: Page,
             hold();
         }"""
     )
-    zone = page.get_by_text("Into the project", exact=True)
+    zone = page.get_by_text("Add to the project", exact=True)
     await expect(zone).to_be_visible()
     await zone.evaluate("(zone) => drop(zone)")
     await expect(zone).to_be_hidden()
@@ -185,7 +185,7 @@ async def test_a_question_waits_for_its_files(page: Page, upstream: Upstream) ->
     await desk.attach([TEXT])
     await expect(page.get_by_role("progressbar", name="Uploading rota.md")).to_be_attached()
     await desk.ask("What does it say?")
-    await expect(page.get_by_text("sends when the files are up")).to_be_visible()
+    await expect(page.get_by_text("sends when the files are uploaded")).to_be_visible()
     await expect(desk.field).to_have_value("What does it say?")
     gate.set()
     await expect(desk.reply("Alpha", "finished")).to_be_visible()
@@ -233,7 +233,7 @@ async def test_what_is_too_large_is_refused_and_a_mind_that_sees_is_not_warned_a
         await expect(desk.reply("Alpha", "finished")).to_be_visible()
         await desk.reply("Alpha").focus()
         await page.keyboard.press("r")
-        receipt = page.get_by_role("complementary", name="Context receipt")
+        receipt = page.get_by_role("complementary", name="What was sent")
         await receipt.get_by_role("button", name="sea.png attached", exact=True).click()
         await expect(receipt.get_by_role("img", name="sea.png")).to_have_js_property("naturalWidth", 8)
         await windows.close()
@@ -286,7 +286,7 @@ async def test_a_phone_attaches_in_the_sheet(
     upstream.says("Mateo has it.")
     page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
     desk = Desk(page)
-    await page.get_by_role("button", name="Ask the table").tap()
+    await page.get_by_role("button", name="Ask all").tap()
     await desk.attach([TEXT, PICTURE])
     await desk.field.fill("Who has the pager on Tuesday?")
     await expect(desk.chip("sea.png")).to_contain_text("65 B")

@@ -52,12 +52,12 @@ async def test_the_way_in(browser: Browser, windows: Windows, upstream: Upstream
     async with running(tmp_path, {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as empty:
         fresh = Windows(browser, empty.url)
         page = await fresh.open()
-        await expect(page.get_by_role("heading", name="Set the first place.")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Create your account")).to_be_visible()
         await must_have_no_barriers(page)
         await page.get_by_label("Your name").fill("Sam")
         await page.get_by_label("Email").fill("sam@example.org")
         await page.get_by_label("Password", exact=True).fill("a long enough password")
-        for heading in ("Invite the first minds.", "Who sits with you?"):
+        for heading in ("Connect your models", "Which models should answer?"):
             await page.get_by_role("button", name="Continue").click()
             await expect(page.get_by_role("heading", name=heading)).to_be_visible()
             await must_have_no_barriers(page)
@@ -78,8 +78,8 @@ async def test_a_set_table(page: Page) -> None:
     room = Room(page)
     await room.seat("Alpha", "Beta", "Gamma")
     await must_have_no_barriers(page)
-    await page.get_by_role("button", name="Add a mind").click()
-    await expect(page.get_by_role("listbox", name="Minds")).to_be_visible()
+    await page.get_by_role("button", name="Add a voice").click()
+    await expect(page.get_by_role("listbox", name="Models and personas")).to_be_visible()
     await must_have_no_barriers(page)
 
 
@@ -93,7 +93,7 @@ async def test_a_conversation_that_is_over(windows: Windows, sam: Person, upstre
     await expect(room.words("Alpha").locator(".hljs-keyword").first).to_be_attached()
     await room.reply("Beta").hover()
     await must_have_no_barriers(page)
-    await room.reply("Beta").get_by_role("button", name="Context receipt").click()
+    await room.reply("Beta").get_by_role("button", name="What was sent").click()
     await expect(page.get_by_role("table", name="What the model was shown")).to_be_visible()
     await must_have_no_barriers(page)
 
@@ -120,7 +120,7 @@ async def test_replies_that_failed(page: Page, upstream: Upstream) -> None:
     await room.seat("Alpha", "Beta")
     await room.ask("Are you well?")
     await room.reply("Alpha", "failed").get_by_role("button", name="What voices said").click()
-    await expect(room.reply("Beta", "broken off")).to_be_visible()
+    await expect(room.reply("Beta", "interrupted")).to_be_visible()
     await must_have_no_barriers(page)
 
 
@@ -153,10 +153,10 @@ async def test_a_search(windows: Windows, world: World, sam: Person, upstream: U
     await page.keyboard.press("Escape")
     await page.keyboard.press("Control+k")
     await page.get_by_role("combobox").fill("bisque firing")
-    await expect(page.get_by_role("group", name="Said")).to_be_visible()
+    await expect(page.get_by_role("group", name="In conversations")).to_be_visible()
     await must_have_no_barriers(page)
     await page.goto("/search?q=zanzibar")
-    await expect(page.get_by_role("heading", name="Nothing about “zanzibar”.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="No results for “zanzibar”")).to_be_visible()
     await must_have_no_barriers(page)
     await page.goto(f"/c/{talk}")
     await Room(page).words("Alpha").get_by_role("button", name="docs/kiln.md").click()
@@ -164,7 +164,7 @@ async def test_a_search(windows: Windows, world: World, sam: Person, upstream: U
     await must_have_no_barriers(page)
 
 
-@pytest.mark.parametrize("tab", ["Files", "Instructions and minds"])
+@pytest.mark.parametrize("tab", ["Files", "Instructions and models"])
 async def test_a_project(windows: Windows, sam: Person, tab: str) -> None:
     page = await windows.open(sam, f"/p/{sam.home}")
     await page.get_by_role("tab", name=tab).click()
@@ -192,8 +192,8 @@ async def phone(windows: Windows, sam: Person, upstream: Upstream) -> AsyncItera
 async def test_a_phone(phone: Page) -> None:
     await expect(Room(phone).words("Alpha").locator(".katex")).to_have_count(2)
     await must_have_no_barriers(phone)
-    await phone.get_by_role("button", name="Ask the table").tap()
-    await expect(phone.get_by_role("dialog", name="Message the table")).to_be_visible()
+    await phone.get_by_role("button", name="Ask all").tap()
+    await expect(phone.get_by_role("dialog", name="Write a message")).to_be_visible()
     await must_have_no_barriers(phone)
 
 

@@ -90,10 +90,10 @@ async def test_a_brain_trust_of_four_shows_who_failed_and_what_the_others_hold(
 ) -> None:
     page = await windows.open(sam, trust)
     room = Room(page)
-    synthesis = page.get_by_role("article", name="Synthesis by Alpha")
+    synthesis = page.get_by_role("article", name="Summary by Alpha")
     await expect(synthesis.get_by_role("heading", name="Points of agreement")).to_be_visible()
     await expect(synthesis).to_contain_text("having read three of four")
-    await expect(room.reply("Gamma", "failed")).to_contain_text("absent from the synthesis")
+    await expect(room.reply("Gamma", "failed")).to_contain_text("not included in the summary")
     await expect(room.feed).to_contain_text("Brain trust")
     await page.screenshot(path=tmp_path / "brain-trust.png", full_page=True)
 
@@ -123,8 +123,8 @@ async def test_a_brain_trust_on_a_phone_is_read_by_tabs_and_then_the_synthesis(
 ) -> None:
     page = await windows.open(sam, trust, PHONE, is_mobile=True, has_touch=True)
     await expect(page.get_by_role("tablist", name="Replies").get_by_role("tab")).to_have_count(4)
-    await expect(page.get_by_role("article", name="Synthesis by Alpha")).to_be_attached()
-    await page.get_by_role("article", name="Synthesis by Alpha").scroll_into_view_if_needed()
+    await expect(page.get_by_role("article", name="Summary by Alpha")).to_be_attached()
+    await page.get_by_role("article", name="Summary by Alpha").scroll_into_view_if_needed()
     await page.screenshot(path=tmp_path / "brain-trust-phone.png")
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
@@ -193,11 +193,11 @@ async def test_every_mode_can_be_read_to_its_end(
 ) -> None:
     replies = await sam.hear("Tea or coffee?", "alpha", "beta", mode=mode)
     page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}")
-    name = {"debate": "Debate", "peer_review": "Peer review", "relay": "In turn"}[mode]
+    name = {"debate": "Debate", "peer_review": "Peer review", "relay": "One after another"}[mode]
     await expect(Room(page).feed).to_contain_text(f"Round 1 · {name}")
     for reply in replies:
         if reply["step"] != "outline":
             await expect(page.locator(f"[data-lane*='{reply['voice']['id']}']").first).to_be_visible()
     if mode != "relay":
-        await expect(page.get_by_role("heading", name="Synthesis")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Summary")).to_be_visible()
     await page.screenshot(path=tmp_path / f"{mode}.png", full_page=True)

@@ -30,7 +30,7 @@ async def test_what_an_uploaded_file_says_stands_in_the_receipt(page: Page, upst
     await expect(room.reply("Alpha", "finished")).to_be_visible()
     await room.reply("Alpha").focus()
     await page.keyboard.press("r")
-    receipt = page.get_by_role("complementary", name="Context receipt")
+    receipt = page.get_by_role("complementary", name="What was sent")
     passage = receipt.get_by_role("button", name=re.compile(r"^auth\.md:1-\d"))
     await passage.click()
     await expect(receipt.get_by_role("group", name=re.compile("^Text of auth"))).to_contain_text("used once")
@@ -48,7 +48,7 @@ async def test_a_reply_is_asked_again_without_a_passage(page: Page, upstream: Up
     await expect(room.reply("Alpha", "finished")).to_have_count(2)
     await room.reply("Alpha").last.focus()
     await page.keyboard.press("r")
-    receipt = page.get_by_role("complementary", name="Context receipt")
+    receipt = page.get_by_role("complementary", name="What was sent")
     own = receipt.get_by_role("button", name="Round 1, its own reply")
     await own.click()
     await receipt.get_by_role("button", name="Remove this and ask again").click()
@@ -72,12 +72,12 @@ async def test_what_was_taken_out_stays_out_when_more_is_taken_out(
     await page.goto(f"/c/{first['conversation_id']}")
     await room.reply("Alpha").last.focus()
     await page.keyboard.press("r")
-    receipt = page.get_by_role("complementary", name="Context receipt")
+    receipt = page.get_by_role("complementary", name="What was sent")
     left_out = receipt.get_by_role("list", name="Left out")
     for layer, piece, gone in (
-        ("Always in context", "rules.md", "pirate"),
-        ("Working rounds", "Round 1, notes.md", "canary"),
-        ("Working rounds", "Round 1, Beta", "parrot"),
+        ("Always sent", "rules.md", "pirate"),
+        ("Earlier rounds", "Round 1, notes.md", "canary"),
+        ("Earlier rounds", "Round 1, Beta", "parrot"),
     ):
         assert gone in str(upstream.last.body)
         named = receipt.get_by_role("button", name=piece)
@@ -103,7 +103,7 @@ async def test_a_reply_of_an_earlier_round_is_asked_again_in_a_branch_and_one_go
     await expect(room.reply("Alpha")).to_have_count(2)
     await room.reply("Alpha").first.focus()
     await page.keyboard.press("r")
-    receipt = page.get_by_role("complementary", name="Context receipt")
+    receipt = page.get_by_role("complementary", name="What was sent")
     await expect(receipt).to_contain_text("Round 1")
     await receipt.get_by_role("button", name="notes.md").click()
     await receipt.get_by_role("button", name="Remove this and ask again").click()
@@ -122,7 +122,7 @@ async def test_what_a_mind_will_not_be_shown_is_said_where_one_writes(
     await room.seat("Alpha")
     async with page.expect_file_chooser() as choosing:
         await page.get_by_role("button", name="Attach files").click()
-        await page.get_by_role("menuitem", name="For this message").click()
+        await page.get_by_role("menuitem", name="Add to this message").click()
     long = {"name": "long.txt", "mimeType": "text/plain", "buffer": b"a long word " * 20_000}
     await (await choosing.value).set_files([long])
     await room.field.fill("What is it about?")

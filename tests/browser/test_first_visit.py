@@ -27,22 +27,22 @@ async def page(browser: Browser, windows: Windows) -> Page:
 
 
 async def test_three_steps_lead_to_a_set_table(page: Page, upstream: Upstream) -> None:
-    await expect(page.get_by_role("heading", name="Set the first place.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Create your account")).to_be_visible()
     await expect(page.get_by_role("contentinfo")).to_have_text("Step 1 of 3")
     await page.get_by_label("Your name").fill("Sam")
     await page.get_by_label("Email").fill("sam@example.org")
     await page.get_by_label("Password", exact=True).fill(PASSWORD)
     await page.get_by_role("button", name="Continue").click()
 
-    await expect(page.get_by_role("heading", name="Invite the first minds.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Connect your models")).to_be_visible()
     await expect(page.get_by_role("listitem").filter(has_text="voices")).to_contain_text("3 models are ready")
     await page.get_by_role("button", name="Continue").click()
 
-    await expect(page.get_by_role("heading", name="Who sits with you?")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Which models should answer?")).to_be_visible()
     await page.get_by_role("checkbox", name="Gamma").uncheck()
-    await page.get_by_role("button", name="Sit down").click()
+    await page.get_by_role("button", name="Start").click()
 
-    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to ask?")).to_be_visible()
     room = Room(page)
     await expect(room.table.get_by_role("button", name="Remove")).to_have_count(2)
     await room.ask("Is anybody here?")
@@ -64,7 +64,7 @@ async def test_a_weak_password_is_refused_where_it_was_typed(page: Page, windows
 async def test_who_leaves_comes_back_with_the_right_password_only(page: Page, world: World) -> None:
     await world.first("Sam")
     await page.reload()
-    await expect(page.get_by_role("heading", name="One conversation, many minds.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="One conversation, many models")).to_be_visible()
     await page.get_by_label("Email").fill("sam@example.org")
     password = page.get_by_label("Password", exact=True)
     await password.fill("not the right one")
@@ -74,7 +74,7 @@ async def test_who_leaves_comes_back_with_the_right_password_only(page: Page, wo
 
     await password.fill(PASSWORD)
     await page.get_by_role("button", name="Sign in").click()
-    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to ask?")).to_be_visible()
 
     await Room(page).sidebar.get_by_role("button", name="Sam").click()
     await page.get_by_role("menuitem", name="Sign out").click()

@@ -97,7 +97,7 @@ async def test_enter_replies_and_escape_leads_back_out(page: Page) -> None:
     await expect(room.rounds.last.get_by_role("article", name=re.compile("^Alpha"))).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(room.field).to_be_focused()
-    form = page.get_by_role("form", name="Message the table")
+    form = page.get_by_role("form", name="Write a message")
     await expect(form).to_contain_text("Three.")
     await page.keyboard.press("Escape")
     await expect(form).not_to_contain_text("Three.")
@@ -112,7 +112,7 @@ async def test_enter_replies_and_escape_leads_back_out(page: Page) -> None:
 async def test_r_shows_what_the_mind_was_shown(page: Page) -> None:
     await page.keyboard.press("2")
     await page.keyboard.press("r")
-    receipt = page.get_by_role("complementary", name="Context receipt")
+    receipt = page.get_by_role("complementary", name="What was sent")
     await expect(receipt.get_by_role("table", name="What the model was shown")).to_be_visible()
     await page.keyboard.press("]")
     await expect(receipt).to_be_hidden()

@@ -98,8 +98,8 @@ async def test_names_pins_rest_and_ends_are_seen_elsewhere(
 
     await here.choose("Coffee and talk", "Archive")
     await expect(there.row("Coffee and talk")).to_be_hidden()
-    await expect(there.page.get_by_text("This conversation rests in the archive.")).to_be_visible()
-    await there.page.get_by_role("button", name="Bring it back").click()
+    await expect(there.page.get_by_text("This conversation is archived.")).to_be_visible()
+    await there.page.get_by_role("button", name="Restore").click()
     await expect(here.row("Coffee and talk")).to_be_visible()
 
     await here.choose("Coffee and talk", "Delete")
@@ -108,10 +108,10 @@ async def test_names_pins_rest_and_ends_are_seen_elsewhere(
     await page.get_by_role("button", name="Delete conversation").click()
     await expect(here.row("Coffee and talk")).to_be_hidden()
     await expect(there.row("Coffee and talk")).to_be_hidden()
-    await expect(there.page.get_by_text("This conversation is not here")).to_be_visible()
+    await expect(there.page.get_by_text("Conversation not found")).to_be_visible()
 
 
 async def test_a_session_ended_elsewhere_closes_the_window(page: Page, windows: Windows, sam: Person) -> None:
-    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to ask?")).to_be_visible()
     await sam.post("/api/logout", expect=204)
     await expect(page.get_by_role("button", name="Sign in")).to_be_visible()

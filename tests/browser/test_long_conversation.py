@@ -41,7 +41,7 @@ async def test_it_opens_at_its_end_with_a_few_rounds(
     windows: Windows, reader: Person, path: str, upstream: Upstream
 ) -> None:
     page = await windows.open(reader, "/new")
-    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to ask?")).to_be_visible()
     sizes: list[int] = []
     page.on("response", lambda response: sizes.append(int(response.headers.get("content-length", 0))))
     await page.goto(path)

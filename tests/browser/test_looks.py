@@ -78,7 +78,7 @@ async def test_words_are_set_larger_when_that_is_chosen_and_stay_so(
 
 async def test_the_system_s_own_evening_is_followed(windows: Windows, sam: Person) -> None:
     page = await windows.open(sam, "/new", color_scheme="dark")
-    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to ask?")).to_be_visible()
     evening = await page.evaluate(PAPER)
     await page.emulate_media(color_scheme="light")
     assert await page.evaluate(PAPER) != evening
@@ -118,9 +118,9 @@ async def test_a_phone_writes_in_a_sheet_and_stops_with_a_tap(
 ) -> None:
     page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
     upstream.plays(in_parts("Writing, ", asyncio.Event()))
-    sheet = page.get_by_role("dialog", name="Message the table")
+    sheet = page.get_by_role("dialog", name="Write a message")
     if not await sheet.is_visible():
-        await page.get_by_role("button", name="Ask the table").tap()
+        await page.get_by_role("button", name="Ask all").tap()
     await sheet.get_by_role("textbox", name="Message").fill("Does this fit?")
     await expect(sheet.get_by_role("button", name="Remove The Sage")).to_be_visible()
     await page.screenshot(path=tmp_path / "sheet.png")
@@ -180,7 +180,7 @@ async def test_a_search_by_day_and_by_evening(
     assert await _top(said) == await _top(files)
     await page.keyboard.press("Control+k")
     await page.get_by_role("combobox").fill("bisque firing")
-    await expect(page.get_by_role("group", name="Said")).to_be_in_viewport()
+    await expect(page.get_by_role("group", name="In conversations")).to_be_in_viewport()
     await page.screenshot(path=tmp_path / f"palette-{theme}.png")
 
 
@@ -192,7 +192,7 @@ async def test_a_phone_searches_from_its_drawer(
     await page.get_by_role("button", name="Conversations").tap()
     await page.get_by_role("button", name="Search", exact=True).tap()
     await page.get_by_role("combobox").fill("bisque firing")
-    await expect(page.get_by_role("group", name="Said")).to_be_visible()
+    await expect(page.get_by_role("group", name="In conversations")).to_be_visible()
     await page.screenshot(path=tmp_path / "palette.png")
     await _must_not_scroll_sideways(page)
     await page.get_by_role("option", name="Search everywhere").tap()

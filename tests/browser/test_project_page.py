@@ -67,7 +67,7 @@ class Shelf:
 @pytest_asyncio.fixture(loop_scope="session")
 async def shelf(windows: Windows, sam: Person, upstream: Upstream) -> AsyncIterator[Shelf]:
     page = await windows.open(sam, f"/p/{sam.home}")
-    await expect(page.get_by_role("heading", name="Bring something to read.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Add files")).to_be_visible()
     yield Shelf(page)
 
 
@@ -102,7 +102,7 @@ async def test_an_upload_that_was_cut_off_is_tried_again_and_the_others_wait_for
     await shelf.drop(*((f"{name}.md", "# Words\n") for name in ("one", "two", "three", "four")))
     items = shelf.uploads.get_by_role("listitem")
     await expect(items.first).to_contain_text("The server cannot be reached.")
-    await expect(items.last).to_contain_text("in line")
+    await expect(items.last).to_contain_text("waiting")
     await page.get_by_role("tab", name="Leaderboard").click()
     await page.get_by_role("tab", name="Files").click()
     await page.unroute_all()
@@ -128,7 +128,7 @@ async def test_a_zip_is_unpacked_into_its_folders_unless_it_should_stay_whole(sh
 
 async def test_a_text_is_written_changed_renamed_and_deleted(shelf: Shelf) -> None:
     page = shelf.page
-    await page.get_by_role("button", name="New text").click()
+    await page.get_by_role("button", name="New text file").click()
     dialog = page.get_by_role("dialog", name="New text file")
     await dialog.get_by_label("Path").fill("plan.md")
     await dialog.get_by_label("Text", exact=True).fill("# Plan\n\nWalk.\n")
@@ -155,14 +155,14 @@ async def test_a_text_is_written_changed_renamed_and_deleted(shelf: Shelf) -> No
 
     await shelf.choose("docs/the plan.md", "Delete")
     asked = page.get_by_role("alertdialog", name="Delete “docs/the plan.md”?")
-    await expect(asked).to_contain_text("2 versions will go.")
+    await expect(asked).to_contain_text("2 versions will be deleted for everyone.")
     await expect(asked.get_by_role("button", name="Cancel")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(asked).to_be_hidden()
     await expect(shelf.row("docs/the plan.md")).to_be_visible()
     await shelf.choose("docs/the plan.md", "Delete")
     await asked.get_by_role("button", name="Delete file").click()
-    await expect(page.get_by_role("heading", name="Bring something to read.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Add files")).to_be_visible()
 
 
 ESCAPED_TWICE_AT_ONCE = """(question, editor) => {
@@ -184,7 +184,7 @@ async def test_a_change_someone_else_made_meanwhile_is_not_overwritten_and_ones_
     await text.fill("Run.\n")
     await sam.client.put(address, content=b"Swim.\n", headers={"Content-Type": "application/octet-stream"})
     await expect(editor.get_by_role("alert")).to_contain_text("Someone saved version 2 meanwhile.")
-    asked = shelf.page.get_by_role("alertdialog", name="Throw away what you changed?")
+    asked = shelf.page.get_by_role("alertdialog", name="Discard your changes?")
     for _ in range(2):
         await shelf.page.keyboard.press("Escape")
         await expect(asked).to_be_visible()
@@ -195,7 +195,7 @@ async def test_a_change_someone_else_made_meanwhile_is_not_overwritten_and_ones_
     await expect(asked).to_be_visible()
     await asked.get_by_role("button", name="Cancel").click()
     await expect(text).to_have_value("Run.\n")
-    await editor.get_by_role("button", name="Save mine after it").click()
+    await editor.get_by_role("button", name="Save mine as next version").click()
     await expect(editor).to_be_hidden()
     assert (await sam.client.get(address)).content == b"Run.\r\n"
     assert (await sam.client.get(f"{address}/versions/2")).content == b"Swim.\n"
@@ -223,16 +223,16 @@ async def test_versions_say_what_changed_and_one_is_brought_back(shelf: Shelf, s
 async def test_flags_are_set_for_one_file_or_for_a_whole_folder(shelf: Shelf, sam: Person) -> None:
     for path in ("docs/a.md", "docs/b.md"):
         await sam.upload(path, b"# Words\n")
-    always, whole = "Always in context", shelf.flag("Always in context", "all of docs")
+    always, whole = "Always sent", shelf.flag("Always sent", "all of docs")
     await expect(whole).to_have_attribute("aria-checked", "false")
     await shelf.flag(always, "docs/a.md").click()
     await expect(shelf.flag(always, "docs/a.md")).to_be_checked()
     await expect(whole).to_have_attribute("aria-checked", "mixed")
-    await expect(shelf.page.get_by_text("Every message carries docs/a.md")).to_be_visible()
+    await expect(shelf.page.get_by_text("Every question includes docs/a.md")).to_be_visible()
     await whole.click()
     await expect(shelf.flag(always, "docs/b.md")).to_be_checked()
-    await expect(shelf.page.get_by_text("Every message carries these 2 files")).to_be_visible()
-    await shelf.flag("Looked up when it fits", "docs/a.md").click()
+    await expect(shelf.page.get_by_text("Every question includes these 2 files")).to_be_visible()
+    await shelf.flag("Searched for each question", "docs/a.md").click()
     await expect(shelf.row("docs/a.md")).to_contain_text("not indexed")
 
 
@@ -251,7 +251,7 @@ async def test_a_list_is_filtered_by_words_and_tags(shelf: Shelf, sam: Person) -
     await expect(shelf.row("a.md")).to_have_count(0)
     await expect(shelf.row("b.md")).to_be_visible()
     await shelf.page.get_by_role("searchbox", name="Filter files").fill("zzz")
-    await expect(shelf.page.get_by_text("No file like this.")).to_be_visible()
+    await expect(shelf.page.get_by_text("No file matches.")).to_be_visible()
 
 
 async def test_how_far_a_file_can_be_found_is_said_as_it_happens(shelf: Shelf, sam: Person) -> None:
@@ -282,7 +282,7 @@ async def test_retrieval_is_tried_and_a_passage_opens_where_it_stands(shelf: She
     page = shelf.page
     await sam.upload("auth.md", NOTES)
     await expect(shelf.row("auth.md")).to_contain_text("passage")
-    box = page.get_by_role("searchbox", name="Try retrieval")
+    box = page.get_by_role("searchbox", name="Test search")
     await box.fill("how is a refresh token revoked?")
     await box.press("Enter")
     await expect(page.get_by_text(re.compile(r"1 passage in \d+ ms"))).to_be_visible()
@@ -291,7 +291,7 @@ async def test_retrieval_is_tried_and_a_passage_opens_where_it_stands(shelf: She
     await expect(viewer.locator(".meant").first).to_contain_text("Refresh")
     await box.fill("zebra crossing")
     await box.press("Enter")
-    await expect(page.get_by_text(re.compile(r"Nothing in \d+ ms"))).to_be_visible()
+    await expect(page.get_by_text(re.compile(r"No match in \d+ ms"))).to_be_visible()
 
 
 async def test_what_is_too_large_or_more_than_ones_share_is_refused_with_a_sentence(
@@ -360,8 +360,8 @@ async def test_who_may_only_read_finds_nothing_that_would_change_a_file(
         await administrator.upload("plan.md", content, shared)
     page = await windows.open(sam, f"/p/{shared}")
     shelf = Shelf(page)
-    await expect(shelf.flag("Always in context", "plan.md")).to_be_disabled()
-    await expect(page.get_by_role("button", name=re.compile("Upload|New text"))).to_have_count(0)
+    await expect(shelf.flag("Always sent", "plan.md")).to_be_disabled()
+    await expect(page.get_by_role("button", name=re.compile("Upload|New text file"))).to_have_count(0)
     await shelf.drop(("mine.md", "# Mine\n"))
     await page.get_by_role("button", name="More for plan.md").click()
     await expect(page.get_by_role("menuitem")).to_have_text(["Versions", "Download"])
@@ -398,7 +398,7 @@ async def test_a_project_is_renamed_and_deleted_but_the_last_one_stays(
     await page.get_by_role("menuitem", name="Rename and describe").click()
     dialog = page.get_by_role("dialog", name="Rename and describe")
     await dialog.get_by_label("Name").fill("The kiln")
-    await dialog.get_by_label("What it is for").fill("Firing, and what came of it.")
+    await dialog.get_by_label("Description").fill("Firing, and what came of it.")
     await dialog.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("heading", name="The kiln")).to_be_visible()
     await expect(page.get_by_role("main").get_by_text("Firing, and what came of it.")).to_be_visible()
@@ -413,19 +413,19 @@ async def test_a_project_is_renamed_and_deleted_but_the_last_one_stays(
 
 async def test_instructions_that_are_not_saved_yet_wait_for_ones_return(shelf: Shelf, sam: Person) -> None:
     page = shelf.page
-    await page.get_by_role("tab", name="Instructions and minds").click()
+    await page.get_by_role("tab", name="Instructions and models").click()
     save = page.get_by_role("button", name="Save", exact=True)
     await expect(save.first).to_be_disabled()
     await page.get_by_role("textbox", name="Instructions").fill("Be brief.")
     await page.get_by_role("link", name="New conversation").click()
-    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to ask?")).to_be_visible()
     await page.get_by_role("link", name="Project", exact=True).click()
-    await page.get_by_role("tab", name="Instructions and minds").click()
+    await page.get_by_role("tab", name="Instructions and models").click()
     await expect(page.get_by_role("textbox", name="Instructions")).to_have_value("Be brief.")
-    await page.get_by_label("Lines to a passage").fill("3")
+    await page.get_by_label("Lines per passage").fill("3")
     await save.first.click()
     await expect(page.get_by_text("From 5 to 1000 lines")).to_be_visible()
-    await page.get_by_label("Lines to a passage").fill("20")
+    await page.get_by_label("Lines per passage").fill("20")
     await save.first.click()
     await expect(page.get_by_text("Not saved yet")).to_have_count(0)
     project = (await sam.get(f"/api/projects/{sam.home}"))["project"]
@@ -433,7 +433,7 @@ async def test_instructions_that_are_not_saved_yet_wait_for_ones_return(shelf: S
     assert project["settings"]["retrieval_config"]["chunk_size"] == 20
 
 
-@pytest.mark.parametrize("tab", ["Files", "Instructions and minds"])
+@pytest.mark.parametrize("tab", ["Files", "Instructions and models"])
 async def test_not_even_a_small_barrier_is_found(windows: Windows, sam: Person, tab: str) -> None:
     await sam.upload("docs/a.md", NOTES)
     await sam.upload("bad.pdf", b"%PDF-1.4 and then nothing")

@@ -35,13 +35,13 @@ async def test_a_question_asked_offline_waits_and_is_sent_once(
     await room.field.fill("And now?")
     await expect(page.get_by_role("button", name="Queue message")).to_be_enabled()
     await room.field.press("Enter")
-    await expect(room.rounds.last).to_contain_text("sends when you are back")
+    await expect(room.rounds.last).to_contain_text("sends when you are back online")
     assert len(upstream.requests) == 1
 
     await page.context.set_offline(False)
     await expect(room.banner).to_be_hidden()
     await expect(room.rounds.last).to_contain_text("Now I am.")
-    await expect(room.rounds.last).not_to_contain_text("sends when you are back")
+    await expect(room.rounds.last).not_to_contain_text("sends when you are back online")
     await expect(room.rounds).to_have_count(2)
     assert len(upstream.requests) == 2
     assert len(await rounds(sam, room.id)) == 2
@@ -57,7 +57,7 @@ async def test_a_question_waits_even_when_its_window_is_closed(
     await page.context.set_offline(True)
     await expect(room.banner).to_be_visible()
     await room.ask("Will you get this?")
-    await expect(room.rounds).to_contain_text("sends when you are back")
+    await expect(room.rounds).to_contain_text("sends when you are back online")
     address = page.url
     await page.close()
 
@@ -98,7 +98,7 @@ async def test_words_said_while_the_line_was_down_are_there_when_it_is_back(
 
     line.cut()
     await expect(room.banner).to_contain_text(
-        "Reconnecting. Replies already started keep going on the server."
+        "Reconnecting. Replies that have started continue on the server."
     )
     goes_on.set()
     await upstream.requests[0].over.wait()
@@ -130,7 +130,7 @@ async def test_a_server_that_was_renewed_is_found_again_with_all_that_was_said(
             line.cut()
         second = await stack.enter_async_context(running(tmp_path, environ))
         line.mend(second.url)
-        broken = room.reply("Alpha", "broken off")
+        broken = room.reply("Alpha", "interrupted")
         await expect(broken).to_contain_text("Half a thought")
         await expect(broken.get_by_role("alert")).to_contain_text("The server was restarted after 3 words.")
         await broken.get_by_role("button", name="Continue").click()

@@ -59,7 +59,7 @@ async def test_a_word_is_found_in_a_file_and_opens_at_its_lines(
     file = hit(page, "docs/kiln.md").first
     await expect(file.locator("mark").first).to_have_text("bisque firing")
     await expect(file).to_contain_text("304The bisque firing ends")
-    await expect(file).to_contain_text(re.compile(r"score \d\.\d\d · by word"))
+    await expect(file).to_contain_text(re.compile(r"by words · "))
     await file.click()
     await expect(lines(page).filter(has_text="bisque firing")).to_be_in_viewport()
     await expect(file).to_have_attribute("aria-current", "true")
@@ -88,7 +88,7 @@ async def test_what_is_asked_stands_in_the_address(windows: Windows, sam: Person
     await page.get_by_role("button", name="Files: Any file").click()
     await page.get_by_label("Types").fill(".ts, pdf")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("heading", name="Nothing about “bisque”.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="No results for “bisque”")).to_be_visible()
     await expect(page).to_have_url(re.compile("kind=files&type=ts%2Cpdf$"))
     await page.reload()
     await expect(page.get_by_role("button", name="Files: .ts .pdf")).to_be_visible()
@@ -112,10 +112,10 @@ async def test_the_page_says_when_it_can_look_for_words_alone(
     windows: Windows, sam: Person, pottery: str
 ) -> None:
     page = await windows.open(sam, "/search?q=bisque")
-    await expect(page.get_by_text("Only words were looked for, not meaning.")).to_be_visible()
+    await expect(page.get_by_text("Searched by words only, not by meaning.")).to_be_visible()
     await page.get_by_role("button", name="How: Words and meaning").click()
     await page.get_by_role("menuitemradio", name="Words only").click()
-    await expect(page.get_by_text("Only words were looked for, not meaning.")).to_be_hidden()
+    await expect(page.get_by_text("Searched by words only, not by meaning.")).to_be_hidden()
 
 
 async def test_a_search_that_fails_can_be_tried_again(windows: Windows, sam: Person, pottery: str) -> None:
@@ -133,13 +133,13 @@ async def test_the_palette_finds_what_files_and_people_say(
     windows: Windows, sam: Person, pottery: str
 ) -> None:
     page = await windows.open(sam, "/new")
-    await expect(page.get_by_role("heading", name="The table is set.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to ask?")).to_be_visible()
     await page.keyboard.press("Control+k")
     typed = page.get_by_role("combobox", name="Type a command or search")
     await typed.fill("bisque firing")
     files = page.get_by_role("group", name="Files").get_by_role("option")
     await expect(files.first).to_contain_text("docs/kiln.md")
-    await expect(page.get_by_role("group", name="Said").get_by_role("option")).to_have_count(2)
+    await expect(page.get_by_role("group", name="In conversations").get_by_role("option")).to_have_count(2)
     await files.first.hover()
     await typed.press("Control+Enter")
     await expect(lines(page).filter(has_text="bisque firing")).to_be_in_viewport()
@@ -271,22 +271,20 @@ async def test_a_file_is_brought_in_looked_up_cited_and_opened_at_the_lines(
     await expect(room.reply("Alpha", "finished")).to_be_visible()
     await room.reply("Alpha").focus()
     await page.keyboard.press("r")
-    receipt = page.get_by_role("complementary", name="Context receipt")
+    receipt = page.get_by_role("complementary", name="What was sent")
     await receipt.get_by_role("button", name=re.compile(r"^kiln\.md:\d+-305")).click()
     await receipt.get_by_role("button", name="Open at its lines").click()
     await expect(lines(page).filter(has_text="bisque firing")).to_be_attached()
-    await page.get_by_role("button", name="Back to the receipt").click()
+    await page.get_by_role("button", name="Back to what was sent").click()
     await receipt.get_by_role("tab", name="Files").click()
     read = page.get_by_role("complementary", name="Files it read")
-    await expect(read.get_by_role("list", name="Cited")).to_contain_text(
-        "docs/kiln.md:304-305not shown to it"
-    )
+    await expect(read.get_by_role("list", name="Cited")).to_contain_text("docs/kiln.md:304-305not sent")
     await read.get_by_role("list", name="Also read").get_by_role("button").first.click()
     await expect(lines(page).first).to_be_attached()
     await page.get_by_role("button", name="Back to the files it read").click()
     await read.get_by_role("tab", name="Details").click()
     made = page.get_by_role("complementary", name="How it was made")
-    await expect(made).to_contain_text("Stopped because it was done")
+    await expect(made).to_contain_text("End complete")
 
 
 async def test_a_citation_opens_what_it_names_and_nothing_else_becomes_one(

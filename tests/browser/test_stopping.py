@@ -1,4 +1,4 @@
-"""Replies that do not end by themselves: stopped, failed, broken off. The others are not affected."""
+"""Replies that do not end by themselves: stopped, failed, interrupted. The others are not affected."""
 
 from __future__ import annotations
 
@@ -162,9 +162,9 @@ async def test_a_line_that_drops_leaves_the_words_and_a_way_on(
     upstream.plays((Say("Half a thou"), end), says("ght."), model="beta")
     await room.seat("Alpha", "Beta")
     await room.ask("And then?")
-    cut = room.reply("Beta", "broken off")
+    cut = room.reply("Beta", "interrupted")
     await expect(cut).to_contain_text("Half a thou")
-    await expect(cut.get_by_role("alert")).to_contain_text("The line dropped after 3 words.")
+    await expect(cut.get_by_role("alert")).to_contain_text("Connection lost after 3 words.")
     await expect(room.reply("Alpha", "finished")).to_be_visible()
     await cut.get_by_role("button", name="Continue").click()
     await expect(room.reply("Beta", "finished")).to_contain_text("Half a thought.")

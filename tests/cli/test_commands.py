@@ -52,7 +52,7 @@ def test_version_says_the_version(terminal):
 
 def test_without_a_command_the_help_is_shown(terminal):
     result = terminal.type()
-    assert "One conversation, many minds" in result.output
+    assert "One conversation, many models" in result.output
     for command in ("serve", "doctor", "version", "inventory", "models", "user"):
         assert re.search(rf"\b{command}\b", result.output)
 

@@ -29,7 +29,9 @@ def test_a_voice_that_joins_later_sees_everyone_tagged():
 
 def test_a_personas_instructions_stand_last_in_the_system_prompt():
     given_material = material(instructions="Rhyme.", persona_instructions="Doubt.")
-    assert assemble(given_material, count).prompt.system.endswith("Your character at this table:\nDoubt.")
+    assert assemble(given_material, count).prompt.system.endswith(
+        "Your character in this conversation:\nDoubt."
+    )
 
 
 def test_the_system_prompt_says_who_it_is_and_not_to_claim_an_order():

@@ -48,7 +48,7 @@ def test_what_is_told_of_a_blind_round_names_nobody_by_word_price_or_time() -> N
     message = replace(said(SEATED[0]), read_replies=draft.read_replies)
     told = to_json([veiled_turn(TURN), veiled_message(message), veiled_draft(draft)]).lower()
     assert not any(word in told for word in (*NAMES, "7700", "house"))
-    assert veiled_message(said(SEATED[1])).voice == Voice("mind:B", 2, "Mind B", "", letter="B")
+    assert veiled_message(said(SEATED[1])).voice == Voice("mind:B", 2, "Voice B", "", letter="B")
 
 
 def test_what_is_not_blind_is_told_as_it_is() -> None:

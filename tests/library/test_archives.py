@@ -58,7 +58,7 @@ async def test_a_sheet_that_never_ends_is_read_up_to_the_limit(extractor: Extrac
     row = "".join(f'<c r="A1" t="inlineStr"><is><t>{n * 7919:09}</t></is></c>' for n in range(2000))
     content = xlsx(f"<row>{row}</row>" * 60)
     found = await read(extractor, content, mime.XLSX)
-    assert found.reason == "Only the first 1 MiB of its text can be looked up."
+    assert found.reason == "Only the first 1 MiB of its text can be searched."
     assert len(found.text) <= LIMITS.text_bytes
 
 

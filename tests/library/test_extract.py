@@ -107,15 +107,15 @@ def test_no_extractor_raises_for_what_is_in_a_file(raw: bytes, kind: str) -> Non
 def test_a_long_text_is_read_up_to_the_limit() -> None:
     found = read("\u00e9t\u00e9\n".encode() * 1000, limits=replace(LIMITS, text_bytes=1 << 10))
     assert len(found.text.encode()) in (1023, 1024)
-    assert found.reason == "Only the first 0 MiB of its text can be looked up."
+    assert found.reason == "Only the first 0 MiB of its text can be searched."
     assert not found.has_failed
 
 
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        ("image/png", "An image holds no text that can be looked up."),
-        ("application/zip", "An archive holds no text that can be looked up."),
+        ("image/png", "An image holds no text that can be searched."),
+        ("application/zip", "An archive holds no text that can be searched."),
         ("application/octet-stream", "No text can be read from this kind of file."),
     ],
 )
@@ -353,7 +353,7 @@ def test_a_pdf_that_takes_long_is_read_as_far_as_the_time_allows() -> None:
     limits = replace(LIMITS, parse_s=4 / pdf_.SHARE)
     pages = pdf_.text(io.BytesIO(pdf([f"p{n}" for n in range(200)])), limits, partial(next, count()))
     assert [next(pages) for _ in range(3)] == [f"[Page {n + 1}]\np{n}\n\n" for n in range(3)]
-    with pytest.raises(Enough, match="Only its first 3 pages can be looked up."):
+    with pytest.raises(Enough, match="Only its first 3 pages can be searched."):
         next(pages)
 
 

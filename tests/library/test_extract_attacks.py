@@ -103,7 +103,7 @@ async def test_a_pdf_that_means_harm_ends_in_time(extractor: Extractor, make: Ca
 
 async def test_a_pdf_of_many_pages_is_read_in_part(extractor: Extractor) -> None:
     found = await read(extractor, pdf([f"p{n}" for n in range(100)]), mime.PDF)
-    assert found.reason == "Only its first 50 pages can be looked up."
+    assert found.reason == "Only its first 50 pages can be searched."
     assert found.text.endswith("[Page 50]\np49\n\n")
 
 

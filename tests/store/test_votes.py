@@ -113,7 +113,7 @@ async def test_a_blind_round_of_one_branch_stays_so_when_another_is_voted_on(
     await db.write(lambda tx: votes.cast(tx, ada, said.id, Choice.BEST))
     here, there = [await db.read(partial(told, message=message)) for message in (said, other)]
     assert {message.voice for message in here} == set(SEATED)
-    assert {message.voice.name for message in there if message.voice} == {"Mind A", "Mind B"}
+    assert {message.voice.name for message in there if message.voice} == {"Voice A", "Voice B"}
 
 
 SEATED = lettered(VOICES, "a secret")

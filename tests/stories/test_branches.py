@@ -477,7 +477,7 @@ async def test_a_branch_comes_back_as_one_message(ada, upstream):
     opened = await bring_back(ada, made["id"])
     assert (opened["conversation"]["id"], opened["turn"]["round_number"]) == (conversation, 3)
     assert opened["message"]["brings_id"] == made["id"]
-    assert opened["message"]["content"] == 'Brought back from "Another way".'
+    assert opened["message"]["content"] == 'Summary of branch "Another way".'
     [reply] = await ada.replies(conversation, 3)
     assert (reply["step"], reply["content"]) == ("summary", "They settled on the train.")
     read = shown(upstream.last)
@@ -505,7 +505,7 @@ async def test_a_branch_that_is_deleted_leaves_the_receipt_of_what_was_brought_b
     assert "saffron" not in receipt
     assert "marigold" not in receipt
     refused = await again(ada, told["id"], expect=409)
-    assert refused["message"].startswith("The branch that was brought back here is gone")
+    assert refused["message"].startswith("The branch that was summarised here is deleted")
 
 
 async def test_what_is_deleted_in_a_branch_leaves_the_receipt_of_what_was_brought_back(ada, upstream):
@@ -535,7 +535,7 @@ async def test_a_branch_with_hidden_names_comes_back_after_the_vote(ada, upstrea
     [told] = await ada.replies(conversation, 2)
     await ada.hear("And who now?", *MODELS, **here)
     await again(ada, told["id"])
-    assert "[Mind A]: Noted." in shown(upstream.last), "what became blind since is told of without names"
+    assert "[Voice A]: Noted." in shown(upstream.last), "what became blind since is told of without names"
     assert "[Alpha]: Noted." in shown(upstream.last)
 
 

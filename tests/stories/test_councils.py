@@ -254,9 +254,7 @@ async def test_there_is_no_synthesis_of_what_nobody_answered(ada, upstream):
     [failed] = await ada.hear("Well?", "alpha")
     path = f"/api/conversations/{failed['conversation_id']}/rounds/1/synthesis"
     refused = await ada.post(path, {"id": new_id()}, expect=409)
-    assert (
-        refused["message"] == "Nobody has answered in this round yet, so there is nothing to bring together."
-    )
+    assert refused["message"] == "Nobody has answered in this round yet, so there is nothing to summarise."
 
 
 async def test_a_second_opinion_is_tied_to_the_words_it_is_about(ada, upstream):
@@ -304,7 +302,7 @@ async def test_a_chair_where_the_mode_has_none_is_refused_and_nothing_is_written
     refused = await ada.ask(
         "Well?", "alpha", "beta", mode="relay", chair={"model": "voices:gamma"}, expect=422
     )
-    assert refused["message"] == "The mode relay has no chair. Leave it out, or choose another mode."
+    assert refused["message"] == "The mode relay has no summary. Leave the chair out, or choose another mode."
     assert upstream.requests == []
 
 

@@ -40,7 +40,7 @@ async def test_a_file_appears_on_every_device_with_how_far_it_is(ada: Person, bo
 
 async def test_what_cannot_be_read_is_kept_and_says_why(ada: Person) -> None:
     files = {
-        "cat.png": (png(4, 4), "not_indexed", "An image holds no text that can be looked up."),
+        "cat.png": (png(4, 4), "not_indexed", "An image holds no text that can be searched."),
         "broken.docx": (docx("<w:p>"), "failed", "Its XML is broken"),
         "empty.txt": (b"", "not_indexed", "This file holds no text."),
     }

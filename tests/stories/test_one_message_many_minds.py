@@ -44,7 +44,7 @@ async def test_quick_asks_one_voice(ada, upstream):
 
 async def test_quick_with_two_voices_is_refused_with_a_sentence(ada, upstream):
     refusal = await ada.ask("Both?", "alpha", "beta", mode="quick", expect=422)
-    assert refusal["message"] == "The mode quick takes 1 at the table; this turn has 2."
+    assert refusal["message"] == "The mode quick takes 1 voice; this turn has 2."
 
 
 async def test_the_same_model_can_sit_twice(ada, upstream):
@@ -82,7 +82,7 @@ async def test_eight_voices_can_sit_at_one_table(ada, upstream):
 
 async def test_the_ninth_voice_is_refused_and_nothing_is_written(ada, upstream):
     refusal = await ada.ask("Everyone?", *["alpha"] * 9, expect=422)
-    assert refusal["message"] == "The mode parallel takes 1 to 8 at the table; this turn has 9."
+    assert refusal["message"] == "The mode parallel takes 1 to 8 voices; this turn has 9."
     assert await nothing_was_written(ada, upstream)
 
 

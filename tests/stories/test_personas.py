@@ -29,7 +29,7 @@ async def test_a_model_is_told_whose_character_it_has_and_the_receipt_names_it(a
     replies = await ada.hear("Hello", voices=[{"persona_id": baker["id"]}, {"model": "voices:beta"}])
     system = system_of(upstream, "alpha")[0]
     assert system.startswith("You are The Baker,")
-    assert system.endswith("Your character at this table:\nMention bread.")
+    assert system.endswith("Your character in this conversation:\nMention bread.")
     assert "bread" not in system_of(upstream, "beta")[0]
     [of_baker] = [reply for reply in replies if reply["voice"]["persona_id"]]
     receipt = await ada.get(f"/api/messages/{of_baker['id']}/receipt")
@@ -47,7 +47,7 @@ async def test_what_ones_own_persona_was_told_is_not_read_by_others_in_its_recei
     for one in await ada.replies(reply["conversation_id"], 1):
         own, other = [await told(person, one["id"]) for person in (ada, bob)]
         assert own["text"].endswith("Mention bread.")
-        assert other["text"] == "(Only whoever made this persona can read its instructions.)"
+        assert other["text"] == "(Only the person who made this persona can read its instructions.)"
         assert (other["name"], other["tokens"]) == ("The Baker", own["tokens"])
     await ada.delete(f"/api/personas/{baker['id']}")
     assert (await told(ada, reply["id"]))["text"].endswith("Mention bread.")
@@ -192,14 +192,14 @@ async def test_a_saved_table_and_what_one_begins_with_are_there_at_the_next_visi
     ("wrong", "why"),
     [
         ({"mode": "shouting"}, "no mode"),
-        ({"voices": []}, "Seat someone"),
+        ({"voices": []}, "Choose at least one"),
         ({"voices": [{}]}, "a model or a persona"),
-        ({"voices": [{"model": "voices:alpha"}] * 9}, "8 seats"),
+        ({"voices": [{"model": "voices:alpha"}] * 9}, "At most 8 voices"),
         ({"scope": "all"}, "for yourself or for a project"),
         ({"brief": "x" * 4_001}, "brief"),
         ({"name": " "}, "name"),
         ({"voices": [{"model": "x" * 201}]}, "key"),
-        ({"chair": {"model": "voices:beta"}}, "no chair"),
+        ({"chair": {"model": "voices:beta"}}, "no summary"),
     ],
 )
 async def test_a_table_that_cannot_be_is_refused_with_a_reason(ada, wrong, why):

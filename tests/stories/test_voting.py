@@ -164,7 +164,7 @@ async def test_nothing_that_leaves_the_house_says_who_is_who_in_a_blind_round(wo
         await ada.get(f"/api/conversations/{branch['id']}/compare/{conversation}"),
     ]
     for one in told:
-        assert "Mind " in json.dumps(one), one
+        assert "Voice " in json.dumps(one), one
         assert not re.search("alpha|beta|voices", json.dumps(one), re.IGNORECASE), one
     refused = await ada.get(f"/api/messages/{tea['id']}/receipt", expect=409)
     assert refused["message"].startswith("In round 1 the names are hidden")

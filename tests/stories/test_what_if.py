@@ -189,7 +189,7 @@ async def test_a_person_who_goes_on_in_the_branch_ends_the_replay(ada, upstream)
     held.set()
     replay = await over(ada, branch)
     assert (replay["state"], replay["done_round"]) == ("stopped", 1)
-    assert replay["reason"] == "Somebody went on in this branch. Replay again to ask the other rounds."
+    assert replay["reason"] == "Somebody continued this branch. Ask again for the other rounds."
     rounds = (await ada.get(f"/api/conversations/{branch}"))["rounds"]
     assert [r["messages"][0]["content"] for r in rounds] == ["Tea?", "Or coffee?"]
 
@@ -296,7 +296,7 @@ async def test_a_replay_of_someone_suspended_meanwhile_does_not_go_on(tmp_path, 
         ada = await world.sign_in("ada@example.org")
         await ada.put(f"/api/users/{bob.id}", {"suspended": False})
         bob = await world.sign_in("bob@example.org")
-        assert (await over(bob, branch))["reason"].startswith("The server was restarted, and whoever")
+        assert (await over(bob, branch))["reason"].startswith("The server was restarted, and the person")
     assert len(upstream.requests) == before + 1
     held.set()
 

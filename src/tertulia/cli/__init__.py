@@ -13,7 +13,7 @@ from tertulia.core.errors import TertuliaError
 
 app = typer.Typer(
     name="tertulia",
-    help="One conversation, many minds: a chat workspace where several models answer at once.",
+    help="One conversation, many models: a chat workspace where several models answer at once.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

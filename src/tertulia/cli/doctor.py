@@ -80,7 +80,7 @@ def _jobs(aside: Sequence[Job]) -> Finding:
         return Finding("jobs", True, "none was given up")
     last = aside[0]
     words = f"{len(aside)} given up, the last of them {last.kind} {last.payload}: {last.error}"
-    return Finding("jobs", False, f"{words} Run `tertulia index rebuild` to have everything read anew.")
+    return Finding("jobs", False, f"{words} Run `tertulia index rebuild` to rebuild the search index.")
 
 
 def _interface() -> Finding:

@@ -1,4 +1,4 @@
-"""`tertulia index`: what can be looked up, built anew."""
+"""`tertulia index`: rebuilds the search index."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tertulia.engine.jobs.rebuild import leave_rebuild
 from tertulia.store import projects
 from tertulia.store.database import Tx
 
-app = typer.Typer(help="What can be looked up: build it anew.", no_args_is_help=True)
+app = typer.Typer(help="The search index: rebuild it.", no_args_is_help=True)
 
 
 @app.callback()
 def about() -> None:
-    """What can be looked up: build it anew."""
+    """The search index: rebuild it."""
 
 
 @app.command("rebuild")
 def rebuild(
     project: Annotated[str, typer.Option(help="The id of one project. Left out: all of them.")] = "",
 ) -> None:
-    """Have all files and messages read anew, in the background of the server's next run."""
+    """Re-index all files and messages, in the background of the server's next run."""
 
     def leave(tx: Tx) -> int:
         if project and not projects.exists(tx, project):

@@ -17,14 +17,15 @@ from tertulia.core.receipts import Layer
 from tertulia.core.text import visible
 
 _TABLE = (
-    "You are {name}, one of several minds at a table with one person. Everyone answers the person's messages "
-    "at the same time. What the others said in earlier rounds appears as [Name]: text; what you said appears "
-    "as your own replies. Answer the person directly and take up the others where it helps. Nobody speaks "
-    "first, so do not mention any order, do not speak for the others, and do not begin with your own name."
+    "You are {name}, one of several voices in a conversation with one person. All answer the person's "
+    "messages at the same time. What the others said in earlier rounds appears as [Name]: text; what you "
+    "said appears as your own replies. Answer the person directly and take up the others where it helps. "
+    "Nobody speaks first, so do not mention any order, do not speak for the others, and do not begin with "
+    "your own name."
 )
 _PROJECT = 'The conversation belongs to the project "{project}".'
-_INSTRUCTIONS = "The people of this project ask of everyone at the table:\n{instructions}"
-_CHARACTER = "Your character at this table:\n{instructions}"
+_INSTRUCTIONS = "The people of this project ask of every voice:\n{instructions}"
+_CHARACTER = "Your character in this conversation:\n{instructions}"
 _PROVIDERS = {
     "openai": "Take the time to reason before you answer when a question needs several steps.",
     "anthropic": "Use extended thinking where it is hard: large material, a stubborn fault, a long plan.",
@@ -45,7 +46,7 @@ class Part:
 
 def parts(material: Material, budget: int, count: CountTokens) -> Iterator[Part]:
     """In an order that never changes, so that what comes first stays cached."""
-    yield Part(_TABLE.format(name=material.voice.name), "who it is and how the table talks")
+    yield Part(_TABLE.format(name=material.voice.name), "who answers, and how the conversation works")
     yield Part(_PROJECT.format(project=material.project_name), "the project")
     if material.instructions.strip():
         yield Part(

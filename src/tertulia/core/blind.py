@@ -15,7 +15,7 @@ from tertulia.core.messages import Failure, Message, Round, speaker_of
 from tertulia.core.turns import Draft, Turn, Waiting
 from tertulia.core.voices import Voice
 
-_HIDDEN_FAILURE = "This mind did not come to an end. Who it was, and why, is told after the vote."
+_HIDDEN_FAILURE = "This voice did not finish. Who it was, and why, is shown after the vote."
 
 
 def lettered(table: Sequence[Voice], secret: str) -> tuple[Voice, ...]:
@@ -66,4 +66,4 @@ def veiled_waiting(waiting: Waiting) -> Waiting:
 def _voice(voice: Voice) -> Voice:
     """One that came without a letter is nobody."""
     seat = ascii_uppercase.index(voice.letter) + 1 if voice.letter else voice.seat
-    return Voice(f"mind:{voice.letter}", seat, f"Mind {voice.letter}".strip(), "", letter=voice.letter)
+    return Voice(f"mind:{voice.letter}", seat, f"Voice {voice.letter}".strip(), "", letter=voice.letter)

@@ -94,5 +94,5 @@ def checked(settings: ProjectSettings) -> ProjectSettings:
     if not 0 <= settings.retrieval_config.max_results <= 100:
         raise Invalid("max_results must be 0 to 100.")
     if len(settings.default_models) > SEATS:
-        raise Invalid(f"At most {SEATS} models can be seated by default.")
+        raise Invalid(f"At most {SEATS} models can answer by default.")
     return settings

@@ -70,18 +70,18 @@ class Defaults:
 def cleaned(table: TableSetting) -> TableSetting:
     name = " ".join(table.name.split())
     if not name or len(name) > NAME_LIMIT:
-        raise Invalid(f"A table's name has 1 to {NAME_LIMIT} characters.")
+        raise Invalid(f"A group's name has 1 to {NAME_LIMIT} characters.")
     if len(table.brief) > BRIEF_LIMIT:
         raise Invalid(f"A brief has at most {BRIEF_LIMIT:,} characters.")
     if not table.voices:
-        raise Invalid("Seat someone at the table first.")
+        raise Invalid("Choose at least one model or persona.")
     check_voices(table.guests, len(table.voices))
     return TableSetting(name, table.mode, table.visibility, table.voices, table.chair, table.brief.strip())
 
 
 def check_voices(guests: Sequence[WantedVoice], seated: int) -> None:
     if seated > SEATS:
-        raise Invalid(f"A table has {SEATS} seats.")
+        raise Invalid(f"At most {SEATS} voices can answer.")
     if any(one.model is None and one.persona_id is None for one in guests):
         raise Invalid("A voice is a model or a persona: name one of them.")
     if any(len(one.model or "") > MODEL_LIMIT for one in guests):

@@ -91,7 +91,7 @@ def in_lane(voice: Voice, lane: str) -> Voice:
     own, _, nth = voice.id.rpartition(":")
     wanted, _, number = lane.rpartition(":")
     if wanted != own or number not in _NUMBERS:
-        raise Invalid(f"{voice.name} has no lane {lane[:100]!r}: the id of a voice at the table names one.")
+        raise Invalid(f"{voice.name} has no lane {lane[:100]!r}: the id of a voice that answers names one.")
     if number == nth:
         return voice
     name = voice.name if nth == "0" else voice.name.removesuffix(f" {int(nth) + 1}")

@@ -55,11 +55,14 @@ class Mode:
     def must_seat(self, voices: int) -> None:
         if not self.least <= voices <= self.most:
             wanted = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
-            raise Invalid(f"The mode {self.name} takes {wanted} at the table; this turn has {voices}.")
+            noun = "voice" if self.most == 1 else "voices"
+            raise Invalid(f"The mode {self.name} takes {wanted} {noun}; this turn has {voices}.")
 
     def must_have_chair(self) -> None:
         if not self.has_chair:
-            raise Invalid(f"The mode {self.name} has no chair. Leave it out, or choose another mode.")
+            raise Invalid(
+                f"The mode {self.name} has no summary. Leave the chair out, or choose another mode."
+            )
 
 
 MODES = {

@@ -31,7 +31,7 @@ from tertulia.providers.seam import Call, End, Piece, ProviderFault, Text, Thoug
 from tertulia.store import drafts, messages, receipts, turns, usage
 from tertulia.store.database import Tx
 
-_NO_OUTLINE = Failure("malformed", "The map of agreement could not be read out of the chair's reply.")
+_NO_OUTLINE = Failure("malformed", "The agreement map could not be read from the summary.")
 
 SAVE_WAITS_S = (0.2, 1.0, 5.0)
 

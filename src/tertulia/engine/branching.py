@@ -55,9 +55,9 @@ def open_return(
         return before
     branch = writable(tx, actor, conversation_id)
     if branch.parent_id is None:
-        raise Conflict("This conversation is no branch, so there is nowhere to bring it back to.")
+        raise Conflict("This conversation is not a branch, so there is nowhere to add its summary.")
     if not messages.own(tx, branch.id, limit=1):
-        raise Conflict("Nothing was said in this branch yet, so there is nothing to bring back.")
+        raise Conflict("This branch is empty, so there is nothing to summarise.")
     parent = conversations.get(tx, actor, branch.parent_id)
     return _open_summary(tx, actor, request.id, parent, branch, voice, fingerprint)
 
@@ -105,14 +105,14 @@ def _open_summary(
 def _must_be_told(tx: Tx, branch: Conversation) -> None:
     """Half of an answer, or who said what in a blind round, is nothing to tell others."""
     if turns.waiting_or_running(tx, branch.id):
-        raise Conflict("This branch is being answered. Bring it back after its last word, or stop it first.")
+        raise Conflict("This branch is being answered. Summarise it after its last reply, or stop it first.")
     for turn in blind.hidden_in(tx, messages.own(tx, branch.id, limit=BROUGHT_ROUNDS)):
         where = f"In round {turn.round_number} of this branch"
         raise Conflict(f"{where} the names are hidden, and a summary would tell them. Vote there first.")
 
 
 def _brought_back(tx: Tx, actor: Actor, turn: Turn, branch: Conversation) -> Message:
-    name = f'"{branch.title}"' if branch.title else f"a branch at round {branch.branch_round}"
+    name = f'"{branch.title}"' if branch.title else f"at round {branch.branch_round}"
     return Message(
         id=tx.new_id(),
         conversation_id=turn.conversation_id,
@@ -120,7 +120,7 @@ def _brought_back(tx: Tx, actor: Actor, turn: Turn, branch: Conversation) -> Mes
         turn_id=turn.id,
         speaker="user",
         role=Role.USER,
-        content=f"Brought back from {name}.",
+        content=f"Summary of branch {name}.",
         status=Status.COMPLETE,
         created_by=actor.user_id,
         created_at=tx.now,

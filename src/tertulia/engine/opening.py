@@ -116,9 +116,9 @@ def open_synthesis(
     here = messages.round(tx, conversation.id, number)
     asked = turns.get(tx, actor, here.question.turn_id)
     if not any(reply.content for reply in here.replies):
-        raise Conflict("Nobody has answered in this round yet, so there is nothing to bring together.")
+        raise Conflict("Nobody has answered in this round yet, so there is nothing to summarise.")
     if asked.is_blind:
-        raise Conflict("The names of this round are hidden. Vote first; then it can be brought together.")
+        raise Conflict("The names of this round are hidden. Vote first; then it can be summarised.")
     must_have_room(tx, actor)
     heard = {reply.voice for reply in here.replies if reply.content}
     seated = chair or asked.chair or next((one for one in asked.table if one in heard), asked.table[0])
@@ -225,7 +225,7 @@ def _must_be_idle(tx: Tx, conversation: Conversation, reply: Message) -> None:
 def _must_have_branch(tx: Tx, actor: Actor, question: Message) -> None:
     """Whoever tells what came of a branch has to have read it."""
     if question.brings_id is not None and conversations.find(tx, actor, question.brings_id) is None:
-        raise Conflict("The branch that was brought back here is gone, so nobody can tell of it again.")
+        raise Conflict("The branch that was summarised here is deleted, so it cannot be summarised again.")
 
 
 def can_continue(reply: Message) -> bool:

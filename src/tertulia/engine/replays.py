@@ -38,8 +38,8 @@ CAP_LIMIT_MICROS = 10**15
 ROUNDS_LIMIT = 50
 """A replay of more is begun in parts."""
 _STOPPED = "Stopped by a person."
-_GONE_ON = "Somebody went on in this branch. Replay again to ask the other rounds."
-_NOBODY = "The server was restarted, and whoever had asked for this may not go on here."
+_GONE_ON = "Somebody continued this branch. Ask again for the other rounds."
+_NOBODY = "The server was restarted, and the person who asked for this may no longer write here."
 
 
 @dataclass(frozen=True, slots=True)

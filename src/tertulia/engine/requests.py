@@ -147,14 +147,12 @@ def check_lanes(lanes: Sequence[str], voices: int, *, is_aside: bool) -> None:
 
 def check_brief(brief: str) -> None:
     if len(brief) > BRIEF_LIMIT:
-        raise Invalid(f"What a synthesis should do is said in at most {BRIEF_LIMIT:,} characters.")
+        raise Invalid(f"The instructions for a summary have at most {BRIEF_LIMIT:,} characters.")
 
 
 def check_attachments(ids: Sequence[str]) -> None:
     if len(ids) > ATTACHMENTS_LIMIT:
-        raise Invalid(
-            f"A message brings at most {ATTACHMENTS_LIMIT} files along. Put the others in the project."
-        )
+        raise Invalid(f"A message has at most {ATTACHMENTS_LIMIT} files. Add the others to the project.")
 
 
 def check_quotes(quotes: Sequence[Quote]) -> None:

@@ -368,7 +368,7 @@ def _why(found: int, chunk: Chunk, words: Sequence[str], by_words: bool, likenes
         reasons.append(_where_else(chunk, words))
     if likeness is not None and likeness >= LIKE:
         reasons.append("close in meaning")
-    return ", ".join(reasons) or "distantly alike"
+    return ", ".join(reasons) or "weak match"
 
 
 def _where_else(chunk: Chunk, words: Sequence[str]) -> str:
@@ -377,4 +377,4 @@ def _where_else(chunk: Chunk, words: Sequence[str]) -> str:
         return "words of its path"
     if words_found(chunk.heading, words):
         return "words of its heading" if chunk.location.path else "who said it, or when"
-    return "words beside it"
+    return "nearby words"

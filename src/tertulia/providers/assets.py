@@ -291,7 +291,7 @@ def _from_address(address: str, file: IO[bytes], start: int) -> Iterator[int]:
             file.write(block)
             yield file.tell()
         if response.length:
-            raise AssetUnreachable("the line dropped before the end")
+            raise AssetUnreachable("the connection was lost before the end")
 
 
 def _open(address: str, have: int) -> HTTPResponse:

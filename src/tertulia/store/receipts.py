@@ -247,7 +247,7 @@ def _cached_share(tx: Tx, actor: Actor, message_id: str) -> float:
     return usage.cached_tokens / usage.input_tokens if usage and usage.input_tokens else 0.0
 
 
-WITHHELD = "(Only whoever made this persona can read its instructions.)"
+WITHHELD = "(Only the person who made this persona can read its instructions.)"
 
 
 def _is_withheld(tx: Tx, actor: Actor, segment: Segment) -> bool:

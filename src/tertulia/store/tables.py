@@ -31,7 +31,7 @@ def add(tx: Tx, actor: Actor, scope: Scope, project_id: str | None, setting: Tab
     _must_be_allowed(tx, actor, project_id)
     _must_be_at_hand(tx, actor, project_id, setting.guests)
     if tx.one(_COUNT, owner_id=owner_id or "", project_id=project_id or "").number >= LIMIT:
-        raise Invalid(f"There are {LIMIT} tables here already. Remove one first.")
+        raise Invalid(f"There are {LIMIT} saved groups here already. Remove one first.")
     table_id = tx.new_id()
     tx.execute(
         _ADD,
@@ -66,7 +66,7 @@ def _whose(scope: Scope, actor: Actor, project_id: str | None) -> tuple[str | No
         return actor.user_id, None
     if scope is Scope.PROJECT and project_id is not None:
         return None, project_id
-    raise Invalid("A table is saved for yourself or for a project: say which one.")
+    raise Invalid("A group is saved for yourself or for a project: say which one.")
 
 
 def _must_be_allowed(tx: Tx, actor: Actor, project_id: str | None) -> None:
@@ -81,7 +81,7 @@ def _must_be_at_hand(tx: Tx, actor: Actor, project_id: str | None, guests: Itera
             continue
         persona = personas.get(tx, actor, guest.persona_id)
         if project_id is not None and persona.scope is not Scope.ALL and persona.project_id != project_id:
-            raise Invalid(f"{persona.character.name} is not at hand for everyone in this project.")
+            raise Invalid(f"{persona.character.name} is not visible to everyone in this project.")
 
 
 def _written(setting: TableSetting) -> dict[str, object]:

@@ -44,7 +44,7 @@ async def test_a_long_text_is_shown_a_part_at_a_time(ada: Person, project: str) 
 async def test_a_file_without_text_says_why(ada: Person, project: str) -> None:
     picture = await ada.upload("a.png", png(1, 1), project)
     answer = await ada.get(url(project, picture["id"], "text"), expect=422)
-    assert answer["message"] == "An image holds no text that can be looked up."
+    assert answer["message"] == "An image holds no text that can be searched."
     broken = await ada.upload("a.pdf", b"%PDF-1.7 broken", project)
     assert "PDF" in (await ada.get(url(project, broken["id"], "text"), expect=422))["message"]
     empty = await ada.upload("empty.txt", b"", project)

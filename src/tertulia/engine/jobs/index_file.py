@@ -25,7 +25,7 @@ from tertulia.store.vectors import Kept
 
 BATCH = 100
 LEFT_OUT = "Its settings keep it out of search."
-BROKEN = "Reading it failed; the server's log says why. Build the index anew to try again."
+BROKEN = "Reading it failed; the server's log says why. Re-index all files to try again."
 
 
 async def index_file(means: Means, file_id: str) -> None:

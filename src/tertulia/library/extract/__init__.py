@@ -66,7 +66,7 @@ def _extractor(mime_type: str) -> Extract:
 def _nothing(mime_type: str) -> str:
     for beginning, noun in _KINDS:
         if mime_type.startswith(beginning):
-            return f"{noun} holds no text that can be looked up."
+            return f"{noun} holds no text that can be searched."
     return "No text can be read from this kind of file."
 
 
@@ -94,7 +94,7 @@ class Text:
         size = len(words) if words.isascii() else len(words.encode())
         if size > self._left:
             self._parts.append(words.encode()[: self._left].decode(errors="ignore"))
-            raise Enough(f"Only the first {self._limit >> 20} MiB of its text can be looked up.")
+            raise Enough(f"Only the first {self._limit >> 20} MiB of its text can be searched.")
         self._left -= size
         self._parts.append(words)
 

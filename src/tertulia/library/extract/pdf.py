@@ -25,7 +25,7 @@ def text(
     has_text, spoilt = False, 0
     for number, page in enumerate(_pages(file), start=1):
         if number > limits.pdf_pages or monotonic() >= until:
-            raise Enough(f"Only its first {number - 1:,} pages can be looked up.")
+            raise Enough(f"Only its first {number - 1:,} pages can be searched.")
         written = _text_of(page)
         spoilt += written is None
         if written and written.strip():

@@ -38,7 +38,7 @@ def read(file: BinaryIO) -> bytes:
 def must_be_all(file: BinaryIO) -> None:
     """What was read is what the file holds."""
     if file.read(1):
-        raise Enough(f"Only its first {READ_LIMIT >> 20} MiB can be looked up.")
+        raise Enough(f"Only its first {READ_LIMIT >> 20} MiB can be searched.")
 
 
 def decoded(raw: bytes) -> str:

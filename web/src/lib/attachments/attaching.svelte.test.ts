@@ -145,7 +145,10 @@ describe('what is attached', () => {
       Array.from({ length: 20 }, (_, n) => attachment(`A${n}`)),
     );
     attaching.bring('p', [brought('more.md')]);
-    expect(attaching.items.at(-1)).toMatchObject({ state: 'failed', problem: 'One message takes 20 files.' });
+    expect(attaching.items.at(-1)).toMatchObject({
+      state: 'failed',
+      problem: 'A message can have up to 20 files.',
+    });
     expect(attaching.ready).toHaveLength(20);
   });
 

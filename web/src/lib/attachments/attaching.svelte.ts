@@ -123,7 +123,7 @@ export class Attaching {
       size: file.size,
       sent: 0,
       state: isOver ? 'failed' : 'waiting',
-      problem: isOver ? `One message takes ${MOST} files.` : '',
+      problem: isOver ? `A message can have up to ${MOST} files.` : '',
       canRetry: !isOver,
       attachment: null,
       fileId: null,

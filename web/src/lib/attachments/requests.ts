@@ -27,7 +27,7 @@ export async function sendToProject(
 ): Promise<string> {
   const address = uploadAddress(projectId, name, false);
   const { items, refused } = await sendFile<Uploaded>(address, file, progress, signal);
-  if (!items[0]) throw new Error(refused[0]?.reason ?? 'It was not taken.');
+  if (!items[0]) throw new Error(refused[0]?.reason ?? 'The upload failed.');
   return items[0].id;
 }
 

@@ -38,7 +38,13 @@ const known = {
 
 it('come as actions, conversations, files, what was said, and the whole search last', () => {
   const sections = sectionsFor('token', known);
-  expect(sections.map(({ label }) => label)).toEqual(['Actions', 'Conversations', 'Files', 'Said', 'Search']);
+  expect(sections.map(({ label }) => label)).toEqual([
+    'Actions',
+    'Conversations',
+    'Files',
+    'In conversations',
+    'Search',
+  ]);
   const last = sections.at(-1)!.entries[0]!;
   expect(last.title).toBe('Search everywhere for “token”');
   last.run();

@@ -111,7 +111,7 @@ function filesOf({ files, openFile, openFileBeside }: Known): Entry[] {
     id: file.id,
     title: file.path,
     icon: FileText,
-    hint: file.metadata.always_in_context ? 'always in context' : foundBy(file).words,
+    hint: file.metadata.always_in_context ? 'always sent' : foundBy(file).words,
     run: () => openFile(file),
     runBeside: () => openFileBeside(file),
   }));
@@ -125,7 +125,7 @@ function foundBySearch(query: string, known: Known): Section[] {
   return [
     { label: 'Files', entries: [...named, ...entriesOf(hits.filter(isFile), known)] },
     {
-      label: 'Said',
+      label: 'In conversations',
       entries: entriesOf(
         hits.filter((hit) => !isFile(hit)),
         known,

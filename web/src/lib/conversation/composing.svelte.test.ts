@@ -42,7 +42,7 @@ describe('what is being written', () => {
 
   it('waits until a mode has the minds it takes, unless one is named', () => {
     composing.use({ ...PLAIN, mode: 'debate', minds: [ofModel('a')] });
-    expect(composing.problem).toBe('Debate takes at least two minds. Add another.');
+    expect(composing.problem).toBe('Debate needs at least two voices. Add another.');
     expect(composing.canSend).toBe(false);
     composing.text = '@a why?';
     expect(composing.canSend).toBe(true);
@@ -52,7 +52,7 @@ describe('what is being written', () => {
     composing.minds = [ofModel('gone')];
     expect(composing.problem).toMatch(/^GONE cannot answer now/);
     composing.minds = [ofPersona('left')];
-    expect(composing.problem).toMatch(/no longer here/);
+    expect(composing.problem).toMatch(/no longer exists/);
   });
 
   it('has a chair where the mode has one: the first, one of the table, or somebody beside it', () => {

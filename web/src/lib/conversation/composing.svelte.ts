@@ -60,7 +60,7 @@ export class Composing {
     const absent = this.asking.find((each) => !canCome(each.wanted, this.guests));
     if (absent && this.guests.models.length) return absentSentence(absent);
     if (this.asking.length >= this.way.least) return '';
-    if (!this.asking.length) return 'Nobody is at the table. Add a mind.';
+    if (!this.asking.length) return 'No model is chosen. Add one.';
     return tooFew(this.way);
   });
   /** Not without a file that was meant to come along. */
@@ -184,6 +184,6 @@ export class Composing {
 
 function absentSentence({ persona_id, persona_version, name }: Seated): string {
   return persona_id !== null && persona_version === null
-    ? 'Someone at this table is no longer here. Take them off to go on.'
-    : `${name} cannot answer now. Take them off, or see Models for what is missing.`;
+    ? 'A persona chosen here no longer exists. Remove it to continue.'
+    : `${name} cannot answer now. Remove it, or see Models for what is missing.`;
 }

@@ -28,7 +28,7 @@ it('a model that declines is no breakdown, and asking it again would not help', 
 it('a code nobody has heard of still becomes a sentence', () => {
   for (const code of ['brand_new', 'constructor', '__proto__']) {
     expect(faultOf({ code, message: 'It broke.', detail: null }, '')).toMatchObject({
-      title: 'This reply did not come',
+      title: 'No reply',
       sentence: 'It broke.',
     });
   }

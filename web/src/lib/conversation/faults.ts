@@ -26,14 +26,14 @@ const KINDS: Record<string, Kind> = {
   unavailable: { title: (provider) => `${provider} cannot be reached`, short: 'no connection' },
   auth: { title: (provider) => `${provider} refused the key`, short: 'the key was refused' },
   timeout_first_byte: { title: (provider) => `${provider} did not answer`, short: 'no answer in time' },
-  timeout_idle: { title: (provider) => `${provider} fell silent`, short: 'no answer in time' },
+  timeout_idle: { title: (provider) => `${provider} stopped sending`, short: 'no answer in time' },
   timeout_total: { title: (provider) => `${provider} took too long`, short: 'no answer in time' },
-  cut: { title: () => 'The line dropped', short: 'the line dropped' },
+  cut: { title: () => 'Connection lost', short: 'connection lost' },
   malformed: {
-    title: (provider) => `${provider} answered with something unreadable`,
+    title: (provider) => `${provider} sent an unreadable answer`,
     short: 'an unreadable answer',
   },
-  too_large: { title: (provider) => `${provider} answered with too much`, short: 'too long an answer' },
+  too_large: { title: (provider) => `${provider} sent too long an answer`, short: 'too long an answer' },
   context_length: {
     title: () => 'This is too long for the model',
     short: 'too long for the model',
@@ -42,12 +42,12 @@ const KINDS: Record<string, Kind> = {
   filtered: { title: () => 'This model declined', short: 'the model declined', isCalm: true, isFinal: true },
   length: { title: () => 'The reply reached this model’s limit', short: 'the model’s limit' },
   empty: { title: () => 'The model wrote no reply', short: 'no reply' },
-  unknown_model: { title: () => 'This model is not known here', short: 'unknown model', isFinal: true },
+  unknown_model: { title: () => 'Unknown model', short: 'unknown model', isFinal: true },
   restarted: { title: () => 'The server was restarted', short: 'the server was restarted' },
-  internal: { title: () => 'Something broke on our side', short: 'something broke on our side' },
+  internal: { title: () => 'Server error', short: 'server error' },
 };
 
-const OTHER: Kind = { title: () => 'This reply did not come', short: 'no reply' };
+const OTHER: Kind = { title: () => 'No reply', short: 'no reply' };
 
 export function faultOf(failure: Failure | null, provider: string): Fault {
   const kind = (failure && Object.hasOwn(KINDS, failure.code) && KINDS[failure.code]) || OTHER;

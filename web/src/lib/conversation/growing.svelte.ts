@@ -74,7 +74,7 @@ export class Growing {
     if (conversation.id === this.id) return;
     house.meet([conversation]);
     await goto(routes.round(conversation.id, round));
-    announce(`Round ${round} goes on in a branch`);
+    announce(`Round ${round} continues in a branch`);
   }
 
   /** The question or the reply as another branch has it. */
@@ -97,14 +97,14 @@ export class Growing {
       const branch = await requests.branch(this.id, round, message.voice ? message.id : undefined);
       house.meet([branch]);
       await goto(routes.conversation(branch.id), { state: { isWriting: true } });
-      announce(`A branch from round ${round}`);
+      announce(`New branch from round ${round}`);
     };
-    return saying('The branch was not made.', made());
+    return saying('The branch was not created.', made());
   }
 
   regenerate(message: Message, how: requests.How = {}): Promise<void> {
     const work = requests.regenerate(message.id, this.id, how);
-    return saying('The reply was not asked for again.', this.#goTo(work, message.round_number));
+    return saying('The reply was not regenerated.', this.#goTo(work, message.round_number));
   }
 
   /** A reply with its versions, or a question with its round. */
@@ -148,7 +148,7 @@ export class Growing {
 
   quote(messageId: string, text: string): void {
     if (this.composing.quote(messageId, text)) this.write();
-    else toast({ text: 'Ten quotes are enough for one question.', tone: 'error' });
+    else toast({ text: 'A question can have up to ten quotes.', tone: 'error' });
   }
 }
 

@@ -12,5 +12,5 @@ export function hiddenWriters(view: HTMLElement, isFollowing: boolean): string {
   });
   if (hidden.length === 0) return '';
   const names = hidden.map((card) => card.querySelector('h3')?.textContent ?? '').filter(Boolean);
-  return names.length === 1 ? `${names[0]} is writing` : 'The table is writing';
+  return names.length === 1 ? `${names[0]} is writing` : 'Replies are being written';
 }

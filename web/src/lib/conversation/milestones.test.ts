@@ -13,7 +13,7 @@ describe('milestones', () => {
   const standings = standingsOf('t1', begun);
 
   it('say once how many are answering', () => {
-    expect(milestones('t1', begun, new Map())).toEqual(['Three minds are answering']);
+    expect(milestones('t1', begun, new Map())).toEqual(['Three voices are answering']);
     expect(milestones('t1', begun, standings)).toEqual([]);
     const alone = lanesOf(round(), [turn([a])], []);
     expect(milestones('t1', alone, new Map())).toEqual(['Ada is answering']);
@@ -64,7 +64,7 @@ describe('the bar of a round', () => {
     const whole = round(reply('r1', a), reply('r2', b), reply('r3', a, { step: 'synthesis' }));
     const over = turn([a, b], { state: 'complete', finished_at: 21_300 });
     expect(progressOf(whole, lanesOf(whole, [over], []), over)).toBe(
-      '2 advisors + synthesis · $0.0030 · 21.3 s',
+      '2 advisors + summary · $0.0030 · 21.3 s',
     );
   });
 
@@ -83,23 +83,23 @@ describe('the bar of a round', () => {
 
   it('names the mode and what each sees; of an old round it knows only how many answered', () => {
     const lanes = lanesOf(round(reply('r1', a), reply('r2', b)), [], []);
-    expect(settingOf(lanes, turn([a, b], { visibility: 'own_lane' }))).toBe('Parallel · each alone');
+    expect(settingOf(lanes, turn([a, b], { visibility: 'own_lane' }))).toBe('Parallel · each sees only you');
     expect(settingOf(lanes, undefined)).toBe('Parallel');
-    expect(settingOf(lanes.slice(0, 1), turn([a], { mode: 'quick' }))).toBe('Quick');
+    expect(settingOf(lanes.slice(0, 1), turn([a], { mode: 'quick' }))).toBe('One model');
   });
 });
 
 it('a broken-off reply says how far it came', () => {
   const failure = { code: 'cut', message: '', detail: null };
   expect(cutSentence(reply('r1', a, { status: 'interrupted', content: 'one two', failure }), 'OpenAI')).toBe(
-    'The line dropped after 2 words.',
+    'Connection lost after 2 words.',
   );
   expect(
     cutSentence(
       reply('r1', a, { status: 'interrupted', content: '', failure: { ...failure, code: 'timeout_idle' } }),
       'OpenAI',
     ),
-  ).toBe('OpenAI fell silent before the first word.');
+  ).toBe('OpenAI stopped sending before the first word.');
   expect(
     cutSentence(
       reply('r1', a, {

@@ -30,7 +30,7 @@ function isBusy(state: LaneState): boolean {
 function answering(lanes: Lane[]): string {
   return lanes.length === 1
     ? `${lanes[0]!.voice.name} is answering`
-    : `${inWords(lanes.length)} minds are answering`;
+    : `${inWords(lanes.length)} voices are answering`;
 }
 
 function ending(lane: Lane): string {

@@ -61,7 +61,7 @@ export function meter(usage: Usage | null): string[] {
   if (usage.input_tokens + usage.output_tokens === 0)
     return usage.cost_micros ? [money(usage.cost_micros)] : ['nothing charged'];
   return [
-    `${tokens(usage.input_tokens)} in`,
+    `${tokens(usage.input_tokens)} tokens in`,
     `${tokens(usage.output_tokens)} out`,
     money(usage.cost_micros),
     duration(usage.latency_ms),

@@ -5,14 +5,14 @@ import { visibilityNamed } from '$lib/council/visibilities';
 import { costOf, isOver, stateOf, type Lane } from './lanes';
 import { counted, duration, totalMoney } from './numbers';
 
-/** "Parallel · open table". A round whose turn is not known says only what its replies tell. */
+/** "Parallel · everyone sees all". A round whose turn is not known says only what its replies tell. */
 export function settingOf(lanes: Lane[], turn: Turn | undefined): string {
   if (!turn) return modeNamed(lanes.length > 1 ? 'parallel' : 'quick').name;
   const mode = modeNamed(turn.mode);
   return mode.isShared ? `${mode.name} · ${visibilityNamed(turn.visibility).name.toLowerCase()}` : mode.name;
 }
 
-/** "2 of 3 finished · $0.0722 so far", then "4 advisors + synthesis · $0.0722 · 12.0 s". */
+/** "2 of 3 finished · $0.0722 so far", then "4 advisors + summary · $0.0722 · 12.0 s". */
 export function progressOf(round: Round, lanes: Lane[], turn: Turn | undefined): string {
   const cost = costOf(round);
   const isRunning = lanes.some((lane) => !isOver(stateOf(lane)));
@@ -27,7 +27,7 @@ export function progressOf(round: Round, lanes: Lane[], turn: Turn | undefined):
 function whoOf(lanes: Lane[]): string {
   if (!lanes.some((lane) => lane.step === 'synthesis')) return '';
   const answers = lanes.filter((lane) => lane.step === 'answer').length;
-  return `${counted(answers, 'advisor')} + synthesis`;
+  return `${counted(answers, 'advisor')} + summary`;
 }
 
 function tookOf(turn: Turn | undefined): string {

@@ -34,13 +34,13 @@ export function thinkingOf(version: Version): Thoughts | null {
 }
 
 const STATES: Record<LaneState, string> = {
-  queued: 'in line',
+  queued: 'waiting',
   thinking: 'thinking',
   waiting: 'waiting for the provider',
   writing: 'writing',
   finished: 'finished',
   stopped: 'stopped',
-  interrupted: 'broken off',
+  interrupted: 'interrupted',
   failed: 'failed',
 };
 
@@ -49,12 +49,12 @@ export function describe(name: string, model: string, state: LaneState): string 
   return [name, model.slice(model.indexOf(':') + 1), STATES[state]].filter(Boolean).join(', ');
 }
 
-/** "The line dropped after 49 words." */
+/** "Connection lost after 49 words." */
 export function cutSentence(message: Message, provider: string): string {
   const words = wordCount(message.content);
   const when = words ? `after ${counted(words, 'word')}` : 'before the first word';
   if (message.status === 'stopped') return `Stopped ${when}.`;
   if (message.failure?.code === 'filtered') return `Stopped by the provider’s safety filter ${when}.`;
-  const how = message.failure ? faultOf(message.failure, provider).title : 'The line dropped';
+  const how = message.failure ? faultOf(message.failure, provider).title : 'Connection lost';
   return `${how} ${when}.`;
 }

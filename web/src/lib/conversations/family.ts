@@ -5,8 +5,9 @@ export type Named = Pick<Conversation, 'title' | 'parent_id' | 'branch_round'>;
 
 /** The root is the main line of its tree; its title stands over the page already. */
 export function branchName(conversation: Named): string {
-  if (conversation.parent_id === null) return 'main';
-  return conversation.title || `Branch at round ${conversation.branch_round ?? 0}`;
+  if (conversation.parent_id === null) return 'Main conversation';
+  if (conversation.title) return conversation.title;
+  return conversation.branch_round ? `Branch at round ${conversation.branch_round}` : 'Edited question';
 }
 
 /** Whether a conversation hangs on another, at any distance. */

@@ -16,30 +16,36 @@ describe('before something is deleted it is said', () => {
   it('what goes with a branch, and that the rest stays', () => {
     expect(
       whatGoes(conversation('Small', 'main'), removal({ rounds: 2, replies: 5, titles: ['Small'] })),
-    ).toBe('2 rounds and 5 replies will go. The conversation it left from stays.');
+    ).toBe(
+      '2 questions and 5 replies will be deleted for everyone. This cannot be undone. ' +
+        'The conversation it branched from stays.',
+    );
   });
 
   it('which branches hang on it', () => {
     const tree = removal({ conversations: 5, rounds: 1, replies: 1, titles: ['Root', 'A', 'B', 'C', 'D'] });
     expect(whatGoes(conversation('Root'), tree)).toBe(
-      '1 round and 1 reply will go. With it go 4 branches: “A”, “B”, “C” and others. ' +
-        'For everyone and for good. To keep it out of sight, archive it instead.',
+      '1 question and 1 reply will be deleted for everyone. ' +
+        '4 branches will be deleted with it: “A”, “B”, “C” and others. ' +
+        'This cannot be undone. To keep it out of sight, archive it instead.',
     );
     expect(whatGoes(conversation('', 'main'), removal({ conversations: 2 }))).toBe(
-      'Nothing was said in it yet. With it goes 1 branch. The conversation it left from stays.',
+      'It is empty. 1 branch will be deleted with it. This cannot be undone. ' +
+        'The conversation it branched from stays.',
     );
   });
 
   it('what goes with a reply or a question, and who will miss it', () => {
     expect(whatGoesWith(false, { rounds: 0, replies: 1, branches: 0 })).toBe(
-      'This reply will go, for everyone and for good.',
+      'This reply will be deleted for everyone. This cannot be undone.',
     );
     expect(whatGoesWith(false, { rounds: 0, replies: 3, branches: 1 })).toBe(
-      'This reply and 2 other versions of it will go, for everyone and for good. ' +
-        'A branch that reads it will go on without it.',
+      'This reply and 2 other versions of it will be deleted for everyone. This cannot be undone. ' +
+        'A branch that uses it continues without it.',
     );
     expect(whatGoesWith(true, { rounds: 1, replies: 2, branches: 2 })).toBe(
-      'The question and 2 replies will go. 2 branches that read it will go on without it.',
+      'The question and 2 replies will be deleted for everyone. This cannot be undone. ' +
+        '2 branches that use it continue without it.',
     );
   });
 });

@@ -195,7 +195,7 @@ describe('the minds one can invite', () => {
     expect(house!.name).toBe('B');
     expect(invitationsTo({ models: [], personas: [persona('P', 4)] }, '')[0]!.items[0]).toMatchObject({
       canCome: false,
-      about: 'not available: no model can speak for it yet',
+      about: 'not available: no model is ready yet',
     });
     expect(invitationsTo({ models, personas: [persona('P', 4)] }, 'beta').map((each) => each.name)).toEqual([
       'B',

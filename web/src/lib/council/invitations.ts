@@ -39,7 +39,7 @@ function ofOne({ id, character }: Persona, models: Model[]): Invitation {
     mind,
     key: keyOf(mind),
     name: character.name,
-    about: speaker?.display_name ?? 'not available: no model can speak for it yet',
+    about: speaker?.display_name ?? 'not available: no model is ready yet',
     cost: speaker ? typicalCost(speaker) : '',
     canCome: speaker !== undefined,
     hue: character.hue,

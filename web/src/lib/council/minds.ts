@@ -1,6 +1,7 @@
 /** The minds one can invite: personas, and models grouped by who serves them; those that cannot come last. */
 import type { Model, Persona, Voice, WantedVoice } from '$lib/api/types';
 import { money, tokens } from '$lib/conversation/numbers';
+import { TIERS } from '$lib/models/tiers';
 
 /** A model, or a persona that speaks through its model (or, both named, through another). */
 export type Mind = WantedVoice;
@@ -48,7 +49,10 @@ export function groupsOf(models: Model[], typed: string): Group[] {
 
 /** Every word typed is somewhere in its names. */
 function matches(model: Model, typed: string): boolean {
-  return hasWords(`${model.display_name} ${model.model_id} ${model.provider_name} ${model.tier}`, typed);
+  return hasWords(
+    `${model.display_name} ${model.model_id} ${model.provider_name} ${TIERS[model.tier]}`,
+    typed,
+  );
 }
 
 function hasWords(names: string, typed: string): boolean {
@@ -65,7 +69,7 @@ function availableFirst(a: Model, b: Model): number {
 
 /** "local · 32k", "balanced · 128k" */
 export function factsOf(model: Model): string {
-  return `${model.is_demo ? 'demo' : model.is_local ? 'local' : model.tier} · ${tokens(model.context_window)}`;
+  return `${model.is_demo ? 'demo' : model.is_local ? 'local' : TIERS[model.tier]} · ${tokens(model.context_window)}`;
 }
 
 /** What a million words out would cost is no help; a typical reply is 700 words from a few pages. */

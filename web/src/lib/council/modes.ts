@@ -27,15 +27,15 @@ export const MODES: Mode[] = [
     ...SHARED,
     id: 'parallel',
     name: 'Parallel',
-    sentence: 'Everyone answers at once, side by side',
+    sentence: 'All answer at once, side by side',
     picture: 'parallel',
     least: 1,
   },
   {
     ...SHARED,
     id: 'quick',
-    name: 'Quick',
-    sentence: 'One mind answers',
+    name: 'One model',
+    sentence: 'Only one answers',
     picture: 'quick',
     least: 1,
     most: 1,
@@ -53,7 +53,7 @@ export const MODES: Mode[] = [
     ...SHARED,
     id: 'brain_trust',
     name: 'Brain trust',
-    sentence: 'All advise unseen, the chair brings it together',
+    sentence: 'Independent answers, then one summary',
     picture: 'trust',
     hasChair: true,
     stages: { answer: 'Advisors' },
@@ -61,24 +61,24 @@ export const MODES: Mode[] = [
   {
     ...SHARED,
     id: 'relay',
-    name: 'In turn',
-    sentence: 'One after the other, each having read the rest',
+    name: 'One after another',
+    sentence: 'Each reads the answers before its own',
     picture: 'relay',
   },
   {
     ...SHARED,
     id: 'debate',
     name: 'Debate',
-    sentence: 'Openings, rebuttals, and the chair closes',
+    sentence: 'Opening statements, rebuttals, then a summary',
     picture: 'debate',
     hasChair: true,
-    stages: { answer: 'Openings', rebuttal: 'Rebuttals' },
+    stages: { answer: 'Opening statements', rebuttal: 'Rebuttals' },
   },
   {
     ...SHARED,
     id: 'peer_review',
     name: 'Peer review',
-    sentence: 'Answers ranked without names, then the chair',
+    sentence: 'Answers ranked without names, then a summary',
     picture: 'review',
     hasChair: true,
     stages: { answer: 'Answers', review: 'Reviews without names' },
@@ -91,5 +91,5 @@ export function modeNamed(id: string): Mode {
 
 /** Why a table with too few minds cannot be asked so. */
 export function tooFew({ name, least }: Mode): string {
-  return `${name} takes at least ${inWords(least).toLowerCase()} minds. Add another.`;
+  return `${name} needs at least ${inWords(least).toLowerCase()} voices. Add another.`;
 }

@@ -63,7 +63,7 @@ function inviteeOf(wanted: Mind, { models, personas }: Guests): Invitee {
   const persona = personas.find((each) => each.id === persona_id);
   return {
     lane: `persona:${persona_id}`,
-    name: persona?.character.name ?? 'Someone who left',
+    name: persona?.character.name ?? 'Deleted persona',
     model: key ?? (persona && speakerFor(persona, models)?.key) ?? '',
     persona_id,
     persona_version: persona?.version ?? null,

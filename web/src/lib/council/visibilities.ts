@@ -8,9 +8,9 @@ export interface Choice {
 }
 
 export const VISIBILITIES: Choice[] = [
-  { id: 'open', name: 'Open table', sentence: 'Everyone reads what was said before' },
-  { id: 'own_lane', name: 'Each alone', sentence: 'Each mind sees only you and itself' },
-  { id: 'chosen', name: 'Chosen replies', sentence: 'Of each round, only the reply marked best' },
+  { id: 'open', name: 'Everyone sees all', sentence: 'Each voice reads everything said before' },
+  { id: 'own_lane', name: 'Each sees only you', sentence: 'Each voice reads your messages and its own' },
+  { id: 'chosen', name: 'Only best replies', sentence: 'Of each round, only the reply marked best' },
 ];
 
 export function visibilityNamed(id: Visibility): Choice {

@@ -70,14 +70,14 @@ export function foundBy({ index, metadata }: ProjectFile): Found {
   const reason = index.reason;
   switch (index.state) {
     case 'queued':
-      return { words: 'in line', tone: 'busy', reason };
+      return { words: 'waiting', tone: 'busy', reason };
     case 'reading':
       return { words: 'reading', tone: 'busy', reason };
     case 'indexing':
       return { words: `indexing ${index.percent}%`, tone: 'busy', reason };
     case 'indexed':
       return {
-        words: metadata.retrieval_eligible ? counted(index.chunks, 'passage') : 'not looked up',
+        words: metadata.retrieval_eligible ? counted(index.chunks, 'passage') : 'not searched',
         tone: 'plain',
         reason,
       };
@@ -95,9 +95,9 @@ export function hasText({ index, metadata, mime_type }: ProjectFile): boolean {
 }
 
 export const FLAGS = [
-  { field: 'always_in_context', label: 'Always', about: 'Always in context' },
-  { field: 'retrieval_eligible', label: 'Retrieval', about: 'Looked up when it fits' },
-  { field: 'tool_accessible', label: 'Tools', about: 'Open to tools' },
+  { field: 'always_in_context', label: 'Always sent', about: 'Always sent' },
+  { field: 'retrieval_eligible', label: 'Searched', about: 'Searched for each question' },
+  { field: 'tool_accessible', label: 'For tools', about: 'For tools' },
 ] as const satisfies { field: keyof FileMetadata; label: string; about: string }[];
 
 export type Flag = (typeof FLAGS)[number]['field'];

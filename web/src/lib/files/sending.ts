@@ -22,7 +22,7 @@ export function sendFile<T>(
       reject(new ApiError(call.status, said?.code ?? 'unexpected', message));
     };
     call.onerror = () => reject(new ApiError(0, 'offline', OFFLINE));
-    call.onabort = () => reject(new ApiError(0, 'aborted', 'Called off.'));
+    call.onabort = () => reject(new ApiError(0, 'aborted', 'Cancelled'));
     signal.addEventListener('abort', () => call.abort());
     call.send(file);
   });
@@ -37,7 +37,7 @@ export interface Failure {
 }
 
 export function whyNot(reason: unknown): Failure {
-  if (!(reason instanceof ApiError)) return { problem: 'It was not taken.', canRetry: true };
+  if (!(reason instanceof ApiError)) return { problem: 'The upload failed.', canRetry: true };
   if (reason.status === 0) return { problem: OFFLINE, canRetry: true };
   return { problem: reason.message, canRetry: reason.status === 429 || reason.status >= 500 };
 }

@@ -1,12 +1,12 @@
 /** What can be said of a persona before it is sent, and who may change it. */
-import type { Character, Persona, Project, Scope, User } from '$lib/api/types';
+import type { Character, Model, Persona, Project, Scope, User } from '$lib/api/types';
 import { handleOf } from '$lib/council/mentions';
 import { plainText } from '$lib/markdown/plain';
 
 export const INSTRUCTIONS_LIMIT = 20_000;
 const FIRST_WORDS = 400;
 
-export const SCOPES: Record<Scope, string> = { all: 'Everyone’s', project: 'The project’s', user: 'Mine' };
+export const SCOPES: Record<Scope, string> = { all: 'All', project: 'Project', user: 'Me' };
 
 export function blank(model: string): Character {
   return { name: '', glyph: '', hue: 4, instructions: '', model, tools: true };
@@ -29,6 +29,12 @@ export function canChange(
   if (scope === 'user') return true;
   const role = project_id === null ? undefined : projects[project_id]?.role;
   return role !== undefined && role !== 'viewer';
+}
+
+/** Why a persona's own model does not answer for it: "has no key". */
+export function whyNot(model: Pick<Model, 'unavailable_reason'> | undefined): string {
+  if (!model) return 'is not known here';
+  return /key/i.test(model.unavailable_reason ?? '') ? 'has no key' : 'is not available';
 }
 
 /** Its first sentence, for a card. */

@@ -29,9 +29,9 @@ export function filledFrom({ instructions, settings }: Project): Filled {
 
 export function wrongIn({ most, lines, passages }: Filled): Wrong {
   return {
-    ...(!isWithin(most, 1_000, 10_000_000) && { most: 'A number of tokens from 1000 on, like 32000' }),
+    ...(!isWithin(most, 1_000, 10_000_000) && { most: 'At least 1000 tokens, like 32000' }),
     ...(!isWithin(lines, 5, 1_000) && { lines: 'From 5 to 1000 lines' }),
-    ...(!isWithin(passages, 0, 100) && { passages: 'From none to 100' }),
+    ...(!isWithin(passages, 0, 100) && { passages: 'From 0 to 100' }),
   };
 }
 

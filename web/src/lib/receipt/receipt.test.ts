@@ -42,11 +42,11 @@ const passage = segment('retrieved', {
 describe('a receipt', () => {
   it('names a passage by its file and lines and says how well it matched', () => {
     const [layer] = layersOf(receipt(segment('retrieved', { reason: 'what follows' }), passage));
-    expect(layer).toMatchObject({ name: 'Retrieved', count: '1 passage', tokens: 20 });
+    expect(layer).toMatchObject({ name: 'Found by search', count: '1 passage', tokens: 20 });
     expect(layer!.pieces).toEqual([
       {
         name: 'docs/auth.md:45-67',
-        why: 'score 0.81 · 3 of 4 words',
+        why: '3 of 4 words',
         tokens: 10,
         isCached: false,
         text: passage.text,

@@ -38,9 +38,9 @@ export interface Share {
 
 const NAMES: Record<Layer, string> = {
   system: 'System',
-  always: 'Always in context',
-  rounds: 'Working rounds',
-  retrieved: 'Retrieved',
+  always: 'Always sent',
+  rounds: 'Earlier rounds',
+  retrieved: 'Found by search',
   tools: 'Tools',
   question: 'The question',
 };
@@ -130,7 +130,7 @@ export function leftOutName(left: LeftOut): string {
   if (left.round_number !== null) return `Round ${left.round_number}`;
   if (left.layer === 'rounds') return 'Earlier rounds';
   return (
-    { always: 'A file that is always in context', retrieved: 'A passage' }[left.layer as string] ??
+    { always: 'A file that is always sent', retrieved: 'A passage' }[left.layer as string] ??
     NAMES[left.layer]
   );
 }
@@ -196,7 +196,7 @@ function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: s
     case 'always':
       return { name: segment.name || (WHOLE.exec(text)?.[1] ?? 'A file'), why: reason };
     case 'retrieved':
-      return { name: name || passageName(segment), why: scoreIn(reason) };
+      return { name: name || passageName(segment), why: whyFound(reason) };
     case 'rounds':
       return {
         name: `Round ${round_number}, ${segment.name || speakerOf(segment, isQuestion)}`,
@@ -205,9 +205,15 @@ function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: s
     case 'question':
       return { name: questionPart(segment), why: /^(asked now|attached)/.test(reason) ? reason : '' };
     default:
-      return { name: capital(reason), why: '' };
+      return { name: capital(REASONS[reason] ?? reason), why: '' };
   }
 }
+
+/** Reasons of the server that read otherwise here; the first is in receipts that were written before. */
+const REASONS: Record<string, string> = {
+  'who it is and how the table talks': 'who answers, and how the conversation works',
+  'brought back': 'from the branch',
+};
 
 /** "docs/plan.md:3-9", "Trains, round 2", "Round 4" */
 function passageName(segment: Segment): string {
@@ -218,11 +224,9 @@ function passageName(segment: Segment): string {
   return talk ? `${talk[1]}, round ${talk[2]}` : 'A passage';
 }
 
-/** "hit 0.81: 3 of 4 words" → "score 0.81 · 3 of 4 words" */
-function scoreIn(reason: string): string {
-  return reason
-    .replace(/^hit ([\d.]+)(?:: )?/, (_, score: string) => `score ${score} · `)
-    .replace(/ · $/, '');
+/** "hit 0.81: 3 of 4 words" → "3 of 4 words": a score alone says nothing to a reader. */
+function whyFound(reason: string): string {
+  return reason.replace(/^hit [\d.]+(?:: )?/, '');
 }
 
 function speakerOf({ role, text, reason }: Segment, isQuestion: boolean): string {
@@ -234,7 +238,7 @@ function speakerOf({ role, text, reason }: Segment, isQuestion: boolean): string
 
 function questionPart({ reason, name }: Segment): string {
   if (reason === 'asked now') return 'Your message';
-  return name || capital(reason);
+  return name || capital(REASONS[reason] ?? reason);
 }
 
 /** What a question refers to stands before it, by the reason the server gives. */

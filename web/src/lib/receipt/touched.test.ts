@@ -15,14 +15,14 @@ const receipt = {
 it('lists what a reply names first, also when it was not shown to it', () => {
   const said = 'So it is [src/a.ts:3], [src/a.ts:3] and [docs/else.md:1-2], see [round 2].';
   expect(touchedBy(receipt, said).map(({ name, how, isCited }) => [name, how, isCited])).toEqual([
-    ['src/a.ts:1-9', 'retrieved', true],
-    ['docs/else.md:1-2', 'not shown to it', true],
-    ['docs/all.md', 'always', false],
-    ['docs/plan.md:10-40', 'retrieved', false],
+    ['src/a.ts:1-9', 'found by search', true],
+    ['docs/else.md:1-2', 'not sent', true],
+    ['docs/all.md', 'always sent', false],
+    ['docs/plan.md:10-40', 'found by search', false],
   ]);
 });
 
 it('does not take a citation of other lines for the ones it was shown', () => {
   const [first] = touchedBy(receipt, 'See [docs/plan.md:90-95].');
-  expect(first).toMatchObject({ name: 'docs/plan.md:90-95', how: 'not shown to it' });
+  expect(first).toMatchObject({ name: 'docs/plan.md:90-95', how: 'not sent' });
 });

@@ -9,12 +9,12 @@ export interface Touched {
   /** "docs/plan.md:12-40" */
   name: string;
   place: FilePlace;
-  /** "retrieved", "always", "not shown to it" */
+  /** "found by search", "always sent", "not sent" */
   how: string;
   isCited: boolean;
 }
 
-const HOW: Record<string, string> = { always: 'always', retrieved: 'retrieved' };
+const HOW: Record<string, string> = { always: 'always sent', retrieved: 'found by search' };
 
 /** Those it names come first. */
 export function touchedBy(receipt: Receipt, said: string): Touched[] {
@@ -28,7 +28,7 @@ export function touchedBy(receipt: Receipt, said: string): Touched[] {
   const unseen = cited.filter((mark) => !shown.some(({ place }) => overlaps(mark, place)));
   return [
     ...known.filter(({ isCited }) => isCited),
-    ...unseen.map((place) => ({ name: nameOf(place), place, how: 'not shown to it', isCited: true })),
+    ...unseen.map((place) => ({ name: nameOf(place), place, how: 'not sent', isCited: true })),
     ...known.filter(({ isCited }) => !isCited),
   ];
 }

@@ -90,7 +90,7 @@ it('shortens a snippet to a line that begins near what matched', () => {
 });
 
 it('says which index found it', () => {
-  expect(foundByWords({ found_by: ['keyword', 'meaning'] })).toBe('by word and by meaning');
+  expect(foundByWords({ found_by: ['keyword', 'meaning'] })).toBe('by words and by meaning');
   expect(foundByWords({ found_by: ['meaning'] })).toBe('by meaning');
 });
 

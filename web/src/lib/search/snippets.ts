@@ -95,9 +95,9 @@ function endOf(text: string, most: number): string {
   return end.slice(end.indexOf(' ') + 1);
 }
 
-/** "by word and by meaning" */
+/** "by words and by meaning" */
 export function foundByWords({ found_by }: Pick<Hit, 'found_by'>): string {
-  const names: Record<string, string> = { keyword: 'by word', meaning: 'by meaning' };
+  const names: Record<string, string> = { keyword: 'by words', meaning: 'by meaning' };
   return found_by.map((each) => names[each] ?? each).join(' and ');
 }
 

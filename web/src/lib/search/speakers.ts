@@ -26,7 +26,7 @@ export function speakerOf(hit: Hit, { message, conversation, models, nameOf }: K
   const voice = message?.voice ?? conversation?.table.find((each) => speaksAs(each.model) === said);
   const model = models.find((each) => speaksAs(each.key) === said);
   return {
-    name: voice?.name || nameIn(hit.heading) || model?.display_name || said.slice(AGENT.length) || 'A mind',
+    name: voice?.name || nameIn(hit.heading) || model?.display_name || said.slice(AGENT.length) || 'A model',
     seat: voice?.seat ?? null,
     isPerson: false,
   };

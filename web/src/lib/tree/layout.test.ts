@@ -94,9 +94,10 @@ describe('a family', () => {
   });
 
   it('has names for all its lines', () => {
-    expect(branchName(known['main']!)).toBe('main');
+    expect(branchName(known['main']!)).toBe('Main conversation');
     expect(branchName(known['keep']!)).toBe('keep');
     expect(branchName({ title: '', parent_id: 'main', branch_round: 2 })).toBe('Branch at round 2');
+    expect(branchName({ title: '', parent_id: 'main', branch_round: 0 })).toBe('Edited question');
   });
 
   it('is read from the root down, each as far as the next one left it', () => {

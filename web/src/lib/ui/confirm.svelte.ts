@@ -33,9 +33,9 @@ export function confirm(question: Question): Promise<boolean> {
 /** Before a form is closed whose words would be lost. */
 export function throwAway(): Promise<boolean> {
   return confirm({
-    title: 'Throw away what you changed?',
-    body: 'It has not been saved.',
-    action: 'Throw away',
+    title: 'Discard your changes?',
+    body: 'They have not been saved.',
+    action: 'Discard',
     danger: true,
   });
 }

@@ -50,8 +50,8 @@ describe('a blind round', () => {
   it('is under letters from the moment it is sent, as the server will have it', () => {
     const shown = veiled([a, b]);
     expect(shown.map((each) => [each.id, each.seat, each.name])).toEqual([
-      ['mind:A', 1, 'Mind A'],
-      ['mind:B', 2, 'Mind B'],
+      ['mind:A', 1, 'Voice A'],
+      ['mind:B', 2, 'Voice B'],
     ]);
     expect(JSON.stringify(shown)).not.toMatch(/Ada|Bo|house:/);
   });

@@ -28,7 +28,7 @@ export function veiled(table: Voice[]): Voice[] {
     return {
       id: `mind:${letter}`,
       seat: n + 1,
-      name: `Mind ${letter}`,
+      name: `Voice ${letter}`,
       model: '',
       persona_id: null,
       persona_version: null,

@@ -1,0 +1,49 @@
+"""The server speaks plainly: words that were given up for plainer ones do not come back."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import tertulia
+
+ROOM = Path(tertulia.__file__).parent
+RETIRED = re.compile(
+    r"\b(minds?|the house|(at|of) the table|seat someone|sits? down|fell silent|line dropped|read anew"
+    r"|build it anew|is given a rest|distantly alike|words beside it|bring (it|this) back|brought back from"
+    r"|bring together|brought together|looked up|called off|broke on our side)\b",
+    re.IGNORECASE,
+)
+
+
+def test_no_sentence_of_the_server_has_a_retired_word() -> None:
+    found = [f"{path.relative_to(ROOM)}: {text}" for path in spoken() for text in sentences(path)]
+    assert len(found) > 300
+    assert [each for each in found if RETIRED.search(each)] == []
+
+
+def spoken() -> list[Path]:
+    """All modules but those of the council: their sentences are instructions for models."""
+    council = ROOM / "council"
+    return [path for path in sorted(ROOM.rglob("*.py")) if path.parent != council or path.stem == "__init__"]
+
+
+def sentences(path: Path) -> Iterator[str]:
+    """Strings that read like a sentence, without docstrings: errors, reasons, help texts."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        text = read(node) if id(node) not in alone else ""
+        if re.search(r"\w \w+ \w", text):
+            yield text
+
+
+def read(node: ast.AST) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(read(part) or "…" for part in parts)
+    return ""
