@@ -225,6 +225,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("POST", "/api/estimate"): Example(_estimate, only_reads=True),
     ("GET", "/api/turns/{turn_id}"): Example(),
     ("GET", "/api/turns/{turn_id}/events"): Example(),
+    ("POST", "/api/turns/{turn_id}/retry-now"): Example(lambda its, probed: {"reply_id": its.reply_id}),
     ("POST", "/api/turns/{turn_id}/stop"): Example(lambda its, probed: {"reply_id": its.reply_id}),
     ("GET", "/api/users"): Example(),
     ("POST", "/api/users"): Example(

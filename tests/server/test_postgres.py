@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 
 from tertulia.app import new_id
 from tests.library.documents import zipped
+from tests.patience import soon
 from tests.server.cast import CANARY, at_rest, gather_cast
 from tests.server.requests import HTTP, request_to
-from tests.upstream.scripted import Finish, Hold, Say, Upstream
+from tests.upstream.scripted import Finish, Hold, Say, Upstream, refuses, says
 from tests.world import Event, Person, World, endpoints, running
 
 
@@ -78,6 +80,25 @@ async def test_who_is_connected_to_another_server_sees_the_reply_grow_and_can_st
     assert [event.name for event in streamed][-2:] == ["finished", "ended"]
     assert streamed[-1].data["state"] == "stopped"
     held.set()
+    await at_rest(world.house)
+
+
+async def test_who_is_connected_to_another_server_can_end_the_wait_before_a_retry(
+    world: World, second: World, ada: Person, upstream: Upstream
+) -> None:
+    upstream.plays(refuses(429, retry_after="50"), says("Here."), model="alpha")
+    phone = await second.sign_in("ada@example.org")
+    opened = await ada.ask("Tea?")
+    async with soon(), aclosing(phone.follow(opened["turn"]["id"])) as events:
+        async for event in events:
+            if event.name == "waiting" and event.data["waiting"]:
+                await phone.post(f"/api/turns/{opened['turn']['id']}/retry-now", expect=202)
+    told = [
+        event.data["waiting"] for event in await ada.ended(opened["turn"]["id"]) if event.name == "waiting"
+    ]
+    ends = [waiting["until"] for waiting in told if waiting]
+    assert [reply["content"] for reply in await ada.replies(opened["conversation"]["id"], 1)] == ["Here."]
+    assert ends[-1] < ends[0], "the wait went on to its end"
     await at_rest(world.house)
 
 

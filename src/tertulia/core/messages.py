@@ -64,6 +64,8 @@ class Failure:
     message: str
     detail: str | None = None
     """What the provider itself said, cleaned."""
+    retry_at: int | None = None
+    """When the provider can be asked again, where that is too long to wait for."""
 
 
 @dataclass(frozen=True, slots=True)

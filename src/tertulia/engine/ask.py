@@ -78,6 +78,7 @@ class Ask:
         """The reply this one takes the place of."""
         self._cancelled: Outcome | None = None
         self._listening: asyncio.Task[Outcome] | None = None
+        self._wait: Wait | None = None
         self._model: Model | None = None
         self._assembled: Assembled | None = None
         self._began_at = means.monotonic()
@@ -95,6 +96,14 @@ class Ask:
         """The server is going down; the text so far is kept."""
         failure = Failure("restarted", "The server was restarted while this was being written.")
         self._cancel(Outcome(Status.INTERRUPTED, failure))
+
+    def retry_now(self) -> None:
+        """A person does not want to wait for the provider any longer."""
+        waiting = self._reply.waiting if self._wait else None
+        if self._wait and waiting and not self._wait.skipped.is_set():
+            self._wait.skipped.set()
+            now = replace(waiting, until=self._means.clock())
+            self._means.live.waits(self._live, self._reply, self.id, now)
 
     def _cancel(self, outcome: Outcome) -> None:
         if self._cancelled is None:
@@ -204,6 +213,7 @@ class Ask:
         self._means.live.said(self._live, self._reply, self.id, text, is_thought)
 
     def _waits(self, wait: Wait) -> None:
+        self._wait = wait
         until = self._means.clock() + int(wait.seconds * 1000)
         waiting = Waiting(until, wait.attempt, wait.attempts, wait.reason)
         self._means.live.waits(self._live, self._reply, self.id, waiting)
@@ -219,7 +229,7 @@ class Ask:
         return Outcome(status, failure, end.count)
 
     def _faulted(self, fault: ProviderFault) -> Outcome:
-        failure = Failure(fault.code, fault.message, fault.detail)
+        failure = Failure(fault.code, fault.message, fault.detail, fault.retry_at)
         return Outcome(self._broken(), failure)
 
     def _broken(self) -> Status:

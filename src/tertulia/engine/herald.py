@@ -67,16 +67,26 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryNow:
+    """A person who may does not want to wait for a provider any longer."""
+
+    turn_id: str
+    reply_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Withdraw:
     """These conversations are gone."""
 
     conversation_ids: tuple[str, ...]
 
 
-Word = Begun | Words | Pause | Again | Stop | Withdraw
-Wish = Stop | Withdraw
+Word = Begun | Words | Pause | Again | Stop | RetryNow | Withdraw
+Wish = Stop | RetryNow | Withdraw
 
-_KINDS: dict[str, type[Word]] = {kind.__name__: kind for kind in (Begun, Words, Pause, Again, Stop, Withdraw)}
+_KINDS: dict[str, type[Word]] = {
+    kind.__name__: kind for kind in (Begun, Words, Pause, Again, Stop, RetryNow, Withdraw)
+}
 
 
 class Herald:
@@ -152,7 +162,7 @@ class Herald:
                     self._pause(turn_id, reply_id, waiting)
                 case Again(turn_id):
                     self._tell_again(turn_id)
-                case Stop() | Withdraw():
+                case Stop() | RetryNow() | Withdraw():
                     self._wish(word)
 
     def _begin(self, turn: Turn, draft: Draft) -> None:

@@ -216,6 +216,12 @@ class Seating:
         elif reply_id in self._asks:
             self._asks[reply_id].stop()
 
+    def retry_now(self, reply_id: str | None) -> None:
+        """Ends the wait before a retry: of one reply, or of all that wait."""
+        for ask in tuple(self._asks.values()):
+            if reply_id in (None, ask.id):
+                ask.retry_now()
+
     def is_speaking(self, reply_id: str | None) -> bool:
         return reply_id in self._asks
 

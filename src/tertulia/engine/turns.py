@@ -19,7 +19,7 @@ from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted
 from tertulia.engine import branching, opening, recovery
 from tertulia.engine.gather import Gathered, gather
-from tertulia.engine.herald import Herald, Stop, Wish, Withdraw
+from tertulia.engine.herald import Herald, RetryNow, Stop, Wish, Withdraw
 from tertulia.engine.live import LiveTurn
 from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
@@ -208,13 +208,30 @@ class Turns:
 
     async def stop(self, actor: Actor, turn_id: str, reply_id: str | None = None) -> Turn:
         """Stops all voices, or one; a turn that is over stays as it is."""
-        seating = self._seatings.get(turn_id)
-        ended_id = None if seating and seating.is_speaking(reply_id) else reply_id
-        found = await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id, ended_id))
+        found = await self._find(actor, turn_id, reply_id)
         if not found.is_here:
             self._herald.say(Stop(turn_id, reply_id))
             return found.turn
         return await self._stop(found.turn, reply_id)
+
+    async def retry_now(self, actor: Actor, turn_id: str, reply_id: str | None = None) -> Turn:
+        """Voices that wait for their provider, or one of them, try again at once."""
+        found = await self._find(actor, turn_id, reply_id)
+        if found.is_here:
+            self._retry_now(turn_id, reply_id)
+        else:
+            self._herald.say(RetryNow(turn_id, reply_id))
+        return found.turn
+
+    def _retry_now(self, turn_id: str, reply_id: str | None) -> None:
+        if seating := self._seatings.get(turn_id):
+            seating.retry_now(reply_id)
+
+    async def _find(self, actor: Actor, turn_id: str, reply_id: str | None) -> Stoppable:
+        """For someone who may write in its conversation."""
+        seating = self._seatings.get(turn_id)
+        ended_id = None if seating and seating.is_speaking(reply_id) else reply_id
+        return await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id, ended_id))
 
     async def _stop(self, turn: Turn, reply_id: str | None) -> Turn:
         if not self._halt(turn, reply_id) and reply_id is None and not turn.state.is_over:
@@ -249,6 +266,8 @@ class Turns:
         match wish:
             case Withdraw(conversation_ids):
                 self._withdraw(conversation_ids)
+            case RetryNow(turn_id, reply_id):
+                self._retry_now(turn_id, reply_id)
             case Stop(turn_id, reply_id):
                 live = self._means.live.find(turn_id)
                 if live is not None and live.is_here:

@@ -5,6 +5,7 @@ It ends at once where the provider has been failing everyone (`rest.py`).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -44,7 +45,18 @@ class Patience:
                     raise
                 wait = Wait(self._seconds(fault, retry), retry, self.limits.retries, fault.message)
             yield wait
-            await self.sleep(wait.seconds)
+            await self._sit_through(wait)
+
+    async def _sit_through(self, wait: Wait) -> None:
+        sleeping = asyncio.ensure_future(self.sleep(wait.seconds))
+        skipped = asyncio.create_task(wait.skipped.wait())
+        try:
+            await asyncio.wait((sleeping, skipped), return_when=asyncio.FIRST_COMPLETED)
+            if sleeping.done():
+                sleeping.result()
+        finally:
+            sleeping.cancel()
+            skipped.cancel()
 
     def _seconds(self, fault: ProviderFault, retry: int) -> float:
         """What the provider asked for, else doubling; never the same for all who were refused together."""

@@ -9,6 +9,7 @@ in another way closes it with `contextlib.aclosing`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -59,6 +60,8 @@ class Wait:
     """The retry that follows, counted from 1."""
     attempts: int
     reason: str
+    skipped: asyncio.Event = field(default_factory=asyncio.Event, compare=False, repr=False)
+    """Set by someone who does not want to wait any longer: the retry starts at once."""
 
 
 Finish = Literal["stop", "length", "filtered"]

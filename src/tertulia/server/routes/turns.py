@@ -29,6 +29,12 @@ class NewStop:
     """One reply; all of them when left out."""
 
 
+@dataclass(frozen=True, slots=True)
+class NewSkip:
+    reply_id: str | None = None
+    """One reply that waits for its provider; all of them when left out."""
+
+
 @router.post("/api/turn", response_model=Opened, status_code=202)
 async def open_turn(house: TheHouse, actor: Someone, request: Request, new: NewTurn) -> Response:
     """Answers 202 at once, or the stream itself when asked for one. The turn goes on either way."""
@@ -71,6 +77,13 @@ async def follow_turn(
 async def stop_turn(house: TheHouse, actor: Someone, turn_id: str, new: NewStop | None = None) -> Response:
     stopped = await house.turns.stop(actor, turn_id, new.reply_id if new else None)
     return answer(veiled_turn(stopped), 202)
+
+
+@router.post("/api/turns/{turn_id}/retry-now", response_model=Turn, status_code=202)
+async def retry_now(house: TheHouse, actor: Someone, turn_id: str, new: NewSkip | None = None) -> Response:
+    """Ends the wait before a retry: a provider that asked for patience is asked again at once."""
+    turn = await house.turns.retry_now(actor, turn_id, new.reply_id if new else None)
+    return answer(veiled_turn(turn), 202)
 
 
 @router.post("/api/messages/{message_id}/retry", response_model=Opened, status_code=202)

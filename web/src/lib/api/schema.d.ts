@@ -98,6 +98,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/turns/{turn_id}/retry-now": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Now
+         * @description Ends the wait before a retry: a provider that asked for patience is asked again at once.
+         */
+        post: operations["retry_now_api_turns__turn_id__retry_now_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/messages/{message_id}/retry": {
         parameters: {
             query?: never;
@@ -1662,6 +1682,12 @@ export interface components {
              */
             read_replies: components["schemas"]["ReadReply"][];
         };
+        /**
+         * Effort
+         * @description How much a voice thinks; where none is chosen, as much as its model does by itself.
+         * @enum {string}
+         */
+        Effort: "off" | "low" | "medium" | "high";
         /** Estimate */
         Estimate: {
             /** Items */
@@ -1681,6 +1707,8 @@ export interface components {
             message: string;
             /** Detail */
             detail?: string | null;
+            /** Retry At */
+            retry_at?: number | null;
         };
         /** FileList */
         FileList: {
@@ -2085,6 +2113,13 @@ export interface components {
             vocabulary: string;
             /** Max Input Tokens */
             max_input_tokens?: number | null;
+            /**
+             * Efforts
+             * @default []
+             */
+            efforts: components["schemas"]["Effort"][];
+            /** @default none */
+            thinking_form: components["schemas"]["ThinkingForm"];
         };
         /**
          * ModelFacts
@@ -2337,6 +2372,11 @@ export interface components {
              * @default
              */
             token: string;
+        };
+        /** NewSkip */
+        NewSkip: {
+            /** Reply Id */
+            reply_id?: string | null;
         };
         /** NewStop */
         NewStop: {
@@ -3150,6 +3190,12 @@ export interface components {
             seconds: number;
         };
         /**
+         * ThinkingForm
+         * @description How a request says it. Models of one company differ.
+         * @enum {string}
+         */
+        ThinkingForm: "none" | "effort" | "tagged" | "adaptive" | "budget" | "level";
+        /**
          * Tier
          * @enum {string}
          */
@@ -3571,6 +3617,41 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["NewStop"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Turn"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    retry_now_api_turns__turn_id__retry_now_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                turn_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewSkip"] | null;
             };
         };
         responses: {
