@@ -28,6 +28,9 @@ export interface Parsed {
   definitions: string;
 }
 
+/** Where a line ends within a paragraph: a model wraps its lines, a person means them. */
+export type Breaks = 'wrapped' | 'meant';
+
 export const NOTHING: Parsed = { text: '', blocks: [], settled: { blocks: 0, end: 0 }, definitions: '{}' };
 
 // Past these a text is shown as it was typed: formatting it would hold up the page.
@@ -42,6 +45,7 @@ export function parse(
   raw: string,
   before: Parsed = NOTHING,
   now: () => number = () => performance.now(),
+  breaks: Breaks = 'wrapped',
 ): Parsed {
   const text = visible(raw);
   if (text === before.text) return before;
@@ -58,7 +62,7 @@ export function parse(
     const known = before.blocks[blocks.length];
     const isKnown =
       known?.source === piece.source && (definitions === before.definitions || !piece.source.includes('['));
-    blocks.push(isKnown ? known : toBlock(piece, references, now() > deadline));
+    blocks.push(isKnown ? known : toBlock(piece, references, now() > deadline, breaks));
   }
   const rest = pieces[room];
   if (rest) blocks.push({ kind: 'plain', source: text.slice(rest.start) });
@@ -107,10 +111,15 @@ function lineStarts(text: string): number[] {
   return starts;
 }
 
-function toBlock({ source, token }: Piece, references: References, isLate: boolean): Block {
+function toBlock({ source, token }: Piece, references: References, isLate: boolean, breaks: Breaks): Block {
   if (token.type === 'fence') return codeBlock(source, token);
   if (isLate || source.length > LONGEST_BLOCK) return { kind: 'plain', source };
-  return { kind: 'html', source, html: md.render(source, { references: { ...references } }) };
+  return { kind: 'html', source, html: render(source, references, breaks) };
+}
+
+function render(source: string, references: References, breaks: Breaks): string {
+  const env = { references: { ...references } };
+  return md.renderer.render(md.parse(source, env), { ...md.options, breaks: breaks === 'meant' }, env);
 }
 
 function codeBlock(source: string, token: Token): Block {
