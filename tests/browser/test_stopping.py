@@ -103,8 +103,8 @@ async def test_asking_again_keeps_the_earlier_version_within_reach(page: Page, u
         ),
         (
             refuses(500, "the machine is on fire", retry_after=SOON),
-            "voices cannot be reached",
-            "Nothing was charged.",
+            "voices is having trouble and did not answer",
+            "What voices said",
         ),
     ],
     ids=["too many requests", "out of order"],
@@ -152,6 +152,31 @@ async def test_a_provider_that_asks_for_patience_is_waited_for_in_sight(
     await expect(room.reply("Alpha", "finished")).to_be_visible()
     await waiting.get_by_role("button", name="Stop").click()
     await expect(room.reply("Beta", "stopped")).to_be_visible()
+
+
+async def test_the_wait_for_a_provider_can_be_ended(page: Page, upstream: Upstream) -> None:
+    room = Room(page)
+    upstream.plays(refuses(429, retry_after="58"), says("Here."), model="beta")
+    await room.seat("Alpha", "Beta")
+    await room.ask("Are you there?")
+    waiting = room.reply("Beta", "waiting for the provider")
+    await waiting.get_by_role("button", name="Retry now").click()
+    await expect(room.reply("Beta", "finished")).to_contain_text("Here.")
+    assert [seen.model for seen in upstream.requests].count("beta") == 2
+
+
+async def test_another_model_takes_the_place_of_one_that_is_waited_for(
+    page: Page, upstream: Upstream
+) -> None:
+    room = Room(page)
+    upstream.plays(refuses(429, retry_after="58"), says("Never."), model="beta")
+    await room.seat("Beta")
+    await room.ask("Who answers?")
+    waiting = room.reply("Beta", "waiting for the provider")
+    await waiting.get_by_role("button", name="Use another model").click()
+    await room.option("Gamma").click()
+    await expect(room.reply("Gamma", "finished")).to_contain_text("gamma heard: Who answers?")
+    assert [seen.model for seen in upstream.requests].count("beta") == 1
 
 
 @pytest.mark.parametrize("end", [Cut(), Bare()], ids=["cut", "bare"])

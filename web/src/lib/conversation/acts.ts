@@ -1,6 +1,6 @@
 /** What a person does to replies, with a word when it could not be done. Shared by cards, menus and keys. */
 import { getContext, setContext } from 'svelte';
-import type { Message, Voice } from '$lib/api/types';
+import type { Draft, Message, Voice } from '$lib/api/types';
 import { copy } from '$lib/markdown/copy';
 import { toast } from '$lib/ui/toasts.svelte';
 import type { Version } from './lanes';
@@ -35,6 +35,10 @@ export async function copyText(text: string): Promise<void> {
 
 export function goOn(messageId: string): Promise<void> {
   return saying('The reply was not continued.', requests.goOn(messageId));
+}
+
+export function retryNow(draft: Draft): Promise<void> {
+  return saying('The retry was not started.', requests.retryNow(draft.turn_id, draft.id));
 }
 
 export function stopReply(version: Version): Promise<void> {

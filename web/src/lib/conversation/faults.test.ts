@@ -6,6 +6,7 @@ it('a fault names who it was, and its sentence goes on from there', () => {
     code: 'rate_limited',
     message: 'OpenAI asked us to slow down. Too many requests this minute.',
     detail: '429',
+    retry_at: null,
   };
   expect(faultOf(failure, 'OpenAI')).toMatchObject({
     title: 'OpenAI asked us to slow down',
@@ -17,7 +18,12 @@ it('a fault names who it was, and its sentence goes on from there', () => {
 });
 
 it('a model that declines is no breakdown, and asking it again would not help', () => {
-  const failure = { code: 'filtered', message: 'Its safety filter stopped the reply.', detail: null };
+  const failure = {
+    code: 'filtered',
+    message: 'Its safety filter stopped the reply.',
+    detail: null,
+    retry_at: null,
+  };
   expect(faultOf(failure, 'OpenAI')).toMatchObject({
     title: 'This model declined',
     isCalm: true,
@@ -25,9 +31,57 @@ it('a model that declines is no breakdown, and asking it again would not help', 
   });
 });
 
+it('trouble at the provider is told as its trouble, and not as a lost connection', () => {
+  const failure = {
+    code: 'unavailable',
+    message: 'OpenAI is having trouble and did not answer.',
+    detail: 'HTTP 500',
+    retry_at: null,
+  };
+  expect(faultOf(failure, 'OpenAI')).toMatchObject({
+    title: 'OpenAI is having trouble and did not answer',
+    sentence: '',
+    short: 'no answer',
+  });
+});
+
+it('a kind with many reasons is called by its own', () => {
+  const titles = [
+    ['unavailable', 'OpenAI could not be reached.'],
+    ['unavailable', 'OpenAI does not offer gpt-4.1 to this key. Use another model.'],
+    [
+      'rate_limited',
+      'OpenAI says the credit of this key is used up. Add credit there, or use another model.',
+    ],
+    ['auth', 'OpenAI does not allow this request with this key.'],
+  ].map(([code, message]) => {
+    const { title, sentence } = faultOf(
+      { code: code!, message: message!, detail: null, retry_at: null },
+      'OpenAI',
+    );
+    return [title, sentence];
+  });
+  expect(titles).toEqual([
+    ['OpenAI could not be reached', ''],
+    ['OpenAI does not offer gpt-4.1 to this key', 'Use another model.'],
+    ['OpenAI says the credit of this key is used up', 'Add credit there, or use another model.'],
+    ['OpenAI does not allow this request with this key', ''],
+  ]);
+});
+
+it('the moment of another try is told once, by the clock at hand', () => {
+  const at = new Date(2096, 9, 2, 7, 6).getTime();
+  const message = 'Groq asked us to slow down. It can be asked again at 05:06 UTC on 2 October.';
+  expect(faultOf({ code: 'rate_limited', message, detail: null, retry_at: at }, 'Groq')).toMatchObject({
+    title: 'Groq asked us to slow down',
+    sentence: '',
+    retryAt: at,
+  });
+});
+
 it('a code nobody has heard of still becomes a sentence', () => {
   for (const code of ['brand_new', 'constructor', '__proto__']) {
-    expect(faultOf({ code, message: 'It broke.', detail: null }, '')).toMatchObject({
+    expect(faultOf({ code, message: 'It broke.', detail: null, retry_at: null }, '')).toMatchObject({
       title: 'No reply',
       sentence: 'It broke.',
     });

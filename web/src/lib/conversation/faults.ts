@@ -8,6 +8,8 @@ export interface Fault {
   sentence: string;
   /** What the provider itself said. */
   detail: string | null;
+  /** When the provider can be asked again, where it named a moment that is too far off to wait for. */
+  retryAt: number | null;
   /** A model that declines is not a breakdown. */
   isCalm: boolean;
   /** The same request would end the same way. */
@@ -15,16 +17,17 @@ export interface Fault {
 }
 
 interface Kind {
-  title: (provider: string) => string;
+  /** Left out where the server's first sentence says it better: the kind has many reasons. */
+  title?: (provider: string) => string;
   short: string;
   isCalm?: true;
   isFinal?: true;
 }
 
 const KINDS: Record<string, Kind> = {
-  rate_limited: { title: (provider) => `${provider} asked us to slow down`, short: 'too many requests' },
-  unavailable: { title: (provider) => `${provider} cannot be reached`, short: 'no connection' },
-  auth: { title: (provider) => `${provider} refused the key`, short: 'the key was refused' },
+  rate_limited: { short: 'limit reached' },
+  unavailable: { short: 'no answer' },
+  auth: { short: 'no access' },
   timeout_first_byte: { title: (provider) => `${provider} did not answer`, short: 'no answer in time' },
   timeout_idle: { title: (provider) => `${provider} stopped sending`, short: 'no answer in time' },
   timeout_total: { title: (provider) => `${provider} took too long`, short: 'no answer in time' },
@@ -51,21 +54,28 @@ const OTHER: Kind = { title: () => 'No reply', short: 'no reply' };
 
 export function faultOf(failure: Failure | null, provider: string): Fault {
   const kind = (failure && Object.hasOwn(KINDS, failure.code) && KINDS[failure.code]) || OTHER;
-  const title = kind.title(provider || 'The provider');
+  const message = failure?.message || 'The others are not affected. Try again, or ask another model.';
+  const title = kind.title?.(provider || 'The provider') ?? firstOf(message);
+  const retryAt = failure?.retry_at ?? null;
   return {
     title,
     short: kind.short,
-    sentence: after(
-      title,
-      failure?.message ?? 'The others are not affected. Try again, or ask another model.',
-    ),
+    sentence: after(title, retryAt ? message.replace(MOMENT, '') : message),
     detail: failure?.detail ?? null,
+    retryAt,
     isCalm: kind.isCalm ?? false,
     isFinal: kind.isFinal ?? false,
   };
 }
 
+/** The server tells it for every reader; a person reads it by the clock at hand. */
+const MOMENT = / It can be asked again at [^.]*\.$/;
+
+function firstOf(message: string): string {
+  return message.split(/\.(?:\s+(?=\p{Lu})|$)/u)[0]!;
+}
+
 /** The server's sentence stands by itself; under a title that says the same it begins with what is new. */
 function after(title: string, sentence: string): string {
-  return sentence.startsWith(`${title}. `) ? sentence.slice(title.length + 2) : sentence;
+  return sentence.startsWith(`${title}.`) ? sentence.slice(title.length + 1).trimStart() : sentence;
 }

@@ -1,7 +1,7 @@
 /** What makes a conversation branch, or takes something out of it. Shared by cards, menus and keys. */
 import { getContext, setContext } from 'svelte';
 import { goto } from '$app/navigation';
-import type { Message, Turn } from '$lib/api/types';
+import type { Draft, Message, Turn } from '$lib/api/types';
 import { whatGoesWith } from '$lib/conversations/removal';
 import type { Mind } from '$lib/council/minds';
 import { house } from '$lib/live/house.svelte';
@@ -15,6 +15,7 @@ import { viewport } from '$lib/ui/viewport.svelte';
 import { saying } from './acts';
 import type { Composing } from './composing.svelte';
 import { wanted } from './outbox';
+import { stop } from './requests';
 
 /** A mind is being chosen for something. */
 export interface Picking {
@@ -141,6 +142,18 @@ export class Growing {
     });
   }
 
+  /** A voice that waits for its provider is stopped, and another model takes its place. */
+  replaceWaiting(draft: Draft, anchor: HTMLElement): void {
+    this.#pick('Use another model', anchor, false, ({ model }) => {
+      if (model !== null) void saying('The model was not changed.', this.#replace(draft, model));
+    });
+  }
+
+  async #replace(draft: Draft, model: string): Promise<void> {
+    await stop(draft.turn_id, draft.id);
+    await this.regenerate(await stored(draft.id), { model });
+  }
+
   #pick(title: string, anchor: HTMLElement, isOpenToAll: boolean, run: Picking['run']): void {
     this.picking = { title, anchor, isOpenToAll, run };
     this.isPicking = true;
@@ -150,6 +163,20 @@ export class Growing {
     if (this.composing.quote(messageId, text)) this.write();
     else toast({ text: 'A question can have up to ten quotes.', tone: 'error' });
   }
+}
+
+/** A draft that was stopped, once it is a message. */
+function stored(id: string): Promise<Message> {
+  return new Promise((resolve) => {
+    const end = $effect.root(() => {
+      $effect(() => {
+        const message = house.messages[id];
+        if (!message) return;
+        resolve(message);
+        queueMicrotask(() => end());
+      });
+    });
+  });
 }
 
 const KEY = Symbol('growing');

@@ -27,14 +27,14 @@ describe('milestones', () => {
   });
 
   it('say who failed and why, who stopped, who was cut off', () => {
-    const failure = { code: 'rate_limited', message: 'Wait a minute.', detail: null };
+    const failure = { code: 'rate_limited', message: 'Wait a minute.', detail: null, retry_at: null };
     const messages = [
       reply('r1', a, { status: 'failed', content: '', failure }),
       reply('r2', b, { status: 'stopped', content: 'one' }),
       reply('r3', c, { status: 'interrupted', content: 'one two' }),
     ];
     expect(milestones('t1', lanesOf(round(...messages), [asked], []), standings)).toEqual([
-      'Ada failed: too many requests',
+      'Ada failed: limit reached',
       'Bo stopped after 1 word',
       'Cy was cut off after 2 words',
     ]);
@@ -90,7 +90,7 @@ describe('the bar of a round', () => {
 });
 
 it('a broken-off reply says how far it came', () => {
-  const failure = { code: 'cut', message: '', detail: null };
+  const failure = { code: 'cut', message: '', detail: null, retry_at: null };
   expect(cutSentence(reply('r1', a, { status: 'interrupted', content: 'one two', failure }), 'OpenAI')).toBe(
     'Connection lost after 2 words.',
   );

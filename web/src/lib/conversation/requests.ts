@@ -7,6 +7,11 @@ export function stop(turnId: string, replyId?: string): Promise<void> {
   return request('POST', `/api/turns/${turnId}/stop`, replyId ? { reply_id: replyId } : {});
 }
 
+/** A reply that waits for its provider tries again at once. */
+export function retryNow(turnId: string, replyId: string): Promise<void> {
+  return request('POST', `/api/turns/${turnId}/retry-now`, { reply_id: replyId });
+}
+
 /** Goes on where the reply broke off. */
 export function goOn(messageId: string): Promise<void> {
   return request('POST', `/api/messages/${messageId}/continue`, { id: ulid() });
