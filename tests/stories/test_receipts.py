@@ -37,6 +37,8 @@ VOICES = {
     "google:gemini-2.5-pro": "google",
 }
 CHAT, RESPONSES, CLAUDE, GEMINI = VOICES
+SWITCHED = {"openai:gpt-5.4": "openai_responses", "google:gemini-2.5-flash": "google"}
+"""Those that can be told not to think at all."""
 
 
 @pytest.fixture
@@ -103,6 +105,23 @@ async def test_so_can_one_that_failed_was_stopped_goes_on_or_is_asked_without_so
     assert len(replies) == 5
     for reply in replies:
         assert await sent_again(ann, reply, environ) in requests(upstream, reply), reply["status"]
+
+
+@pytest.mark.parametrize("effort", ["off", "low", "medium", "high"])
+async def test_so_can_one_that_was_told_how_much_to_think(
+    ann: Person, upstream: Upstream, environ: dict[str, str], effort: str
+) -> None:
+    able = [key for key in VOICES | SWITCHED if effort in await efforts(ann, key)]
+    assert able, effort
+    replies = await ann.hear("Well?", voices=[{"model": key, "effort": effort} for key in able])
+    for reply in replies:
+        assert reply["voice"]["effort"] == effort
+        assert await sent_again(ann, reply, environ) in requests(upstream, reply)
+
+
+async def efforts(person: Person, key: str) -> list[str]:
+    models = (await person.get("/api/models"))["items"]
+    return next(list(model["efforts"]) for model in models if model["key"] == key)
 
 
 async def test_so_can_what_is_asked_again_in_a_branch_or_of_another_table(
@@ -175,8 +194,8 @@ async def sent_again(person: Person, reply: dict[str, Any], environ: dict[str, s
     prompt = rebuild(receipt)
     shown = {one.content_hash: PHOTO for message in prompt.messages for one in message.pictures}
     schema = OUTLINE_SCHEMA if is_outline else None
-    call = Call(model, prompt, output_limit(model), schema=schema, pictures=shown)
+    call = Call(model, prompt, output_limit(model), schema=schema, pictures=shown, effort=receipt.effort)
     at = next(one for one in endpoints.from_environment(environ) if one.provider == model.provider)
-    dialect = import_module(MODULES[VOICES[model.key]])  # type: ignore[index]
+    dialect = import_module(MODULES[(VOICES | SWITCHED)[model.key]])  # type: ignore[index]
     body: dict[str, Any] = json.loads(dialect.request(call, at).body)
     return body

@@ -64,7 +64,8 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
     unseen = _unseen(material, shown, count)
     files = (*_not_whole(material), *too_large)
     left_out = (*along.left_out, *files, *_outside(material), *left_out, *unseen, *not_brought)
-    receipt = Receipt(material.model.key, budget, segments, (*left_out, *found.left_out))
+    effort = material.model.effort(material.voice.effort)
+    receipt = Receipt(material.model.key, budget, segments, (*left_out, *found.left_out), effort)
     return Assembled(rebuild(receipt), receipt)
 
 

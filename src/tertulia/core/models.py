@@ -74,6 +74,10 @@ class Model:
     """How much it can be told to think; empty where it cannot be told."""
     thinking_form: ThinkingForm = ThinkingForm.NONE
 
+    def effort(self, wanted: Effort | None) -> Effort | None:
+        """What is wanted, where the model can be told so."""
+        return wanted if wanted in self.efforts else None
+
     @property
     def input_limit(self) -> int:
         return min(self.max_input_tokens or self.context_window, self.context_window)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tertulia.core.errors import Invalid
+from tertulia.core.thinking import Effort
 from tertulia.core.voices import SEATS
 
 NAME_LIMIT = 60
@@ -36,6 +37,8 @@ class Character:
     model: str
     """The key of the model it prefers; another one that is at hand speaks for it where this one cannot."""
     tools: bool = True
+    effort: Effort | None = None
+    """How much it thinks where its model can be told; None: as much as the model does by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ def cleaned(character: Character) -> Character:
         character.instructions.strip(),
         character.model.strip(),
         character.tools,
+        character.effort,
     )
 
 

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Literal
 
 from tertulia.core.prompts import Picture
+from tertulia.core.thinking import Effort
 
 
 class Layer(StrEnum):
@@ -74,6 +75,8 @@ class Receipt:
     budget_tokens: int
     segments: tuple[Segment, ...]
     left_out: tuple[LeftOut, ...] = ()
+    effort: Effort | None = None
+    """How much the model was told to think; None: nothing was said of it."""
     cached_segments: int = 0
     """How many of the first segments came out of the provider's cache, as far as its count tells."""
 

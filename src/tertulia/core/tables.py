@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import Invalid
 from tertulia.core.personas import MODEL_LIMIT, Scope
+from tertulia.core.thinking import Effort
 from tertulia.core.voices import SEATS
 
 NAME_LIMIT = 60
@@ -21,6 +22,8 @@ class WantedVoice:
     model: str | None = None
     """The key of a model, "openai:gpt-4o"."""
     persona_id: str | None = None
+    effort: Effort | None = None
+    """How much it is to think; None: as its persona says, or as much as its model does by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count, zip_longest
 
 from tertulia.core.errors import Invalid
+from tertulia.core.thinking import Effort
 
 SEATS = 8
 
@@ -26,6 +27,8 @@ class Voice:
     """The persona as it was when it spoke."""
     letter: str = ""
     """What it goes by while its round is blind; empty in a round that never was."""
+    effort: Effort | None = None
+    """How much it thinks; None: as much as its model does by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Wanted:
     persona_version: int | None = None
     hue: int | None = None
     """The seat a persona keeps where it is free."""
+    effort: Effort | None = None
 
     @property
     def lane(self) -> str:
@@ -57,8 +61,12 @@ def seat(wanted: Iterable[Wanted], taken: Iterable[Voice] = ()) -> tuple[Voice, 
         seen[one.lane] += 1
         name = _unused(one.name, names)
         names.add(name)
-        voices.append(Voice(f"{one.lane}:{nth}", place, name, one.model, one.persona_id, one.persona_version))
+        voices.append(_voice(one, f"{one.lane}:{nth}", place, name))
     return tuple(voices)
+
+
+def _voice(one: Wanted, lane: str, place: int, name: str) -> Voice:
+    return Voice(lane, place, name, one.model, one.persona_id, one.persona_version, effort=one.effort)
 
 
 def _unused(name: str, names: set[str]) -> str:

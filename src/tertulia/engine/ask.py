@@ -169,7 +169,14 @@ class Ask:
             self._assembled = assemble(material, self._means.counter(model))
             prompt = self._assembled.prompt
             pictures = await pictures_of(self._means, prompt)
-            call = Call(model, prompt, output_limit(model), schema=self._schema(model), pictures=pictures)
+            call = Call(
+                model,
+                prompt,
+                output_limit(model),
+                schema=self._schema(model),
+                pictures=pictures,
+                effort=self._assembled.receipt.effort,
+            )
             return await self._take(self._means.providers.stream(call))
         except DoesNotFit as error:
             return Outcome(Status.FAILED, Failure("context_length", error.message))

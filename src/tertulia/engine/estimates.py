@@ -14,6 +14,7 @@ from tertulia.core.messages import Message, Quote, Role, Status
 from tertulia.core.models import TokenCount, cost_micros
 from tertulia.core.receipts import Layer, LeftOut
 from tertulia.core.tables import WantedVoice
+from tertulia.core.thinking import Effort
 from tertulia.core.turns import Purpose, State, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import SEATS, Voice, seat_aside
@@ -29,6 +30,9 @@ from tertulia.store.database import Tx
 
 USUAL_OUTPUT_TOKENS = 500
 """What a reply is taken to be long when nobody knows better."""
+
+THOUGHT_TOKENS: dict[Effort | None, int] = {Effort.LOW: 500, Effort.MEDIUM: 2_000, Effort.HIGH: 6_000}
+"""What a model that is told how much to think takes for it besides; thoughts are paid for like replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,8 @@ def _of(means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int]) ->
     The first is taken to find nothing in the provider's cache, and to fill it.
     """
     model = gathered.models[voice.model]
-    output = min(USUAL_OUTPUT_TOKENS, output_limit(model))
+    thought = THOUGHT_TOKENS.get(voice.effort, 0)
+    output = min(USUAL_OUTPUT_TOKENS + thought, output_limit(model))
     try:
         receipt = assemble(gathered.material(voice, model, output_limit(model)), means.counter(model)).receipt
     except DoesNotFit as error:

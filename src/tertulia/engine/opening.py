@@ -368,8 +368,8 @@ def with_model(voice: Voice, model: Wanted, others: Sequence[Voice]) -> Voice:
     A persona stays who it is and speaks through the other model.
     """
     if voice.persona_id is not None:
-        return replace(voice, model=model.model)
+        return replace(voice, model=model.model, effort=model.effort)
     taken = {other.id for other in others}
     nth = next(n for n in count() if f"{model.model}:{n}" not in taken)
     name = model.name if nth == 0 else f"{model.name} {nth + 1}"
-    return replace(voice, id=f"{model.model}:{nth}", model=model.model, name=name)
+    return replace(voice, id=f"{model.model}:{nth}", model=model.model, name=name, effort=model.effort)

@@ -296,7 +296,7 @@ class Asked:
 
 
 def _wanted(voice: Voice) -> WantedVoice:
-    return WantedVoice(voice.model, voice.persona_id)
+    return WantedVoice(voice.model, voice.persona_id, voice.effort)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tertulia.core.errors import Invalid, NotFound, UnknownModel
 from tertulia.core.models import Model, Tier
 from tertulia.core.personas import Persona
 from tertulia.core.tables import WantedVoice
+from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice, Wanted, seat
 from tertulia.engine.requests import available
@@ -70,7 +71,8 @@ def seated_chair(
         return None
     [chair] = seated(tx, actor, spot, (wanted,), providers, table)
     who = (chair.persona_id, chair.model)
-    return next((voice for voice in table if (voice.persona_id, voice.model) == who), chair)
+    same = next((voice for voice in table if (voice.persona_id, voice.model) == who), chair)
+    return same if wanted.effort is None else replace(same, effort=chair.effort)
 
 
 def _at_hand(tx: Tx, actor: Actor, spot: Spot, wanted: Sequence[WantedVoice]) -> dict[str, Persona]:
@@ -85,12 +87,25 @@ def _wanted(one: WantedVoice, at_hand: dict[str, Persona], providers: Providers)
         if one.model is None:
             raise Invalid("A voice is a model or a persona: name one of them.")
         model = available(one.model, providers)
-        return Wanted(model.key, model.display_name)
+        return Wanted(model.key, model.display_name, effort=_checked_effort(one, model))
     persona = at_hand.get(one.persona_id)
     if persona is None:
         raise NotFound("One of the personas asked for does not exist here, or you may not see it.")
-    key = available(one.model, providers).key if one.model else speaking_for(persona, providers).key
-    return Wanted(key, persona.character.name, persona.id, persona.version, persona.character.hue)
+    model = available(one.model, providers) if one.model else speaking_for(persona, providers)
+    character = persona.character
+    effort = _checked_effort(one, model) if one.model else model.effort(one.effort)
+    effort = effort or model.effort(character.effort)
+    return Wanted(model.key, character.name, persona.id, persona.version, character.hue, effort)
+
+
+def _checked_effort(one: WantedVoice, model: Model) -> Effort | None:
+    """Whoever names the model knows what it can be told."""
+    if one.effort is not None and one.effort not in model.efforts:
+        known = ", ".join(model.efforts) or "none"
+        raise Invalid(
+            f"{model.display_name} cannot be told to think {one.effort.value!r}. Its settings: {known}."
+        )
+    return one.effort
 
 
 def speaking_for(persona: Persona, providers: Providers) -> Model:

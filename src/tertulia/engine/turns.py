@@ -185,7 +185,8 @@ class Turns:
             model = available(request.model or reply.voice.model, self._means.providers)
             if request.model in (None, reply.voice.model):
                 return reply.voice
-            return opening.with_model(reply.voice, Wanted(model.key, model.display_name), others)
+            wanted = Wanted(model.key, model.display_name, effort=model.effort(reply.voice.effort))
+            return opening.with_model(reply.voice, wanted, others)
 
         return await self._again(actor, message_id, request, Purpose.RETRY, voice_for)
 

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from tertulia.core.errors import Invalid
 from tertulia.core.events import Kind, project_place, user_place
 from tertulia.core.personas import NAME_LIMIT, SEEDED, Character, Persona, Scope, cleaned
+from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import access, events
@@ -24,7 +25,7 @@ LIMIT = 100
 
 _COLUMNS = """
     p.id, p.scope, p.owner_id, p.project_id, p.version, p.created_at, p.updated_at,
-    v.name, v.glyph, v.hue, v.instructions, v.model, v.tools
+    v.name, v.glyph, v.hue, v.instructions, v.model, v.tools, v.effort
 """
 _AS_IT_IS = "personas AS p JOIN persona_versions AS v ON v.persona_id = p.id AND v.version = p.version"
 _SEEN = """
@@ -99,15 +100,18 @@ def _add_version(tx: Tx, persona_id: str, version: int, character: Character) ->
         instructions=character.instructions,
         model=character.model,
         tools=character.tools,
+        effort=character.effort.value if character.effort else None,
         now=tx.now,
     )
 
 
 _ADD_VERSION = text("""
     INSERT INTO persona_versions (
-        persona_id, version, name, glyph, hue, instructions, model, tools, created_at
+        persona_id, version, name, glyph, hue, instructions, model, tools, effort, created_at
     )
-    VALUES (:persona_id, :version, :name, :glyph, :hue, :instructions, :model, :tools, :now)
+    VALUES (
+        :persona_id, :version, :name, :glyph, :hue, :instructions, :model, :tools, :effort, :now
+    )
 """)
 
 
@@ -147,7 +151,8 @@ def _persona(row: Row) -> Persona:
 
 
 def _character(row: Row) -> Character:
-    return Character(row.name, row.glyph, row.hue, row.instructions, row.model, bool(row.tools))
+    effort = Effort(row.effort) if row.effort else None
+    return Character(row.name, row.glyph, row.hue, row.instructions, row.model, bool(row.tools), effort)
 
 
 # ── reading
@@ -182,7 +187,7 @@ def version(tx: Tx, actor: Actor, persona_id: str, number: int) -> Character:
 
 
 _VERSION = text(f"""
-    SELECT v.name, v.glyph, v.hue, v.instructions, v.model, v.tools
+    SELECT v.name, v.glyph, v.hue, v.instructions, v.model, v.tools, v.effort
     FROM personas AS p JOIN persona_versions AS v ON v.persona_id = p.id AND v.version = :number
     WHERE p.id = :id AND {_SEEN}
 """)
@@ -211,7 +216,7 @@ def characters(tx: Tx, table: Iterable[Voice]) -> dict[str, Character]:
 
 
 _CHARACTER = text("""
-    SELECT v.name, v.glyph, v.hue, v.instructions, v.model, v.tools
+    SELECT v.name, v.glyph, v.hue, v.instructions, v.model, v.tools, v.effort
     FROM persona_versions AS v WHERE v.persona_id = :id AND v.version = :number
 """)
 

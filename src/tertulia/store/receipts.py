@@ -12,6 +12,7 @@ from sqlalchemy import TextClause, text
 from tertulia.core.plain import from_json, unfolded
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment, cached_segments
 from tertulia.core.text import storable
+from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.store import access, jobs, messages, personas
 from tertulia.store.transactions import Row, Tx, as_json
@@ -32,6 +33,7 @@ def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached
         model=receipt.model,
         budget_tokens=receipt.budget_tokens,
         cached_tokens=cached_tokens,
+        effort=receipt.effort.value if receipt.effort else None,
         segments=as_json([{**unfolded(segment), "text": hash} for hash, segment in hashed]),
         left_out=as_json(receipt.left_out),
     )
@@ -44,9 +46,11 @@ _KEEP = text("""
 
 _SAVE = text("""
     INSERT INTO receipts (
-        message_id, conversation_id, model, budget_tokens, cached_tokens, segments, left_out
+        message_id, conversation_id, model, budget_tokens, cached_tokens, effort, segments, left_out
     )
-    VALUES (:message_id, :conversation_id, :model, :budget_tokens, :cached_tokens, :segments, :left_out)
+    VALUES (
+        :message_id, :conversation_id, :model, :budget_tokens, :cached_tokens, :effort, :segments, :left_out
+    )
 """)
 
 
@@ -238,6 +242,7 @@ def get(tx: Tx, actor: Actor, message_id: str) -> Receipt:
             for segment in segments
         ),
         left_out=from_json(tuple[LeftOut, ...], row.left_out),
+        effort=Effort(row.effort) if row.effort else None,
         cached_segments=cached_segments(segments, _cached_share(tx, actor, message_id)),
     )
 
@@ -258,7 +263,7 @@ def _is_withheld(tx: Tx, actor: Actor, segment: Segment) -> bool:
 
 
 _GET = text(f"""
-    SELECT r.conversation_id, r.model, r.budget_tokens, r.segments, r.left_out FROM receipts AS r
+    SELECT r.conversation_id, r.model, r.budget_tokens, r.effort, r.segments, r.left_out FROM receipts AS r
     JOIN conversations AS c ON c.id = r.conversation_id {access.MEMBER_OF_CONVERSATION}
     WHERE r.message_id = :message_id
 """)

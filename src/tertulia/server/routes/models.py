@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from tertulia.core.models import Abilities, Model, ModelFacts, Prices, Tier
+from tertulia.core.thinking import Effort
 from tertulia.engine import models
 from tertulia.providers.houses import Providers
 from tertulia.server.access import Admin, Someone, TheHouse
@@ -30,6 +31,8 @@ class ModelView:
     max_output_tokens: int
     prices: Prices
     abilities: Abilities
+    efforts: tuple[Effort, ...]
+    """How much it can be told to think; empty where it cannot be told."""
     is_local: bool
     is_demo: bool
     is_available: bool
@@ -87,6 +90,7 @@ def _view(model: Model, providers: Providers) -> ModelView:
         max_output_tokens=model.max_output_tokens,
         prices=model.prices,
         abilities=model.abilities,
+        efforts=model.efforts,
         is_local=model.is_local,
         is_demo=model.is_demo,
         is_available=reason is None,

@@ -1501,6 +1501,7 @@ export interface components {
              * @default true
              */
             tools: boolean;
+            effort?: components["schemas"]["Effort"] | null;
         };
         /**
          * Choice
@@ -2167,6 +2168,8 @@ export interface components {
             max_output_tokens: number;
             prices: components["schemas"]["Prices"];
             abilities: components["schemas"]["Abilities"];
+            /** Efforts */
+            efforts: components["schemas"]["Effort"][];
             /** Is Local */
             is_local: boolean;
             /** Is Demo */
@@ -2847,6 +2850,7 @@ export interface components {
              * @default []
              */
             left_out: components["schemas"]["LeftOut"][];
+            effort?: components["schemas"]["Effort"] | null;
             /**
              * Cached Segments
              * @default 0
@@ -3395,6 +3399,7 @@ export interface components {
              * @default
              */
             letter: string;
+            effort?: components["schemas"]["Effort"] | null;
         };
         /** VoiceEstimate */
         VoiceEstimate: {
@@ -3463,6 +3468,7 @@ export interface components {
             model?: string | null;
             /** Persona Id */
             persona_id?: string | null;
+            effort?: components["schemas"]["Effort"] | null;
         };
     };
     responses: never;

@@ -79,6 +79,8 @@ export type Abilities = Whole<Schemas['Abilities']>;
 /** As the picker shows it: with its provider's name, and whether it can answer. */
 export type Model = Whole<Schemas['ModelView']>;
 
+export type Effort = Schemas['Effort'];
+
 export type Scope = Schemas['Scope'];
 export type Character = Whole<Schemas['Character']>;
 export type Persona = Whole<Schemas['Persona']>;

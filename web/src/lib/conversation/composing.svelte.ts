@@ -1,6 +1,7 @@
 /** What is being written: the words, who is at the table, how they answer, and what each may read. */
 import { Attaching } from '$lib/attachments/attaching.svelte';
-import type { Message, NewEstimate, Quote, Visibility, Voice } from '$lib/api/types';
+import type { Effort, Message, NewEstimate, Quote, Visibility, Voice } from '$lib/api/types';
+import { thinking } from '$lib/council/efforts';
 import { addressed } from '$lib/council/mentions';
 import { ofPersona, type Mind } from '$lib/council/minds';
 import { modeNamed, tooFew, type Mode } from '$lib/council/modes';
@@ -113,6 +114,12 @@ export class Composing {
   dismiss(place: number): void {
     if (this.aside) return this.unreply();
     this.minds = this.minds.filter((_, n) => n !== place);
+  }
+
+  /** How much the voice in this place thinks; null: as much as it does by itself. */
+  think(place: number, effort: Effort | null): void {
+    if (this.aside) this.aside = { ...this.aside, effort };
+    else this.minds = thinking(this.minds, place, effort);
   }
 
   /** What goes out, as it stands. */

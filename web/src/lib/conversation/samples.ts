@@ -10,6 +10,7 @@ export function voice(seat: number, name: string = `Mind ${seat}`): Voice {
     persona_id: null,
     persona_version: null,
     letter: '',
+    effort: null,
   };
 }
 

@@ -28,6 +28,7 @@ function model(key: string, change: Partial<Model> = {}): Model {
       code_execution: false,
       structured: false,
     },
+    efforts: [],
     is_local: false,
     is_demo: false,
     is_available: true,
@@ -37,7 +38,15 @@ function model(key: string, change: Partial<Model> = {}): Model {
 }
 
 function persona(id: string, hue: number): Persona {
-  const character = { name: `Persona ${id}`, glyph: '', hue, instructions: '', model: '', tools: true };
+  const character = {
+    name: `Persona ${id}`,
+    glyph: '',
+    hue,
+    instructions: '',
+    model: '',
+    tools: true,
+    effort: null,
+  };
   return {
     id,
     scope: 'all',
@@ -49,6 +58,31 @@ function persona(id: string, hue: number): Persona {
     updated_at: 0,
   };
 }
+
+describe('how much each at the table thinks', () => {
+  const guests = {
+    models: [model('a:one', { efforts: ['low', 'high'] }), model('b:two')],
+    personas: [
+      {
+        ...persona('P', 1),
+        character: { ...persona('P', 1).character, model: 'a:one', effort: 'high' } as const,
+      },
+    ],
+  };
+
+  it('is what the seat says, where its model has that', () => {
+    const minds = [ofModel('a:one'), { ...ofModel('a:one'), effort: 'low' as const }];
+    expect(seated(minds, guests).map((each) => each.effort)).toEqual([null, 'low']);
+    const [plain] = seated([{ ...ofModel('b:two'), effort: 'low' }], guests);
+    expect([plain!.effort, plain!.wanted.effort]).toEqual([null, null]);
+  });
+
+  it('is what a persona says, unless its seat says otherwise', () => {
+    const minds = [ofPersona('P'), { ...ofPersona('P'), effort: 'low' as const }];
+    expect(seated(minds, guests).map((each) => each.effort)).toEqual(['high', 'low']);
+    expect(seated([{ ...ofPersona('P'), model: 'b:two' }], guests)[0]!.effort).toBeNull();
+  });
+});
 
 describe('the table', () => {
   const models = [
@@ -105,8 +139,8 @@ describe('the table', () => {
     expect(canCome(ofPersona('P'), guests)).toBe(true);
     expect(canCome(ofPersona('unknown'), guests)).toBe(false);
     expect(canCome(ofModel('c:gone'), guests)).toBe(false);
-    expect(canCome({ model: 'a:one', persona_id: 'P' }, guests)).toBe(true);
-    expect(canCome({ model: 'c:gone', persona_id: 'P' }, guests)).toBe(false);
+    expect(canCome({ ...ofPersona('P'), model: 'a:one' }, guests)).toBe(true);
+    expect(canCome({ ...ofPersona('P'), model: 'c:gone' }, guests)).toBe(false);
   });
 
   it('is laid for the three of the house as soon as more than the demo can speak for them', () => {

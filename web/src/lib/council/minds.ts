@@ -6,12 +6,12 @@ import { TIERS } from '$lib/models/tiers';
 /** A model, or a persona that speaks through its model (or, both named, through another). */
 export type Mind = WantedVoice;
 
-export const ofModel = (model: string): Mind => ({ model, persona_id: null });
-export const ofPersona = (persona_id: string): Mind => ({ model: null, persona_id });
+export const ofModel = (model: string): Mind => ({ model, persona_id: null, effort: null });
+export const ofPersona = (persona_id: string): Mind => ({ model: null, persona_id, effort: null });
 
 /** Who a voice was, to be asked for again. */
-export function mindOf({ model, persona_id }: Pick<Voice, 'model' | 'persona_id'>): Mind {
-  return persona_id === null ? ofModel(model) : ofPersona(persona_id);
+export function mindOf({ model, persona_id, effort }: Pick<Voice, 'model' | 'persona_id' | 'effort'>): Mind {
+  return { ...(persona_id === null ? ofModel(model) : ofPersona(persona_id)), effort };
 }
 
 /** The same word for the same mind. */

@@ -1,5 +1,5 @@
 /** The table before it is sent: who is wanted there, seated as the server will seat them. */
-import type { Model, Persona, Voice } from '$lib/api/types';
+import type { Effort, Model, Persona, Voice } from '$lib/api/types';
 import { ofModel, ofPersona, type Mind } from './minds';
 
 export const SEATS = 8;
@@ -48,6 +48,7 @@ interface Invitee extends Omit<Seated, 'id' | 'seat'> {
 function inviteeOf(wanted: Mind, { models, personas }: Guests): Invitee {
   const { model: key, persona_id } = wanted;
   if (persona_id === null) {
+    const effort = effortOf(wanted.effort ?? null, key ?? '', models);
     const name = models.find((each) => each.key === key)?.display_name ?? nameOf(key ?? '');
     return {
       lane: key ?? '',
@@ -56,21 +57,31 @@ function inviteeOf(wanted: Mind, { models, personas }: Guests): Invitee {
       persona_id,
       persona_version: null,
       letter: '',
+      effort,
       hue: null,
-      wanted,
+      wanted: { ...wanted, effort },
     };
   }
   const persona = personas.find((each) => each.id === persona_id);
+  const model = key ?? (persona && speakerFor(persona, models)?.key) ?? '';
+  const chosen = effortOf(wanted.effort ?? null, model, models);
   return {
     lane: `persona:${persona_id}`,
     name: persona?.character.name ?? 'Deleted persona',
-    model: key ?? (persona && speakerFor(persona, models)?.key) ?? '',
+    model,
     persona_id,
     persona_version: persona?.version ?? null,
     letter: '',
+    effort: chosen ?? effortOf(persona?.character.effort ?? null, model, models),
     hue: persona?.character.hue ?? null,
-    wanted,
+    wanted: { ...wanted, effort: chosen },
   };
+}
+
+/** What is wanted, where the model can be told so. */
+function effortOf(wanted: Effort | null, key: string, models: Model[]): Effort | null {
+  const model = models.find((each) => each.key === key);
+  return wanted && model?.efforts.includes(wanted) ? wanted : null;
 }
 
 /** "openai:gpt-4o" → "gpt-4o" */

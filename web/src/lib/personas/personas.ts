@@ -9,7 +9,7 @@ const FIRST_WORDS = 400;
 export const SCOPES: Record<Scope, string> = { all: 'All', project: 'Project', user: 'Me' };
 
 export function blank(model: string): Character {
-  return { name: '', glyph: '', hue: 4, instructions: '', model, tools: true };
+  return { name: '', glyph: '', hue: 4, instructions: '', model, tools: true, effort: null };
 }
 
 /** What is wrong with its name, as the server would say; null when nothing is. */

@@ -29,7 +29,7 @@ function segment(layer: Segment['layer'], change: Partial<Segment> = {}): Segmen
 }
 
 function receipt(...segments: Segment[]): Receipt {
-  return { model: 'a:b', budget_tokens: 100, segments, left_out: [], cached_segments: 0 };
+  return { model: 'a:b', budget_tokens: 100, segments, left_out: [], effort: null, cached_segments: 0 };
 }
 
 const passage = segment('retrieved', {

@@ -33,6 +33,7 @@ export function veiled(table: Voice[]): Voice[] {
       persona_id: null,
       persona_version: null,
       letter,
+      effort: null,
     };
   });
 }
