@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { faultOf } from './faults';
+import { faultOf, isUncharged } from './faults';
 
 it('a fault names who it was, and its sentence goes on from there', () => {
   const failure = {
@@ -77,6 +77,20 @@ it('the moment of another try is told once, by the clock at hand', () => {
     sentence: '',
     retryAt: at,
   });
+});
+
+it('nothing was charged is said only where a request was turned away', () => {
+  const of = (code: string, message = '') => isUncharged({ code, message, detail: null, retry_at: null });
+  expect(['rate_limited', 'auth', 'unknown_model'].map((code) => of(code))).toEqual([true, true, true]);
+  expect(of('unavailable', 'OpenAI is having trouble and did not answer. Nothing was charged.')).toBe(true);
+  expect(of('unavailable', 'OpenAI is having trouble and did not answer.')).toBe(false);
+  expect(['timeout_first_byte', 'cut', 'filtered', 'internal'].map((code) => of(code))).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
+  expect(isUncharged(null)).toBe(false);
 });
 
 it('a code nobody has heard of still becomes a sentence', () => {

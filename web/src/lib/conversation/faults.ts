@@ -68,6 +68,14 @@ export function faultOf(failure: Failure | null, provider: string): Fault {
   };
 }
 
+/** Turned away before anything was run; of other failures nobody here knows what the provider charges. */
+const TURNED_AWAY = new Set(['rate_limited', 'auth', 'unknown_model']);
+
+export function isUncharged(failure: Failure | null): boolean {
+  if (failure === null) return false;
+  return TURNED_AWAY.has(failure.code) || failure.message.endsWith('Nothing was charged.');
+}
+
 /** The server tells it for every reader; a person reads it by the clock at hand. */
 const MOMENT = / It can be asked again at [^.]*\.$/;
 

@@ -66,7 +66,7 @@ it('a footer says what went in, came out, was paid and how long it took', () => 
   expect(meter(usage)).toEqual(['21.8k tokens in', '912 out', '$0.0348', '11.4 s']);
   expect(meter({ ...usage, cost_micros: 0 })[2]).toBe('free');
   expect(meter({ ...usage, cost_micros: null })[2]).toBe('price unknown');
-  expect(meter({ ...usage, input_tokens: 0, output_tokens: 0, cost_micros: 0 })).toEqual(['nothing charged']);
+  expect(meter({ ...usage, input_tokens: 0, output_tokens: 0, cost_micros: 0 })).toEqual([]);
   expect(meter(null)).toEqual([]);
 });
 

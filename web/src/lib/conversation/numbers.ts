@@ -59,7 +59,7 @@ export function duration(ms: number): string {
 export function meter(usage: Usage | null): string[] {
   if (usage === null) return [];
   if (usage.input_tokens + usage.output_tokens === 0)
-    return usage.cost_micros ? [money(usage.cost_micros)] : ['nothing charged'];
+    return usage.cost_micros ? [money(usage.cost_micros)] : [];
   return [
     `${tokens(usage.input_tokens)} tokens in`,
     `${tokens(usage.output_tokens)} out`,
