@@ -327,6 +327,14 @@ async def test_a_small_balance_is_asked_once_more_for_what_it_pays_for(
     assert [seen.body["max_tokens"] for seen in upstream.requests] == [16_384, 3_919]
 
 
+async def test_an_answer_cut_by_the_balance_says_so(upstream: Upstream, listener: Listener) -> None:
+    upstream.plays(refuses(402, openrouter_402(40)), says("Half a thou", finish="length"))
+    heard = await whole(listener).ask(OPENROUTER)
+    assert heard.end is not None
+    assert (heard.text, heard.end.finish) == ("Half a thou", "length")
+    assert "can only afford 40" in (heard.end.reason or "")
+
+
 async def test_a_balance_that_pays_for_less_and_less_is_asked_only_once_more(
     upstream: Upstream, listener: Listener
 ) -> None:

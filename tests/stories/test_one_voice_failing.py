@@ -90,7 +90,7 @@ SOON = "0.01"
             (Say("As long as I may"), Finish("length")),
             "interrupted",
             "length",
-            "The reply reached this model's limit.",
+            "The reply reached its length limit.",
             "As long as I may",
         ),
         (

@@ -50,7 +50,7 @@ def _failure(end: End, *, has_text: bool) -> Failure | None:
         declined = "This model declined. Its safety filter stopped the reply."
         return Failure("filtered", cut if has_text else declined, end.reason)
     if end.finish == "length":
-        return Failure("length", "The reply reached this model's limit.")
+        return Failure("length", "The reply reached its length limit.", end.reason)
     if not has_text:
         return Failure("empty", "The model ended without writing a reply.", end.reason)
     if end.is_early:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
-from tertulia.providers.seam import Call, Piece, Provider, ProviderFault
+from tertulia.providers.seam import Call, End, Piece, Provider, ProviderFault
 
 
 async def stream(provider: Provider, call: Call) -> AsyncGenerator[Piece, None]:
@@ -22,7 +22,14 @@ async def stream(provider: Provider, call: Call) -> AsyncGenerator[Piece, None]:
     except ProviderFault as fault:
         if fault.affordable_tokens is None:
             raise
-        smaller = replace(call, affordable_tokens=fault.affordable_tokens)
+        smaller, said = replace(call, affordable_tokens=fault.affordable_tokens), fault.detail
     async with aclosing(provider.stream(smaller)) as pieces:
         async for piece in pieces:
-            yield piece
+            yield _explained(piece, said, smaller) if isinstance(piece, End) else piece
+
+
+def _explained(end: End, said: str | None, smaller: Call) -> End:
+    """An answer that ends at the smaller limit says who set it."""
+    if end.finish != "length":
+        return end
+    return replace(end, reason=said or f"There is room for {smaller.affordable_tokens:,} tokens.")

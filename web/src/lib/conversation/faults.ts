@@ -43,7 +43,7 @@ const KINDS: Record<string, Kind> = {
     isFinal: true,
   },
   filtered: { title: () => 'This model declined', short: 'the model declined', isCalm: true, isFinal: true },
-  length: { title: () => 'The reply reached this model’s limit', short: 'the model’s limit' },
+  length: { title: () => 'The reply reached its length limit', short: 'length limit' },
   empty: { title: () => 'The model wrote no reply', short: 'no reply' },
   unknown_model: { title: () => 'Unknown model', short: 'unknown model', isFinal: true },
   restarted: { title: () => 'The server was restarted', short: 'the server was restarted' },
