@@ -93,6 +93,84 @@ async def test_files_dropped_anywhere_on_the_page_come_in_and_one_is_called_off(
     await expect(shelf.page.get_by_role("tab", name="Files")).to_have_text(re.compile("2$"))
 
 
+async def test_an_upload_cancelled_before_the_server_has_it_never_appears(sam: Person, shelf: Shelf) -> None:
+    """It arrives all the same, after the server was told: as if it had been on its way."""
+    held: asyncio.Future[Route] = asyncio.get_running_loop().create_future()
+    await shelf.page.route(re.compile(r"/files\?path="), lambda route: held.set_result(route))
+    await shelf.drop(("late.md", "# Late\n"))
+    upload = await held
+    async with shelf.page.expect_response(re.compile("/uploads/")) as told:
+        await shelf.page.get_by_role("button", name="Cancel late.md").click()
+    assert (await told.value).status == 204
+    late = await sam.client.post(
+        upload.request.url, content=b"# Late\n", headers={"Content-Type": "application/octet-stream"}
+    )
+    assert late.status_code == 409
+    await shelf.page.unroute_all(behavior="ignoreErrors")
+    await shelf.upload("next.md", b"# Next\n")
+    await expect(shelf.row("next.md")).to_contain_text("passage")
+    await expect(shelf.row("late.md")).to_have_count(0)
+    assert await paths_of(sam) == ["next.md"]
+
+
+@pytest.mark.parametrize("is_archive", [False, True])
+async def test_an_upload_cancelled_after_the_server_has_it_never_appears(
+    sam: Person, shelf: Shelf, is_archive: bool
+) -> None:
+    """Its answer is held back: the page cannot know that all of it is saved."""
+    answered: asyncio.Future[Route] = asyncio.get_running_loop().create_future()
+    name, content = (
+        ("many.zip", zipped({f"{n}.md": f"# {n}\n" for n in range(60)}))
+        if is_archive
+        else (
+            "early.md",
+            b"# Early\n",
+        )
+    )
+
+    async def save(route: Route) -> None:
+        saved = await sam.client.post(
+            route.request.url, content=content, headers={"Content-Type": "application/octet-stream"}
+        )
+        assert saved.status_code == 201
+        answered.set_result(route)
+
+    await shelf.page.route(re.compile(r"/files\?(path|unzip)="), save)
+    await watch_rows(shelf.page)
+    await shelf.upload(name, content)
+    await answered
+    assert await paths_of(sam) != []
+    async with shelf.page.expect_response(re.compile("/uploads/")) as told:
+        await shelf.page.get_by_role("button", name=f"Cancel {name}").click()
+    assert (await told.value).status == 204
+    assert await paths_of(sam) == []
+    await shelf.page.unroute_all(behavior="ignoreErrors")
+    await shelf.upload("next.md", b"# Next\n")
+    await expect(shelf.row("next.md")).to_contain_text("passage")
+    assert await shelf.page.evaluate("window.rowsSeen") == ["More for next.md"]
+
+
+async def watch_rows(page: Page) -> None:
+    """From now on, the page notes every file that stands in the list, however briefly."""
+    await page.evaluate("""
+        () => {
+            window.rowsSeen = [];
+            const rows = '[role=group][aria-label=Files] [aria-label^="More for "]';
+            const note = () => {
+                for (const button of document.querySelectorAll(rows)) {
+                    const name = button.getAttribute('aria-label');
+                    if (!window.rowsSeen.includes(name)) window.rowsSeen.push(name);
+                }
+            };
+            new MutationObserver(note).observe(document.body, { childList: true, subtree: true });
+        }
+    """)
+
+
+async def paths_of(person: Person) -> list[str]:
+    return [file["path"] for file in (await person.get(f"/api/projects/{person.home}/files"))["items"]]
+
+
 async def test_an_upload_that_was_cut_off_is_tried_again_and_the_others_wait_for_it(
     windows: Windows, shelf: Shelf
 ) -> None:

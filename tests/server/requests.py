@@ -156,6 +156,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("POST", "/api/conversations/{conversation_id}/replay/stop"): Example(),
     ("GET", f"{FILES}"): Example(),
     ("POST", f"{FILES}"): Example(params=lambda its: {"path": "new.md"}, content=b"# New\n"),
+    ("DELETE", "/api/projects/{project_id}/uploads/{upload_key}"): Example(),
     ("GET", f"{FILES}/{{file_id}}"): Example(),
     ("HEAD", f"{FILES}/{{file_id}}"): Example(),
     ("PUT", f"{FILES}/{{file_id}}"): Example(content=b"# Changed\n"),
@@ -237,7 +238,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
 
 def request_to(entry: EntryPoint, its: Things, probed: str | None = None) -> Request:
     example = EXAMPLES[entry.method, entry.path]
-    path = entry.path.replace("{number}", "1")
+    path = entry.path.replace("{number}", "1").replace("{upload_key}", "upload-1")
     for name in entry.ids:
         path = path.replace(f"{{{name}}}", getattr(its, name))
     body = example.body(its, probed) if example.body else None

@@ -38,6 +38,7 @@ from tertulia.store import (
     tables,
     trees,
     turns,
+    uploads,
     usage,
     users,
     versions,
@@ -112,6 +113,9 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "files.set_metadata": lambda tx, who, its: files.set_metadata(
         tx, who, its.project, its.file, MetadataChange()
     ),
+    "files.take_back": lambda tx, who, its: files.take_back(tx, who, its.project, "upload-1"),
+    "attachments.take_back": lambda tx, who, its: attachments.take_back(tx, who, its.project, "upload-1"),
+    "uploads.cancel": lambda tx, who, its: uploads.cancel(tx, who, its.project, "upload-1"),
     "versions.get": lambda tx, who, its: versions.get(tx, who, its.project, its.file, 1),
     "versions.of_file": lambda tx, who, its: versions.of_file(tx, who, its.project, its.file),
     "messages.get": lambda tx, who, its: messages.get(tx, who, its.message),

@@ -83,6 +83,8 @@ class ProjectFile:
     created_by: str
     created_at: int
     updated_at: int
+    upload_key: str | None = None
+    """Of the upload that brought what it holds, when its client gave it one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,9 @@ class Attachments:
         self._means = means
         self._uploads = uploads
 
-    async def add(self, actor: Actor, project_id: str, name: str, chunks: Chunks) -> Attachment:
+    async def add(
+        self, actor: Actor, project_id: str, name: str, chunks: Chunks, upload_key: str | None = None
+    ) -> Attachment:
         """What arrives waits for its message, within the same limits as files."""
         cleaned = clean_file_name(name)
         async with self._uploads.received(actor, project_id, chunks) as incoming:
@@ -32,9 +34,11 @@ class Attachments:
             one = await arrived(
                 cleaned,
                 incoming,
-                lambda tx, content: attachments.add(tx, actor, project_id, cleaned, content, size),
+                lambda tx, content: attachments.add(
+                    tx, actor, project_id, cleaned, content, size, upload_key
+                ),
             )
-            [made] = await self._uploads.save(actor, [one])
+            [made] = await self._uploads.save(actor, [one], upload_key)
             return made
 
     async def lines(

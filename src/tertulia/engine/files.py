@@ -99,7 +99,9 @@ class Files:
 
     # ── bringing in
 
-    async def add(self, actor: Actor, project_id: str, path: str, chunks: Chunks) -> ProjectFile:
+    async def add(
+        self, actor: Actor, project_id: str, path: str, chunks: Chunks, upload_key: str | None = None
+    ) -> ProjectFile:
         """A file of that path with what arrives: a new one, or its next version."""
         cleaned = clean_path(path)
         return await self._uploads.take(
@@ -107,7 +109,8 @@ class Files:
             project_id,
             cleaned,
             chunks,
-            lambda tx, content: files.put(tx, actor, project_id, cleaned, content),
+            lambda tx, content: files.put(tx, actor, project_id, cleaned, content, upload_key),
+            upload_key,
         )
 
     async def change(
@@ -123,10 +126,15 @@ class Files:
             lambda tx, content: files.change(tx, actor, project_id, file_id, content, seen),
         )
 
-    async def unzip(self, actor: Actor, project_id: str, folder: str, chunks: Chunks) -> Taken:
+    async def unzip(
+        self, actor: Actor, project_id: str, folder: str, chunks: Chunks, upload_key: str | None = None
+    ) -> Taken:
         """The files of an archive, each at its path below the folder."""
         cleaned = clean_path(folder) if folder.strip("/") else ""
-        return await self._uploads.unzip(actor, project_id, cleaned, chunks)
+        return await self._uploads.unzip(actor, project_id, cleaned, chunks, upload_key)
+
+    async def cancel_upload(self, actor: Actor, project_id: str, upload_key: str) -> None:
+        await self._uploads.cancel(actor, project_id, upload_key)
 
     # ── changing
 

@@ -14,7 +14,7 @@ from tertulia.core.users import Actor
 from tertulia.engine.means import Means
 from tertulia.library.extract.extractor import Contents, End, Entry, Packed, Spoilt
 from tertulia.library.mime import mime_of
-from tertulia.store import files
+from tertulia.store import files, uploads
 from tertulia.store.database import Tx
 from tertulia.store.incoming import Incoming
 
@@ -67,10 +67,18 @@ class Uploads:
     def limits(self) -> FileLimits:
         return self._means.limits
 
-    async def take(self, actor: Actor, project_id: str, path: str, chunks: Chunks, refer: Refer[T]) -> T:
+    async def take(
+        self,
+        actor: Actor,
+        project_id: str,
+        path: str,
+        chunks: Chunks,
+        refer: Refer[T],
+        upload_key: str | None = None,
+    ) -> T:
         """One file: what arrives is kept and referred to, or nothing of it remains."""
         async with self.received(actor, project_id, chunks) as incoming:
-            [file] = await self.save(actor, [await arrived(path, incoming, refer)])
+            [file] = await self.save(actor, [await arrived(path, incoming, refer)], upload_key)
             return file
 
     @asynccontextmanager
@@ -100,14 +108,17 @@ class Uploads:
         if left > 0:
             self._arriving[actor.user_id] = left
 
-    async def save(self, actor: Actor, batch: Sequence[Arrived[T]]) -> list[T]:
+    async def save(self, actor: Actor, batch: Sequence[Arrived[T]], upload_key: str | None = None) -> list[T]:
         """Bytes and the files that hold them, in one transaction; room is counted in it once more."""
-        saved = await to_completion(self._means.db.write(lambda tx: self._save(tx, actor, batch)))
+        saving = self._means.db.write(lambda tx: self._save(tx, actor, batch, upload_key))
+        saved = await to_completion(saving)
         self._job_left()
         return saved
 
-    def _save(self, tx: Tx, actor: Actor, batch: Sequence[Arrived[T]]) -> list[T]:
-        tx.hold(f"quota:{actor.user_id}")
+    def _save(self, tx: Tx, actor: Actor, batch: Sequence[Arrived[T]], upload_key: str | None) -> list[T]:
+        uploads.hold(tx, actor.user_id)
+        if upload_key is not None:
+            uploads.must_not_be_cancelled(tx, actor.user_id, upload_key)
         saved = []
         with ExitStack() as saving:
             for one in batch:
@@ -117,11 +128,20 @@ class Uploads:
                 raise _no_room(self.limits)
         return saved
 
-    async def unzip(self, actor: Actor, project_id: str, folder: str, chunks: Chunks) -> Taken:
+    async def cancel(self, actor: Actor, project_id: str, upload_key: str) -> None:
+        """Nothing of the upload is there afterwards, whether it was saved already or still arrives."""
+        gone = await self._means.db.write(lambda tx: uploads.cancel(tx, actor, project_id, upload_key))
+        for content_hash in gone:
+            self._means.extractor.abandon(content_hash)
+        self._job_left()
+
+    async def unzip(
+        self, actor: Actor, project_id: str, folder: str, chunks: Chunks, upload_key: str | None = None
+    ) -> Taken:
         """The files of an archive, each at its path below the folder; the archive itself is not kept."""
         async with self.received(actor, project_id, chunks) as archive:
             with archive.file() as file:
-                return await Unpacking(self._means, self, actor, project_id, folder).run(file)
+                return await Unpacking(self._means, self, actor, project_id, folder, upload_key).run(file)
 
 
 async def arrived(path: str, incoming: Incoming, refer: Refer[T]) -> Arrived[T]:
@@ -143,12 +163,21 @@ def _no_room(limits: FileLimits) -> QuotaSpent:
 class Unpacking:
     """An archive on its way into a project: its files are saved some at a time."""
 
-    def __init__(self, means: Means, uploads: Uploads, actor: Actor, project_id: str, folder: str) -> None:
+    def __init__(
+        self,
+        means: Means,
+        uploads: Uploads,
+        actor: Actor,
+        project_id: str,
+        folder: str,
+        upload_key: str | None,
+    ) -> None:
         self._means = means
         self._uploads = uploads
         self._actor = actor
         self._project_id = project_id
         self._folder = folder
+        self._upload_key = upload_key
         self._taken = Taken()
         self._batch: list[Arrived[ProjectFile]] = []
         self._open = AsyncExitStack()
@@ -218,7 +247,9 @@ class Unpacking:
             await arrived(
                 path,
                 incoming,
-                lambda tx, content: files.put(tx, self._actor, self._project_id, path, content),
+                lambda tx, content: files.put(
+                    tx, self._actor, self._project_id, path, content, self._upload_key
+                ),
             )
         )
         size = sum(one.content.size_bytes for one in self._batch)
@@ -231,7 +262,7 @@ class Unpacking:
 
     async def _save(self) -> None:
         if self._batch:
-            self._taken.items += await self._uploads.save(self._actor, self._batch)
+            self._taken.items += await self._uploads.save(self._actor, self._batch, self._upload_key)
         self._batch = []
         await self._open.aclose()
         self._open = AsyncExitStack()

@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Query, Request
 from starlette.requests import ClientDisconnect
 
 from tertulia.core.errors import Invalid, Malformed, TooLarge
 from tertulia.core.files import FileLimits
 from tertulia.server.guard import SILENCE_S
+
+UPLOAD_KEY = "[0-9A-Za-z_-]{8,64}"
+UploadKey = Annotated[
+    str | None,
+    Query(pattern=f"^{UPLOAD_KEY}$", description="A new key of the client's own, to cancel the upload by."),
+]
 
 BYTES = {"schema": {"type": "string", "format": "binary"}}
 RAW = {"requestBody": {"required": True, "content": {"application/octet-stream": BYTES}}}

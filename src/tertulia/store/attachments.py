@@ -34,6 +34,7 @@ def add(
     name: str,
     content: Content,
     pixels: tuple[int, int] | None = None,
+    upload_key: str | None = None,
 ) -> Attachment:
     """One that waits for its message; a job looks after it should none come."""
     access.to_project(tx, actor, project_id).must_write()
@@ -59,6 +60,7 @@ def add(
         height=height,
         created_by=actor.user_id,
         now=tx.now,
+        upload_key=upload_key,
     )
     _sweep_later(tx)
     return made
@@ -66,10 +68,12 @@ def add(
 
 _ADD = text("""
     INSERT INTO attachments (
-        id, project_id, name, mime_type, size_bytes, content_hash, width, height, created_by, created_at
+        id, project_id, name, mime_type, size_bytes, content_hash, width, height, created_by, created_at,
+        upload_key
     )
     VALUES (
-        :id, :project_id, :name, :mime_type, :size_bytes, :content_hash, :width, :height, :created_by, :now
+        :id, :project_id, :name, :mime_type, :size_bytes, :content_hash, :width, :height, :created_by, :now,
+        :upload_key
     )
 """)
 
@@ -154,6 +158,21 @@ def remove(tx: Tx, actor: Actor, attachment_id: str) -> None:
 
 
 _REMOVE = text("DELETE FROM attachments WHERE id = :id AND message_id IS NULL RETURNING id")
+
+
+def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> None:
+    """Removes what this person's upload brought, unless a message has taken it."""
+    access.to_project(tx, actor, project_id).must_write()
+    brought = {"project_id": project_id, "upload_key": upload_key, "user_id": actor.user_id}
+    _release(tx, [row.content_hash for row in tx.execute(_TAKE_BACK, **brought)])
+
+
+_TAKE_BACK = text("""
+    DELETE FROM attachments
+    WHERE project_id = :project_id AND upload_key = :upload_key AND created_by = :user_id
+        AND message_id IS NULL
+    RETURNING content_hash
+""")
 
 
 def sweep(tx: Tx, before_ms: int) -> None:

@@ -30,7 +30,7 @@ INDEX_JOB = "index_file"
 COLUMNS = """
     f.id, f.project_id, f.path, f.mime_type, f.size_bytes, f.content_hash, f.version, f.always_in_context,
     f.retrieval_eligible, f.tool_accessible, f.tags, f.summary, f.index_state, f.index_chunks,
-    f.index_percent, f.index_reason, f.created_by, f.created_at, f.updated_at
+    f.index_percent, f.index_reason, f.created_by, f.created_at, f.updated_at, f.upload_key
 """
 
 
@@ -45,15 +45,17 @@ def begin(tx: Tx, actor: Actor, project_id: str, file_id: str | None = None) -> 
     return used_bytes(tx, actor.user_id)
 
 
-def put(tx: Tx, actor: Actor, project_id: str, path: str, content: Content) -> ProjectFile:
+def put(
+    tx: Tx, actor: Actor, project_id: str, path: str, content: Content, upload_key: str | None = None
+) -> ProjectFile:
     """The file of that path with this content: a new file, its next version, or what it already is."""
     tx.hold(project_place(project_id))
     access.to_project(tx, actor, project_id).must_write()
     cleaned = clean_path(path)
     row = tx.maybe(_BY_PATH, project_id=project_id, path=cleaned)
     if row is None:
-        return _add(tx, actor, project_id, cleaned, content)
-    return _change(tx, actor, from_row(row), content)
+        return _add(tx, actor, project_id, cleaned, content, upload_key)
+    return _change(tx, actor, from_row(row), content, upload_key)
 
 
 _BY_PATH = text(
@@ -61,7 +63,9 @@ _BY_PATH = text(
 )
 
 
-def _add(tx: Tx, actor: Actor, project_id: str, path: str, content: Content) -> ProjectFile:
+def _add(
+    tx: Tx, actor: Actor, project_id: str, path: str, content: Content, upload_key: str | None
+) -> ProjectFile:
     file_id = tx.new_id()
     tx.execute(
         _ADD,
@@ -73,8 +77,9 @@ def _add(tx: Tx, actor: Actor, project_id: str, path: str, content: Content) -> 
         content_hash=content.hash,
         created_by=actor.user_id,
         now=tx.now,
+        upload_key=upload_key,
     )
-    versions.add(tx, actor.user_id, file_id, 1, content)
+    versions.add(tx, actor.user_id, file_id, 1, content, upload_key)
     _queue(tx, actor.user_id, project_id, file_id, 1)
     return _changed(tx, file_id)
 
@@ -83,11 +88,11 @@ _ADD = text("""
     INSERT INTO project_files (
         id, project_id, path, mime_type, size_bytes, content_hash, version, always_in_context,
         retrieval_eligible, tool_accessible, tags, summary, index_state, index_chunks, index_percent,
-        created_by, created_at, updated_at
+        created_by, created_at, updated_at, upload_key
     )
     VALUES (
         :id, :project_id, :path, :mime_type, :size_bytes, :content_hash, 1, FALSE, TRUE, TRUE, '[]', '',
-        'queued', 0, 0, :created_by, :now, :now
+        'queued', 0, 0, :created_by, :now, :now, :upload_key
     )
 """)
 
@@ -97,8 +102,12 @@ def _queue(tx: Tx, user_id: str, project_id: str, file_id: str, version: int | N
 
     Who has brought much into one project waits for it there alone.
     """
-    key = None if version is None else f"{INDEX_JOB}:{file_id}:{version}"
+    key = None if version is None else _index_key(file_id, version)
     jobs.add(tx, INDEX_JOB, file_id, key=key, queue=f"{project_id}:{user_id}")
+
+
+def _index_key(file_id: str, version: int) -> str:
+    return f"{INDEX_JOB}:{file_id}:{version}"
 
 
 def _changed(tx: Tx, file_id: str) -> ProjectFile:
@@ -131,6 +140,7 @@ def from_row(row: Row) -> ProjectFile:
         created_by=row.created_by,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        upload_key=row.upload_key,
     )
 
 
@@ -197,9 +207,11 @@ def _writable(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFil
     return file
 
 
-def _change(tx: Tx, actor: Actor, file: ProjectFile, content: Content) -> ProjectFile:
+def _change(
+    tx: Tx, actor: Actor, file: ProjectFile, content: Content, upload_key: str | None = None
+) -> ProjectFile:
     if (content.hash, content.mime_type) == (file.content_hash, file.mime_type):
-        return file
+        return _again(tx, file, upload_key)
     version = file.version + 1
     tx.execute(
         _CHANGE,
@@ -209,8 +221,9 @@ def _change(tx: Tx, actor: Actor, file: ProjectFile, content: Content) -> Projec
         content_hash=content.hash,
         version=version,
         now=tx.now,
+        upload_key=upload_key,
     )
-    versions.add(tx, actor.user_id, file.id, version, content)
+    versions.add(tx, actor.user_id, file.id, version, content, upload_key)
     _queue(tx, actor.user_id, file.project_id, file.id, version)
     return _changed(tx, file.id)
 
@@ -218,8 +231,24 @@ def _change(tx: Tx, actor: Actor, file: ProjectFile, content: Content) -> Projec
 _CHANGE = text("""
     UPDATE project_files SET mime_type = :mime_type, size_bytes = :size_bytes, content_hash = :content_hash,
         version = :version, index_state = 'queued', index_chunks = 0, index_percent = 0, index_reason = NULL,
-        updated_at = :now
+        updated_at = :now, upload_key = :upload_key
     WHERE id = :id
+""")
+
+
+def _again(tx: Tx, file: ProjectFile, upload_key: str | None) -> ProjectFile:
+    """What it holds arrived once more: it stays, even when the upload that brought it first is cancelled."""
+    if file.upload_key in (None, upload_key):
+        return file
+    tx.execute(_OF_SEVERAL_UPLOADS, id=file.id)
+    tx.execute(_VERSION_OF_SEVERAL_UPLOADS, id=file.id, number=file.version)
+    return _changed(tx, file.id)
+
+
+_OF_SEVERAL_UPLOADS = text("UPDATE project_files SET upload_key = NULL WHERE id = :id")
+
+_VERSION_OF_SEVERAL_UPLOADS = text("""
+    UPDATE file_versions SET upload_key = NULL WHERE file_id = :id AND number = :number
 """)
 
 
@@ -319,6 +348,52 @@ def remove(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
 
 
 _REMOVE = text("DELETE FROM project_files WHERE id = :id")
+
+
+def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[str, ...]:
+    """Undoes what this person's upload brought: new files go, and changed ones are what they were before.
+
+    What someone has changed since is no longer the upload's, and stays. Returns the hashes of what went.
+    """
+    tx.hold(project_place(project_id))
+    access.to_project(tx, actor, project_id).must_write()
+    brought = {"project_id": project_id, "upload_key": upload_key, "user_id": actor.user_id}
+    gone: list[str] = []
+    while rows := tx.execute(_BROUGHT, **brought):
+        for row in rows:
+            gone.append(row.content_hash)
+            _take_back(tx, actor, from_row(row))
+    return tuple(gone)
+
+
+_BROUGHT = text(f"""
+    SELECT {COLUMNS} FROM project_files AS f
+    JOIN file_versions AS v ON v.file_id = f.id AND v.number = f.version
+    WHERE f.project_id = :project_id AND f.upload_key = :upload_key AND v.created_by = :user_id
+""")
+
+
+def _take_back(tx: Tx, actor: Actor, file: ProjectFile) -> None:
+    if file.version == 1:
+        remove(tx, actor, file.project_id, file.id)
+        return
+    sweeps.release_file(tx, file.id)
+    tx.execute(_REMOVE_VERSION, id=file.id, number=file.version)
+    tx.execute(_STEP_BACK, id=file.id, number=file.version - 1, now=tx.now)
+    jobs.free_key(tx, _index_key(file.id, file.version))
+    _queue(tx, actor.user_id, file.project_id, file.id)
+    _changed(tx, file.id)
+
+
+_REMOVE_VERSION = text("DELETE FROM file_versions WHERE file_id = :id AND number = :number")
+
+_STEP_BACK = text("""
+    UPDATE project_files SET (mime_type, size_bytes, content_hash, version, upload_key) = (
+        SELECT v.mime_type, v.size_bytes, v.content_hash, v.number, v.upload_key
+        FROM file_versions AS v WHERE v.file_id = :id AND v.number = :number
+    ), index_state = 'queued', index_percent = 0, index_reason = NULL, updated_at = :now
+    WHERE id = :id
+""")
 
 
 def recover(tx: Tx) -> None:

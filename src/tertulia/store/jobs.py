@@ -174,6 +174,14 @@ def withdraw(tx: Tx, kind: str, payload: str) -> None:
 _WITHDRAW = text(f"DELETE FROM jobs WHERE {_LIKE_IT}")
 
 
+def free_key(tx: Tx, key: str) -> None:
+    """The next job of this key is taken again."""
+    tx.execute(_FREE_KEY, key=key)
+
+
+_FREE_KEY = text("UPDATE jobs SET key = NULL WHERE key = :key")
+
+
 def set_aside(tx: Tx) -> tuple[Job, ...]:
     """Those that failed too often, the newest first."""
     return tuple(_job(row) for row in tx.execute(_ASIDE))

@@ -27,7 +27,9 @@ class History:
         return self.revisions[-1]
 
 
-HISTORY = History(revisions=("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010"))
+HISTORY = History(
+    revisions=("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
+)
 
 
 def needed(revision: str | None, history: History = HISTORY) -> bool:

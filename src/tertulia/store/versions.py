@@ -11,7 +11,9 @@ from tertulia.store import access
 from tertulia.store.transactions import GONE, Row, Tx
 
 
-def add(tx: Tx, user_id: str, file_id: str, number: int, content: Content) -> None:
+def add(
+    tx: Tx, user_id: str, file_id: str, number: int, content: Content, upload_key: str | None = None
+) -> None:
     tx.execute(
         _ADD,
         file_id=file_id,
@@ -21,14 +23,17 @@ def add(tx: Tx, user_id: str, file_id: str, number: int, content: Content) -> No
         mime_type=content.mime_type,
         created_by=user_id,
         now=tx.now,
+        upload_key=upload_key,
     )
 
 
 _ADD = text("""
     INSERT INTO file_versions (
-        file_id, number, content_hash, size_bytes, mime_type, created_by, created_at
+        file_id, number, content_hash, size_bytes, mime_type, created_by, created_at, upload_key
     )
-    VALUES (:file_id, :number, :content_hash, :size_bytes, :mime_type, :created_by, :now)
+    VALUES (
+        :file_id, :number, :content_hash, :size_bytes, :mime_type, :created_by, :now, :upload_key
+    )
 """)
 
 

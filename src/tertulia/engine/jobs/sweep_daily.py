@@ -1,16 +1,17 @@
-"""The daily sweep: sessions that are over, events of long ago, and the keys of jobs done long ago."""
+"""The daily sweep: old sessions, events, job keys and cancelled uploads."""
 
 from __future__ import annotations
 
 from tertulia.core.sessions import DAY_MS
 from tertulia.engine.means import Means
-from tertulia.store import events, jobs, sessions
+from tertulia.store import events, jobs, sessions, uploads
 from tertulia.store.database import Tx
 
 KIND = "sweep_daily"
 EVENTS_KEPT_MS = 7 * DAY_MS
 """A device that was away for longer reads everything afresh."""
 KEYS_KEPT_MS = 30 * DAY_MS
+CANCELLED_KEPT_MS = DAY_MS
 AT_ONCE = 2_000
 """So many events go in one transaction, for which others that write have to wait."""
 
@@ -26,6 +27,7 @@ async def sweep_daily(means: Means, _: str, at_once: int = AT_ONCE) -> None:
         leave_sweep(tx, days_ahead=1)
         sessions.remove_over(tx)
         jobs.prune(tx, tx.now - KEYS_KEPT_MS)
+        uploads.forget_cancelled(tx, tx.now - CANCELLED_KEPT_MS)
 
     await means.db.write(sweep)
     while await means.db.write(lambda tx: events.prune(tx, tx.now - EVENTS_KEPT_MS, at_once)) == at_once:

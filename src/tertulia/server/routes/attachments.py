@@ -13,7 +13,7 @@ from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
 from tertulia.server.downloads import ABOUT, CONTENT, download
 from tertulia.server.routes.files import LAST_LINE, FileText, Line
-from tertulia.server.uploads import RAW, body, must_be_raw
+from tertulia.server.uploads import RAW, UploadKey, body, must_be_raw
 from tertulia.store import attachments
 
 router = APIRouter(tags=["attachments"])
@@ -28,10 +28,12 @@ async def add_attachment(
     project_id: str,
     request: Request,
     name: Annotated[str, Query(max_length=1024)],
+    upload_key: UploadKey = None,
 ) -> Response:
     """One file as it is; it waits a day for the message that takes it along."""
     must_be_raw(request, house.means.limits)
-    return answer(await house.attachments.add(actor, project_id, name, body(request)), 201)
+    made = await house.attachments.add(actor, project_id, name, body(request), upload_key)
+    return answer(made, 201)
 
 
 @router.head("/api/attachments/{attachment_id}", responses=ABOUT, response_class=Response)

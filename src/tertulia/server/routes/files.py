@@ -21,7 +21,7 @@ from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
 from tertulia.server.downloads import ABOUT, CONTENT, download
 from tertulia.server.multipart import Form
-from tertulia.server.uploads import BYTES, RAW, body, is_form, must_be_raw
+from tertulia.server.uploads import BYTES, RAW, UPLOAD_KEY, UploadKey, body, is_form, must_be_raw
 from tertulia.store import events, files, shelves, versions
 from tertulia.store.database import Tx
 
@@ -132,17 +132,18 @@ async def add_files(
     request: Request,
     path: str | None = None,
     unzip: bool = False,
+    upload_key: UploadKey = None,
 ) -> Response:
     """One file as it is, at the path of the query, or several in a form; a zip may be unpacked on its way."""
-    taken = Taken()
+    upload, taken = Upload(house, actor, project_id, unzip, upload_key), Taken()
     if is_form(request):
         form = Form(request.headers.get("content-type", ""), body(request))
-        await _take_form(house, actor, project_id, form, path, unzip, taken)
+        await _take_form(upload, form, path, taken)
     else:
         must_be_raw(request, house.means.limits)
         if not path and not unzip:
             raise Invalid("Say where the file goes: send ?path=, like docs/plan.md.")
-        await _take(house, actor, project_id, path or "", body(request), unzip, taken)
+        await _take(upload, path or "", body(request), taken)
     if taken.refused and not taken.items:
         raise Invalid(_why(taken.refused[0]))
     return answer(Uploaded(tuple(taken.items), tuple(taken.refused)), 201)
@@ -152,20 +153,29 @@ def _why(refused: Refused) -> str:
     return f"{refused.path} was not taken. {refused.reason}" if refused.path else refused.reason
 
 
-async def _take_form(
-    house: House, actor: Actor, project_id: str, form: Form, path: str | None, unzip: bool, taken: Taken
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Who brings files where, and how."""
+
+    house: House
+    actor: Actor
+    project_id: str
+    unzip: bool
+    key: str | None
+
+
+async def _take_form(upload: Upload, form: Form, path: str | None, taken: Taken) -> None:
     """A field "path" names the file after it, or with a slash at its end the folder of all that follow."""
-    await house.db.read(lambda tx: files.begin(tx, actor, project_id))
+    await upload.house.db.read(lambda tx: files.begin(tx, upload.actor, upload.project_id))
     has_files = False
     async for part in form.parts():
         if part.filename is None:
             path = await form.text() if part.name == "path" else path
             continue
         has_files = True
-        where = _placed(path, part.filename, unzip)
+        where = _placed(path, part.filename, upload.unzip)
         try:
-            await _take(house, actor, project_id, where, form.content(), unzip, taken)
+            await _take(upload, where, form.content(), taken)
         except Invalid as wrong:
             taken.refuse(storable(where), wrong.message)
         path = path if path and path.endswith("/") else None
@@ -179,21 +189,26 @@ def _placed(path: str | None, filename: str, unzip: bool) -> str:
     return path if unzip or not path.endswith("/") else path + filename
 
 
-async def _take(
-    house: House,
-    actor: Actor,
-    project_id: str,
-    path: str,
-    chunks: AsyncIterator[bytes],
-    unzip: bool,
-    taken: Taken,
-) -> None:
-    if not unzip:
-        taken.items.append(await house.files.add(actor, project_id, path, chunks))
+async def _take(upload: Upload, path: str, chunks: AsyncIterator[bytes], taken: Taken) -> None:
+    shelf, actor, project_id = upload.house.files, upload.actor, upload.project_id
+    if not upload.unzip:
+        taken.items.append(await shelf.add(actor, project_id, path, chunks, upload.key))
         return
-    unpacked = await house.files.unzip(actor, project_id, path, chunks)
+    unpacked = await shelf.unzip(actor, project_id, path, chunks, upload.key)
     taken.items += unpacked.items
     taken.refused += unpacked.refused
+
+
+@router.delete("/api/projects/{project_id}/uploads/{upload_key}", status_code=204)
+async def cancel_upload(
+    house: TheHouse,
+    actor: Someone,
+    project_id: str,
+    upload_key: Annotated[str, Path(pattern=f"^{UPLOAD_KEY}$")],
+) -> Response:
+    """Nothing of it is there afterwards, whether it was saved already or still arrives."""
+    await house.files.cancel_upload(actor, project_id, upload_key)
+    return nothing()
 
 
 # ── one

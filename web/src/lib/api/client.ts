@@ -28,6 +28,8 @@ export interface Options {
   signal?: AbortSignal;
   /** The version that was read: another one is not overwritten. */
   ifMatch?: number;
+  /** The request outlives the page. */
+  keepalive?: boolean;
 }
 
 /** A Blob goes as it is, everything else as JSON. */
@@ -55,7 +57,7 @@ async function send(
   method: Method,
   path: string,
   body: unknown,
-  { signal, ifMatch }: Options,
+  { signal, ifMatch, keepalive }: Options,
 ): Promise<Response> {
   const headers: Record<string, string> = { accept: 'application/json' };
   const isRaw = body instanceof Blob;
@@ -68,6 +70,7 @@ async function send(
       body: body === undefined ? null : isRaw ? body : JSON.stringify(body),
       credentials: 'same-origin',
       signal: signal ?? null,
+      keepalive: keepalive ?? false,
     });
   } catch (reason) {
     if (signal?.aborted) throw reason;

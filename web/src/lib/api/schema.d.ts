@@ -623,6 +623,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects/{project_id}/uploads/{upload_key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Cancel Upload
+         * @description Nothing of it is there afterwards, whether it was saved already or still arrives.
+         */
+        delete: operations["cancel_upload_api_projects__project_id__uploads__upload_key__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/projects/{project_id}/files/{file_id}": {
         parameters: {
             query?: never;
@@ -2720,6 +2740,8 @@ export interface components {
             created_at: number;
             /** Updated At */
             updated_at: number;
+            /** Upload Key */
+            upload_key?: string | null;
         };
         /** ProjectList */
         ProjectList: {
@@ -3946,6 +3968,8 @@ export interface operations {
         parameters: {
             query: {
                 name: string;
+                /** @description A new key of the client's own, to cancel the upload by. */
+                upload_key?: string | null;
             };
             header?: never;
             path: {
@@ -4704,6 +4728,8 @@ export interface operations {
             query?: {
                 path?: string | null;
                 unzip?: boolean;
+                /** @description A new key of the client's own, to cancel the upload by. */
+                upload_key?: string | null;
             };
             header?: never;
             path: {
@@ -4730,6 +4756,36 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Uploaded"];
                 };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    cancel_upload_api_projects__project_id__uploads__upload_key__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                upload_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Validation Error */
             422: {

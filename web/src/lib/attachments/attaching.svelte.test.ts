@@ -3,6 +3,7 @@ import { ApiError } from '$lib/api/client';
 import type { Attachment, Model, Voice } from '$lib/api/types';
 import { blindness } from './attachments';
 import { Attaching, type Requests } from './attaching.svelte';
+import { Unsettled } from '$lib/live/unsettled.svelte';
 import { keptAt } from './kept';
 import { pastedFrom } from './pasted';
 
@@ -27,8 +28,11 @@ function attachment(id: string, change: Partial<Attachment> = {}): Attachment {
 function setUp(place = 'c1') {
   const asked: string[] = [];
   const dropped: string[] = [];
+  const keys: string[] = [];
+  const cancelled: string[] = [];
   const answers: ((answer: Attachment | string | Error) => void)[] = [];
-  const sent = (path: string, _name: string, _file: File, progress: (sent: number) => void) => {
+  const sent = (path: string, _name: string, _file: File, key: string, progress: (sent: number) => void) => {
+    keys.push(key);
     asked.push(path);
     progress(3);
     return new Promise<never>((resolve, reject) =>
@@ -36,20 +40,21 @@ function setUp(place = 'c1') {
     );
   };
   const server = {
-    sendAttachment: (project: string, ...rest: [string, File, (sent: number) => void]) =>
+    sendAttachment: (project: string, ...rest: [string, File, string, (sent: number) => void]) =>
       sent(`${project}/${rest[0]}`, ...rest),
-    sendToProject: (project: string, ...rest: [string, File, (sent: number) => void]) =>
+    sendToProject: (project: string, ...rest: [string, File, string, (sent: number) => void]) =>
       sent(`${project}/files/${rest[0]}`, ...rest),
     dropAttachment: (id: string) => Promise.resolve(void dropped.push(id)),
   } as unknown as Requests;
-  const attaching = new Attaching(place, server);
+  const unsettled = new Unsettled((_, key) => Promise.resolve(void cancelled.push(key)));
+  const attaching = new Attaching(place, server, unsettled);
   const states = () => attaching.items.map(({ name, state }) => `${name} ${state}`);
   const answer = async (said: Attachment | string | Error) => {
     await settled();
     answers.shift()!(said);
     await settled();
   };
-  return { attaching, asked, dropped, states, answer };
+  return { attaching, asked, dropped, keys, cancelled, states, answer };
 }
 
 const settled = () => new Promise((resolve) => setTimeout(resolve));
@@ -104,13 +109,16 @@ describe('what is attached', () => {
   });
 
   it('is dropped at the server when it is removed, and its upload is called off', async () => {
-    const { attaching, dropped, states, answer } = setUp();
+    const { attaching, dropped, keys, cancelled, states, answer } = setUp();
     attaching.bring('p', [brought('a.md'), brought('b.md')]);
     await answer(attachment('A1'));
     attaching.remove(attaching.items[1]!.key);
     attaching.remove(attaching.items[0]!.key);
     expect(states()).toEqual([]);
     expect(dropped).toEqual(['A1']);
+    expect(cancelled).toEqual([keys[1]]);
+    await answer(attachment('A2')); // it was sent before it could be cancelled
+    expect(states()).toEqual([]);
     expect(keptAt('c1')).toEqual([]);
   });
 

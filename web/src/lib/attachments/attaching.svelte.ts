@@ -6,8 +6,10 @@
  */
 import { SvelteMap } from 'svelte/reactivity';
 import type { Attachment } from '$lib/api/types';
+import { ulid } from '$lib/api/ulid';
 import type { Brought } from '$lib/files/dropped';
 import { OFFLINE, whyNot } from '$lib/files/sending';
+import { unsettled, type Unsettled } from '$lib/live/unsettled.svelte';
 import { isPicture, addressOf, MOST } from './attachments';
 import { forget, keep, keptAt } from './kept';
 import * as requests from './requests';
@@ -47,6 +49,8 @@ export class Attaching {
 
   #files = new SvelteMap<number, File>();
   #calls = new SvelteMap<number, AbortController>();
+  /** By which the server is told that an upload was cancelled. */
+  #keys = new SvelteMap<number, string>();
   #last: Promise<void> = Promise.resolve();
   #next = 1;
 
@@ -54,6 +58,7 @@ export class Attaching {
     /** The conversation, or "new" for one that does not exist yet. */
     private readonly place: string,
     private readonly server: Requests = requests,
+    private readonly ends: Unsettled = unsettled,
   ) {
     this.items = keptAt(place).map(({ projectId, attachment }) => this.#known(projectId, attachment));
   }
@@ -62,6 +67,7 @@ export class Attaching {
     for (const { path, file } of brought) {
       const item = this.#fresh(projectId, path, file, into);
       this.#files.set(item.key, file);
+      this.#keys.set(item.key, ulid());
       this.items = [...this.items, item];
       if (item.state === 'waiting') this.#soon(item.key);
     }
@@ -79,7 +85,9 @@ export class Attaching {
   }
 
   remove(key: number): void {
+    const uploadKey = this.#keys.get(key);
     const item = this.#take(key);
+    if (item && uploadKey) void this.ends.cancel(item.projectId, uploadKey);
     if (item?.attachment) {
       forget(this.place, item.attachment.id);
       this.server.dropAttachment(item.attachment.id).catch(() => undefined); // the server sweeps it some day
@@ -157,21 +165,43 @@ export class Attaching {
 
   async #upload(key: number): Promise<void> {
     const [item, file, call] = [this.#find(key), this.#files.get(key), this.#calls.get(key)];
-    if (!item || !file || !call || call.signal.aborted) return;
+    const uploadKey = this.#keys.get(key);
+    if (!item || !file || !call || !uploadKey || call.signal.aborted) return;
     this.#change(key, { state: 'uploading' });
+    this.ends.begin(uploadKey);
     const { projectId, name, into } = item;
     const progress = (sent: number) => this.#change(key, { sent });
     try {
       if (into === 'project') {
-        const fileId = await this.server.sendToProject(projectId, name, file, progress, call.signal);
+        const fileId = await this.server.sendToProject(
+          projectId,
+          name,
+          file,
+          uploadKey,
+          progress,
+          call.signal,
+        );
+        if (call.signal.aborted) return;
         this.#change(key, { state: 'done', fileId });
       } else {
-        const attachment = await this.server.sendAttachment(projectId, name, file, progress, call.signal);
+        const attachment = await this.server.sendAttachment(
+          projectId,
+          name,
+          file,
+          uploadKey,
+          progress,
+          call.signal,
+        );
+        if (call.signal.aborted) return;
         keep(this.place, projectId, attachment);
         this.#change(key, { state: 'done', attachment, mime_type: attachment.mime_type });
       }
+      this.ends.settle(uploadKey);
     } catch (reason) {
-      this.#change(key, { state: 'failed', ...whyNot(reason) });
+      if (call.signal.aborted) return;
+      const why = whyNot(reason);
+      if (why.problem !== OFFLINE) this.ends.settle(uploadKey);
+      this.#change(key, { state: 'failed', ...why });
     }
   }
 
@@ -184,6 +214,7 @@ export class Attaching {
     this.#calls.get(key)?.abort();
     this.#calls.delete(key);
     this.#files.delete(key);
+    this.#keys.delete(key);
     if (item?.picture?.startsWith('blob:')) URL.revokeObjectURL(item.picture);
     this.items = this.items.filter((each) => each.key !== key);
     return item;

@@ -10,10 +10,12 @@ export function sendAttachment(
   projectId: string,
   name: string,
   file: File,
+  key: string,
   progress: Progress,
   signal: AbortSignal,
 ): Promise<Attachment> {
-  const address = `/api/projects/${projectId}/attachments?${new URLSearchParams({ name })}`;
+  const query = new URLSearchParams({ name, upload_key: key });
+  const address = `/api/projects/${projectId}/attachments?${query}`;
   return sendFile<Attachment>(address, file, progress, signal);
 }
 
@@ -22,10 +24,11 @@ export async function sendToProject(
   projectId: string,
   name: string,
   file: File,
+  key: string,
   progress: Progress,
   signal: AbortSignal,
 ): Promise<string> {
-  const address = uploadAddress(projectId, name, false);
+  const address = uploadAddress(projectId, name, false, key);
   const { items, refused } = await sendFile<Uploaded>(address, file, progress, signal);
   if (!items[0]) throw new Error(refused[0]?.reason ?? 'The upload failed.');
   return items[0].id;

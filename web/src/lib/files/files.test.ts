@@ -34,6 +34,7 @@ function file(path: string, change: Partial<ProjectFile> = {}): ProjectFile {
     created_by: 'u',
     created_at: 0,
     updated_at: 0,
+    upload_key: null,
     ...change,
   };
 }

@@ -41,11 +41,11 @@ export const restore = (file: ProjectFile, number: number) =>
 export const downloadAddress = (file: ProjectFile) => of(file);
 
 /** A zip can be unpacked on its way, into the folder it came in; everything else stays as it is. */
-export function uploadAddress(projectId: string, name: string, unpack: boolean): string {
+export function uploadAddress(projectId: string, name: string, unpack: boolean, key: string): string {
   const isUnpacked = unpack && /\.zip$/i.test(name);
   const folder = name.slice(0, name.lastIndexOf('/') + 1);
   const query = isUnpacked
-    ? new URLSearchParams({ unzip: 'true', ...(folder && { path: folder }) })
-    : new URLSearchParams({ path: name });
+    ? new URLSearchParams({ unzip: 'true', ...(folder && { path: folder }), upload_key: key })
+    : new URLSearchParams({ path: name, upload_key: key });
   return `/api/projects/${projectId}/files?${query}`;
 }

@@ -1,12 +1,14 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ApiError } from '$lib/api/client';
-import type { Uploaded } from '$lib/api/types';
+import type { ProjectFile, Uploaded } from '$lib/api/types';
 import { uploadAddress } from './requests';
 import { OFFLINE } from './sending';
+import { Unsettled } from '$lib/live/unsettled.svelte';
 import { Uploads } from './uploads.svelte';
 
 const file = (path: string) => ({ path, file: new File(['words'], path) });
 const taken: Uploaded = { items: [{} as never], refused: [] };
+const keyOf = (address: string) => new URLSearchParams(address.split('?')[1]).get('upload_key')!;
 const isGone = new ApiError(0, 'offline', OFFLINE);
 
 it('brings files in under their names', async () => {
@@ -17,7 +19,11 @@ it('brings files in under their names', async () => {
     return Promise.resolve(taken);
   });
   await uploads.add('p', [file('a b.md'), file('c.md')], true);
-  expect(addresses).toEqual(['/api/projects/p/files?path=a+b.md', '/api/projects/p/files?path=c.md']);
+  expect(addresses.map((each) => each.split('&upload_key=')[0])).toEqual([
+    '/api/projects/p/files?path=a+b.md',
+    '/api/projects/p/files?path=c.md',
+  ]);
+  expect(new Set(addresses.map(keyOf)).size).toBe(2);
   expect(uploads.items).toEqual([]);
   expect(uploads.done.get('p')).toBe(2);
 });
@@ -45,8 +51,9 @@ it('waits with the others while the server cannot be reached, and goes on where 
 });
 
 it('goes on with the others when the one that was cut off is given up', async () => {
-  const uploads = new Uploads((address) =>
-    address.endsWith('a.md') ? Promise.reject(isGone) : Promise.resolve(taken),
+  const uploads = new Uploads(
+    (address) => (address.includes('a.md') ? Promise.reject(isGone) : Promise.resolve(taken)),
+    new Unsettled(() => Promise.resolve()),
   );
   await uploads.add('p', [file('a.md'), file('b.md')], true);
   uploads.dismiss(uploads.items[0]!.id);
@@ -63,6 +70,75 @@ it('tries again what the server could not take just then, not what it refused', 
   expect(uploads.items).toMatchObject([{ problem: 'Too large.', canRetry: false }]);
 });
 
+describe('an upload that is cancelled', () => {
+  /** Uploads that never end by themselves, and what the server is told. */
+  function setUp() {
+    const addresses: string[] = [];
+    const told: string[] = [];
+    const answers: ((answer: Uploaded | Error) => void)[] = [];
+    const unsettled = new Unsettled((_, key) => Promise.resolve(void told.push(key)));
+    const uploads = new Uploads((address) => {
+      addresses.push(address);
+      return new Promise((resolve, reject) =>
+        answers.push((answer) => (answer instanceof Error ? reject(answer) : resolve(answer))),
+      );
+    }, unsettled);
+    const brought = (key: string) => ({ upload_key: key, version: 1 }) as ProjectFile;
+    return { uploads, addresses, told, answers, hides: (key: string) => unsettled.hides(brought(key)) };
+  }
+
+  it('is told to the server, which may have taken it already', () => {
+    const { uploads, addresses, told, hides } = setUp();
+    void uploads.add('p', [file('a.md')], true);
+    const key = keyOf(addresses[0]!);
+    expect(hides(key)).toBe(true);
+    uploads.dismiss(uploads.items[0]!.id);
+    expect(told).toEqual([key]);
+    expect(uploads.items).toEqual([]);
+    expect(hides(key)).toBe(true);
+  });
+
+  it('does not come back when its answer comes all the same', async () => {
+    const { uploads, addresses, answers, hides } = setUp();
+    const over = uploads.add('p', [file('a.md')], true);
+    uploads.dismiss(uploads.items[0]!.id);
+    answers[0]!(taken);
+    await over;
+    expect(hides(keyOf(addresses[0]!))).toBe(true);
+    expect(uploads.done.get('p')).toBeUndefined();
+  });
+
+  it('is not sent, and not told, when it still waits for its turn', () => {
+    const { uploads, addresses, told } = setUp();
+    void uploads.add('p', ['a', 'b', 'c', 'd'].map(file), true);
+    uploads.dismiss(uploads.items[3]!.id);
+    expect(addresses).toHaveLength(3);
+    expect(told).toEqual([]);
+  });
+
+  it('is told also when its answer was lost, and it waits to be sent again', async () => {
+    const { uploads, addresses, told, answers } = setUp();
+    const over = uploads.add('p', [file('a.md')], true);
+    answers[0]!(isGone);
+    await over;
+    void uploads.retry(uploads.items[0]!.id);
+    expect(addresses).toHaveLength(2);
+    expect(keyOf(addresses[1]!)).toBe(keyOf(addresses[0]!));
+    uploads.dismiss(uploads.items[0]!.id);
+    expect(told).toEqual([keyOf(addresses[0]!)]);
+  });
+
+  it('is not what dismissing a refusal means: what came out of an archive stays', async () => {
+    const { uploads, addresses, told, answers, hides } = setUp();
+    const over = uploads.add('p', [file('a.zip')], true);
+    answers[0]!({ items: [{} as never], refused: [{ path: 'b', reason: 'No.' }] });
+    await over;
+    uploads.dismiss(uploads.items[0]!.id);
+    expect(told).toEqual([]);
+    expect(hides(keyOf(addresses[0]!))).toBe(false);
+  });
+});
+
 it('shows each project its own', async () => {
   const uploads = new Uploads(() => Promise.reject(new ApiError(413, 'too_large', 'Too large.')));
   await uploads.add('p', [file('a.md')], true);
@@ -71,7 +147,8 @@ it('shows each project its own', async () => {
 });
 
 it('unpacks a zip only when asked to, into the folder it came in', () => {
-  expect(uploadAddress('p', 'a.ZIP', true)).toBe('/api/projects/p/files?unzip=true');
-  expect(uploadAddress('p', 'docs/a.zip', true)).toBe('/api/projects/p/files?unzip=true&path=docs%2F');
-  expect(uploadAddress('p', 'a.zip', false)).toBe('/api/projects/p/files?path=a.zip');
+  const query = (name: string, unpack: boolean) => uploadAddress('p', name, unpack, 'key').split('?')[1];
+  expect(query('a.ZIP', true)).toBe('unzip=true&upload_key=key');
+  expect(query('docs/a.zip', true)).toBe('unzip=true&path=docs%2F&upload_key=key');
+  expect(query('a.zip', false)).toBe('path=a.zip&upload_key=key');
 });

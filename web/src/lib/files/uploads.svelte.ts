@@ -6,9 +6,11 @@
  */
 import { SvelteMap } from 'svelte/reactivity';
 import type { Uploaded } from '$lib/api/types';
+import { ulid } from '$lib/api/ulid';
 import type { Brought } from './dropped';
 import { uploadAddress } from './requests';
 import { OFFLINE, sendFile, whyNot, type Progress } from './sending';
+import { unsettled, type Unsettled } from '$lib/live/unsettled.svelte';
 
 export interface Upload {
   id: number;
@@ -33,6 +35,8 @@ export type Send = (
 interface Parcel {
   file: File;
   address: string;
+  /** By which the server is told that it was cancelled. */
+  key: string;
   call: AbortController;
 }
 
@@ -48,7 +52,10 @@ export class Uploads {
   #running: Promise<void> | null = null;
   #next = 1;
 
-  constructor(private readonly send: Send = sendFile) {}
+  constructor(
+    private readonly send: Send = sendFile,
+    private readonly ends: Unsettled = unsettled,
+  ) {}
 
   of(projectId: string): Upload[] {
     return this.items.filter((each) => each.projectId === projectId);
@@ -77,20 +84,30 @@ export class Uploads {
     return this.retry(...cut.map(({ id }) => id));
   }
 
-  /** Calls them off, or takes their problems away. */
+  /** Cancels them, or takes their problems away. */
   dismiss(...ids: number[]): void {
-    for (const id of ids) {
-      this.#parcels.get(id)?.call.abort();
-      this.#parcels.delete(id);
-    }
-    this.items = this.items.filter((each) => !ids.includes(each.id));
+    for (const item of this.items) if (ids.includes(item.id)) this.#cancel(item);
+    this.#drop(...ids);
     void this.#go();
+  }
+
+  /** The server may have taken what it has not answered yet. */
+  #cancel({ id, projectId }: Upload): void {
+    const { call, key } = this.#parcels.get(id)!;
+    call.abort();
+    void this.ends.cancel(projectId, key);
+  }
+
+  #drop(...ids: number[]): void {
+    for (const id of ids) this.#parcels.delete(id);
+    this.items = this.items.filter((each) => !ids.includes(each.id));
   }
 
   #fresh(projectId: string, name: string, file: File, unpack: boolean): Upload {
     const id = this.#next++;
-    const address = uploadAddress(projectId, name, unpack);
-    this.#parcels.set(id, { file, address, call: new AbortController() });
+    const key = ulid();
+    const address = uploadAddress(projectId, name, unpack, key);
+    this.#parcels.set(id, { file, address, key, call: new AbortController() });
     return {
       id,
       projectId,
@@ -124,8 +141,9 @@ export class Uploads {
   }
 
   async #bring({ id, projectId }: Upload): Promise<void> {
-    const { address, file, call } = this.#parcels.get(id)!;
+    const { address, file, key, call } = this.#parcels.get(id)!;
     this.#change(id, { state: 'uploading' });
+    this.ends.begin(key);
     try {
       const { items, refused } = await this.send(
         address,
@@ -133,12 +151,17 @@ export class Uploads {
         (sent) => this.#change(id, { sent }),
         call.signal,
       );
+      if (call.signal.aborted) return;
+      this.ends.settle(key);
       this.done.set(projectId, (this.done.get(projectId) ?? 0) + items.length);
-      if (!refused.length) return this.dismiss(id);
+      if (!refused.length) return this.#drop(id);
       const problem = refused.map(({ path, reason }) => `${path}: ${reason}`).join(' ');
       this.#change(id, { state: 'failed', problem, canRetry: false });
     } catch (reason) {
-      this.#change(id, { state: 'failed', ...whyNot(reason) });
+      if (call.signal.aborted) return;
+      const why = whyNot(reason);
+      if (why.problem !== OFFLINE) this.ends.settle(key);
+      this.#change(id, { state: 'failed', ...why });
     }
   }
 

@@ -30,6 +30,7 @@ import { conversationPlace, partsOf, projectPlace, userPlace, type Item, type Pl
 import * as reads from './reads';
 import { Read, roundsOf } from './rounds';
 import * as snapshots from './snapshots';
+import { unsettled } from './unsettled.svelte';
 import * as views from './views';
 
 export type Standing = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
@@ -189,9 +190,9 @@ export class House {
 
   // --- a project's files -----------------------------------------------------------------------------------
 
-  /** By path; all of them once `loadFiles` has come back, and part after part while it is under way. */
+  /** By path, without those of an upload that has not ended; all of them once `loadFiles` has come back, and part after part while it is under way. */
   filesOf(projectId: string): ProjectFile[] {
-    return views.filesOf(this.files, projectId);
+    return views.filesOf(this.files, projectId).filter((file) => !unsettled.hides(file));
   }
 
   hasFiles(projectId: string): boolean {

@@ -1,0 +1,132 @@
+"""Cancelled uploads: nothing of them stays, in whatever order they are saved and cancelled."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from tertulia.core.errors import Conflict
+from tertulia.core.files import Indexing, ProjectFile
+from tertulia.core.projects import Membership
+from tertulia.core.users import Actor
+from tertulia.store import attachments, files, projects, shelves, uploads, versions
+from tertulia.store.database import Database, Tx
+from tests.store.samples import content
+from tests.store_fixtures import Watch
+
+KEY, OTHER_KEY = "upload-1", "upload-2"
+
+
+def put(tx: Tx, actor: Actor, project: str, path: str, written: str, key: str | None = KEY) -> ProjectFile:
+    return files.put(tx, actor, project, path, content(tx, written), key)
+
+
+async def paths(db: Database, actor: Actor, project: str) -> list[str]:
+    page = await db.read(lambda tx: shelves.page(tx, actor, project, limit=100))
+    return [file.path for file in page.items]
+
+
+async def test_a_cancelled_upload_takes_its_new_files_with_it(
+    db: Database, ada: Actor, adas_home: str, watch: Watch
+) -> None:
+    await db.write(lambda tx: put(tx, ada, adas_home, "kept.md", "kept", OTHER_KEY))
+    for path in ("a.md", "docs/b.md"):
+        await db.write(lambda tx, path=path: put(tx, ada, adas_home, path, path))
+    await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
+    assert await paths(db, ada, adas_home) == ["kept.md"]
+    waiting = text("SELECT COUNT(*) AS n FROM jobs WHERE kind = 'index_file' AND state = 'waiting'")
+    assert (await db.read(lambda tx: tx.one(waiting))).n == 1
+
+
+async def test_a_cancelled_upload_leaves_a_changed_file_as_it_was_before(
+    db: Database, ada: Actor, adas_home: str
+) -> None:
+    before = await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "one", None))
+    for written in ("two", "three"):  # one form may bring the same path twice
+        await db.write(lambda tx, written=written: put(tx, ada, adas_home, "a.md", written))
+    await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
+    after = await db.read(lambda tx: files.get(tx, ada, adas_home, before.id))
+    assert (after.version, after.content_hash, after.upload_key) == (1, before.content_hash, None)
+    assert after.index.state is Indexing.QUEUED
+    kept = await db.read(lambda tx: versions.of_file(tx, ada, adas_home, before.id))
+    assert [version.number for version in kept] == [1]
+
+
+async def test_a_file_brought_again_after_a_cancelled_upload_is_indexed(
+    db: Database, ada: Actor, adas_home: str
+) -> None:
+    """Its second version comes a second time, and with it a job of the same name."""
+    made = await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "one", None))
+    await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "two"))
+    await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
+    await db.write(lambda tx: tx.execute(text("DELETE FROM jobs WHERE state = 'waiting' AND key IS NULL")))
+    again = await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "two", OTHER_KEY))
+    assert (again.id, again.version) == (made.id, 2)
+    key = f"index_file:{made.id}:2"
+    job = text("SELECT state FROM jobs WHERE key = :key")
+    assert (await db.read(lambda tx: tx.one(job, key=key))).state == "waiting"
+
+
+async def test_nothing_is_saved_under_the_key_of_a_cancelled_upload(
+    db: Database, ada: Actor, bob: Actor, adas_home: str
+) -> None:
+    await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
+    with pytest.raises(Conflict, match="cancelled"):
+        await db.read(lambda tx: uploads.must_not_be_cancelled(tx, ada.user_id, KEY))
+    await db.read(lambda tx: uploads.must_not_be_cancelled(tx, ada.user_id, OTHER_KEY))
+    await db.read(lambda tx: uploads.must_not_be_cancelled(tx, bob.user_id, KEY))
+
+
+async def test_a_key_cancels_only_the_uploads_of_the_person_who_chose_it(
+    db: Database, ada: Actor, bob: Actor, adas_home: str
+) -> None:
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "hers"))
+    await db.write(lambda tx: uploads.cancel(tx, bob, adas_home, KEY))
+    assert await paths(db, ada, adas_home) == ["a.md"]
+
+
+async def test_what_someone_changed_since_is_not_taken_back(
+    db: Database, ada: Actor, bob: Actor, adas_home: str
+) -> None:
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    made = await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "hers"))
+    await db.write(lambda tx: put(tx, bob, adas_home, "a.md", "his", None))
+    await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
+    assert (await db.read(lambda tx: files.get(tx, ada, adas_home, made.id))).version == 2
+
+
+@pytest.mark.parametrize("second", [None, OTHER_KEY])
+async def test_a_file_that_another_upload_brought_too_stays(
+    db: Database, ada: Actor, adas_home: str, second: str | None
+) -> None:
+    await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "same"))
+    await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "same", second))
+    await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
+    assert await paths(db, ada, adas_home) == ["a.md"]
+
+
+async def test_an_upload_that_was_sent_again_is_cancelled_as_a_whole(
+    db: Database, ada: Actor, adas_home: str
+) -> None:
+    """The answer to the first attempt was lost."""
+    for _ in range(2):
+        await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "same"))
+    await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
+    assert await paths(db, ada, adas_home) == []
+
+
+async def test_a_cancelled_attachment_goes(db: Database, ada: Actor, adas_home: str) -> None:
+    for key in (KEY, OTHER_KEY):
+        await db.write(
+            lambda tx, key=key: attachments.add(tx, ada, adas_home, "a.md", content(tx, key), upload_key=key)
+        )
+    await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
+    left = await db.read(lambda tx: tx.execute(text("SELECT upload_key FROM attachments")))
+    assert [row.upload_key for row in left] == [OTHER_KEY]
+
+
+async def test_cancelled_uploads_are_forgotten_in_the_end(db: Database, ada: Actor, adas_home: str) -> None:
+    await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
+    await db.write(lambda tx: uploads.forget_cancelled(tx, tx.now + 1))
+    await db.read(lambda tx: uploads.must_not_be_cancelled(tx, ada.user_id, KEY))
