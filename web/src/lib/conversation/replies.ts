@@ -18,6 +18,16 @@ export function wordsOf({
   return withNames(content, read_replies);
 }
 
+/** "Reviewed without names: A was The Sage, B was The Strategist." Empty for what was read under names. */
+export function labelsOf(version: Version): string {
+  if (version.kind === 'queued') return '';
+  const read = (version.kind === 'message' ? version.message : version.draft).read_replies;
+  const pairs = read
+    .filter(({ label }) => label)
+    .map(({ label, name }) => `${label.split(' ').at(-1)} was ${name}`);
+  return pairs.length ? `Reviewed without names: ${pairs.join(', ')}.` : '';
+}
+
 export interface Thoughts {
   text: string;
   isOver: boolean;

@@ -48,6 +48,7 @@ export const MODES: Mode[] = [
     sentence: 'One answers, the others check it',
     picture: 'second',
     isReviewed: true,
+    stages: { answer: 'Answer', critique: 'Second opinions' },
   },
   {
     ...SHARED,
