@@ -56,6 +56,8 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
     (403, "<html><title>Forbidden</title></html>", NOT_ALLOWED),
     (401, error("You have insufficient permissions for this operation. Missing scopes: model.request."),
      ("auth", "This key may not use gpt-4o at OpenAI.")),
+    (401, error("key not allowed to access model. This key can only access models=['a']."),
+     ("auth", "This key may not use gpt-4o at OpenAI.")),
     (403, error("Country, region, or territory not supported"), NO_REGION),
     (403, error("Not here", code="unsupported_country_region_territory"), NO_REGION),
     (400, error("User location is not supported for the API use.", status="FAILED_PRECONDITION"), NO_REGION),

@@ -46,7 +46,9 @@ NO_REGION = re.compile(
     r"|not (?:available|supported) in your (?:country|region|location)",
     re.IGNORECASE,
 )
-NO_SCOPE = re.compile(r"insufficient permissions|missing scopes?", re.IGNORECASE)
+NO_SCOPE = re.compile(
+    r"insufficient permissions|missing scopes?|not allowed to access|can only access models", re.IGNORECASE
+)
 NO_ADDRESS = re.compile(r"\A(?:resource |page |404 page )?not found\b", re.IGNORECASE)
 
 _FIGURE = r"(\d{1,3}(?:,\d{3})+|\d{3,9})"
