@@ -1,0 +1,112 @@
+"""How much a voice thinks is chosen at its seat and in its persona, where its model can be told so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from tests.browser.room import Room
+from tests.browser.test_barriers import must_have_no_barriers
+from tests.browser.windows import PHONE, Windows
+from tests.upstream.scripted import Upstream
+from tests.world import Person, World, running
+
+MODELS = [
+    {"id": "thinker", "name": "Thinker", "efforts": ["off", "low", "medium", "high"]},
+    {"id": "plain", "name": "Plain"},
+]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def world(tmp_path: Path, upstream: Upstream) -> AsyncIterator[World]:
+    """A server with a model that can be told how much to think, and one that cannot."""
+    row = {"name": "voices", "base_url": f"{upstream.url}/v1", "is_local": False, "models": MODELS}
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": json.dumps([row])}) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def sam(world: World) -> Person:
+    return await world.first("Sam")
+
+
+def told(upstream: Upstream) -> dict[str, str | None]:
+    return {seen.model: seen.body.get("reasoning_effort") for seen in upstream.requests}
+
+
+async def test_a_seat_thinks_as_much_as_its_menu_says_and_the_receipt_tells(
+    page: Page, upstream: Upstream, tmp_path: Path
+) -> None:
+    room = Room(page)
+    await room.seat("Thinker", "Plain")
+    await expect(page.get_by_role("button", name="Thinking: automatic (Thinker)")).to_be_visible()
+    await expect(page.get_by_role("button", name="(Plain)")).to_have_count(0)
+    await page.get_by_role("button", name="Thinking: automatic (Thinker)").press("Enter")
+    menu = page.get_by_role("menu", name="Thinking of Thinker")
+    await expect(menu.get_by_role("menuitemradio")).to_have_text(
+        ["Automatic", "Off", "Low", "Medium", "High"]
+    )
+    await page.screenshot(path=tmp_path / "menu.png")
+    await must_have_no_barriers(page)
+    await page.keyboard.press("h")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Thinking: high (Thinker)")).to_be_visible()
+    await page.screenshot(path=tmp_path / "chosen.png")
+    await room.ask("How many?")
+    await expect(room.reply("Thinker", "finished")).to_be_visible()
+    await expect(room.reply("Plain", "finished")).to_be_visible()
+    assert told(upstream) == {"thinker": "high", "plain": None}
+    await room.reply("Thinker").focus()
+    await page.keyboard.press("r")
+    await expect(page.get_by_text("Thinking: high", exact=True)).to_be_visible()
+    await page.screenshot(path=tmp_path / "receipt.png")
+
+    # It stays with the seat: after a reload the next question is asked alike.
+    upstream.requests.clear()
+    await page.reload()
+    await room.field.click()
+    await expect(page.get_by_role("button", name="Thinking: high (Thinker)")).to_be_visible()
+    await room.ask("And now?")
+    await expect(room.words("Thinker").nth(1)).to_contain_text("And now?")
+    assert told(upstream)["thinker"] == "high"
+
+
+async def test_a_persona_has_a_setting_of_its_own(
+    windows: Windows, sam: Person, upstream: Upstream, tmp_path: Path
+) -> None:
+    page = await windows.open(sam, "/settings/personas")
+    await page.get_by_role("button", name="New persona").click()
+    editor = page.get_by_role("dialog", name="New persona")
+    await editor.get_by_label("Name", exact=True).fill("The Grocer")
+    await editor.get_by_label("Model").select_option("voices:plain")
+    await expect(editor.get_by_label("Thinking")).to_have_count(0)
+    await editor.get_by_label("Model").select_option("voices:thinker")
+    await editor.get_by_label("Thinking").select_option("Low")
+    await page.screenshot(path=tmp_path / "editor.png")
+    await must_have_no_barriers(page)
+    await editor.get_by_role("button", name="Save persona").click()
+    await expect(editor).to_have_count(0)
+    await page.goto("/new")
+    room = Room(page)
+    await room.seat("The Grocer")
+    await expect(page.get_by_role("button", name="Thinking: low (The Grocer)")).to_be_visible()
+    await room.ask("How many?")
+    await expect(room.reply("The Grocer", "finished")).to_be_visible()
+    assert told(upstream) == {"thinker": "low"}
+
+
+async def test_on_a_phone_it_is_chosen_with_a_finger(windows: Windows, sam: Person, tmp_path: Path) -> None:
+    await sam.put("/api/me/defaults", {"voices": [{"model": "voices:thinker"}, {"model": "voices:plain"}]})
+    page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True, color_scheme="dark")
+    sheet = page.get_by_role("dialog", name="Write a message")
+    await page.get_by_role("button", name="Ask all").tap()
+    await sheet.get_by_role("button", name="Thinking: automatic (Thinker)").tap()
+    await page.screenshot(path=tmp_path / "phone.png")
+    await page.get_by_role("menuitemradio", name="Medium").tap()
+    await expect(sheet.get_by_role("button", name="Thinking: medium (Thinker)")).to_be_visible()
+    await page.screenshot(path=tmp_path / "phone-chosen.png")
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
