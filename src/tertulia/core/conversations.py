@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tertulia.core.errors import Invalid
-from tertulia.core.voices import Voice
+from tertulia.core.voices import HeldSeat, Voice
 
 TITLE_LIMIT = 200
 
@@ -41,6 +41,8 @@ class Conversation:
     branch_round: int | None = None
     branch_message_id: str | None = None
     chair: Voice | None = None
+    seats: tuple[HeldSeat, ...] = ()
+    """Whose seat is whose, the oldest first: also of those who are not at the table now."""
 
 
 def clean_title(text: str) -> str:

@@ -48,25 +48,58 @@ class Wanted:
         return f"persona:{self.persona_id}" if self.persona_id else self.model
 
 
-def seat(wanted: Iterable[Wanted], taken: Iterable[Voice] = ()) -> tuple[Voice, ...]:
-    """Gives each its place, lane and name; the same one twice, or two of one name, are told apart."""
+@dataclass(frozen=True, slots=True)
+class HeldSeat:
+    """The seat a lane has in a conversation: it keeps it whoever else comes to the table or leaves it."""
+
+    lane: str
+    seat: int
+
+
+def seat(
+    wanted: Iterable[Wanted], taken: Iterable[Voice] = (), held: Iterable[HeldSeat] = ()
+) -> tuple[Voice, ...]:
+    """Gives each its place, lane and name; the same one twice, or two of one name, are told apart.
+
+    `taken` are those who sit there already; `held` are the seats of the conversation, the oldest first.
+    """
     guests = tuple(wanted)
     others = tuple(taken)
     names = {voice.name for voice in others}
-    seen = Counter(voice.id.rpartition(":")[0] for voice in others)
-    places = _places(guests, {voice.seat for voice in others})
+    lanes = _lanes(guests, Counter(voice.id.rpartition(":")[0] for voice in others))
+    places = _places(guests, lanes, {voice.seat for voice in others}, held)
     voices = []
-    for one, place in zip(guests, places, strict=True):
-        nth = seen[one.lane]
-        seen[one.lane] += 1
+    for one, lane, place in zip(guests, lanes, places, strict=True):
         name = _unused(one.name, names)
         names.add(name)
-        voices.append(_voice(one, f"{one.lane}:{nth}", place, name))
+        voices.append(_voice(one, lane, place, name))
     return tuple(voices)
 
 
 def _voice(one: Wanted, lane: str, place: int, name: str) -> Voice:
     return Voice(lane, place, name, one.model, one.persona_id, one.persona_version, effort=one.effort)
+
+
+def _lanes(guests: tuple[Wanted, ...], seen: Counter[str]) -> list[str]:
+    """The second GPT-4o of a table has a lane of its own."""
+    lanes = []
+    for one in guests:
+        lanes.append(f"{one.lane}:{seen[one.lane]}")
+        seen[one.lane] += 1
+    return lanes
+
+
+def holding(held: Iterable[HeldSeat], voices: Iterable[Voice]) -> tuple[HeldSeat, ...]:
+    """The seats of a conversation after these have sat down: where one sits now is where it stays."""
+    seats = {one.lane: one.seat for one in held}
+    seats.update((voice.id, voice.seat) for voice in voices)
+    return tuple(HeldSeat(lane, place) for lane, place in seats.items())
+
+
+def held_in(own: Iterable[HeldSeat], others: Iterable[HeldSeat]) -> tuple[HeldSeat, ...]:
+    """The seats of a conversation, then those that only branches beside it know of."""
+    seats = {one.lane: one for one in own}
+    return (*seats.values(), *(one for one in others if one.lane not in seats))
 
 
 def _unused(name: str, names: set[str]) -> str:
@@ -76,7 +109,10 @@ def _unused(name: str, names: set[str]) -> str:
 
 
 def seat_aside(
-    voices: Iterable[Voice], table: Iterable[Voice], lanes: Sequence[str] = ()
+    voices: Iterable[Voice],
+    table: Iterable[Voice],
+    lanes: Sequence[str] = (),
+    held: Iterable[HeldSeat] = (),
 ) -> tuple[Voice, ...]:
     """For a question to a few: who is at the table keeps the place, and whoever is not takes a free one.
 
@@ -84,11 +120,12 @@ def seat_aside(
     """
     known = {voice.id: voice for voice in table}
     taken = {voice.seat for voice in known.values()}
+    seats = {one.lane: one.seat for one in held}
     asked = []
     for voice, lane in zip_longest(voices, lanes):
         meant = in_lane(voice, lane) if lane else voice
         before = known.get(meant.id)
-        place = before.seat if before else _free_from(voice.seat, taken)
+        place = before.seat if before else _free_from(seats.get(meant.id, voice.seat), taken)
         taken.add(place)
         asked.append(replace(meant, seat=place, name=before.name if before else meant.name))
     return tuple(asked)
@@ -113,11 +150,27 @@ def _free_from(place: int, taken: set[int]) -> int:
     return next((one for one in (place, *range(1, SEATS + 1)) if one not in taken), SEATS)
 
 
-def _places(guests: tuple[Wanted, ...], taken: set[int]) -> list[int]:
-    """Personas sit in the colour they are known by where it is free; everyone else in the first free seat."""
+def _places(
+    guests: tuple[Wanted, ...], lanes: list[str], taken: set[int], held: Iterable[HeldSeat]
+) -> list[int]:
+    """Whoever has a seat in the conversation keeps it, and whoever comes takes one that is nobody's.
+
+    A persona comes in the colour it is known by where that is nobody's. When all are somebody's, someone who
+    is not there gives theirs up: first whoever came first.
+    """
+    seats = {one.lane: one.seat for one in held}
     kept: dict[int, int] = {}
+
+    def keep(nth: int, place: int | None, others: Iterable[int]) -> None:
+        if place and place not in taken and place not in kept.values() and place not in others:
+            kept[nth] = place
+
+    for nth, lane in enumerate(lanes):
+        keep(nth, seats.get(lane), ())
     for nth, one in enumerate(guests):
-        if one.hue and one.hue not in taken and one.hue not in kept.values():
-            kept[nth] = one.hue
-    free = (place for place in range(1, SEATS + 1) if place not in taken and place not in kept.values())
+        if nth not in kept:
+            keep(nth, one.hue, seats.values())
+    somebodys = tuple(dict.fromkeys(seats.values()))
+    nobodys = (place for place in range(1, SEATS + 1) if place not in somebodys)
+    free = (place for place in (*nobodys, *somebodys) if place not in taken and place not in kept.values())
     return [kept.get(nth) or next(free, SEATS) for nth in range(len(guests))]

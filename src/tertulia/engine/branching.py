@@ -99,6 +99,7 @@ def _open_summary(
     message = _brought_back(tx, actor, turn, branch)
     turns.open(tx, turn, fingerprint)
     messages.add(tx, message)
+    conversations.hold_seats(tx, into, (voice,))
     return Opening(Opened(turn, conversations.changed(tx, into.id), message), is_new=True)
 
 

@@ -25,7 +25,7 @@ from tertulia.engine.means import Means
 from tertulia.engine.requests import check_attachments, check_lanes, check_quotes
 from tertulia.engine.seats import Spot, seated, seated_chair
 from tertulia.providers.houses import Providers
-from tertulia.store import attachments, conversations, projects
+from tertulia.store import attachments, branches, conversations, projects
 from tertulia.store.database import Tx
 
 USUAL_OUTPUT_TOKENS = 500
@@ -114,7 +114,9 @@ def _gathered(
     project = projects.get(tx, actor, spot.project(tx, actor))
     table = seated(tx, actor, spot, request.voices, providers)
     if request.aside:
-        table = seat_aside(table, conversation.table if conversation else (), request.lanes)
+        at_table = conversation.table if conversation else ()
+        held = branches.seats(tx, conversation) if conversation else ()
+        table = seat_aside(table, at_table, request.lanes, held)
     chair = seated_chair(tx, actor, spot, request.chair, table, providers)
     voices = (*table, chair) if chair else table
     models = {voice.model: model for voice in voices if (model := providers.find(voice.model))}

@@ -58,7 +58,8 @@ def open_round(
     must_have_room(tx, actor)
     conversation = _conversation(tx, actor, request, table)
     tx.hold(conversation_place(conversation.id))  # of two turns at once, one sees that it must wait
-    table = seat_aside(table, conversation.table, request.lanes) if request.aside else table
+    if request.aside:
+        table = seat_aside(table, conversation.table, request.lanes, branches.seats(tx, conversation))
     references.check(tx, actor, conversation.id, request.reply_to_id, request.quotes)
     brought = _brought(tx, actor, request, conversation)
     seated = lettered(table, tx.new_id()) if request.is_blind else table
@@ -70,6 +71,7 @@ def open_round(
     _name(tx, conversation)
     if not request.aside:
         conversations.set_table(tx, conversation.id, request.mode, table, request.visibility, chair)
+    conversations.hold_seats(tx, conversation, (*table, chair) if chair else table)
     if actor.session_id:
         sessions.stand(tx, actor.session_id, conversation.project_id, conversation.id)
     return Opening(Opened(turn, conversations.changed(tx, conversation.id), message), is_new=True)

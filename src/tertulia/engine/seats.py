@@ -11,10 +11,10 @@ from tertulia.core.personas import Persona
 from tertulia.core.tables import WantedVoice
 from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
-from tertulia.core.voices import Voice, Wanted, seat
+from tertulia.core.voices import HeldSeat, Voice, Wanted, seat
 from tertulia.engine.requests import available
 from tertulia.providers.houses import Providers
-from tertulia.store import conversations, personas, projects
+from tertulia.store import branches, conversations, personas, projects
 from tertulia.store.database import Tx
 
 _STRENGTH = tuple(Tier)
@@ -53,9 +53,20 @@ def seated(
     providers: Providers,
     taken: Iterable[Voice] = (),
 ) -> tuple[Voice, ...]:
-    """Each in a seat of its own; a voice named by model and persona is that persona through that model."""
+    """Each in a seat of its own, the one it has had there before.
+
+    A voice named by model and persona is that persona through that model.
+    """
     at_hand = _at_hand(tx, actor, spot, wanted)
-    return seat([_wanted(one, at_hand, providers) for one in wanted], taken)
+    return seat([_wanted(one, at_hand, providers) for one in wanted], taken, _held(tx, actor, spot))
+
+
+def _held(tx: Tx, actor: Actor, spot: Spot) -> tuple[HeldSeat, ...]:
+    """A conversation that is only about to begin has no seats yet."""
+    if spot.conversation_id is None:
+        return ()
+    conversation = conversations.find(tx, actor, spot.conversation_id)
+    return branches.seats(tx, conversation) if conversation else ()
 
 
 def seated_chair(

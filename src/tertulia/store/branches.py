@@ -11,6 +11,7 @@ from tertulia.core.errors import Conflict, Invalid, NotFound
 from tertulia.core.events import conversation_place
 from tertulia.core.messages import Round
 from tertulia.core.users import Actor
+from tertulia.core.voices import HeldSeat, held_in, holding
 from tertulia.store import access, conversations, messages
 from tertulia.store.transactions import GONE, Tx
 
@@ -57,10 +58,10 @@ def add(
 _ADD = text("""
     INSERT INTO conversations (
         id, project_id, owner_id, title, summary, round_count, mode, voices, visibility, pinned, archived,
-        parent_id, branch_round, branch_message_id, chair, created_at, updated_at
+        parent_id, branch_round, branch_message_id, chair, seats, created_at, updated_at
     )
     SELECT :id, project_id, :owner_id, :title, '', CAST(:branch_round AS BIGINT), mode, voices, visibility,
-        FALSE, FALSE, :parent_id, CAST(:branch_round AS BIGINT), :branch_message_id, chair,
+        FALSE, FALSE, :parent_id, CAST(:branch_round AS BIGINT), :branch_message_id, chair, seats,
         CAST(:now AS BIGINT), CAST(:now AS BIGINT)
     FROM conversations WHERE id = :table_of
     ON CONFLICT (id) DO NOTHING RETURNING id
@@ -130,6 +131,16 @@ TREE = """
 """From a conversation's root down every branch."""
 
 _RELATIVES = text(f"{TREE} SELECT id FROM tree")
+
+
+def seats(tx: Tx, conversation: Conversation) -> tuple[HeldSeat, ...]:
+    """Whose seat is whose in a conversation; and in its tree, for whoever never sat down in it."""
+    rows = tx.execute(_SEATS, id=conversation.id)
+    own = holding(conversation.seats, conversation.table)
+    return held_in(own, (one for row in rows for one in conversations.held(row.seats)))
+
+
+_SEATS = text(f"{TREE} SELECT c.seats FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id")
 
 
 @dataclass(frozen=True, slots=True)

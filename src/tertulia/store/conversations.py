@@ -16,7 +16,7 @@ from tertulia.core.events import Kind, conversation_place, project_place
 from tertulia.core.ids import is_ulid
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
-from tertulia.core.voices import Voice
+from tertulia.core.voices import HeldSeat, Voice, holding
 from tertulia.store import access, attachments, events, messages, receipts, sessions
 from tertulia.store.transactions import Row, Tx, as_json
 
@@ -33,7 +33,7 @@ class ConversationPage:
 COLUMNS = """
     c.id, c.project_id, c.owner_id, c.title, c.summary, c.round_count, c.mode, c.voices, c.visibility,
     c.pinned, c.archived, c.created_at, c.updated_at, c.parent_id, c.branch_round, c.branch_message_id,
-    c.chair, EXISTS (
+    c.chair, c.seats, EXISTS (
         SELECT 1 FROM turns AS t WHERE t.conversation_id = c.id AND t.state IN ('queued', 'running')
     ) AS is_answering
 """
@@ -116,6 +116,7 @@ def from_row(row: Row) -> Conversation:
         branch_round=row.branch_round,
         branch_message_id=row.branch_message_id,
         chair=messages.voice(row.chair) if row.chair else None,
+        seats=held(row.seats),
     )
 
 
@@ -123,6 +124,11 @@ def from_row(row: Row) -> Conversation:
 def voices(written: str) -> tuple[Voice, ...]:
     """The same few tables are seated again and again."""
     return from_json(tuple[Voice, ...], written)
+
+
+@lru_cache(maxsize=1024)
+def held(written: str) -> tuple[HeldSeat, ...]:
+    return from_json(tuple[HeldSeat, ...], written)
 
 
 def get(tx: Tx, actor: Actor, conversation_id: str) -> Conversation:
@@ -303,6 +309,17 @@ _SET_TABLE = text("""
         OR COALESCE(chair, '') <> COALESCE(CAST(:chair AS TEXT), '')
     ) RETURNING id
 """)
+
+
+def hold_seats(tx: Tx, conversation: Conversation, voices: Sequence[Voice]) -> None:
+    """Whoever sits down for the first time keeps that seat; says something only when that is new."""
+    seats = holding(conversation.seats, (*conversation.table, *voices))
+    if seats != conversation.seats:
+        tx.execute(_HOLD_SEATS, id=conversation.id, seats=as_json(seats))
+        changed(tx, conversation.id)
+
+
+_HOLD_SEATS = text("UPDATE conversations SET seats = :seats WHERE id = :id")
 
 
 # ── removing

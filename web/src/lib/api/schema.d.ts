@@ -1611,6 +1611,11 @@ export interface components {
             /** Branch Message Id */
             branch_message_id?: string | null;
             chair?: components["schemas"]["Voice"] | null;
+            /**
+             * Seats
+             * @default []
+             */
+            seats: components["schemas"]["HeldSeat"][];
         };
         /** ConversationList */
         ConversationList: {
@@ -1864,6 +1869,16 @@ export interface components {
             status: string;
             /** Version */
             version: string;
+        };
+        /**
+         * HeldSeat
+         * @description The seat a lane has in a conversation: it keeps it whoever else comes to the table or leaves it.
+         */
+        HeldSeat: {
+            /** Lane */
+            lane: string;
+            /** Seat */
+            seat: number;
         };
         /** Hit */
         Hit: {

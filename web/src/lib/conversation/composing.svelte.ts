@@ -6,7 +6,7 @@ import { addressed } from '$lib/council/mentions';
 import { ofPersona, type Mind } from '$lib/council/minds';
 import { modeNamed, tooFew, type Mode } from '$lib/council/modes';
 import type { Setting } from '$lib/council/settings';
-import { canCome, seated, SEATS, type Guests, type Seated } from '$lib/council/table';
+import { canCome, seated, SEATS, type Guests, type Held, type Seated } from '$lib/council/table';
 import type { NewOutgoing } from './outbox';
 import { keepUnsent, unsent } from './unsent';
 
@@ -32,7 +32,7 @@ export class Composing {
 
   /** Quick seats one voice; the others keep their chairs for the next round. */
   voices = $derived.by<Seated[]>(() =>
-    seated(this.aside ? [this.aside] : this.minds.slice(0, this.mode.most), this.guests),
+    seated(this.aside ? [this.aside] : this.minds.slice(0, this.mode.most), this.guests, [], this.held()),
   );
   isFull = $derived(this.minds.length >= SEATS);
   /** Whom one can address: those at the table, and every persona that could come. */
@@ -40,7 +40,10 @@ export class Composing {
     const others = this.guests.personas.map(({ id }) => ofPersona(id));
     const isAbsent = ({ persona_id }: Mind) => this.voices.every((each) => each.persona_id !== persona_id);
     const beside = others.filter((each) => isAbsent(each) && canCome(each, this.guests));
-    return [...this.voices, ...beside.flatMap((each) => seated([each], this.guests, this.voices))];
+    return [
+      ...this.voices,
+      ...beside.flatMap((each) => seated([each], this.guests, this.voices, this.held())),
+    ];
   });
   /** Those named with an @ are asked alone. */
   addressed = $derived.by<Seated[]>(() => addressed(this.#text, this.known));
@@ -52,7 +55,7 @@ export class Composing {
   /** One of the table, or somebody beside it. */
   presiding = $derived.by<Seated | null>(() => {
     if (!this.way.hasChair || !this.voices.length) return null;
-    const [beside] = this.chair ? seated([this.chair], this.guests, this.voices) : [];
+    const [beside] = this.chair ? seated([this.chair], this.guests, this.voices, this.held()) : [];
     const isChair = (each: Voice) => each.persona_id === beside?.persona_id && each.model === beside?.model;
     return beside ? (this.voices.find(isChair) ?? beside) : this.voices[0]!;
   });
@@ -72,6 +75,8 @@ export class Composing {
     private readonly place: string,
     private readonly guests: Guests,
     setting: Setting,
+    /** Whose seat is whose there. */
+    private readonly held: () => Held = () => new Map(),
   ) {
     this.attaching = new Attaching(place);
     this.#text = unsent(place);

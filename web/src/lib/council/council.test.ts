@@ -5,7 +5,7 @@ import { invitationsTo } from './invitations';
 import { factsOf, groupsOf, ofModel, ofPersona, typicalCost } from './minds';
 import { written } from './requests';
 import { beginning, PLAIN, type Habits } from './settings';
-import { atHand, canCome, firstTable, seated, speakerFor } from './table';
+import { atHand, canCome, firstTable, heldIn, seated, speakerFor } from './table';
 
 function model(key: string, change: Partial<Model> = {}): Model {
   const [provider = '', model_id = ''] = key.split(':');
@@ -121,6 +121,31 @@ describe('the table', () => {
     expect(seated([ofModel('a:one'), ofPersona('R')], guests).map((each) => each.seat)).toEqual([2, 1]);
     const table = seated([ofPersona('P')], guests);
     expect(seated([ofPersona('P')], guests, table)[0]).toMatchObject({ id: 'persona:P:1', seat: 1 });
+  });
+
+  it('keeps everyone in the seat they have in the conversation, as the server does', () => {
+    const held = heldIn(
+      { seats: [{ lane: 'a:one:0', seat: 1 }], table: seated(['a:one', 'b:three'].map(ofModel), guests) },
+      [
+        {
+          seats: [
+            { lane: 'a:one:0', seat: 6 },
+            { lane: 'a:two:0', seat: 4 },
+          ],
+        },
+      ],
+    );
+    const seats = (...minds: Parameters<typeof seated>[0]) =>
+      seated(minds, guests, [], held).map((each) => each.seat);
+    expect(seats(ofModel('b:three'))).toEqual([2]);
+    expect(seats(ofModel('a:two'), ofModel('a:one'))).toEqual([4, 1]);
+    // A persona whose colour is somebody's takes one that is nobody's.
+    expect(seats(ofPersona('R'), ofModel('b:three'), ofModel('a:one'))).toEqual([3, 2, 1]);
+    expect(seats(ofModel('a:one'), ofModel('a:one'))).toEqual([1, 3]);
+    const full = new Map(Array.from({ length: 8 }, (_, n) => [`m:${n}:0`, n + 1] as const));
+    expect(seated([ofModel('m:0'), ofModel('a:one')], guests, [], full).map((each) => each.seat)).toEqual([
+      1, 2,
+    ]);
   });
 
   it('lets a persona speak through its model, or who comes closest where that cannot', () => {

@@ -1,5 +1,5 @@
 /** The table before it is sent: who is wanted there, seated as the server will seat them. */
-import type { Effort, Model, Persona, Voice } from '$lib/api/types';
+import type { Conversation, Effort, Model, Persona, Voice } from '$lib/api/types';
 import { ofModel, ofPersona, type Mind } from './minds';
 
 export const SEATS = 8;
@@ -15,22 +15,50 @@ export interface Seated extends Voice {
   wanted: Mind;
 }
 
-/** The same one twice, or two of one name, are told apart. */
-export function seated(minds: Mind[], guests: Guests, taken: Voice[] = []): Seated[] {
+/** The seats of a conversation, by lane, the oldest first. */
+export type Held = ReadonlyMap<string, number>;
+
+const NOBODY: Held = new Map();
+
+/** The same one twice, or two of one name, are told apart; whoever has a seat in the conversation keeps it. */
+export function seated(minds: Mind[], guests: Guests, taken: Voice[] = [], held: Held = NOBODY): Seated[] {
   const found = minds.map((mind) => inviteeOf(mind, guests));
-  const places = placesOf(
-    found.map((each) => each.hue),
-    taken.map((each) => each.seat),
+  const lanes = lanesOf(
+    found.map((each) => each.lane),
+    taken,
   );
-  const seen = new Map<string, number>();
-  for (const { id } of taken) seen.set(laneOf(id), (seen.get(laneOf(id)) ?? 0) + 1);
+  const places = placesOf(
+    found.map(({ hue }, n) => ({ hue, lane: lanes[n]! })),
+    taken.map((each) => each.seat),
+    held,
+  );
   const names = new Set(taken.map((each) => each.name));
-  return found.map(({ lane, name: called, hue: _, ...rest }, n) => {
-    const nth = seen.get(lane) ?? 0;
-    seen.set(lane, nth + 1);
+  return found.map(({ lane: _lane, name: called, hue: _hue, ...rest }, n) => {
     const name = unused(called, names);
     names.add(name);
-    return { id: `${lane}:${nth}`, seat: places[n]!, name, ...rest };
+    return { id: lanes[n]!, seat: places[n]!, name, ...rest };
+  });
+}
+
+/** Whose seat is whose in a conversation; and in its branches, for whoever has none here. */
+export function heldIn(
+  conversation: Pick<Conversation, 'seats' | 'table'> | undefined,
+  family: Pick<Conversation, 'seats'>[],
+): Held {
+  const own = new Map(conversation?.seats.map(({ lane, seat }) => [lane, seat]));
+  for (const { id, seat } of conversation?.table ?? []) own.set(id, seat);
+  for (const { lane, seat } of family.flatMap((each) => each.seats)) if (!own.has(lane)) own.set(lane, seat);
+  return own;
+}
+
+/** The second GPT-4o of a table has a lane of its own. */
+function lanesOf(wanted: string[], taken: Voice[]): string[] {
+  const seen = new Map<string, number>();
+  for (const { id } of taken) seen.set(laneOf(id), (seen.get(laneOf(id)) ?? 0) + 1);
+  return wanted.map((lane) => {
+    const nth = seen.get(lane) ?? 0;
+    seen.set(lane, nth + 1);
+    return `${lane}:${nth}`;
   });
 }
 
@@ -93,15 +121,21 @@ function laneOf(voiceId: string): string {
   return voiceId.slice(0, voiceId.lastIndexOf(':'));
 }
 
-/** Personas sit in the colour they are known by where it is free; everyone else in the first free seat. */
-function placesOf(hues: (number | null)[], taken: number[]): number[] {
+/** As the server does: core/voices.py says why. */
+function placesOf(guests: { lane: string; hue: number | null }[], taken: number[], held: Held): number[] {
   const kept = new Map<number, number>();
   const isTaken = (seat: number) => taken.includes(seat) || [...kept.values()].includes(seat);
-  hues.forEach((hue, n) => {
-    if (hue !== null && !isTaken(hue)) kept.set(n, hue);
+  const keep = (n: number, seat: number | null | undefined) => {
+    if (seat && !isTaken(seat)) kept.set(n, seat);
+  };
+  const somebodys = [...new Set(held.values())];
+  guests.forEach(({ lane }, n) => keep(n, held.get(lane)));
+  guests.forEach(({ hue }, n) => {
+    if (!kept.has(n) && hue !== null && !somebodys.includes(hue)) keep(n, hue);
   });
-  const free = Array.from({ length: SEATS }, (_, n) => n + 1).filter((seat) => !isTaken(seat));
-  return hues.map((_, n) => kept.get(n) ?? free.shift() ?? SEATS);
+  const nobodys = Array.from({ length: SEATS }, (_, n) => n + 1).filter((seat) => !somebodys.includes(seat));
+  const free = [...nobodys, ...somebodys].filter((seat) => !isTaken(seat));
+  return guests.map((_, n) => kept.get(n) ?? free.shift() ?? SEATS);
 }
 
 const STRENGTH = ['smart', 'balanced', 'fast', 'cheap'];
