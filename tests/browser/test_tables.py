@@ -115,7 +115,7 @@ async def test_a_name_with_an_at_asks_one_mind_and_leaves_the_table_as_it_is(
     await room.field.press("Enter")
     await expect(room.field).to_have_value("So, @The Beekeeper ")
     await room.field.press_sequentially("what now?")
-    await expect(page.get_by_text("Only The Beekeeper will answer.")).to_be_visible()
+    await expect(page.get_by_text("Only The Beekeeper will answer this time.")).to_be_visible()
     await page.screenshot(path=tmp_path / "named.png")
     await must_have_no_barriers(page)
     before = len(upstream.requests)
@@ -179,7 +179,7 @@ async def test_a_phone_lays_the_table_in_its_sheet(
     await page.get_by_role("option", name=re.compile("^Brain trust")).tap()
     await expect(sheet.get_by_role("button", name="Summary: The Sage")).to_be_visible()
     await sheet.get_by_role("textbox", name="Message").fill("Well, @The Beekeeper, what now?")
-    await expect(sheet).to_contain_text("Only The Beekeeper will answer.")
+    await expect(sheet).to_contain_text("Only The Beekeeper will answer this time.")
     await page.screenshot(path=tmp_path / "sheet.png", animations="disabled")
     assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     await sheet.get_by_role("button", name="Send").tap()

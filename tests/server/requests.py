@@ -204,6 +204,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ),
     ("DELETE", "/api/projects/{project_id}"): Example(is_last=True),
     ("GET", "/api/projects/{project_id}/members"): Example(),
+    ("GET", "/api/projects/{project_id}/people"): Example(),
     ("PUT", "/api/projects/{project_id}/members"): Example(
         lambda its, probed: {"user_id": its.user_id, "role": "owner"}
     ),

@@ -5,7 +5,7 @@ its id, `removed` takes it out.
 
 place                 what happens there
 user:<id>             the projects one can see, one's sessions, personas, tables and defaults, oneself
-project:<id>          the project, its conversations, files, personas and tables
+project:<id>          the project, its people, conversations, files, personas and tables
 conversation:<id>     its messages, turns and votes
 """
 
@@ -26,7 +26,8 @@ class Event:
     number: int
     kind: Kind
     noun: str
-    """project, conversation, file, message, turn, vote, session, user, persona, table or defaults."""
+    """project, conversation, file, message, turn, vote, session, user, person, persona, table or
+    defaults."""
     id: str
     value: str | None
     """The new value as JSON; None when removed."""

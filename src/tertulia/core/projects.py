@@ -72,6 +72,15 @@ class Member:
     role: Membership
 
 
+@dataclass(frozen=True, slots=True)
+class Person:
+    """The author's name for what someone wrote in a project, even when they have left it."""
+
+    id: str
+    """Of the user."""
+    name: str
+
+
 def clean_name(text: str) -> str:
     name = " ".join(text.split())
     if not name or len(name) > NAME_LIMIT:

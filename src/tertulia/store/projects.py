@@ -19,7 +19,7 @@ from tertulia.core.projects import (
     clean_text,
 )
 from tertulia.core.users import Actor
-from tertulia.store import access, attachments, conversations, events, files, sessions, tables
+from tertulia.store import access, attachments, conversations, events, files, people, sessions, tables
 from tertulia.store.transactions import Row, Tx, as_json
 
 _COLUMNS = "p.id, p.name, p.description, p.instructions, p.settings, p.created_at, p.updated_at"
@@ -40,6 +40,7 @@ def add(tx: Tx, actor: Actor, name: str, description: str = "", instructions: st
     tx.execute(
         _SET_MEMBER, project_id=project_id, user_id=actor.user_id, role=Membership.OWNER.value, now=tx.now
     )
+    people.add(tx, project_id, actor.user_id)
     _changed(tx, project_id)
     return get(tx, actor, project_id)
 
@@ -207,6 +208,8 @@ def set_member(tx: Tx, actor: Actor, project_id: str, user_id: str, role: Member
     _must_be_able_to_join(tx, project_id, user_id)
     tx.execute(_SET_MEMBER, project_id=project_id, user_id=user_id, role=role.value, now=tx.now)
     _must_have_an_owner(tx, project_id)
+    if people.add(tx, project_id, user_id):
+        people.announce(tx, project_id, user_id)
     _changed(tx, project_id)
     return members(tx, actor, project_id)
 

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from tertulia.core.errors import AlreadySetUp, Conflict, EmailTaken, Forbidden, NotFound
 from tertulia.core.events import Kind, user_place
 from tertulia.core.users import Actor, Standing, User, clean_email, clean_name
-from tertulia.store import projects, sessions
+from tertulia.store import people, projects, sessions
 from tertulia.store.transactions import GONE, Row, Tx
 
 HOME = "Home"
@@ -125,6 +125,8 @@ def save(
         raise Conflict("This is the last administrator. Make someone else an administrator first.")
     user = _user(row)
     tx.emit(user_place(user_id), Kind.CHANGED, "user", user_id, user)
+    if user.name != before.name:
+        people.renamed(tx, user)
     if user.suspended or (user.role is Standing.ADMIN and before.role is not Standing.ADMIN):
         sessions.remove_of_user(tx, user_id)
     return user

@@ -9,11 +9,11 @@ from starlette.responses import Response
 
 from tertulia import council
 from tertulia.core.events import project_place
-from tertulia.core.projects import Member, Membership, Project, ProjectSettings
+from tertulia.core.projects import Member, Membership, Person, Project, ProjectSettings
 from tertulia.core.users import Actor
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
-from tertulia.store import events, projects
+from tertulia.store import events, people, projects
 from tertulia.store.database import Tx
 
 router = APIRouter(tags=["projects"])
@@ -55,6 +55,13 @@ class NewMember:
 @dataclass(frozen=True, slots=True)
 class MemberList:
     items: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonList:
+    items: tuple[Person, ...]
+    cursor: int
+    """How far the events of the project's place are contained in this answer."""
 
 
 @router.get("/api/projects", response_model=ProjectList)
@@ -118,6 +125,17 @@ async def set_member(house: TheHouse, actor: Someone, project_id: str, new: NewM
 async def remove_member(house: TheHouse, actor: Someone, project_id: str, user_id: str) -> Response:
     await house.db.write(lambda tx: projects.remove_member(tx, actor, project_id, user_id))
     return nothing()
+
+
+@router.get("/api/projects/{project_id}/people", response_model=PersonList)
+async def list_people(house: TheHouse, actor: Someone, project_id: str) -> Response:
+    """The names of everyone who is or was a member, for what they wrote there."""
+
+    def read(tx: Tx) -> PersonList:
+        items = people.of_project(tx, actor, project_id)
+        return PersonList(items, events.last_number(tx, project_place(project_id)))
+
+    return answer(await house.db.read(read))
 
 
 def _page(tx: Tx, actor: Actor, project_id: str) -> ProjectPage:

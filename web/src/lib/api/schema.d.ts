@@ -1129,6 +1129,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects/{project_id}/people": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List People
+         * @description The names of everyone who is or was a member, for what they wrote there.
+         */
+        get: operations["list_people_api_projects__project_id__people_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/conversations/{conversation_id}/replay/estimate": {
         parameters: {
             query?: never;
@@ -2623,6 +2643,23 @@ export interface components {
              * @default []
              */
             map: components["schemas"]["Topic"][];
+        };
+        /**
+         * Person
+         * @description The author's name for what someone wrote in a project, even when they have left it.
+         */
+        Person: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+        };
+        /** PersonList */
+        PersonList: {
+            /** Items */
+            items: components["schemas"]["Person"][];
+            /** Cursor */
+            cursor: number;
         };
         /** Persona */
         Persona: {
@@ -5978,6 +6015,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    list_people_api_projects__project_id__people_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonList"];
+                };
             };
             /** @description Validation Error */
             422: {

@@ -27,6 +27,9 @@ export type Session = Whole<Schemas['Session']>;
 export type ProjectSettings = Whole<Schemas['ProjectSettings']>;
 export type Project = Whole<Schemas['Project']>;
 export type Member = Whole<Schemas['Member']>;
+/** The name of someone who is or was in a project. */
+export type Person = Whole<Schemas['Person']>;
+export type PersonList = Whole<Schemas['PersonList']>;
 export type Voice = Whole<Schemas['Voice']>;
 export type Conversation = Whole<Schemas['Conversation']>;
 export type Usage = Whole<Schemas['Usage']>;

@@ -46,6 +46,7 @@ export const EMPTY: State = {
     message: {},
     turn: {},
     file: {},
+    person: {},
     persona: {},
     table: {},
     defaults: {},

@@ -59,6 +59,7 @@ export class House {
   #tables = $derived(this.#state.tables);
   #cursors = $derived(this.#state.cursors);
   users = $derived(this.#tables.user);
+  people = $derived(this.#tables.person);
   sessions = $derived(this.#tables.session);
   projects = $derived(this.#tables.project);
   conversations = $derived(this.#tables.conversation);
@@ -224,6 +225,12 @@ export class House {
     return views.tablesOf(this.tables, projectId);
   }
 
+  /** Who wrote something; empty until the names are here. */
+  nameOf(userId: string): string {
+    const known = this.people[userId] ?? this.users[userId];
+    return known?.name ?? (Object.keys(this.people).length ? 'Former member' : '');
+  }
+
   // --- one conversation ------------------------------------------------------------------------------------
 
   conversation(id: string): Conversation | undefined {
@@ -372,10 +379,11 @@ export class House {
 
   async #readProject(id: string): Promise<void> {
     const before = this.#state;
-    const { page, personas, tables, cursor } = await reads.readProject(id);
+    const { page, personas, tables, people, cursor } = await reads.readProject(id);
     let state = snapshots.putConversations(this.#state, id, page);
     state = snapshots.putAll(state, before, 'persona', id, personas);
     state = snapshots.putAll(state, before, 'table', id, tables);
+    state = snapshots.putPeople(state, people.items);
     this.#state = snapshots.followFrom(state, id, cursor);
     this.#next = { ...this.#next, [id]: page.next };
     if (this.hasFiles(id)) await this.loadFiles(id);

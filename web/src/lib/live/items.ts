@@ -5,6 +5,7 @@ import type {
   Draft,
   Message,
   Persona,
+  Person,
   Project,
   ProjectFile,
   Replay,
@@ -27,6 +28,8 @@ export interface Tables {
   message: Record<string, Message>;
   turn: Record<string, Turn>;
   file: Record<string, ProjectFile>;
+  /** By user: everyone who is or was in a project one knows. */
+  person: Record<string, Person>;
   persona: Record<string, Persona>;
   table: Record<string, SavedTable>;
   vote: Record<string, Vote>;

@@ -6,6 +6,7 @@ import type {
   FileList,
   OlderRounds,
   PersonaList,
+  PersonList,
   ProjectFile,
   TableList,
 } from '../api/types';
@@ -14,17 +15,20 @@ export interface ProjectRead {
   page: ConversationList;
   personas: PersonaList;
   tables: TableList;
-  /** Where the oldest of the three answers stood. */
+  people: PersonList;
+  /** Where the oldest of the four answers stood. */
   cursor: number;
 }
 
 export async function readProject(id: string): Promise<ProjectRead> {
-  const [page, personas, tables] = await Promise.all([
+  const [page, personas, tables, people] = await Promise.all([
     readConversations(id),
     request<PersonaList>('GET', `/api/personas?project_id=${id}`),
     request<TableList>('GET', `/api/tables?project_id=${id}`),
+    request<PersonList>('GET', `/api/projects/${id}/people`),
   ]);
-  return { page, personas, tables, cursor: Math.min(page.cursor, personas.cursor, tables.cursor) };
+  const cursor = Math.min(page.cursor, personas.cursor, tables.cursor, people.cursor);
+  return { page, personas, tables, people, cursor };
 }
 
 export function readConversations(

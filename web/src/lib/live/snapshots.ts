@@ -6,6 +6,7 @@ import type {
   Me,
   Message,
   OlderRounds,
+  Person,
   Session,
   Turn,
 } from '../api/types';
@@ -112,6 +113,11 @@ function newer(
 }
 
 type OfProject = Record<string, { id: string; project_id: string | null }>;
+
+/** Names stay also when another project is looked at: they are the same there. */
+export function putPeople(state: State, items: Person[]): State {
+  return { ...state, tables: { ...state.tables, person: { ...state.tables.person, ...byId(items) } } };
+}
 
 /** The project is followed from where the oldest of several answers stood. */
 export function followFrom(state: State, projectId: string, cursor: number): State {

@@ -46,9 +46,12 @@ const NAMES: Record<Layer, string> = {
 };
 const ORDER: Layer[] = ['system', 'always', 'rounds', 'retrieved', 'tools', 'question'];
 
-export function layersOf(receipt: Receipt): LayerView[] {
+/** "Ada", by the id of what she asked; empty for what oneself asked, or when it is not known. */
+type Asker = (messageId: string) => string;
+
+export function layersOf(receipt: Receipt, asker: Asker = () => ''): LayerView[] {
   const cached = new Set(receipt.segments.slice(0, receipt.cached_segments));
-  return ORDER.map((layer) => viewOf(layer, receipt.segments, cached)).filter(
+  return ORDER.map((layer) => viewOf(layer, receipt.segments, cached, asker)).filter(
     ({ pieces }) => pieces.length > 0,
   );
 }
@@ -135,12 +138,12 @@ export function leftOutName(left: LeftOut): string {
   );
 }
 
-function viewOf(layer: Layer, segments: Segment[], cached: Set<Segment>): LayerView {
+function viewOf(layer: Layer, segments: Segment[], cached: Set<Segment>, asker: Asker): LayerView {
   const mine = segments.filter((each) => each.layer === layer);
   const questions = firstOfEachRound(mine);
   const pieces = mine
     .filter((each) => !isOpening(each))
-    .map((each) => pieceOf(each, layer === 'rounds' && questions.has(each), cached.has(each)));
+    .map((each) => pieceOf(each, layer === 'rounds' && questions.has(each), cached.has(each), asker));
   return { layer, name: NAMES[layer], count: countOf(layer, mine, pieces), tokens: sum(mine), pieces };
 }
 
@@ -156,13 +159,13 @@ function countOf(layer: Layer, segments: Segment[], pieces: Piece[]): string {
   return pieces.length > 1 ? String(pieces.length) : '';
 }
 
-function pieceOf(segment: Segment, isQuestion: boolean, isCached: boolean): Piece {
+function pieceOf(segment: Segment, isQuestion: boolean, isCached: boolean, asker: Asker): Piece {
   const { text, tokens, source_id } = segment;
   const isRemovable =
     segment.reason === 'attached' || ['always', 'rounds', 'retrieved'].includes(segment.layer);
   const canGo = source_id !== null && !isQuestion && isRemovable;
   return {
-    ...wordsFor(segment, isQuestion),
+    ...wordsFor(segment, isQuestion, asker),
     tokens,
     isCached,
     text,
@@ -189,9 +192,10 @@ function placeOf({ layer, text, round_number, name }: Segment): PiecePlace | nul
   return { kind: 'file', path, from: Number(from), to: Number(to) };
 }
 
-function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: string } {
+function wordsFor(segment: Segment, isQuestion: boolean, asker: Asker): { name: string; why: string } {
   const { layer, text, reason, round_number } = segment;
   const name = capital(segment.name);
+  const who = asker(segment.source_id ?? '');
   switch (layer) {
     case 'always':
       return { name: segment.name || (WHOLE.exec(text)?.[1] ?? 'A file'), why: reason };
@@ -199,11 +203,11 @@ function wordsFor(segment: Segment, isQuestion: boolean): { name: string; why: s
       return { name: name || passageName(segment), why: whyFound(reason) };
     case 'rounds':
       return {
-        name: `Round ${round_number}, ${segment.name || speakerOf(segment, isQuestion)}`,
+        name: `Round ${round_number}, ${segment.name || speakerOf(segment, isQuestion, who)}`,
         why: reason,
       };
     case 'question':
-      return { name: questionPart(segment), why: /^(asked now|attached)/.test(reason) ? reason : '' };
+      return { name: questionPart(segment, who), why: /^(asked now|attached)/.test(reason) ? reason : '' };
     default:
       return { name: capital(REASONS[reason] ?? reason), why: '' };
   }
@@ -229,15 +233,15 @@ function whyFound(reason: string): string {
   return reason.replace(/^hit [\d.]+(?:: )?/, '');
 }
 
-function speakerOf({ role, text, reason }: Segment, isQuestion: boolean): string {
-  if (isQuestion) return 'the question';
+function speakerOf({ role, text, reason }: Segment, isQuestion: boolean, who: string): string {
+  if (isQuestion) return who ? `${who}’s question` : 'the question';
   if (reason in ABOUT) return ABOUT[reason]!;
   if (role === 'assistant') return 'its own reply';
   return /^\[([^\]]{1,80})\]: /.exec(text)?.[1] ?? 'a reply';
 }
 
-function questionPart({ reason, name }: Segment): string {
-  if (reason === 'asked now') return 'Your message';
+function questionPart({ reason, name }: Segment, who: string): string {
+  if (reason === 'asked now') return who ? `${who}’s message` : 'Your message';
   return name || capital(REASONS[reason] ?? reason);
 }
 

@@ -1,0 +1,53 @@
+"""People of a project: everyone who is or was a member, by name, so that what they wrote keeps its author."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+
+from tertulia.core.events import Kind, project_place
+from tertulia.core.projects import Person
+from tertulia.core.users import Actor, User
+from tertulia.store import access
+from tertulia.store.transactions import Tx
+
+
+def add(tx: Tx, project_id: str, user_id: str) -> bool:
+    """Records that someone became a member; False if they have been one before."""
+    added = tx.maybe(_ADD, project_id=project_id, user_id=user_id, now=tx.now)
+    return added is not None
+
+
+_ADD = text("""
+    INSERT INTO project_people (project_id, user_id, created_at) VALUES (:project_id, :user_id, :now)
+    ON CONFLICT (project_id, user_id) DO NOTHING RETURNING user_id
+""")
+
+
+def announce(tx: Tx, project_id: str, user_id: str) -> None:
+    """Tells everyone who follows the project the name of someone who joined."""
+    person = Person(user_id, tx.one(_NAME, id=user_id).name)
+    tx.emit(project_place(project_id), Kind.CHANGED, "person", user_id, person)
+
+
+_NAME = text("SELECT name FROM users WHERE id = :id")
+
+
+def of_project(tx: Tx, actor: Actor, project_id: str) -> tuple[Person, ...]:
+    """Members and former members, the first to join first; nothing of their accounts but the name."""
+    access.to_project(tx, actor, project_id)
+    return tuple(Person(row.id, row.name) for row in tx.execute(_OF_PROJECT, project_id=project_id))
+
+
+_OF_PROJECT = text("""
+    SELECT u.id, u.name FROM project_people AS seen JOIN users AS u ON u.id = seen.user_id
+    WHERE seen.project_id = :project_id ORDER BY seen.created_at, u.id
+""")
+
+
+def renamed(tx: Tx, user: User) -> None:
+    """Tells the projects someone is or was in the new name."""
+    for row in tx.execute(_PROJECTS_OF, user_id=user.id):
+        tx.emit(project_place(row.project_id), Kind.CHANGED, "person", user.id, Person(user.id, user.name))
+
+
+_PROJECTS_OF = text("SELECT project_id FROM project_people WHERE user_id = :user_id ORDER BY project_id")

@@ -1,0 +1,47 @@
+"""The names of everyone who is or was in a project."""
+
+from __future__ import annotations
+
+from tertulia.core.events import project_place
+from tertulia.core.plain import from_json
+from tertulia.core.projects import Membership, Person
+from tertulia.core.users import Actor
+from tertulia.store import events, people, projects, users
+from tertulia.store.database import Database
+
+
+async def names(db: Database, actor: Actor, project_id: str) -> list[str]:
+    return [person.name for person in await db.read(lambda tx: people.of_project(tx, actor, project_id))]
+
+
+async def test_a_project_lists_its_members_and_keeps_the_names_of_those_who_left(
+    db: Database, ada: Actor, bob: Actor, adas_home: str
+) -> None:
+    assert await names(db, ada, adas_home) == ["Ada"]
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    assert await names(db, bob, adas_home) == ["Ada", "Bob"]
+    await db.write(lambda tx: projects.remove_member(tx, ada, adas_home, bob.user_id))
+    assert await names(db, ada, adas_home) == ["Ada", "Bob"]
+
+
+async def test_those_who_follow_a_project_hear_the_name_of_someone_who_joins_once(
+    db: Database, ada: Actor, bob: Actor, adas_home: str
+) -> None:
+    for role in (Membership.VIEWER, Membership.EDITOR):
+        await db.write(lambda tx, role=role: projects.set_member(tx, ada, adas_home, bob.user_id, role))
+    assert await told(db, adas_home) == [Person(bob.user_id, "Bob")]
+
+
+async def test_a_new_name_is_told_to_the_projects_someone_was_in(
+    db: Database, ada: Actor, bob: Actor, adas_home: str
+) -> None:
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: projects.remove_member(tx, ada, adas_home, bob.user_id))
+    await db.write(lambda tx: users.save(tx, bob, bob.user_id, name="Robert"))
+    assert await told(db, adas_home) == [Person(bob.user_id, "Bob"), Person(bob.user_id, "Robert")]
+    assert await names(db, ada, adas_home) == ["Ada", "Robert"]
+
+
+async def told(db: Database, project_id: str) -> list[Person]:
+    log = await db.read(lambda tx: events.after(tx, project_place(project_id), 0))
+    return [from_json(Person, event.value or "") for event in log if event.noun == "person"]

@@ -1,0 +1,15 @@
+/** Whose words a message holds: a voice's, one's own, or another person's by name. */
+import type { Message } from '../api/types';
+import { house } from '../live/house.svelte';
+
+type Said = Pick<Message, 'voice' | 'created_by'>;
+
+/** "Atlas", "You", "Ada" */
+export function authorOf(message: Said): string {
+  return message.voice?.name ?? personNamed(message.created_by);
+}
+
+/** Oneself is addressed; everyone else has a name. */
+export function personNamed(userId: string): string {
+  return userId === house.me?.id ? 'You' : house.nameOf(userId);
+}
