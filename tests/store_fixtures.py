@@ -32,6 +32,7 @@ from tertulia.store import (
     conversations,
     events,
     messages,
+    people,
     personas,
     projects,
     sessions,
@@ -352,6 +353,8 @@ def _listed(tx: Tx, actor: Actor, project_id: str) -> Table:
             table |= {("conversation", item.id): to_plain(item) for item in page.items}
             if (cursor := page.next) is None:
                 break
+    for person in people.of_project(tx, actor, project_id):
+        table["person", person.id] = to_plain(person)
     for persona in personas.visible_to(tx, actor, project_id):
         if persona.project_id == project_id:
             table["persona", persona.id] = to_plain(persona)

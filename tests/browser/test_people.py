@@ -19,7 +19,7 @@ async def test_each_reads_the_others_name_and_a_former_members_stays(
     here = Room(await windows.open(sam, f"/c/{reply['conversation_id']}"))
     await expect(here.reply("Alpha", "finished")).to_be_visible()
 
-    zoe = await world.another(administrator, f"Zoe {sam.me['user']['name']}")
+    zoe = await world.another(administrator, f"Zoe{sam.me['user']['name']}")
     name = zoe.me["user"]["name"]
     await sam.put(f"/api/projects/{sam.home}/members", {"user_id": zoe.id, "role": "editor"})
     there = Room(await windows.open(zoe, f"/c/{reply['conversation_id']}"))

@@ -11,23 +11,18 @@ from tertulia.store import access
 from tertulia.store.transactions import Tx
 
 
-def add(tx: Tx, project_id: str, user_id: str) -> bool:
-    """Records that someone became a member; False if they have been one before."""
+def add(tx: Tx, project_id: str, user_id: str) -> None:
+    """Records that someone became a member; those who follow the project hear a name that is new there."""
     added = tx.maybe(_ADD, project_id=project_id, user_id=user_id, now=tx.now)
-    return added is not None
+    if added:
+        person = Person(user_id, tx.one(_NAME, id=user_id).name)
+        tx.emit(project_place(project_id), Kind.CHANGED, "person", user_id, person)
 
 
 _ADD = text("""
     INSERT INTO project_people (project_id, user_id, created_at) VALUES (:project_id, :user_id, :now)
     ON CONFLICT (project_id, user_id) DO NOTHING RETURNING user_id
 """)
-
-
-def announce(tx: Tx, project_id: str, user_id: str) -> None:
-    """Tells everyone who follows the project the name of someone who joined."""
-    person = Person(user_id, tx.one(_NAME, id=user_id).name)
-    tx.emit(project_place(project_id), Kind.CHANGED, "person", user_id, person)
-
 
 _NAME = text("SELECT name FROM users WHERE id = :id")
 

@@ -208,8 +208,7 @@ def set_member(tx: Tx, actor: Actor, project_id: str, user_id: str, role: Member
     _must_be_able_to_join(tx, project_id, user_id)
     tx.execute(_SET_MEMBER, project_id=project_id, user_id=user_id, role=role.value, now=tx.now)
     _must_have_an_owner(tx, project_id)
-    if people.add(tx, project_id, user_id):
-        people.announce(tx, project_id, user_id)
+    people.add(tx, project_id, user_id)
     _changed(tx, project_id)
     return members(tx, actor, project_id)
 

@@ -85,6 +85,7 @@ describe('the house', () => {
       '/api/conversations?project_id=P&limit=50': { items: [], next: null, cursor: 9 },
       '/api/personas?project_id=P': { items: [LOCAL], cursor: 9 },
       '/api/tables?project_id=P': { items: [], cursor: 9 },
+      '/api/projects/P/people': { items: [{ id: 'Z', name: 'Zoe' }], cursor: 9 },
       '/api/conversations/C': snapshot(20),
     };
     vi.stubGlobal('fetch', (path: string) => {
@@ -121,6 +122,23 @@ describe('the house', () => {
   };
   const followed = (place: string) =>
     line.said.filter((each) => each.type === 'follow' && each.place === place);
+
+  it('knows the people of a project by name, and of those it never heard that they have left', async () => {
+    expect(house.nameOf('Z')).toBe('Zoe');
+    expect(house.nameOf('U')).toBe(ME.user.name);
+    expect(house.nameOf('Y')).toBe('Former member');
+    const yan = { id: 'Y', name: 'Yan' };
+    await hear({
+      type: 'event',
+      place: 'project:P',
+      number: 10,
+      noun: 'person',
+      id: 'Y',
+      kind: 'changed',
+      value: yan,
+    });
+    expect(house.nameOf('Y')).toBe('Yan');
+  });
 
   it('knows who can be invited: everyone’s, the project’s, one’s own, as they come and go', async () => {
     const names = () => house.personasOf('P').map((each) => each.id);
@@ -247,10 +265,11 @@ describe('the house', () => {
     answers['/api/conversations?project_id=Q&limit=50'] = { items: [], next: null, cursor: 2 };
     answers['/api/personas?project_id=Q'] = { items: [], cursor: 1 };
     answers['/api/tables?project_id=Q'] = { items: [], cursor: 2 };
+    answers['/api/projects/Q/people'] = { items: [], cursor: 2 };
     line.onopen?.();
     await settled();
     expect(house.isListed('Q')).toBe(true);
-    // From where the oldest of the three answers stood: nothing falls between them.
+    // From where the oldest of the four answers stood: nothing falls between them.
     expect(line.said.at(-1)).toEqual({ type: 'follow', place: 'project:Q', after: 1 });
   });
 
