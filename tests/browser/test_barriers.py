@@ -94,7 +94,7 @@ async def test_a_conversation_that_is_over(windows: Windows, sam: Person, upstre
     await room.reply("Beta").hover()
     await must_have_no_barriers(page)
     await room.reply("Beta").get_by_role("button", name="What was sent").click()
-    await expect(page.get_by_role("table", name="What the model was shown")).to_be_visible()
+    await expect(page.get_by_role("table", name="What the model received")).to_be_visible()
     await must_have_no_barriers(page)
 
 

@@ -210,7 +210,7 @@ async def test_before_a_branch_is_deleted_one_reads_what_goes(
     question = page.get_by_role("alertdialog", name="Delete “Only spelt”?")
     await expect(question).to_contain_text("1 question and 1 reply will be deleted for everyone.")
     assert len([url for url in read if url.endswith("/tree")]) <= 2, "The tree is read when it changed."
-    await expect(question).to_contain_text("The conversation it left from stays.")
+    await expect(question).to_contain_text("The conversation it branched from stays.")
     await question.get_by_role("button", name="Delete branch").click()
     await page.wait_for_url(lambda url: talk in url)
     await expect(room.row("Only spelt")).to_have_count(0)
@@ -252,7 +252,7 @@ async def test_a_branch_is_brought_back_as_one_summary_that_leads_to_it(
     await dialog.get_by_role("combobox").select_option(label="Beta")
     await dialog.get_by_role("button", name="Add summary").click()
     await page.wait_for_url(lambda url: talk in url)
-    await expect(asked(page, 3)).to_contain_text("Brought back from")
+    await expect(asked(page, 3)).to_contain_text("Summary of branch")
     await expect(asked(page, 3)).to_contain_text("In short: spelt.")
     await asked(page, 3).get_by_role("link", name="Only spelt").click()
     await page.wait_for_url(lambda url: branch in url)

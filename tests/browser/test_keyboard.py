@@ -113,7 +113,7 @@ async def test_r_shows_what_the_mind_was_shown(page: Page) -> None:
     await page.keyboard.press("2")
     await page.keyboard.press("r")
     receipt = page.get_by_role("complementary", name="What was sent")
-    await expect(receipt.get_by_role("table", name="What the model was shown")).to_be_visible()
+    await expect(receipt.get_by_role("table", name="What the model received")).to_be_visible()
     await page.keyboard.press("]")
     await expect(receipt).to_be_hidden()
 
@@ -127,7 +127,7 @@ async def test_letters_open_what_they_stand_for(page: Page) -> None:
     await expect(room.row("The first question")).to_be_visible()
 
     await page.keyboard.press("?")
-    sheet = page.get_by_role("dialog", name="Keyboard")
+    sheet = page.get_by_role("dialog", name="All shortcuts")
     await expect(sheet).to_contain_text("New conversation")
     await page.keyboard.press("Escape")
     await expect(sheet).to_be_hidden()

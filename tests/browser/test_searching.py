@@ -283,7 +283,7 @@ async def test_a_file_is_brought_in_looked_up_cited_and_opened_at_the_lines(
     await expect(lines(page).first).to_be_attached()
     await page.get_by_role("button", name="Back to the files it read").click()
     await read.get_by_role("tab", name="Details").click()
-    made = page.get_by_role("complementary", name="How it was made")
+    made = page.get_by_role("complementary", name="Details of the reply")
     await expect(made).to_contain_text("End complete")
 
 

@@ -127,7 +127,7 @@ async def test_a_name_with_an_at_asks_one_mind_and_leaves_the_table_as_it_is(
     await room.field.click()
     await expect(room.table.get_by_role("button", name="Remove Gamma")).to_be_visible()
     await room.ask("@gamma and you?")
-    await expect(room.rounds.nth(2)).to_contain_text("Round 3 · Quick")
+    await expect(room.rounds.nth(2)).to_contain_text("Round 3 · One model")
     await expect(room.rounds.nth(2).get_by_role("article")).to_have_attribute("data-seat", "2")
 
 
@@ -204,7 +204,7 @@ async def test_a_table_is_kept_under_a_name_and_used_again(
     await page.screenshot(path=tmp_path / "tables.png")
     await tables.get_by_role("button", name="More for Garden council").click()
     await page.get_by_role("menuitemradio", name="My default").click()
-    await expect(tables).to_contain_text("you begin with it")
+    await expect(tables).to_contain_text("your default")
     await page.keyboard.press("Escape")
 
     await page.evaluate("localStorage.clear()")

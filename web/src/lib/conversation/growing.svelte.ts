@@ -23,6 +23,8 @@ export interface Picking {
   anchor: HTMLElement;
   /** Personas may be chosen, too. */
   isOpenToAll: boolean;
+  /** A model that is not offered. */
+  without?: string | undefined;
   run: (mind: Mind) => void;
 }
 
@@ -137,16 +139,18 @@ export class Growing {
   }
 
   tryAnother(message: Message, anchor: HTMLElement): void {
-    this.#pick('Regenerate with another model', anchor, false, ({ model }) => {
+    const run = ({ model }: Mind) => {
       if (model !== null) void this.regenerate(message, { model });
-    });
+    };
+    this.#pick('Use another model', anchor, false, run, message.voice?.model);
   }
 
   /** A voice that waits for its provider is stopped, and another model takes its place. */
   replaceWaiting(draft: Draft, anchor: HTMLElement): void {
-    this.#pick('Use another model', anchor, false, ({ model }) => {
+    const run = ({ model }: Mind) => {
       if (model !== null) void saying('The model was not changed.', this.#replace(draft, model));
-    });
+    };
+    this.#pick('Use another model', anchor, false, run, draft.voice.model);
   }
 
   async #replace(draft: Draft, model: string): Promise<void> {
@@ -154,8 +158,14 @@ export class Growing {
     await this.regenerate(await stored(draft.id), { model });
   }
 
-  #pick(title: string, anchor: HTMLElement, isOpenToAll: boolean, run: Picking['run']): void {
-    this.picking = { title, anchor, isOpenToAll, run };
+  #pick(
+    title: string,
+    anchor: HTMLElement,
+    isOpenToAll: boolean,
+    run: Picking['run'],
+    without?: string,
+  ): void {
+    this.picking = { title, anchor, isOpenToAll, run, without };
     this.isPicking = true;
   }
 

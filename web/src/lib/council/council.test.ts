@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Model, Persona, SavedTable } from '$lib/api/types';
 import { closingOf, costsOf, fullest, notShown, partsOf, sum } from './estimate';
 import { invitationsTo } from './invitations';
-import { factsOf, groupsOf, ofModel, ofPersona, typicalCost } from './minds';
+import { factsOf, ofModel, ofPersona, typicalCost } from './minds';
 import { written } from './requests';
 import { beginning, PLAIN, type Habits } from './settings';
 import { atHand, canCome, firstTable, heldIn, seated, speakerFor } from './table';
@@ -236,34 +236,58 @@ describe('the minds one can invite', () => {
     model('b:delta'),
   ];
 
-  it('are grouped by house, those that can come first', () => {
-    expect(
-      groupsOf(models, '').map((group) => [group.name, group.models.map((each) => each.model_id)]),
-    ).toEqual([
-      ['B', ['beta', 'delta', 'gamma']],
-      ['A', ['alpha']],
-    ]);
+  const named = (typed: string, some = models, personas: ReturnType<typeof persona>[] = []) =>
+    invitationsTo({ models: some, personas }, typed);
+  const shown = (typed: string, some = models) =>
+    named(typed, some).groups.map((group) => [group.name, group.items.map((each) => each.name)]);
+
+  it('are grouped by who serves them, and what cannot be used stands behind one row', () => {
+    expect(shown('')).toEqual([['B', ['beta', 'delta']]]);
+    expect(named('').rest.map((each) => each.name)).toEqual(['alpha', 'gamma']);
+    expect(named('').restName).toBe('2 more not available');
+    const reason = "Set OPENAI_API_KEY to use OpenAI's models.";
+    const locked = ['a:x', 'a:y'].map((key) =>
+      model(key, { is_available: false, unavailable_reason: reason }),
+    );
+    expect(named('', [...locked, model('b:beta')]).restName).toBe('2 more with a key');
+    expect(named('', [model('b:beta')]).restName).toBe('');
   });
 
   it('are personas first, with who speaks for each', () => {
-    const [personas, house] = invitationsTo({ models, personas: [persona('P', 4)] }, '');
-    expect(personas).toMatchObject({
+    const { groups } = named('', models, [persona('P', 4)]);
+    expect(groups[0]).toMatchObject({
       name: 'Personas',
       items: [{ name: 'Persona P', about: 'delta', hue: 4, canCome: true, mind: ofPersona('P') }],
     });
-    expect(house!.name).toBe('B');
-    expect(invitationsTo({ models: [], personas: [persona('P', 4)] }, '')[0]!.items[0]).toMatchObject({
+    expect(groups[1]!.name).toBe('B');
+    expect(named('', [], [persona('P', 4)]).rest[0]).toMatchObject({
       canCome: false,
       about: 'not available: no model is ready yet',
     });
-    expect(invitationsTo({ models, personas: [persona('P', 4)] }, 'beta').map((each) => each.name)).toEqual([
-      'B',
-    ]);
   });
 
-  it('are found by every word typed, in any of their names', () => {
-    expect(groupsOf(models, 'B fast')[0]!.models.map((each) => each.model_id)).toEqual(['beta']);
-    expect(groupsOf(models, 'nobody')).toEqual([]);
+  it('are one list while something is typed, an exact name first', () => {
+    const many = ['a:new-mini', 'b:mini-large', 'c:the mini', 'd:mini'].map((key) => model(key));
+    expect(shown('Mini', many)).toEqual([['', ['mini', 'mini-large', 'the mini', 'new-mini']]]);
+    expect(shown('B fast')).toEqual([['', ['beta']]]);
+    expect(shown('nobody')).toEqual([]);
+    expect(named('gamma').restName).toBe('1 more not available');
+  });
+
+  it('name who serves them where names repeat, and while something is typed', () => {
+    const twins = [model('a:twin'), model('b:twin'), model('b:one')];
+    const about = named('', twins).groups.flatMap((group) => group.items.map((each) => each.about));
+    expect(about.map((each) => each.split(' · ')[0])).toEqual(['A', 'B', 'balanced']);
+    expect(named('one', twins).groups[0]!.items[0]!.about).toMatch(/^B · /);
+  });
+
+  it('have the demo last', () => {
+    const demo = model('z:small', { is_demo: true });
+    expect(shown('', [demo, model('b:beta')])).toEqual([
+      ['B', ['beta']],
+      ['Z', ['small']],
+    ]);
+    expect(shown('s', [demo, model('b:also')])).toEqual([['', ['also', 'small']]]);
   });
 
   it('say what they hold and what a reply usually costs', () => {

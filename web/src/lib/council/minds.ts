@@ -1,5 +1,5 @@
-/** The minds one can invite: personas, and models grouped by who serves them; those that cannot come last. */
-import type { Model, Persona, Voice, WantedVoice } from '$lib/api/types';
+/** What one can ask for: a model, or a persona that answers through one. */
+import type { Model, Voice, WantedVoice } from '$lib/api/types';
 import { money, tokens } from '$lib/conversation/numbers';
 import { TIERS } from '$lib/models/tiers';
 
@@ -24,47 +24,6 @@ export function timesOf(minds: Mind[]): Record<string, number> {
   const times: Record<string, number> = {};
   for (const key of minds.map(keyOf)) times[key] = (times[key] ?? 0) + 1;
   return times;
-}
-
-export function personasNamed(personas: Persona[], typed: string): Persona[] {
-  return personas.filter(({ character }) => hasWords(`${character.name} ${character.model}`, typed));
-}
-
-export interface Group {
-  name: string;
-  models: Model[];
-}
-
-export function groupsOf(models: Model[], typed: string): Group[] {
-  const groups = new Map<string, Model[]>();
-  for (const model of models.filter((each) => matches(each, typed))) {
-    const group = groups.get(model.provider_name) ?? [];
-    group.push(model);
-    groups.set(model.provider_name, group);
-  }
-  return [...groups]
-    .map(([name, group]) => ({ name, models: group.toSorted(availableFirst) }))
-    .toSorted((a, b) => availableFirst(a.models[0]!, b.models[0]!));
-}
-
-/** Every word typed is somewhere in its names. */
-function matches(model: Model, typed: string): boolean {
-  return hasWords(
-    `${model.display_name} ${model.model_id} ${model.provider_name} ${TIERS[model.tier]}`,
-    typed,
-  );
-}
-
-function hasWords(names: string, typed: string): boolean {
-  const lower = names.toLowerCase();
-  return typed
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => lower.includes(word));
-}
-
-function availableFirst(a: Model, b: Model): number {
-  return Number(b.is_available) - Number(a.is_available);
 }
 
 /** "local · 32k", "balanced · 128k" */
