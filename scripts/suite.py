@@ -55,7 +55,7 @@ WEB: Lane = (
 WEB_TESTS: Lane = (Step("web tests", [*NPM, "test"], ROOT / "web"),)
 TESTS: Lane = (Step("tests", [PROGRAMS / "pytest", "-q", "-n", WORKERS, "--dist", "worksteal"], speaks=True),)
 
-# pytest has the machine to itself: some of its promises are about time.
+# pytest comes last and alone: its workers take all the processors there are.
 PLANS: dict[str, tuple[Stage, ...]] = {
     "check": ((PYTHON, WEB),),
     "test": ((PYTHON, WEB + WEB_TESTS), (TESTS,)),

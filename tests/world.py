@@ -22,7 +22,7 @@ from tertulia.app import House, new_id
 from tertulia.server.asgi import build
 from tertulia.server.passwords import Passwords
 from tertulia.server.serving import PATIENCE_MS, config, listen
-from tests.patience import PATIENCE_S, soon
+from tests.patience import PATIENCE_S, soon, until
 from tests.upstream.scripted import Upstream
 
 PASSWORD = "correct horse battery"
@@ -271,12 +271,10 @@ async def running(
 
 
 async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
-    async with soon():
-        while not server.started:
-            if serving.done():
-                serving.result()
-                raise RuntimeError("the server did not start")
-            await asyncio.sleep(0.005)
+    await until(lambda: server.started or serving.done())
+    if serving.done():
+        serving.result()
+        raise RuntimeError("the server did not start")
 
 
 def texts(events_: list[Event]) -> Iterator[str]:

@@ -71,6 +71,7 @@ async def test_a_ring_wakes_the_worker(engine, upstream):
     async with soon():
         while not await title(engine, opened):
             pass
+    assert not working.done()
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
 

@@ -101,7 +101,7 @@ def test_any_bytes_give_text_a_database_can_hold(raw: bytes) -> None:
 @given(st.binary(max_size=300), st.sampled_from(sorted(EXTRACTORS)))
 def test_no_extractor_raises_for_what_is_in_a_file(raw: bytes, kind: str) -> None:
     for content in (raw, b"PK\x03\x04" + raw, b"%PDF-1.7\n" + raw):
-        read(content, kind)
+        assert read(content, kind).mime_type == kind
 
 
 def test_a_long_text_is_read_up_to_the_limit() -> None:
@@ -189,7 +189,7 @@ def test_a_notebook_is_its_cells() -> None:
     "raw", [b"{", b"[]", b"null", b'{"cells": 1}', b'{"cells": [1, null, {"source": {}}]}']
 )
 def test_a_broken_notebook_harms_nothing(raw: bytes) -> None:
-    read(raw, mime.NOTEBOOK)
+    assert read(raw, mime.NOTEBOOK).mime_type == mime.NOTEBOOK
 
 
 # ── HTML

@@ -216,6 +216,7 @@ async def test_it_ends_with_the_server(tmp_path: Path) -> None:
         "asyncio.run(main())\n"
     )
     pid = int(await output(str(script)))
+    assert pid > 0
     await until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
 
 

@@ -39,7 +39,7 @@ def test_events_survive_any_cut_and_any_line_end(
 def test_no_bytes_break_the_reader(stream: bytes, size: int) -> None:
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
     for event in read(chunks):
-        event.data.encode("utf-8")
+        assert event.data.encode("utf-8").decode("utf-8") == event.data
 
 
 def test_a_line_longer_than_its_limit_is_refused_before_it_ends() -> None:

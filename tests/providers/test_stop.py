@@ -73,7 +73,7 @@ async def test_leaving_in_mid_sentence_closes_the_line_too(
         async for _ in pieces:
             break
     async with soon():
-        await upstream.last.closed.wait()
+        assert await upstream.last.closed.wait()
 
 
 async def test_stopping_during_a_wait_asks_nobody_again(upstream: Upstream, tmp_path: Path) -> None:

@@ -55,5 +55,7 @@ async def test_a_draft_goes_when_it_has_become_a_message(db: Database, ada: Acto
 
 
 async def test_no_drafts_is_nothing_to_do(db: Database, ada: Actor) -> None:
+    turn, begun_drafts = await db.write(lambda tx: begun(tx, ada))
     await db.write(lambda tx: drafts.begin(tx, []))
     await db.write(lambda tx: drafts.checkpoint(tx, []))
+    assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == tuple(begun_drafts)

@@ -134,7 +134,9 @@ async def test_what_is_gone_since_may_stay_among_the_defaults(db: Database, ada:
     await db.write(lambda tx: tables.set_defaults(tx, ada, chosen))
     await db.write(lambda tx: tables.remove(tx, ada, saved.id))
     await db.write(lambda tx: personas.remove(tx, ada, SAGE.persona_id or ""))
-    await db.write(lambda tx: tables.set_defaults(tx, ada, replace(chosen, mode="quick")))
+    changed = replace(chosen, mode="quick")
+    await db.write(lambda tx: tables.set_defaults(tx, ada, changed))
+    assert await db.read(lambda tx: tables.defaults(tx, ada)) == changed
 
 
 async def test_a_project_begins_with_one_of_its_own_tables(db: Database, ada: Actor, shared: str) -> None:

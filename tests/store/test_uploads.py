@@ -130,3 +130,5 @@ async def test_cancelled_uploads_are_forgotten_in_the_end(db: Database, ada: Act
     await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
     await db.write(lambda tx: uploads.forget_cancelled(tx, tx.now + 1))
     await db.read(lambda tx: uploads.must_not_be_cancelled(tx, ada.user_id, KEY))
+    left = await db.read(lambda tx: tx.one(text("SELECT COUNT(*) AS n FROM cancelled_uploads")))
+    assert left.n == 0

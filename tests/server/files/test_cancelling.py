@@ -111,6 +111,7 @@ async def test_an_attachment_is_cancelled_too(ada: Person, fresh: str) -> None:
 async def test_cancelling_what_never_came_or_cancelling_twice_is_no_error(ada: Person, fresh: str) -> None:
     await cancel(ada, fresh)
     await cancel(ada, fresh)
+    assert await listed(ada, fresh) == []
 
 
 @pytest.mark.parametrize("key", ["", "short", "x" * 65, "with space", "upload/1", "\u00e9" * 8])

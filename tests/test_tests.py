@@ -1,0 +1,89 @@
+"""The rules of the tests: none depends on how fast the machine is, and each asserts something."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "perf_counter_ns", "monotonic_ns"}
+ASSERTING = {"raises", "warns", "expect", "fail"}
+
+SLEEPS = {
+    # The reader is what is slow there: it takes longer than the provider may be silent.
+    "providers/test_breaks.py",
+}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def test_no_test_sleeps_for_a_time() -> None:
+    """It waits for an event, looks again and again (patience.until), or lets the others go on (sleep(0))."""
+    assert {name for name, tree in trees() if any(map(sleeps, calls(tree)))} == SLEEPS
+
+
+def test_no_test_compares_what_a_clock_says() -> None:
+    """It hands in a clock, counts steps (calls.counted_calls), or has a limit of nothing or of an hour."""
+    found = {
+        f"{name}:{compared.lineno}"
+        for name, tree in trees()
+        for compared in ast.walk(tree)
+        if isinstance(compared, ast.Compare) and CLOCKS & set(map(called, calls(compared)))
+    }
+    assert found == set()
+
+
+def test_every_test_asserts_something() -> None:
+    """By itself, or by a function of the tests that does."""
+    known = [function for _, tree in trees() for function in functions(tree)]
+    asserting = {function.name for function in known if asserts(function)}
+    idle = {
+        f"{name}:{function.name}"
+        for name, tree in trees()
+        for function in functions(tree)
+        if function.name.startswith("test_") and not asserts(function) and not names(function) & asserting
+    }
+    assert idle == set()
+
+
+def trees() -> Iterable[tuple[str, ast.Module]]:
+    for path in sorted(TESTS.rglob("*.py")):
+        yield path.relative_to(TESTS).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(tree: ast.AST) -> Iterator[Function]:
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def calls(tree: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def called(call: ast.Call) -> str:
+    match call.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
+
+
+def sleeps(call: ast.Call) -> bool:
+    match call.args:
+        case [ast.Constant(value=int() | float() as seconds), *_]:
+            return called(call) in ("sleep", "wait_for_timeout") and seconds > 0 and not is_only_started(call)
+    return False
+
+
+def is_only_started(call: ast.Call) -> bool:
+    """A sleep of a minute and more is something that does not end, and nobody waits for it."""
+    return isinstance(call.args[0], ast.Constant) and call.args[0].value >= 60
+
+
+def asserts(function: Function) -> bool:
+    return any(isinstance(node, ast.Assert) for node in ast.walk(function)) or any(
+        called(call) in ASSERTING or any(given.arg == "expect" for given in call.keywords)
+        for call in calls(function)
+    )
+
+
+def names(function: Function) -> set[str]:
+    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
