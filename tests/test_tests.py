@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -46,9 +47,12 @@ def test_every_test_asserts_something() -> None:
     assert idle == set()
 
 
-def trees() -> Iterable[tuple[str, ast.Module]]:
-    for path in sorted(TESTS.rglob("*.py")):
-        yield path.relative_to(TESTS).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def trees() -> tuple[tuple[str, ast.Module], ...]:
+    paths = sorted(TESTS.rglob("*.py"))
+    return tuple(
+        (path.relative_to(TESTS).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths
+    )
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:
