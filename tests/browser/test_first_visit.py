@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.room import Room
 from tests.browser.windows import Windows
@@ -48,6 +49,52 @@ async def test_three_steps_lead_to_a_set_table(page: Page, upstream: Upstream) -
     await room.ask("Is anybody here?")
     await expect(room.words("Alpha")).to_have_text("alpha heard: Is anybody here?")
     await expect(room.words("Beta")).to_have_text("beta heard: Is anybody here?")
+
+
+async def test_the_demo_is_no_default_and_a_template_says_what_it_needs(
+    page: Page, upstream: Upstream
+) -> None:
+    """Alpha is the demo here, and the only one that is ready; then keys are set and the others are too."""
+    is_alone = True
+
+    async def models(route: Route) -> None:
+        answer = await route.fetch()
+        items = (await answer.json())["items"]
+        for model in items:
+            model["is_demo"] = model["key"] == "voices:alpha"
+            model["is_available"] = model["is_demo"] or (model["is_available"] and not is_alone)
+        await route.fulfill(response=answer, json={"items": items})
+
+    await page.route("**/api/models", models)
+    await page.reload()
+    await page.get_by_label("Your name").fill("Sam")
+    await page.get_by_label("Email").fill("sam@example.org")
+    await page.get_by_label("Password", exact=True).fill(PASSWORD)
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_role("listitem").filter(has_text="voices")).to_contain_text("1 model is ready")
+    await page.get_by_role("button", name="Continue").click()
+    await page.get_by_role("button", name="Start").click()
+    room = Room(page)
+    await expect(room.table.get_by_role("button", name="Remove")).to_have_count(1)
+    trust = page.get_by_role("button", name="Ask a brain trust")
+    await expect(trust).to_be_disabled()
+    await expect(trust).to_have_accessible_description(re.compile("^Templates need two"))
+    await room.ask("Is anybody here?")
+    await expect(room.words("Alpha")).to_have_text("alpha heard: Is anybody here?")
+
+    me = await page.evaluate("async () => (await fetch('/api/me')).json()")
+    assert me["projects"][0]["settings"]["default_models"] == []
+    is_alone = False
+    await page.goto("/new")
+    await expect(room.table.get_by_role("button", name="Remove")).to_have_count(3)
+    await expect(room.table.get_by_role("button", name="Remove Alpha")).to_have_count(0)
+    upstream.says("Buy the bakery.")
+    await expect(trust.locator("svg[data-seat]")).to_have_count(3)
+    await trust.click()
+    await room.field.press("End")
+    await room.field.press("Enter")
+    for name in ("The Sage", "The Skeptic", "The Strategist"):
+        await expect(room.reply(name, "finished").first).to_be_visible()
 
 
 async def test_a_weak_password_is_refused_where_it_was_typed(page: Page, windows: Windows) -> None:

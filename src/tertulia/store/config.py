@@ -17,6 +17,11 @@ def get_all(tx: Tx) -> dict[str, Any]:
 _GET_ALL = text("SELECT key, value FROM config ORDER BY key")
 
 
+def default_models(tx: Tx) -> tuple[str, ...]:
+    """The models that conversations begin with in projects that name none of their own."""
+    return tuple(get_all(tx).get("default_models", ()))
+
+
 def set(tx: Tx, key: str, value: object) -> None:
     tx.execute(_SET, key=key, value=as_json(value), now=tx.now)
 

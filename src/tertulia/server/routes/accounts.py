@@ -64,6 +64,8 @@ class Me:
     tables: tuple[SavedTable, ...]
     """One's own."""
     defaults: Defaults
+    default_models: tuple[str, ...]
+    """The instance's: who answers where neither a person nor a project has chosen."""
     cursor: int
     """How far the events of one's own place are contained in this answer."""
 
@@ -182,5 +184,6 @@ def _me(tx: Tx, actor: Actor, user: User, session: Session) -> Me:
         personas=personas.visible_to(tx, actor),
         tables=tables.visible_to(tx, actor),
         defaults=tables.defaults(tx, actor),
+        default_models=config.default_models(tx),
         cursor=cursor,
     )

@@ -2021,6 +2021,8 @@ export interface components {
             /** Tables */
             tables: components["schemas"]["SavedTable"][];
             defaults: components["schemas"]["Defaults"];
+            /** Default Models */
+            default_models: string[];
             /** Cursor */
             cursor: number;
         };

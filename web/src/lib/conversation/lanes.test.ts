@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Turn } from '$lib/api/types';
+import type { Draft, Turn } from '$lib/api/types';
 import { costOf, lanesOf, latest, seatsOf, stateOf } from './lanes';
 import { draft, reply, round, turn, usage, voice } from './samples';
 
@@ -10,13 +10,13 @@ describe('the lanes of a round', () => {
     const stages = [
       lanesOf(round(), [turn([a, b], { state: 'queued' })], []),
       lanesOf(round(), [turn([a, b])], [draft('r1', a)]),
-      lanesOf(round(reply('r1', a)), [turn([a, b])], [draft('r2', b, { content: 'So' })]),
+      lanesOf(round(reply('r1', a)), [turn([a, b])], [draft('r2', b, { content: 'So', number: 1 })]),
       lanesOf(round(reply('r1', a), reply('r2', b)), [turn([a, b], { state: 'complete' })], []),
     ];
     for (const lanes of stages) expect(lanes.map((lane) => lane.key)).toEqual([a.id, b.id]);
     expect(stages.map((lanes) => lanes.map(stateOf))).toEqual([
       ['queued', 'queued'],
-      ['thinking', 'thinking'],
+      ['asked', 'queued'],
       ['finished', 'writing'],
       ['finished', 'finished'],
     ]);
@@ -50,9 +50,46 @@ describe('the lanes of a round', () => {
     const [begun] = lanesOf(
       round(reply('r1', a)),
       [{ ...again, state: 'running' }],
-      [draft('r2', a, { turn_id: 't2', replaces_id: 'r1', content: 'x' })],
+      [draft('r2', a, { turn_id: 't2', replaces_id: 'r1', content: 'x', number: 1 })],
     );
     expect(begun!.versions.map((version) => version.state)).toEqual(['finished', 'writing']);
+  });
+
+  it('tell a voice that was not asked yet from one that was asked and is silent', () => {
+    const state = (change: Partial<Draft>) => stateOf(lanesOf(round(), [], [draft('r1', a, change)])[0]!);
+    expect(state({})).toBe('asked');
+    expect(state({ number: 1, thinking: 'Hm' })).toBe('thinking');
+    expect(state({ number: 2, thinking: 'Hm', content: 'So' })).toBe('writing');
+    // What is continued has its beginning already, and not a word of its own.
+    expect(state({ number: 0, content: 'Once upon' })).toBe('asked');
+    const next = (mode: string, change: Partial<Turn> = {}) =>
+      lanesOf(round(), [turn([a, b, c], { mode, ...change })], []).map((lane) => {
+        const version = latest(lane);
+        return version.kind === 'queued' && version.isNext;
+      });
+    expect(next('parallel')).toEqual([true, true, true]);
+    expect(next('relay')).toEqual([true, false, false]);
+    expect(next('second_opinion')).toEqual([true, false, false]);
+    expect(next('brain_trust', { chair: c })).toEqual([true, true, true, false]);
+    expect(next('parallel', { state: 'queued' })).toEqual([false, false, false]);
+    const asked = turn([a, b], { mode: 'relay' });
+    const lanes = lanesOf(round(), [asked], [draft('r1', a)]);
+    expect(lanes.map(stateOf)).toEqual(['asked', 'queued']);
+  });
+
+  it('show a retry beside a neighbour that still writes, each in its own state', () => {
+    const lanes = lanesOf(
+      round(reply('r1', a, { status: 'failed' })),
+      [turn([a, b]), turn([a], { id: 't2', purpose: 'retry', message_id: 'r1' })],
+      [
+        draft('r2', b, { number: 3, content: 'So' }),
+        draft('r3', a, { turn_id: 't2', replaces_id: 'r1', number: 1, content: 'Ag' }),
+      ],
+    );
+    expect(lanes.map((lane) => lane.versions.map((version) => version.state))).toEqual([
+      ['failed', 'writing'],
+      ['writing'],
+    ]);
   });
 
   it('do not show a draft beside the message it became', () => {
@@ -75,9 +112,15 @@ describe('the lanes of a round', () => {
     const lanes = lanesOf(
       round(...messages),
       [turn([a, b, c, voice(4)], { state: 'running' })],
-      [draft('r3', c, { content: 'x' })],
+      [draft('r3', c, { content: 'x', number: 1 }), draft('r4', voice(5), { number: 0 })],
     );
-    expect(seatsOf(lanes).map((seat) => seat.state)).toEqual(['done', 'failed', 'speaking', 'speaking']);
+    expect(seatsOf(lanes).map((seat) => seat.state)).toEqual([
+      'done',
+      'failed',
+      'speaking',
+      'waiting',
+      'waiting',
+    ]);
   });
 });
 

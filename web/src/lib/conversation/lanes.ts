@@ -1,8 +1,10 @@
 /**
- * A round as people see it: one lane per mind, each with the versions of its reply and what it is doing now.
+ * A round as people see it: one lane per voice, each with the versions of its reply and what it is doing now.
  *
- *   queued ─▶ thinking ─▶ writing ─▶ finished | stopped | interrupted | failed
- *                 └▶ waiting ┘            └──────▶ queued (again, as the next version)
+ *   queued ─▶ asked ─▶ thinking ─▶ writing ─▶ finished | stopped | interrupted | failed
+ *               └▶ waiting ┘                       └──────▶ queued (again, as the next version)
+ *
+ * Queued: it was not asked yet. Asked: not a word has come. Waiting: its provider asked to be called again later.
  *
  * Put together from what the house knows: the round's messages, the turns that answer it, the drafts being written.
  */
@@ -12,7 +14,7 @@ import type { Seat, SeatState } from '$lib/seats/seats';
 import { totalOf, type Total } from './numbers';
 
 export type LaneState =
-  'queued' | 'thinking' | 'waiting' | 'writing' | 'finished' | 'stopped' | 'interrupted' | 'failed';
+  'queued' | 'asked' | 'thinking' | 'waiting' | 'writing' | 'finished' | 'stopped' | 'interrupted' | 'failed';
 
 export type Version =
   | {
@@ -21,8 +23,16 @@ export type Version =
       message: Message;
       state: 'finished' | 'stopped' | 'interrupted' | 'failed';
     }
-  | { kind: 'draft'; id: string; draft: Draft; state: 'thinking' | 'waiting' | 'writing' }
-  | { kind: 'queued'; id: string; turn: Turn; step: Step; state: 'queued' | 'thinking' };
+  | { kind: 'draft'; id: string; draft: Draft; state: 'asked' | 'thinking' | 'waiting' | 'writing' }
+  | {
+      kind: 'queued';
+      id: string;
+      turn: Turn;
+      step: Step;
+      state: 'queued';
+      /** Its turn runs and it waits for nobody: it is asked at this moment. */
+      isNext: boolean;
+    };
 
 const ORDER: Step[] = ['answer', 'summary', 'rebuttal', 'critique', 'review', 'synthesis', 'outline'];
 
@@ -82,6 +92,7 @@ export function seatsOf(lanes: Lane[]): Seat[] {
 
 const SEAT_STATES: Record<LaneState, SeatState> = {
   queued: 'waiting',
+  asked: 'waiting',
   thinking: 'speaking',
   waiting: 'waiting',
   writing: 'speaking',
@@ -102,8 +113,14 @@ function fromMessage(message: Message): Version {
 }
 
 function fromDraft(draft: Draft): Version {
-  const state = draft.waiting ? 'waiting' : draft.content === '' ? 'thinking' : 'writing';
-  return { kind: 'draft', id: draft.id, draft, state };
+  return { kind: 'draft', id: draft.id, draft, state: stateOfDraft(draft) };
+}
+
+/** One that is continued begins with the words it had: only what has come since is its own. */
+function stateOfDraft({ waiting, number, content }: Draft): 'asked' | 'thinking' | 'waiting' | 'writing' {
+  if (waiting) return 'waiting';
+  if (number === 0) return 'asked';
+  return content === '' ? 'thinking' : 'writing';
 }
 
 function chainsOf(versions: Version[]): Version[][] {
@@ -129,7 +146,7 @@ function isRunning(turn: Turn): boolean {
 
 /** Who is still to speak in a running turn: they wait at the table, or behind the reply they will replace. */
 function addQueued(chains: Version[][], turn: Turn): void {
-  for (const { voice, step } of awaited(turn)) {
+  for (const { voice, step, isNext } of awaited(turn)) {
     const isClosing = step === 'synthesis';
     const hasBegun = chains.some((chain) =>
       chain.some(
@@ -145,7 +162,8 @@ function addQueued(chains: Version[][], turn: Turn): void {
       id: `${turn.id}:${voice.id}:${step}`,
       turn: { ...turn, table: [voice] },
       step: chain ? stepOf(chain[0]!) : step,
-      state: turn.state === 'queued' || isClosing ? 'queued' : 'thinking',
+      state: 'queued',
+      isNext: isNext && turn.state === 'running',
     };
     if (chain) chain.push(queued);
     else chains.push([queued]);
@@ -157,16 +175,26 @@ function isLate(version: Version): boolean {
   return stepOf(version) === 'synthesis';
 }
 
-function awaited(turn: Turn): { voice: Voice; step: Step }[] {
-  if (turn.purpose === 'synthesis') return turn.table.map((voice) => ({ voice, step: 'synthesis' }));
-  const { isReviewed, hasChair } = modeNamed(turn.mode);
+interface Awaited {
+  voice: Voice;
+  step: Step;
+  isNext: boolean;
+}
+
+function awaited(turn: Turn): Awaited[] {
+  if (turn.purpose === 'synthesis')
+    return turn.table.map((voice) => ({ voice, step: 'synthesis', isNext: true }));
+  const { isReviewed, hasChair, isInTurn } = modeNamed(turn.mode);
   const isFirst = turn.purpose === 'ask';
-  const table = turn.table.map((voice, n): { voice: Voice; step: Step } => ({
+  const table = turn.table.map((voice, n): Awaited => ({
     voice,
     step: isReviewed && isFirst && n > 0 ? 'critique' : 'answer',
+    isNext: n === 0 || !isFirst || !(isReviewed || isInTurn),
   }));
   const chair = turn.chair ?? turn.table[0];
-  return hasChair && isFirst && chair ? [...table, { voice: chair, step: 'synthesis' }] : table;
+  const closing: Awaited[] =
+    hasChair && isFirst && chair ? [{ voice: chair, step: 'synthesis', isNext: false }] : [];
+  return [...table, ...closing];
 }
 
 function turnOf(version: Version): string {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Message } from '$lib/api/types';
 import { lanesOf } from './lanes';
 import { milestones, standingsOf } from './milestones';
 import { progressOf, settingOf } from './progress';
@@ -20,7 +21,7 @@ describe('milestones', () => {
   });
 
   it('say who finished, and how long the reply is; words on the way are silent', () => {
-    const writing = lanesOf(round(), [asked], [draft('r1', a, { content: 'one two' })]);
+    const writing = lanesOf(round(), [asked], [draft('r1', a, { content: 'one two', number: 2 })]);
     expect(milestones('t1', writing, standings)).toEqual([]);
     const done = lanesOf(round(reply('r1', a, { content: 'one two three' })), [asked], []);
     expect(milestones('t1', done, standingsOf('t1', writing))).toEqual(['Ada finished, 3 words']);
@@ -38,6 +39,33 @@ describe('milestones', () => {
       'Bo stopped after 1 word',
       'Cy was cut off after 2 words',
     ]);
+  });
+
+  it('say that a voice answers when it is asked, not while it waits for others', () => {
+    const relay = turn([a, b], { mode: 'relay' });
+    const first = lanesOf(round(), [relay], [draft('r1', a)]);
+    expect(milestones('t1', first, new Map())).toEqual(['Ada is answering']);
+    const second = lanesOf(round(reply('r1', a, { content: 'one' })), [relay], [draft('r2', b)]);
+    expect(milestones('t1', second, standingsOf('t1', first))).toEqual([
+      'Bo is answering',
+      'Ada finished, 1 word',
+    ]);
+    const behind = lanesOf(round(), [turn([a, b], { state: 'queued' })], []);
+    expect(milestones('t1', behind, new Map())).toEqual([]);
+    expect(milestones('t1', begun.slice(0, 2), standingsOf('t1', behind))).toEqual([
+      'Two voices are answering',
+    ]);
+  });
+
+  it('call a model that declined no failure', () => {
+    const failure = {
+      code: 'filtered',
+      message: 'This model declined.',
+      detail: null,
+      retry_at: null,
+    };
+    const declined = reply('r1', a, { status: 'failed', content: '', failure });
+    expect(milestones('t1', lanesOf(round(declined), [asked], []), standings)).toContain('Ada declined');
   });
 
   it('say when a mind is asked again', () => {
@@ -68,11 +96,45 @@ describe('the bar of a round', () => {
     );
   });
 
+  it('names who did not finish and how, also when all is over', () => {
+    const failure = {
+      code: 'filtered',
+      message: 'This model declined.',
+      detail: null,
+      retry_at: null,
+    };
+    const said = (...messages: Message[]) => {
+      const over = round(...messages.map((message) => ({ ...message, usage: null })));
+      return progressOf(over, lanesOf(over, [], []), undefined);
+    };
+    const failed = { status: 'failed' as const, content: '' };
+    expect(said(reply('r1', a), reply('r2', b, failed))).toBe('1 of 2 finished, Bo failed');
+    expect(said(reply('r1', a, failed), reply('r2', b, failed), reply('r3', c))).toBe(
+      '1 of 3 finished, Ada and Bo failed',
+    );
+    expect(said(reply('r1', a, { status: 'stopped' }), reply('r2', b, { ...failed, failure }))).toBe(
+      '0 of 2 finished, Ada stopped, Bo declined',
+    );
+    expect(said(reply('r1', a), reply('r2', b), reply('r3', c, { ...failed, step: 'synthesis' }))).toBe(
+      '2 of 3 finished, the summary failed',
+    );
+    expect(said(reply('r1', a, failed))).toBe('Ada failed');
+    const five = [1, 2, 3, 4, 5].map((seat) => reply(`r${seat}`, voice(seat), seat > 1 ? failed : {}));
+    expect(said(...five)).toBe('1 of 5 finished, 4 failed');
+    // Tried again, it is none of these any more.
+    expect(said(reply('r1', a), reply('r2', b, failed), reply('r3', b, { replaces_id: 'r2' }))).toBe('');
+  });
+
+  it('says that a round waits while nobody in it was asked', () => {
+    const behind = turn([a, b], { state: 'queued' });
+    expect(progressOf(round(), lanesOf(round(), [behind], []), behind)).toBe('waiting');
+  });
+
   it('does not count to one, and does not call free what has no price', () => {
     const one = round(reply('r1', a, { usage: usage({ cost_micros: null }) }));
     expect(progressOf(one, lanesOf(one, [], []), undefined)).toBe('price unknown');
     const none = round(reply('r1', a, { usage: null, status: 'failed' }));
-    expect(progressOf(none, lanesOf(none, [], []), undefined)).toBe('');
+    expect(progressOf(none, lanesOf(none, [], []), undefined)).toBe('Ada failed');
   });
 
   it('shows the known part of a price whose other part is unknown', () => {

@@ -1,21 +1,25 @@
 /** What a screen reader is told, once each: who begins, who finished and at what length, who failed and why. */
-import { latest, stateOf, type Lane, type LaneState } from './lanes';
+import { isOver, latest, type Lane, type Version } from './lanes';
 import { counted, inWords, wordCount } from './numbers';
 import { faultOf } from './faults';
+import { stateWords } from './replies';
 
-export type Standings = Map<string, LaneState>;
+/** One that waits for others is not answering yet. */
+type Standing = 'waiting' | 'answering' | 'over';
+
+export type Standings = Map<string, Standing>;
 
 export function standingsOf(round: string, lanes: Lane[]): Standings {
-  return new Map(lanes.map((lane) => [`${round} ${lane.key} ${lane.versions.length}`, stateOf(lane)]));
+  return new Map(lanes.map((lane) => [nameOf(round, lane), standingOf(latest(lane))]));
 }
 
-/** Sentences for what changed. A lane not seen before is part of "…are answering", if it is. */
+/** Sentences for what changed. Who answers now and did not before is part of "…are answering". */
 export function milestones(round: string, lanes: Lane[], before: Standings): string[] {
-  const begun = lanes.filter((lane) => isBusy(stateOf(lane)) && !before.has(nameOf(round, lane)));
-  const ended = lanes.filter((lane) => {
-    const was = before.get(nameOf(round, lane));
-    return was !== undefined && isBusy(was) && !isBusy(stateOf(lane));
-  });
+  const now = standingsOf(round, lanes);
+  const was = (lane: Lane) => before.get(nameOf(round, lane));
+  const is = (lane: Lane) => now.get(nameOf(round, lane));
+  const begun = lanes.filter((lane) => is(lane) === 'answering' && was(lane) !== 'answering');
+  const ended = lanes.filter((lane) => is(lane) === 'over' && ['waiting', 'answering'].includes(was(lane)!));
   return [...(begun.length ? [answering(begun)] : []), ...ended.map(ending)];
 }
 
@@ -23,8 +27,9 @@ function nameOf(round: string, lane: Lane): string {
   return `${round} ${lane.key} ${lane.versions.length}`;
 }
 
-function isBusy(state: LaneState): boolean {
-  return state === 'queued' || state === 'thinking' || state === 'waiting' || state === 'writing';
+function standingOf(version: Version): Standing {
+  if (isOver(version.state)) return 'over';
+  return version.kind === 'queued' && !version.isNext ? 'waiting' : 'answering';
 }
 
 function answering(lanes: Lane[]): string {
@@ -39,7 +44,10 @@ function ending(lane: Lane): string {
   if (version.kind !== 'message') return `${name} stopped`;
   const words = counted(wordCount(version.message.content), 'word');
   if (version.state === 'finished') return `${name} finished, ${words}`;
-  if (version.state === 'failed') return `${name} failed: ${faultOf(version.message.failure, '').short}`;
+  if (version.state === 'failed') {
+    const { isCalm, short } = faultOf(version.message.failure, '');
+    return isCalm ? `${name} ${stateWords(version)}` : `${name} failed: ${short}`;
+  }
   return version.state === 'stopped'
     ? `${name} stopped after ${words}`
     : `${name} was cut off after ${words}`;

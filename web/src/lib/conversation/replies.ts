@@ -45,6 +45,7 @@ export function thinkingOf(version: Version): Thoughts | null {
 
 const STATES: Record<LaneState, string> = {
   queued: 'waiting',
+  asked: 'waiting for the first word',
   thinking: 'thinking',
   waiting: 'waiting for the provider',
   writing: 'writing',
@@ -54,9 +55,19 @@ const STATES: Record<LaneState, string> = {
   failed: 'failed',
 };
 
+/** What a version is doing, or how it ended: "waiting for the first word", "declined". */
+export function stateWords(version: Version): string {
+  return hasDeclined(version) ? 'declined' : STATES[version.state];
+}
+
+/** A model that declines is not a breakdown. */
+function hasDeclined(version: Version): boolean {
+  return version.state === 'failed' && faultOf(version.message.failure, '').isCalm;
+}
+
 /** "The Sage, claude-sonnet-4, finished" */
-export function describe(name: string, model: string, state: LaneState): string {
-  return [name, model.slice(model.indexOf(':') + 1), STATES[state]].filter(Boolean).join(', ');
+export function describe(name: string, model: string, version: Version): string {
+  return [name, model.slice(model.indexOf(':') + 1), stateWords(version)].filter(Boolean).join(', ');
 }
 
 /** "Connection lost after 49 words." */

@@ -1,10 +1,13 @@
-/** Ways to begin: a mode and a first line to go on from. */
+/** Ways to begin: a mode, the voices it takes, and a first line to go on from. */
+import type { Mind } from '$lib/council/minds';
+import { modeNamed } from '$lib/council/modes';
+import { differentMinds, type Guests } from '$lib/council/table';
 
 export interface Starter {
   title: string;
   sentence: string;
   mode: string;
-  /** How many minds it wants at the table. */
+  /** How many voices it seats where there are so many. */
   minds: number;
   text: string;
 }
@@ -46,3 +49,9 @@ export const STARTERS: Starter[] = [
     text: 'Explain this three ways: for a beginner, for an engineer, and for a board in two sentences.\n\n',
   },
 ];
+
+/** Whom it seats, as its dots show; fewer where the mode allows it, and nobody where it could not be asked. */
+export function mindsFor({ mode, minds }: Starter, wanted: Mind[], guests: Guests): Mind[] {
+  const found = differentMinds(wanted, guests, minds);
+  return found.length < Math.max(2, modeNamed(mode).least) ? [] : found;
+}

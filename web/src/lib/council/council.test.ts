@@ -200,6 +200,7 @@ describe('a conversation begins', () => {
     defaults: { table_id: null, mode: null, visibility: null, voices: [] },
     tables: [table('ours', ofPersona('P'), ofModel('a:one')), table('mine', ofModel('b:two'))],
     last: null,
+    instance: [],
   };
   const first = (habits: Partial<Habits>) => beginning({ ...plain, ...habits }, guests);
 
@@ -219,6 +220,39 @@ describe('a conversation begins', () => {
     expect(first({ last }).minds).toEqual([ofModel('a:one')]);
     expect(first({})).toEqual({ ...PLAIN, minds: [ofModel('b:two')], mode: 'relay' });
     expect(first({ project: null }).minds).toEqual([ofModel('a:one'), ofModel('b:two')]);
+  });
+
+  it('with the instance’s models where neither a person nor the project has chosen', () => {
+    const project = { ...plain.project!, default_models: [] };
+    expect(first({ project, instance: ['b:two'] }).minds).toEqual([ofModel('b:two')]);
+    expect(first({ project, instance: ['b:two'] }).mode).toBe('relay');
+    expect(first({ project, instance: ['c:gone'] }).minds).toEqual([ofModel('a:one'), ofModel('b:two')]);
+    expect(first({ instance: ['a:one'] }).minds).toEqual([ofModel('b:two')]);
+  });
+
+  it('with the demo alone only while nothing else is ready, wherever it was kept', () => {
+    const demo = model('d:small', { is_demo: true });
+    const alone = { ...PLAIN, minds: [ofModel('d:small')] };
+    const kept: Partial<Habits>[] = [
+      { project: { ...plain.project!, default_models: ['d:small'] } },
+      { project: { ...plain.project!, default_models: ['d:small', 'c:gone'] } },
+      { project: { ...plain.project!, default_models: [] }, last: alone },
+      { project: { ...plain.project!, default_models: [] }, instance: ['d:small'] },
+      {
+        project: { ...plain.project!, default_models: [] },
+        defaults: { ...plain.defaults!, voices: alone.minds },
+      },
+    ];
+    for (const habits of kept) {
+      const later = beginning({ ...plain, ...habits }, { ...guests, models: [demo, ...guests.models] });
+      expect(later.minds).toEqual([ofModel('a:one'), ofModel('b:two')]);
+      const before = beginning({ ...plain, ...habits }, { models: [demo], personas: guests.personas });
+      expect(before.minds).toEqual(alone.minds);
+    }
+    // Beside another model it was chosen on purpose.
+    const both = { ...PLAIN, minds: [ofModel('d:small'), ofModel('a:one')] };
+    const found = beginning({ ...plain, last: both }, { ...guests, models: [demo, ...guests.models] });
+    expect(found.minds).toEqual(both.minds);
   });
 
   it('without those who left, and not at a table that nobody came to', () => {

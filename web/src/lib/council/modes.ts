@@ -16,11 +16,21 @@ export interface Mode {
   hasChair: boolean;
   /** The first voice answers and the others review it. */
   isReviewed: boolean;
+  /** One voice is asked after the other. */
+  isInTurn: boolean;
   /** What its replies are called, step by step. */
   stages: Record<string, string>;
 }
 
-const SHARED = { least: 2, most: 8, isShared: true, hasChair: false, isReviewed: false, stages: {} };
+const SHARED = {
+  least: 2,
+  most: 8,
+  isShared: true,
+  hasChair: false,
+  isReviewed: false,
+  isInTurn: false,
+  stages: {},
+};
 
 export const MODES: Mode[] = [
   {
@@ -65,6 +75,7 @@ export const MODES: Mode[] = [
     name: 'One after another',
     sentence: 'Each reads the answers before its own',
     picture: 'relay',
+    isInTurn: true,
   },
   {
     ...SHARED,

@@ -1,7 +1,7 @@
 /** How a conversation begins: the project's table, one's own, the last one used here, or what is at hand. */
 import type { Defaults, ProjectSettings, SavedTable, Visibility } from '$lib/api/types';
 import { ofModel, type Mind } from './minds';
-import { atHand, canCome, SEATS, type Guests } from './table';
+import { atHand, canCome, isDemoAlone, SEATS, type Guests } from './table';
 
 /** What is chosen before something is asked. */
 export interface Setting {
@@ -20,19 +20,24 @@ export interface Habits {
   tables: SavedTable[];
   /** As it was last sent from this device. */
   last: Setting | null;
+  /** The models of the instance, where nobody has chosen others. */
+  instance: string[];
 }
 
-/** Who cannot come is passed over; where nobody can, the next in line is asked. */
+/**
+ * Who cannot come is passed over; where nobody can, the next choice counts. So it does where the demo would answer alone
+ * and other models are ready: it was chosen while there was nothing else.
+ */
 export function beginning(habits: Habits, guests: Guests): Setting {
   for (const setting of inOrder(habits)) {
     const minds = setting.minds.filter((mind) => canCome(mind, guests)).slice(0, SEATS);
-    if (minds.length) return { ...setting, minds };
+    if (minds.length && !isDemoAlone(minds, guests)) return { ...setting, minds };
   }
   const mode = habits.defaults?.mode ?? habits.project?.default_mode ?? PLAIN.mode;
   return { ...PLAIN, mode, minds: atHand(guests) };
 }
 
-function inOrder({ project, defaults, tables, last }: Habits): Setting[] {
+function inOrder({ project, defaults, tables, last, instance }: Habits): Setting[] {
   const table = (id: string | null | undefined) => tables.filter((each) => each.id === id).map(settingOf);
   const own = defaults && {
     ...PLAIN,
@@ -45,7 +50,8 @@ function inOrder({ project, defaults, tables, last }: Habits): Setting[] {
     minds: project.default_models.map(ofModel),
     mode: project.default_mode,
   };
-  const rest = [own, last, chosen].filter((each) => each !== null);
+  const common = { ...PLAIN, minds: instance.map(ofModel), mode: project?.default_mode ?? PLAIN.mode };
+  const rest = [own, last, chosen, common].filter((each) => each !== null);
   return [...table(project?.default_table_id), ...table(defaults?.table_id), ...rest];
 }
 

@@ -1,6 +1,6 @@
 /** The table before it is sent: who is wanted there, seated as the server will seat them. */
 import type { Conversation, Effort, Model, Persona, Voice } from '$lib/api/types';
-import { ofModel, ofPersona, type Mind } from './minds';
+import { keyOf, ofModel, ofPersona, type Mind } from './minds';
 
 export const SEATS = 8;
 
@@ -165,6 +165,18 @@ export function canCome({ model, persona_id }: Mind, { models, personas }: Guest
   return persona !== undefined && speakerFor(persona, models) !== undefined;
 }
 
+/** Nobody but the demo would answer, though others could: not what anybody would begin with. */
+export function isDemoAlone(minds: Mind[], guests: Guests): boolean {
+  const isDemo = ({ model, persona_id }: Mind) =>
+    persona_id === null && guests.models.some((each) => each.key === model && each.is_demo);
+  return isServed(guests) && minds.length > 0 && minds.every(isDemo);
+}
+
+/** Whether there is more than the demo to answer. */
+function isServed({ models }: Guests): boolean {
+  return models.some((each) => each.is_available && !each.is_demo);
+}
+
 /** A model of each house; anything at all where there are none but the demo. */
 export function firstTable(wanted: string[], models: Model[], most: number = 3): string[] {
   const available = models.filter((model) => model.is_available);
@@ -182,7 +194,22 @@ const SEEDED = ['0000000000000000000000SAGE', '0000000000000000000SKEPT1C', '000
 
 /** Who sits down when nobody was chosen: the three of the house, once there is more than the demo to speak. */
 export function atHand(guests: Guests): Mind[] {
-  const isServed = guests.models.some((each) => each.is_available && !each.is_demo);
   const known = SEEDED.filter((id) => guests.personas.some((each) => each.id === id)).map(ofPersona);
-  return isServed && known.length ? known : firstTable([], guests.models).map(ofModel);
+  return isServed(guests) && known.length ? known : firstTable([], guests.models).map(ofModel);
+}
+
+/**
+ * Different voices for a template, the demo apart: those that are wanted already, the three personas of the house, a
+ * model of each provider, then any other model. Fewer where there are not so many.
+ */
+export function differentMinds(wanted: Mind[], guests: Guests, most: number): Mind[] {
+  if (!isServed(guests)) return [];
+  const providers = firstTable([], guests.models, SEATS).map(ofModel);
+  const ready = guests.models.filter((each) => each.is_available).map((each) => ofModel(each.key));
+  const minds = new Map(
+    [...wanted, ...atHand(guests), ...providers, ...ready]
+      .filter((mind) => canCome(mind, guests) && !isDemoAlone([mind], guests))
+      .map((mind) => [keyOf(mind), mind]),
+  );
+  return [...minds.values()].slice(0, most);
 }

@@ -75,6 +75,8 @@ export class House {
   me = $derived<User | null>((this.#userId && this.users[this.#userId]) || null);
   session = $derived<Session | null>((this.#sessionId && this.sessions[this.#sessionId]) || null);
   /** What one begins with where the project says nothing. */
+  /** Of the instance: who answers where neither a person nor a project has chosen. */
+  defaultModels = $state.raw<string[]>([]);
   defaults = $derived<Defaults | null>((this.#userId && this.#tables.defaults[this.#userId]) || null);
   project = $derived<Project | null>(
     (this.#projectId && this.projects[this.#projectId]) || Object.values(this.projects)[0] || null,
@@ -118,6 +120,7 @@ export class House {
   /** With what sign-in and set-up answer, too. */
   enter(me: Me): void {
     this.#state = snapshots.putMe(EMPTY, me);
+    this.defaultModels = me.default_models ?? [];
     this.#userId = me.user.id;
     this.#sessionId = me.session.id;
     this.standing = 'in';

@@ -111,7 +111,7 @@ function endOf(block: Plain, next: Plain): string {
 }
 
 /** Cut between words where there is a space to cut at, and never within a character. */
-function shortened(text: string, most: number): string {
+export function shortened(text: string, most: number): string {
   if (text.length <= most) return text;
   const cut = text.slice(0, most + 1);
   const space = cut.lastIndexOf(' ');
