@@ -21,13 +21,18 @@ from tertulia.store.database import Tx
 
 
 async def locomo(here: Bench) -> list[Row]:
+    asked = bring_talks(here)
+    await here.ready()
+    return await _ranked(here, asked, lambda one: one.source_id, TALK)
+
+
+def bring_talks(here: Bench) -> list[Asked]:
     """Each session is a conversation, each turn a message of the one who said it."""
     asked = []
     for talk in sets.locomo():
         project_id, ids = here.write(lambda tx, talk=talk: _talk(tx, here.actor, talk))  # type: ignore[misc]
-        asked += [_Asked(project_id, question, ids) for question in talk.questions]
-    await here.ready()
-    return await _ranked(here, asked, lambda one: one.source_id, TALK)
+        asked += [Asked(project_id, question, ids) for question in talk.questions]
+    return asked
 
 
 def _talk(tx: Tx, actor: Actor, talk: Talk) -> tuple[str, dict[str, str]]:
@@ -89,21 +94,27 @@ async def cosqa(here: Bench) -> list[Row]:
 
 
 async def _documents(here: Bench, collections: Iterable[Collection]) -> list[Row]:
+    asked = bring_documents(here, collections)
+    await here.ready()
+    return await _ranked(here, asked, lambda one: one.title, FILES)
+
+
+def bring_documents(here: Bench, collections: Iterable[Collection]) -> list[Asked]:
+    """Each document is a file."""
     asked = []
     for collection in collections:
         project_id = here.project(collection.name)
         here.add_files(project_id, ((one.path, one.text) for one in collection.documents))
         ids = {one.path: one.id for one in collection.documents}
-        asked += [_Asked(project_id, question, ids) for question in collection.questions]
-    await here.ready()
-    return await _ranked(here, asked, lambda one: one.title, FILES)
+        asked += [Asked(project_id, question, ids) for question in collection.questions]
+    return asked
 
 
 # ── what has an order
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     project_id: str
     question: Question
     ids: Mapping[str, str]
@@ -111,7 +122,7 @@ class _Asked:
 
 
 async def _ranked(
-    here: Bench, asked: Sequence[_Asked], ours: Callable[[Answer], str], filters: Filters
+    here: Bench, asked: Sequence[Asked], ours: Callable[[Answer], str], filters: Filters
 ) -> list[Row]:
     rows = []
     for method in here.wish.methods:
@@ -128,10 +139,7 @@ async def _ranked(
 
 async def chunkeval(here: Bench) -> list[Row]:
     """How much of the gold characters the first ten chunks hold."""
-    project_ids: dict[str, str] = {}
-    for name, document in sets.long_documents():
-        project_ids[name] = here.project(name)
-        here.add_files(project_ids[name], [(document.path, document.text)])
+    project_ids = bring_long_documents(here)
     await here.ready()
     questions = here.wish.some(list(sets.range_questions()))
     rows = []
@@ -147,32 +155,45 @@ async def chunkeval(here: Bench) -> list[Row]:
     return rows
 
 
+def bring_long_documents(here: Bench) -> dict[str, str]:
+    """Each in a project of its own; by the name its questions call it."""
+    project_ids: dict[str, str] = {}
+    for name, document in sets.long_documents():
+        project_ids[name] = here.project(name)
+        here.add_files(project_ids[name], [(document.path, document.text)])
+    return project_ids
+
+
 # ── code
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class Task:
     project_id: str
     issue: Issue
     changed: tuple[Changed, ...]
 
 
 async def swelite(here: Bench) -> list[Row]:
-    """Each issue against every Python file of its project as it was."""
-    issues, only = sets.Issues(), here.wish.only
-    every = [one for one in issues.every() if not only or any(name in one.id for name in only)]
-    tasks = [_task(here, one, issues.files(one)) for one in here.wish.some(every)]
+    tasks = bring_issues(here)
     await here.ready()
     return [await _solved(here, tasks, method) for method in here.wish.methods]
 
 
-def _task(here: Bench, issue: Issue, texts: Mapping[str, str]) -> _Task:
+def bring_issues(here: Bench) -> list[Task]:
+    """Each issue against every Python file of its project as it was."""
+    issues, only = sets.Issues(), here.wish.only
+    every = [one for one in issues.every() if not only or any(name in one.id for name in only)]
+    return [_task(here, one, issues.files(one)) for one in here.wish.some(every)]
+
+
+def _task(here: Bench, issue: Issue, texts: Mapping[str, str]) -> Task:
     project_id = here.project(issue.id)
     here.add_files(project_id, ((path, written) for path, written in texts.items() if written.strip()))
-    return _Task(project_id, issue, sets.changed(issue, texts))
+    return Task(project_id, issue, sets.changed(issue, texts))
 
 
-async def _solved(here: Bench, tasks: Sequence[_Task], method: str) -> Row:
+async def _solved(here: Bench, tasks: Sequence[Task], method: str) -> Row:
     at = {1: 0, 5: 0, 10: 0}
     shown: list[bool] = []
     for task in tasks:

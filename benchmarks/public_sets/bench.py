@@ -28,7 +28,7 @@ from tertulia.library import fuse
 from tertulia.library.chunk import LINES
 from tertulia.library.embed import LocalEmbedder
 from tertulia.library.index import embed_due, of_file
-from tertulia.library.search import Library, Mode, find
+from tertulia.library.search import Library, Mode, Wanted, find
 from tertulia.store import chunks, files, projects, retrieval, users
 from tertulia.store.database import Database, Tx
 
@@ -119,14 +119,16 @@ class Bench:
         if method == PHRASE:
             found = await self._phrase(project_id, question, limit, filters)
         else:
-            found = await self._found(project_id, question, Mode(method), limit, filters)
+            found = await self.found(project_id, question, Mode(method), limit, filters, Wanted.ALL)
         self._spent.append((time.process_time() - began) * 1000)
         return found
 
-    async def _found(
-        self, project_id: str, question: str, mode: Mode, limit: int, filters: Filters
+    async def found(
+        self, project_id: str, question: str, mode: Mode, limit: int, filters: Filters, wanted: Wanted
     ) -> tuple[Answer, ...]:
-        answer = await find(self.library, self.actor, [project_id], question, filters, limit, mode)
+        answer = await find(
+            self.library, self.actor, [project_id], question, filters, limit, mode, wanted=wanted
+        )
         return tuple(Answer(hit.source_id, hit.title, hit.location, hit.token_count) for hit in answer.hits)
 
     async def _phrase(

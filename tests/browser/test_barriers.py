@@ -156,7 +156,7 @@ async def test_a_search(windows: Windows, world: World, sam: Person, upstream: U
     await expect(page.get_by_role("group", name="In conversations")).to_be_visible()
     await must_have_no_barriers(page)
     await page.goto("/search?q=zanzibar")
-    await expect(page.get_by_role("heading", name="No results for “zanzibar”")).to_be_visible()
+    await expect(page.get_by_role("heading", name="No match for “zanzibar”")).to_be_visible()
     await must_have_no_barriers(page)
     await page.goto(f"/c/{talk}")
     await Room(page).words("Alpha").get_by_role("button", name="docs/kiln.md").click()

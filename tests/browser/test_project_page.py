@@ -364,7 +364,7 @@ async def test_retrieval_is_tried_and_a_passage_opens_where_it_stands(shelf: She
     await box.fill("how is a refresh token revoked?")
     await box.press("Enter")
     await expect(page.get_by_text(re.compile(r"1 passage in \d+ ms"))).to_be_visible()
-    await page.get_by_role("button", name=re.compile("^auth.md lines")).click()
+    await page.get_by_role("button", name=re.compile("^auth.md line")).click()
     viewer = page.get_by_role("complementary", name="File")
     await expect(viewer.locator(".meant").first).to_contain_text("Refresh")
     await box.fill("zebra crossing")

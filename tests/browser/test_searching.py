@@ -88,7 +88,7 @@ async def test_what_is_asked_stands_in_the_address(windows: Windows, sam: Person
     await page.get_by_role("button", name="Files: Any file").click()
     await page.get_by_label("Types").fill(".ts, pdf")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("heading", name="No results for “bisque”")).to_be_visible()
+    await expect(page.get_by_role("heading", name="No match for “bisque”")).to_be_visible()
     await expect(page).to_have_url(re.compile("kind=files&type=ts%2Cpdf$"))
     await page.reload()
     await expect(page.get_by_role("button", name="Files: .ts .pdf")).to_be_visible()

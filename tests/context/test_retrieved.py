@@ -31,7 +31,7 @@ def test_looked_up_text_says_where_it_is_from_and_why():
     last = assembled.prompt.messages[-1].content
     assert "From tea.py [tea.py:4-9]:\n```\ndef brew(): ...\n```" in last
     assert 'From the conversation "Other talk", round 3, gpt:\n```\nGreen tea at 80 degrees.\n```' in last
-    assert [s.reason for s in assembled.receipt.segments if s.source_id == "k1:4-9"] == ["hit 0.91"]
+    assert [s.reason for s in assembled.receipt.segments if s.source_id == "k1:4-9"] == ["match"]
 
 
 def test_the_best_hits_are_kept_and_the_receipt_names_the_rest():

@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from tertulia.context.retrieved import SEARCH_FAILED
+from tertulia.context.retrieved import CONVERSATIONS_OFF, FILES_OFF, SEARCH_FAILED
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import MetadataChange
-from tertulia.core.projects import ProjectSettings
+from tertulia.core.passages import SearchScope
+from tertulia.core.projects import ProjectSettings, RetrievalConfig
 from tertulia.core.receipts import Layer, Receipt
 from tertulia.core.turns import State, Turn
 from tertulia.core.votes import Choice
 from tertulia.engine.gather import gather
 from tertulia.engine.jobs.index_round import index_round
 from tertulia.engine.lookup import look_up
-from tertulia.store import conversations, files, projects, receipts, trees, votes
+from tertulia.store import conversations, events, files, projects, receipts, trees, turns, votes
 from tests.engine.conftest import Engine
 from tests.engine.test_files import Desk
 from tests.library.bags import Bags
@@ -201,3 +202,163 @@ async def test_what_is_deleted_leaves_the_receipts_of_conversations_that_had_fou
 def found_in(receipt: Receipt) -> set[str]:
     shown = " ".join(s.text for s in receipt.segments if s.layer is Layer.RETRIEVED)
     return {word for word in ("brass", "copper", "gold") if word in shown}
+
+
+async def found_for(engine: Engine, turn: Turn) -> list[tuple[str, int | None]]:
+    """What stands under the question: names, and the round or the first line."""
+    now = await engine.db.read(lambda tx: turns.get(tx, engine.actor, turn.id))
+    return [(one.name, one.round_number or one.start_line) for one in now.found]
+
+
+async def samovar(engine: Engine, upstream: Upstream) -> Desk:
+    """A file and a conversation about it, both indexed."""
+    desk = Desk(engine)
+    await desk.index(await desk.add("tea.md", b"The samovar is brass."))
+    upstream.says("The samovar is copper.")
+    told = await engine.open("Is the samovar gold?")
+    await engine.over(told.turn)
+    while await engine.worker.work():
+        pass
+    return desk
+
+
+async def test_what_was_found_stands_under_the_question_once_whoever_was_sent_it(
+    engine: Engine, upstream: Upstream
+) -> None:
+    await samovar(engine, upstream)
+    upstream.says("Brass.", model="alpha")
+    upstream.says("Copper.", model="beta")
+    asked = await engine.open("What is the samovar made of?", "alpha", "beta")
+    await engine.over(asked.turn)
+    assert ("tea.md", 1) in await found_for(engine, asked.turn)
+    now = await engine.db.read(lambda tx: turns.get(tx, engine.actor, asked.turn.id))
+    sources = [one.source_id for one in now.found]
+    assert len(sources) == len(set(sources)) == 3  # the file, the question and the reply
+    told = [
+        event.value
+        for event in await engine.db.read(
+            lambda tx: events.after(tx, f"conversation:{asked.conversation.id}", 0)
+        )
+        if event.noun == "turn" and event.value and "tea.md" in event.value
+    ]
+    assert told
+
+
+async def test_a_greeting_brings_nothing_along_and_nothing_stands_under_it(
+    engine: Engine, upstream: Upstream
+) -> None:
+    await samovar(engine, upstream)
+    asked = await engine.open("Hello, how are you?")
+    await engine.over(asked.turn)
+    assert await found_for(engine, asked.turn) == []
+    assert not found_in(await receipt_of(engine, asked.turn))
+
+
+@pytest.mark.parametrize(
+    ("scope", "words", "why"),
+    [
+        (SearchScope(files=False), {"copper", "gold"}, [FILES_OFF]),
+        (SearchScope(conversations=False), {"brass"}, [CONVERSATIONS_OFF]),
+        (SearchScope(files=False, conversations=False), set(), [FILES_OFF, CONVERSATIONS_OFF]),
+    ],
+)
+async def test_only_what_a_person_chose_is_searched_and_the_receipt_says_what_was_not(
+    engine: Engine, upstream: Upstream, scope: SearchScope, words: set[str], why: list[str]
+) -> None:
+    await samovar(engine, upstream)
+    asked = await engine.open("What is the samovar made of?", scope=scope)
+    await engine.over(asked.turn)
+    receipt = await receipt_of(engine, asked.turn)
+    assert found_in(receipt) == words
+    assert [left.reason for left in receipt.left_out] == why
+
+
+async def test_a_conversation_keeps_what_was_chosen_until_something_else_is(
+    engine: Engine, upstream: Upstream
+) -> None:
+    await samovar(engine, upstream)
+    asked = await engine.open("What is the samovar made of?", scope=SearchScope(conversations=False))
+    await engine.over(asked.turn)
+    here = asked.conversation.id
+    again = await engine.open("And who polishes the samovar?", conversation_id=here)
+    await engine.over(again.turn)
+    assert found_in(await receipt_of(engine, again.turn)) == {"brass"}
+    last = await engine.open("Tell of the samovar.", conversation_id=here, scope=SearchScope())
+    await engine.over(last.turn)
+    assert "copper" in found_in(await receipt_of(engine, last.turn))
+    kept = await engine.db.read(lambda tx: conversations.get(tx, engine.actor, here))
+    assert kept.scope == SearchScope()
+
+
+async def test_a_project_has_other_conversations_off_for_who_does_not_choose(
+    engine: Engine, upstream: Upstream
+) -> None:
+    desk = await samovar(engine, upstream)
+    config = RetrievalConfig(scope=SearchScope(conversations=False))
+    settings = ProjectSettings(retrieval_config=config)
+    await engine.db.write(lambda tx: projects.save(tx, desk.actor, desk.project, settings=settings))
+    asked = await engine.open("What is the samovar made of?")
+    await engine.over(asked.turn)
+    assert found_in(await receipt_of(engine, asked.turn)) == {"brass"}
+
+
+async def test_what_was_said_earlier_in_a_conversation_is_found_with_other_conversations_off(
+    engine: Engine, upstream: Upstream
+) -> None:
+    upstream.says("The password of the old lighthouse is marigold.", model="alpha")
+    opened = await engine.open("What is the password of the lighthouse?")
+    await engine.over(opened.turn)
+    upstream.says("Noted.", model="alpha")
+    here = opened.conversation.id
+    for number in range(2, 19):
+        last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
+        await engine.over(last.turn)
+    await index_round(engine.means, f"{here}:1")
+    asked = await engine.open(
+        "Which password had the lighthouse?",
+        conversation_id=here,
+        scope=SearchScope(files=False, conversations=False),
+    )
+    await engine.over(asked.turn)
+    now = await engine.db.read(lambda tx: turns.get(tx, engine.actor, asked.turn.id))
+    assert 1 in [one.round_number for one in now.found]
+    assert {one.conversation_id for one in now.found} == {here}
+
+
+@pytest.mark.parametrize("what", ["the message", "the conversation", "the file"])
+async def test_what_is_deleted_does_not_stand_under_the_questions_that_had_found_it(
+    engine: Engine, upstream: Upstream, what: str
+) -> None:
+    desk = Desk(engine)
+    file = await desk.add("tea.md", b"The samovar is brass.")
+    upstream.says("The samovar is copper.")
+    told = await engine.open("Is the samovar gold?")
+    await engine.over(told.turn)
+    while await engine.worker.work():
+        pass
+    asked = await engine.open("What is the samovar made of?")
+    await engine.over(asked.turn)
+    before = await engine.db.read(lambda tx: turns.get(tx, engine.actor, asked.turn.id))
+    [reply] = await engine.replies(told.turn)
+    await engine.db.write(
+        lambda tx: {
+            "the message": lambda: trees.remove_message(tx, desk.actor, reply.id),
+            "the conversation": lambda: conversations.remove(tx, desk.actor, told.conversation.id),
+            "the file": lambda: files.remove(tx, desk.actor, desk.project, file.id),
+        }[what]()
+    )
+    while await engine.worker.work():
+        pass
+    after = await engine.db.read(lambda tx: turns.get(tx, engine.actor, asked.turn.id))
+    gone = {one.source_id for one in before.found} - {one.source_id for one in after.found}
+    assert (
+        gone
+        == {
+            "the message": {reply.id},
+            "the conversation": {told.message.id, reply.id},
+            "the file": {file.id},
+        }[what]
+    )
+    place = f"conversation:{asked.conversation.id}"
+    kept = await engine.db.read(lambda tx: str(events.after(tx, place, 0)))
+    assert not any(id in kept for id in gone)

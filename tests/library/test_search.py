@@ -232,7 +232,7 @@ async def test_a_broken_embedder_does_not_break_search(library: Library, ada: Ac
 async def test_another_embedding_model_is_searched_by_words_until_all_is_embedded_anew(
     library: Library, ada: Actor
 ) -> None:
-    put(library.db, ada, "a.md", "a kitten and a walnut")
+    put(library.db, ada, "a.md", "kitten walnut")
     await embed_all(library)
     other = Library(library.db, Bags("another"))
     place = library.db.read_now(lambda tx: home(tx, ada))
@@ -248,6 +248,7 @@ async def test_another_embedding_model_is_searched_by_words_until_all_is_embedde
 async def test_a_question_is_embedded_once_for_each_kind(library: Library, ada: Actor, bags: Bags) -> None:
     put(library.db, ada, "a.md", "a walnut")
     await embed_all(library)
+    await look(library, ada, "What else is there?")  # with the first question everyday sentences are, too
     bags.embedded.clear()
     await look(library, ada, "Where is the walnut?")
     assert bags.embedded == ["Where is the walnut?", "walnut"]
@@ -262,7 +263,7 @@ async def test_vectors_follow_what_is_added_changed_and_removed(library: Library
     await embed_all(library)
     assert (await look(library, ada, "car", mode=Mode.MEANING))[0].title == "b.md"
     library.db.write_now(lambda tx: files.remove(tx, ada, home(tx, ada), file_id))
-    assert [hit.title for hit in await look(library, ada, "cat", mode=Mode.MEANING)] == ["b.md"]
+    assert await look(library, ada, "cat", mode=Mode.MEANING) == ()
 
 
 async def test_nobody_finds_what_is_not_theirs(library: Library, ada: Actor) -> None:

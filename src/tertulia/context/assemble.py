@@ -21,6 +21,7 @@ from tertulia.context.rounds import as_seen, retold, unseen_replies
 from tertulia.core.errors import Invalid
 from tertulia.core.messages import Round
 from tertulia.core.models import WORKING_ROUNDS
+from tertulia.core.passages import Passage
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 
@@ -40,6 +41,8 @@ class DoesNotFit(Invalid):
 class Assembled:
     prompt: Prompt
     receipt: Receipt
+    found: tuple[Passage, ...] = ()
+    """What of it was found for the question."""
 
 
 def assemble(material: Material, count: CountTokens) -> Assembled:
@@ -66,7 +69,7 @@ def assemble(material: Material, count: CountTokens) -> Assembled:
     left_out = (*along.left_out, *files, *_outside(material), *left_out, *unseen, *not_brought)
     effort = material.model.effort(material.voice.effort)
     receipt = Receipt(material.model.key, budget, segments, (*left_out, *found.left_out), effort)
-    return Assembled(rebuild(receipt), receipt)
+    return Assembled(rebuild(receipt), receipt, found.passages)
 
 
 def rebuild(receipt: Receipt) -> Prompt:

@@ -11,6 +11,7 @@ from tertulia.core.conversations import Visibility
 from tertulia.core.files import Shelf
 from tertulia.core.messages import Message, Round
 from tertulia.core.models import Model
+from tertulia.core.passages import SearchScope
 from tertulia.core.projects import ContextStrategy
 from tertulia.core.turns import Style
 from tertulia.core.voices import Voice
@@ -75,6 +76,10 @@ class Material:
     recalled: tuple[Round, ...] = ()
     """Rounds from before the window that a hit lies in, whole."""
     search_failed: bool = False
+    is_searching: bool = True
+    """The project's set-up has passages looked for at all."""
+    scope: SearchScope = SearchScope()
+    """What was searched for them."""
     max_results: int = 10
     """How many pieces of what was looked up the project allows."""
     without: frozenset[str] = frozenset()

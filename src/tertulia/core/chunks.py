@@ -51,6 +51,18 @@ class Span:
     end: int
 
 
+class Match(StrEnum):
+    """How well a hit fits the question; the same everywhere, whatever else was found."""
+
+    STRONG = "strong"
+    GOOD = "match"
+    WEAK = "weak"
+    """It has some of the words, or is a little alike: shown to who searches, never sent along unasked."""
+
+
+CALLED = {Match.STRONG: "strong match", Match.GOOD: "match", Match.WEAK: "weak match"}
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     chunk_id: str
@@ -67,12 +79,13 @@ class Hit:
     found_by: tuple[str, ...]
     """keyword, meaning."""
     why: str
-    """In words: "3 of 4 words, close in meaning"."""
+    """In words: "3 of 4 words, close in meaning"; may be empty."""
     summary: str
     token_count: int
     created_at: int
     heading: str = ""
     """What it stands under; of a message, who said it and when."""
+    match: Match = Match.GOOD
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +113,5 @@ class Filters:
     until: int | None = None
     exclude_conversations: bool = False
     exclude_files: bool = False
+    conversations: tuple[str, ...] = ()
+    """Ids: of what was said, only in these; files are no matter of it."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tertulia.core.errors import Invalid
+from tertulia.core.passages import SearchScope
 from tertulia.core.voices import HeldSeat, Voice
 
 TITLE_LIMIT = 200
@@ -43,6 +44,8 @@ class Conversation:
     chair: Voice | None = None
     seats: tuple[HeldSeat, ...] = ()
     """Whose seat is whose, the oldest first: also of those who are not at the table now."""
+    scope: SearchScope | None = None
+    """What was chosen last to be searched for its questions; None: what the project's set-up says."""
 
 
 def clean_title(text: str) -> str:

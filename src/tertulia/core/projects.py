@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tertulia.core.errors import Forbidden, Invalid
+from tertulia.core.passages import SearchScope
 from tertulia.core.voices import SEATS
 
 NAME_LIMIT = 200
@@ -39,6 +40,8 @@ class RetrievalConfig:
     enabled: bool = True
     chunk_size: int = 50
     max_results: int = 10
+    scope: SearchScope = SearchScope()
+    """What is searched where a conversation does not say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import ReadReply, Role, Step
+from tertulia.core.passages import Passage, SearchScope
 from tertulia.core.voices import Voice
 
 RUNNING_PER_USER = 8
@@ -79,6 +80,10 @@ class Turn:
     is_blind: bool = False
     """The names are hidden now; with the first vote they come to light."""
     style: Style = Style.AGAIN
+    scope: SearchScope | None = None
+    """What a person chose to have searched; None: what the project's set-up says."""
+    found: tuple[Passage, ...] = ()
+    """What was found for the question and sent to at least one of its voices."""
 
     @property
     def was_blind(self) -> bool:

@@ -6,18 +6,19 @@ assemble (context) ─▶ listen (provider) ─▶ finish: reply, receipt and us
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from tertulia.context.assemble import Assembled, DoesNotFit, assemble
 from tertulia.context.budget import output_limit, request_tokens
 from tertulia.core.briefs import ANSWER, Brief
-from tertulia.core.errors import Busy, StorageFull, UnknownModel
+from tertulia.core.errors import Busy, StorageFull, TertuliaError, UnknownModel
 from tertulia.core.events import conversation_place
 from tertulia.core.findings import Findings
 from tertulia.core.messages import Failure, Message, ReadReply, Status, Step, Thinking, Usage, speaker_of
 from tertulia.core.models import Model, TokenCount, cost_micros
+from tertulia.core.passages import Passage
 from tertulia.core.reading import OUTLINE_SCHEMA, read, written
 from tertulia.core.turns import Draft, Purpose, Waiting
 from tertulia.core.voices import Voice
@@ -81,6 +82,8 @@ class Ask:
         self._wait: Wait | None = None
         self._model: Model | None = None
         self._assembled: Assembled | None = None
+        self._telling: asyncio.Task[None] | None = None
+        """Writes down what was found, beside the call: nobody waits for it but the end of the reply."""
         self._began_at = means.monotonic()
         self._first_at: float | None = None
         self._thought_until: float | None = None
@@ -117,6 +120,8 @@ class Ask:
         self._reply = self._means.live.began(self._live, self._draft())
         outcome = self._cancelled or await self._listen()
         message = self._message(outcome)
+        if self._telling is not None:
+            await self._telling
         message = await self._save(message)
         self._means.live.finished(self._live, message)
         return message
@@ -167,6 +172,8 @@ class Ask:
                 self._voice, model, output_limit(model), self._brief, self._partial
             )
             self._assembled = assemble(material, self._means.counter(model))
+            if self._assembled.found:
+                self._telling = asyncio.create_task(self._tell_found(self._assembled.found))
             prompt = self._assembled.prompt
             pictures = await pictures_of(self._means, prompt)
             call = Call(
@@ -190,6 +197,16 @@ class Ask:
                 self._broken(),
                 Failure("internal", f"Something went wrong here, not at the provider. Incident {incident}."),
             )
+
+    async def _tell_found(self, passages: Sequence[Passage]) -> None:
+        """What stands under the question; that it cannot be written must not cost the reply."""
+        try:
+            turn = await self._means.db.write(lambda tx: turns.add_found(tx, self._live.turn.id, passages))
+        except TertuliaError as error:
+            self._means.report(error)
+            return
+        if turn is not None:
+            self._live.turn = replace(self._live.turn, found=turn.found)
 
     def _schema(self, model: Model) -> Mapping[str, object] | None:
         """An outline is asked for in its shape where the model keeps to one."""

@@ -92,6 +92,7 @@ def _open_summary(
         mode="quick",
         table=(voice,),
         visibility=into.visibility,
+        scope=into.scope,
         state=first_state(tx, into),
         created_by=actor.user_id,
         created_at=tx.now,

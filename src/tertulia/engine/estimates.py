@@ -12,6 +12,7 @@ from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Invalid, NotFound
 from tertulia.core.messages import Message, Quote, Role, Status
 from tertulia.core.models import TokenCount, cost_micros
+from tertulia.core.passages import SearchScope
 from tertulia.core.receipts import Layer, LeftOut
 from tertulia.core.tables import WantedVoice
 from tertulia.core.thinking import Effort
@@ -51,6 +52,7 @@ class NewEstimate:
     """Of a few at the table, who keep their places."""
     lanes: tuple[str, ...] = ()
     """Of an aside: the ids of the voices that are meant."""
+    scope: SearchScope | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ def _gathered(
         created_by=actor.user_id,
         created_at=tx.now,
         chair=chair,
+        scope=request.scope or (conversation.scope if conversation else None),
     )
     question = _question(tx, actor, request, turn, project.id, asked)
     title = title_told(tx, conversation) if conversation else ""

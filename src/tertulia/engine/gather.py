@@ -24,6 +24,7 @@ from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, ProjectFile, Shelf
 from tertulia.core.messages import Message, Role, Round
 from tertulia.core.models import WORKING_ROUNDS, Model
+from tertulia.core.passages import SearchScope
 from tertulia.core.personas import Character
 from tertulia.core.projects import Project
 from tertulia.core.turns import Purpose, Turn
@@ -124,6 +125,11 @@ class Gathered:
         return self.project.id
 
     @property
+    def scope(self) -> SearchScope:
+        """What is searched for the question."""
+        return self.turn.scope or self.project.settings.retrieval_config.scope
+
+    @property
     def began(self) -> Turn:
         """The turn whose mode this one follows."""
         return self.asked or self.turn
@@ -185,6 +191,8 @@ class Gathered:
             hits=self.looked_up.hits,
             recalled=self.looked_up.recalled,
             search_failed=self.looked_up.has_failed,
+            is_searching=settings.retrieval_config.enabled,
+            scope=self.scope,
             max_results=settings.retrieval_config.max_results,
             without=self.without,
             chosen=self.chosen | self.looked_up.chosen,
@@ -337,7 +345,7 @@ def _is_worth_searching(tx: Tx, gathered: Gathered) -> bool:
         return False
     number = gathered.turn.round_number
     first = min((round_.number for round_ in gathered.shown_to_all), default=number)
-    return chunks.has_outside(tx, gathered.project_id, gathered.turn.conversation_id, first)
+    return chunks.has_outside(tx, gathered.project_id, gathered.turn.conversation_id, first, gathered.scope)
 
 
 def chosen_in(tx: Tx, turn: Turn, rounds: Sequence[Round]) -> frozenset[str]:

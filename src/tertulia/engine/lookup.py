@@ -19,7 +19,7 @@ from tertulia.engine.attachments import read_all
 from tertulia.engine.files import text_of
 from tertulia.engine.gather import AtHand, Gathered, LookedUp, chosen_in, cited
 from tertulia.engine.means import Means
-from tertulia.library.search import find
+from tertulia.library.search import Wanted, find
 from tertulia.store import branches, messages
 from tertulia.store.database import Tx
 
@@ -74,12 +74,23 @@ async def _hits(means: Means, actor: Actor, gathered: Gathered) -> tuple[Hit, ..
         actor,
         [gathered.project_id],
         gathered.question.content,
-        Filters(exclude_files=not at_hand.shelf.count),
+        _filters(gathered),
         limit=min(most, gathered.project.settings.retrieval_config.max_results) * SPARE,
         leaving_out=whole | said | at_hand.kin.beside | {gathered.question.id},
         with_snippets=False,
+        wanted=Wanted.PROMPT,
     )
     return found.hits
+
+
+def _filters(gathered: Gathered) -> Filters:
+    """What was said earlier in this conversation, and where it branched off, is found in any case."""
+    scope, at_hand = gathered.scope, gathered.at_hand
+    return Filters(
+        exclude_files=not (scope.files and at_hand.shelf.count),
+        conversations=() if scope.conversations else tuple(sorted(at_hand.kin.lineage)),
+        exclude_conversations=not (scope.conversations or at_hand.kin.lineage),
+    )
 
 
 def _within_lineage(tx: Tx, actor: Actor, gathered: Gathered, found: LookedUp) -> LookedUp:

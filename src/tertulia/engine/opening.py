@@ -70,7 +70,9 @@ def open_round(
     attachments.send(tx, brought, message.id)
     _name(tx, conversation)
     if not request.aside:
-        conversations.set_table(tx, conversation.id, request.mode, table, request.visibility, chair)
+        conversations.set_table(
+            tx, conversation.id, request.mode, table, request.visibility, chair, turn.scope
+        )
     conversations.hold_seats(tx, conversation, (*table, chair) if chair else table)
     if actor.session_id:
         sessions.stand(tx, actor.session_id, conversation.project_id, conversation.id)
@@ -145,6 +147,7 @@ def _turn_in(
         created_by=actor.user_id,
         created_at=tx.now,
         is_blind=asked.is_blind,
+        scope=asked.scope,
     )
 
 
@@ -316,6 +319,7 @@ def _turn(
         chair=chair,
         brief=request.brief.strip(),
         is_blind=request.is_blind,
+        scope=request.scope or conversation.scope,
     )
 
 

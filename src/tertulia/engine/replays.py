@@ -113,6 +113,7 @@ class Replays:
                 visibility=setting.visibility,
                 mode=setting.mode,
                 chair=setting.chair,
+                scope=asked.turn.scope,
             ),
             asked.question,
         )
@@ -207,6 +208,7 @@ class Replays:
             chair=setting.chair,
             brief=asked.turn.brief,
             is_blind=asked.turn.was_blind and council.get(setting.mode).can_be_blind,
+            scope=asked.turn.scope,
         )
         opened = await self._turns.ask_again(actor, new, asked.question)
         return await self._turns.over(actor, opened.turn)

@@ -13,6 +13,7 @@ from tertulia.core.errors import Invalid, TooLarge, UnknownModel
 from tertulia.core.ids import is_ulid
 from tertulia.core.messages import QUOTES_LIMIT, TEXT_LIMIT_BYTES, Quote
 from tertulia.core.models import Model
+from tertulia.core.passages import SearchScope
 from tertulia.core.plain import to_json
 from tertulia.core.tables import BRIEF_LIMIT, WantedVoice
 from tertulia.core.turns import Style
@@ -48,6 +49,8 @@ class NewTurn:
     """Only this once: the conversation goes on with the table it had."""
     lanes: tuple[str, ...] = ()
     """Of an aside: the ids of the voices that are meant, one for each, where the same sits there twice."""
+    scope: SearchScope | None = None
+    """What is searched for passages that fit; None: as before in this conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class NewEdit:
     is_blind: bool = False
     branch_id: str | None = None
     """The branch's own id, when the client has made one."""
+    scope: SearchScope | None = None
 
     def turn_in(self, conversation_id: str) -> NewTurn:
         return NewTurn(
@@ -83,6 +87,7 @@ class NewEdit:
             chair=self.chair,
             brief=self.brief,
             is_blind=self.is_blind,
+            scope=self.scope,
         )
 
 

@@ -1,11 +1,12 @@
 """Search: one question, over files and everything said, by words and by meaning.
 
     words ─▶ 200 each ─┐
-                       ├─▶ one order per kind ─▶ boosts ─▶ both kinds together ─▶ hits
+                       ├─▶ one order per kind ─▶ boosts ─▶ both kinds together ─▶ those that fit
     meaning ─▶ 200 each┘
 
-Who may not see a project searches nothing in it: that is settled before anything is ranked. When meaning
-fails, words go on alone and the answer says why.
+The order says which hit is the best, and `relevance` whether it is any good. Who may not see a project
+searches nothing in it: that is settled before anything is ranked. When meaning fails, words go on alone and
+the answer says why.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from typing import TYPE_CHECKING
 from tertulia.core.chunks import Chunk, Filters, Hit, Source
 from tertulia.core.errors import TertuliaError
 from tertulia.core.users import Actor
-from tertulia.library import charges, fuse
+from tertulia.library import charges, fuse, relevance
 from tertulia.library.chunk import is_code
 from tertulia.library.embed import Bill, Embedder, EmbeddingFailed
+from tertulia.library.everyday import Everyday
 from tertulia.library.query import shaped, terms
-from tertulia.library.snippets import Snippet, snippet, words_found
+from tertulia.library.relevance import Nearness
+from tertulia.library.snippets import Snippet, found_in, snippet, words_found
 from tertulia.store import access, chunks, retrieval, usage
 from tertulia.store import vectors as kept
 from tertulia.store.chunks import Facts, Found
@@ -40,6 +43,10 @@ log = logging.getLogger("tertulia")
 EMBEDDED_CHARACTERS = 1_000
 LIKE = 0.35
 """From this likeness on, a hit is said to be close in meaning."""
+FIRST = 10
+"""One of so many that are ranked first has to fit a question, or nothing enters its prompt."""
+AT_ONCE = 50
+"""So many ranked chunks are read at a time until a page of hits is full."""
 RE_EMBEDDING = (
     "The texts have no vectors of this embedding model yet; until they do, only words are looked for."
 )
@@ -49,6 +56,17 @@ class Mode(StrEnum):
     HYBRID = "hybrid"
     KEYWORD = "keyword"
     MEANING = "meaning"
+
+
+class Wanted(StrEnum):
+    """Which of the ranked hits are given."""
+
+    SEARCH = "search"
+    """What a person searches for: all that have a word of its subject, or are near."""
+    PROMPT = "prompt"
+    """What may be sent to a model unasked: nothing where none of the first fits."""
+    ALL = "all"
+    """Each that was ranked, for who measures the ranking."""
 
 
 _Within = Mapping[Source, tuple[int, ...] | None]
@@ -64,6 +82,13 @@ class Library:
         self.served = ""
         """The project whose texts were the last to be embedded: the next comes after it."""
         self._blocks: object | None = None
+        self._everyday: Everyday | None = None
+
+    @property
+    def everyday(self) -> Everyday:
+        if self._everyday is None or self._everyday.embedder is not self.embedder:
+            self._everyday = Everyday(self.embedder)
+        return self._everyday
 
     @property
     def blocks(self) -> Blocks:
@@ -80,6 +105,8 @@ class Findings:
     hits: tuple[Hit, ...]
     without_meaning: str | None
     """Why only words were looked for; None when meaning was, or was not wanted."""
+    next: int | None = None
+    """At which rank the next page begins; None where there are no more hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +118,28 @@ class _Question:
     words: tuple[str, ...]
     sources: tuple[Source, ...]
     with_snippets: bool
+    wanted: Wanted
+    limit: int
+    start: int
+    leaving_out: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Legs:
     words: Mapping[Source, Sequence[Scored]]
-    meaning: Mapping[Source, Sequence[Scored]]
+    meaning: _Meaning
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What meaning found."""
+
+    legs: Mapping[Source, Sequence[Scored]]
+    everyday: Mapping[Source, float]
+    """How alike the question is to everyday sentences, as it was asked for each kind."""
+
+
+_NO_MEANING = _Meaning({}, {})
 
 
 async def find(
@@ -109,14 +152,27 @@ async def find(
     mode: Mode = Mode.HYBRID,
     leaving_out: frozenset[str] = frozenset(),
     with_snippets: bool = True,
+    wanted: Wanted = Wanted.SEARCH,
+    start: int = 0,
 ) -> Findings:
-    """The best hits; `leaving_out` names messages, files and conversations that are not to be found."""
-    once = tuple(dict.fromkeys(project_ids))
-    question = _Question(actor, once, text, filters, terms(text), _sources(filters), with_snippets)
+    """The best hits from a rank on; `leaving_out` names messages, files and conversations not to be found."""
+    question = _Question(
+        actor=actor,
+        project_ids=tuple(dict.fromkeys(project_ids)),
+        text=text,
+        filters=filters,
+        words=terms(text),
+        sources=_sources(filters),
+        with_snippets=with_snippets,
+        wanted=wanted,
+        limit=max(0, limit),
+        start=max(0, start),
+        leaving_out=leaving_out,
+    )
     without_meaning = library.embedder.unavailable_reason() if mode is not Mode.KEYWORD else None
     if mode is Mode.KEYWORD or without_meaning is not None:
-        hits = await library.db.read(lambda tx: _by_words_alone(tx, question, limit, leaving_out))
-        return Findings(hits, without_meaning if question.words else None)
+        page = await library.db.read(lambda tx: _by_words_alone(tx, question))
+        return Findings(page.hits, without_meaning if question.words else None, page.next)
     await library.db.read(lambda tx: _must_see(tx, question))
     if not question.words:
         return Findings((), None)
@@ -127,8 +183,8 @@ async def find(
     if reason is not None and mode is Mode.MEANING:
         by_words = await library.db.read(lambda tx: _by_words(tx, question))
     legs = _Legs(by_words, by_meaning)
-    hits = await library.db.read(lambda tx: _hits(tx, question, legs, limit, leaving_out))
-    return Findings(hits, reason)
+    page = await library.db.read(lambda tx: _page(tx, question, legs))
+    return Findings(page.hits, reason, page.next)
 
 
 def _sources(filters: Filters) -> tuple[Source, ...]:
@@ -147,12 +203,12 @@ def _must_see(tx: Tx, question: _Question) -> None:
 # ── by words
 
 
-def _by_words_alone(tx: Tx, question: _Question, limit: int, leaving_out: frozenset[str]) -> tuple[Hit, ...]:
+def _by_words_alone(tx: Tx, question: _Question) -> _Page:
     """All of it in one look: nothing has to be waited for in between."""
     _must_see(tx, question)
     if not question.words:
-        return ()
-    return _hits(tx, question, _Legs(_by_words(tx, question), {}), limit, leaving_out)
+        return _Page((), None)
+    return _page(tx, question, _Legs(_by_words(tx, question), _NO_MEANING))
 
 
 def _by_words(tx: Tx, question: _Question) -> dict[Source, Sequence[Scored]]:
@@ -170,18 +226,19 @@ def _source_by_words(tx: Tx, question: _Question, source: Source) -> Sequence[Sc
 # ── by meaning
 
 
-async def _tried(library: Library, question: _Question) -> tuple[dict[Source, Sequence[Scored]], str | None]:
+async def _tried(library: Library, question: _Question) -> tuple[_Meaning, str | None]:
     """What meaning finds, or why it could not look: the words' answer must not depend on it."""
     try:
         return await _by_meaning(library, question), None
     except TertuliaError as error:
-        return {}, error.message
+        return _NO_MEANING, error.message
     except Exception:
         log.exception("searching by meaning failed")
-        return {}, "Searching by meaning failed; the server's log says why. Only words were looked for."
+        reason = "Searching by meaning failed; the server's log says why. Only words were looked for."
+        return _NO_MEANING, reason
 
 
-async def _by_meaning(library: Library, question: _Question) -> dict[Source, Sequence[Scored]]:
+async def _by_meaning(library: Library, question: _Question) -> _Meaning:
     embedder = library.embedder
     if (reason := embedder.unavailable_reason()) is not None:
         raise EmbeddingFailed(reason)
@@ -190,12 +247,17 @@ async def _by_meaning(library: Library, question: _Question) -> dict[Source, Seq
         raise EmbeddingFailed(RE_EMBEDDING)
     asked = [_asked(question, source) for source in question.sources]
     bills: list[Bill] = []
-    made = await embedder.embed(asked, is_query=True, billed=bills.append)
-    if bills:
-        await library.db.write(lambda tx: _charge(tx, question, bills))
+    try:
+        made = await embedder.embed(asked, is_query=True, billed=bills.append)
+        everyday = await library.everyday.likeness(made, bills.append)
+    finally:
+        if bills:
+            await library.db.write(lambda tx: _charge(tx, question, bills))
     vectors = dict(zip(question.sources, made, strict=True))
     found = await library.db.read(lambda tx: _in_database(tx, question, config, vectors))
-    return await _in_memory(library, question, config, vectors) if found is None else found
+    if found is None:
+        found = await _in_memory(library, question, config, vectors)
+    return _Meaning(found, dict(zip(question.sources, everyday, strict=True)))
 
 
 def _charge(tx: Tx, question: _Question, bills: Sequence[Bill]) -> None:
@@ -283,26 +345,98 @@ def _asked(question: _Question, source: Source) -> str:
 # ── together
 
 
-def _hits(
-    tx: Tx, question: _Question, legs: _Legs, limit: int, leaving_out: frozenset[str]
-) -> tuple[Hit, ...]:
+@dataclass(frozen=True, slots=True)
+class _Page:
+    hits: tuple[Hit, ...]
+    next: int | None
+
+
+def _page(tx: Tx, question: _Question, legs: _Legs) -> _Page:
+    """Goes on from where the page begins until it is full; a prompt has one page."""
+    scores = _scores(tx, question, legs)
+    ranked = sorted(scores, key=lambda number: (-scores[number], number))
+    judge = _Judge(question, legs, _chunks(tx, question) if ranked else 0, scores)
+    if question.wanted is Wanted.PROMPT:
+        found = judge.hits(tx, ranked[: question.limit])
+        fits = any(one.fit >= relevance.FITS for one in found[:FIRST])
+        return _Page(tuple(one.hit for one in found if fits and one.fit >= relevance.BESIDE), None)
+    hits: list[Hit] = []
+    for first in range(question.start, len(ranked), AT_ONCE):
+        for rank, one in enumerate(judge.hits(tx, ranked[first : first + AT_ONCE]), start=first):
+            if question.wanted is Wanted.ALL or one.is_shown:
+                if len(hits) == question.limit:
+                    return _Page(tuple(hits), rank)
+                hits.append(one.hit)
+    return _Page(tuple(hits), None)
+
+
+def _scores(tx: Tx, question: _Question, legs: _Legs) -> dict[int, float]:
     scores: dict[int, float] = {}
     for source in question.sources:
-        words, meaning = legs.words.get(source, ()), legs.meaning.get(source, ())
-        facts = _facts(tx, question.actor, {one.number for one in (*words, *meaning)}, leaving_out)
+        words, meaning = legs.words.get(source, ()), legs.meaning.legs.get(source, ())
+        facts = _facts(tx, question.actor, {one.number for one in (*words, *meaning)}, question.leaving_out)
         fused = fuse.fuse(words, meaning, facts, question.text)
         strength = _strength(legs, source)
         boosted = fuse.boosted(source, fused, facts, question.text)
         scores |= {number: score * strength for number, score in boosted.items()}
-    best = sorted(scores, key=lambda number: (-scores[number], number))[: max(0, limit)]
-    found = chunks.get_many(tx, question.actor, best)
-    by_words = {one.number for leg in legs.words.values() for one in leg}
-    likeness = {one.number: one.score for leg in legs.meaning.values() for one in leg}
-    return tuple(
-        _hit(found[number], scores[number], number in by_words, likeness.get(number), question)
-        for number in best
-        if number in found
-    )
+    return scores
+
+
+def _chunks(tx: Tx, question: _Question) -> int:
+    return chunks.count(tx, question.project_ids, relevance.LARGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    hit: Hit
+    fit: float
+    has_words: bool
+
+    @property
+    def is_shown(self) -> bool:
+        return self.has_words or self.fit >= relevance.NEAR
+
+
+class _Judge:
+    """Says of ranked chunks how well they fit."""
+
+    def __init__(self, question: _Question, legs: _Legs, chunks: int, scores: Mapping[int, float]) -> None:
+        self._question, self._legs, self._chunks, self._scores = question, legs, chunks, scores
+        self._asked = relevance.asked(question.words)
+        self._by_words = {one.number for leg in legs.words.values() for one in leg}
+        meaning = legs.meaning.legs
+        self._likeness = {one.number: one.score for leg in meaning.values() for one in leg}
+        self._furthest = {
+            source: leg[-1].score for source, leg in meaning.items() if len(leg) >= fuse.LEG_LIMIT
+        }
+        """What meaning did not find is not nearer than this; where it found all, it has no vector yet."""
+
+    def hits(self, tx: Tx, numbers: Sequence[int]) -> list[_Judged]:
+        found = chunks.get_many(tx, self._question.actor, numbers)
+        return [self._judged(found[number]) for number in numbers if number in found]
+
+    def _judged(self, found: Found) -> _Judged:
+        chunk, question = found.chunk, self._question
+        in_code = is_code(chunk.location.path or "")
+        near = found_in(chunk.content, question.words, is_code=in_code)
+        over = found_in(f"{chunk.heading} {chunk.location.path or ''}", question.words, is_code=in_code)
+        words = self._asked.count(near | over)
+        likeness = self._likeness.get(found.number)
+        fit = relevance.fit(words, self._nearness(chunk.source_type, likeness), self._chunks)
+        is_by_words = found.number in self._by_words
+        hit = _hit(found, self._scores[found.number], fit, is_by_words, likeness, question)
+        return _Judged(hit, fit, self._has_words(words, is_by_words))
+
+    def _has_words(self, words: float, is_by_words: bool) -> bool:
+        """Who searches for common words alone means these. Words can stand beside the text, too."""
+        if not is_by_words:
+            return False
+        asked = self._asked
+        return words >= relevance.PAIR or not asked.has_subject or not asked.has_common
+
+    def _nearness(self, source: Source, likeness: float | None) -> Nearness | None:
+        near = self._furthest.get(source) if likeness is None else likeness
+        return None if near is None else Nearness(near, self._legs.meaning.everyday[source])
 
 
 def _facts(tx: Tx, actor: Actor, numbers: set[int], leaving_out: frozenset[str]) -> dict[int, Facts]:
@@ -318,8 +452,8 @@ def _strength(legs: _Legs, source: Source) -> float:
     """Scaled scores say which is best of its kind; this says how good that is beside the other kind."""
     shares = [] if not any(legs.words.values()) else [_of_best(legs.words, source)]
     # By meaning something is always found; where nothing is, the vectors are still to be made.
-    if legs.meaning.get(source):
-        shares.append(_of_best(legs.meaning, source))
+    if legs.meaning.legs.get(source):
+        shares.append(_of_best(legs.meaning.legs, source))
     return 0.5 + 0.5 * sum(shares) / len(shares) if shares else 1.0
 
 
@@ -329,7 +463,9 @@ def _of_best(leg: Mapping[Source, Sequence[Scored]], source: Source) -> float:
     return max(0.0, top / best) if best > 0 else 1.0
 
 
-def _hit(found: Found, score: float, by_words: bool, likeness: float | None, question: _Question) -> Hit:
+def _hit(
+    found: Found, score: float, fit: float, by_words: bool, likeness: float | None, question: _Question
+) -> Hit:
     chunk = found.chunk
     has_names = is_code(chunk.location.path or "")
     if question.with_snippets:
@@ -356,6 +492,7 @@ def _hit(found: Found, score: float, by_words: bool, likeness: float | None, que
         token_count=chunk.token_count,
         created_at=chunk.created_at,
         heading=chunk.heading,
+        match=relevance.match(fit),
     )
 
 
@@ -368,7 +505,7 @@ def _why(found: int, chunk: Chunk, words: Sequence[str], by_words: bool, likenes
         reasons.append(_where_else(chunk, words))
     if likeness is not None and likeness >= LIKE:
         reasons.append("close in meaning")
-    return ", ".join(reasons) or "weak match"
+    return ", ".join(reasons)
 
 
 def _where_else(chunk: Chunk, words: Sequence[str]) -> str:

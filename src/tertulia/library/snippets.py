@@ -40,12 +40,17 @@ def snippet(content: str, words: Sequence[str], *, is_code: bool = False) -> Sni
 
 def words_found(content: str, words: Sequence[str], *, is_code: bool = False) -> int:
     """How many of the words stand in it, for who shows no snippet."""
+    return len(found_in(content, words, is_code=is_code))
+
+
+def found_in(content: str, words: Sequence[str], *, is_code: bool = False) -> frozenset[str]:
+    """Those of the words that stand in it, as the index has them."""
     wanted = _wanted(tuple(words))
     known = _known(content[:READ], wanted.stems)
     together = {phrase for _, _, phrase in _standing_together(content[:READ], wanted.phrases)}
     inside = {stem for _, _, stem in _standing_inside(content[:READ], wanted.stems)} if is_code else set()
     alone = {stem for stems in known.values() for stem in stems if stem in wanted.stems}
-    return len(together | inside | alone)
+    return frozenset(together | inside | alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ def _wanted(words: tuple[str, ...]) -> _Wanted:
     """All hits of one search are looked at for the same words."""
     unspaced = {word for word in words if is_unspaced(word)}
     return _Wanted(
-        frozenset(stem for word in words if word not in unspaced for stem in _stems(word)),
+        frozenset(stem for word in words if word not in unspaced for stem in stems(word)),
         frozenset(phrase for word in unspaced for phrase in phrases(word)),
     )
 
@@ -105,7 +110,7 @@ def _standing_inside(content: str, wanted: frozenset[str]) -> Iterator[tuple[int
             continue
         start = match.start()
         for part in parts:
-            for stem in _stems(part):
+            for stem in stems(part):
                 if stem in wanted and len(part) > 1:
                     yield start, start + len(part), stem
             start += len(part)
@@ -118,7 +123,7 @@ def _known(content: str, wanted: frozenset[str]) -> dict[str, tuple[str, ...]]:
         return {}
     words = set(_pattern(content).findall(content))
     likely = (w for w in words if w.lower().startswith(begun) or not w.isascii())
-    return {word: _stems(word) for word in likely if not wanted.isdisjoint(_stems(word))}
+    return {word: stems(word) for word in likely if not wanted.isdisjoint(stems(word))}
 
 
 def _begun(content: str, wanted: frozenset[str]) -> tuple[str, ...]:
@@ -141,8 +146,8 @@ def _pattern(content: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=20_000)
-def _stems(word: str) -> tuple[str, ...]:
-    """As the index has them."""
+def stems(word: str) -> tuple[str, ...]:
+    """A word's pieces as the index has them."""
     return tuple(stem_of(piece) for piece in plain(word).split())
 
 

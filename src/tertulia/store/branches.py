@@ -58,10 +58,11 @@ def add(
 _ADD = text("""
     INSERT INTO conversations (
         id, project_id, owner_id, title, summary, round_count, mode, voices, visibility, pinned, archived,
-        parent_id, branch_round, branch_message_id, chair, seats, created_at, updated_at
+        parent_id, branch_round, branch_message_id, chair, seats, search_scope, created_at, updated_at
     )
     SELECT :id, project_id, :owner_id, :title, '', CAST(:branch_round AS BIGINT), mode, voices, visibility,
         FALSE, FALSE, :parent_id, CAST(:branch_round AS BIGINT), :branch_message_id, chair, seats,
+        search_scope,
         CAST(:now AS BIGINT), CAST(:now AS BIGINT)
     FROM conversations WHERE id = :table_of
     ON CONFLICT (id) DO NOTHING RETURNING id

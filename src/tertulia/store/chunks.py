@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import TextClause, text
 
 from tertulia.core.chunks import Chunk, Location, Source
+from tertulia.core.passages import SearchScope
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.store.transactions import Row, Tx, as_json
@@ -260,19 +261,44 @@ def _found(row: Row) -> Found:
     return Found(row.number, chunk, row.title)
 
 
-def has_outside(tx: Tx, project_id: str, conversation_id: str, first_round: int) -> bool:
-    """Whether anything could be found that a conversation does not show from a round on."""
-    return (
-        tx.maybe(
-            _HAS_OUTSIDE, project_id=project_id, conversation_id=conversation_id, first_round=first_round
-        )
-        is not None
+def count(tx: Tx, project_ids: Sequence[str], limit: int) -> int:
+    """How many chunks these projects have, counted no further than the limit."""
+    number: int = tx.one(_count(tx.words.among), project_ids=tx.words.many(project_ids), limit=limit).number
+    return number
+
+
+@cache
+def _count(among: str) -> TextClause:
+    return text(f"""
+        SELECT COUNT(*) AS number FROM (
+            SELECT 1 FROM content_chunks WHERE {among.format(column="project_id", name="project_ids")}
+            LIMIT :limit
+        ) AS counted
+    """)
+
+
+def has_outside(tx: Tx, project_id: str, conversation_id: str, first_round: int, scope: SearchScope) -> bool:
+    """Whether anything could be found that a conversation does not show from a round on.
+
+    What was said before the window may have been said where this conversation branched off.
+    """
+    row = tx.maybe(
+        _HAS_OUTSIDE,
+        project_id=project_id,
+        conversation_id=conversation_id,
+        first_round=first_round,
+        files=scope.files,
+        others=scope.conversations or first_round > 1,
     )
+    return row is not None
 
 
 _HAS_OUTSIDE = text("""
     SELECT 1 FROM content_chunks AS c LEFT JOIN conversation_messages AS m ON m.id = c.message_id
     WHERE c.project_id = :project_id
-        AND (m.id IS NULL OR m.conversation_id <> :conversation_id OR m.round_number < :first_round)
+        AND (
+            (m.id IS NULL AND :files) OR (m.conversation_id <> :conversation_id AND :others)
+            OR (m.conversation_id = :conversation_id AND m.round_number < :first_round)
+        )
     LIMIT 1
 """)

@@ -14,6 +14,7 @@ from tertulia.core.conversations import Conversation, Visibility, clean_title
 from tertulia.core.errors import Conflict, Invalid
 from tertulia.core.events import Kind, conversation_place, project_place
 from tertulia.core.ids import is_ulid
+from tertulia.core.passages import SearchScope
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import HeldSeat, Voice, holding
@@ -33,7 +34,7 @@ class ConversationPage:
 COLUMNS = """
     c.id, c.project_id, c.owner_id, c.title, c.summary, c.round_count, c.mode, c.voices, c.visibility,
     c.pinned, c.archived, c.created_at, c.updated_at, c.parent_id, c.branch_round, c.branch_message_id,
-    c.chair, c.seats, EXISTS (
+    c.chair, c.seats, c.search_scope, EXISTS (
         SELECT 1 FROM turns AS t WHERE t.conversation_id = c.id AND t.state IN ('queued', 'running')
     ) AS is_answering
 """
@@ -117,6 +118,7 @@ def from_row(row: Row) -> Conversation:
         branch_message_id=row.branch_message_id,
         chair=messages.voice(row.chair) if row.chair else None,
         seats=held(row.seats),
+        scope=None if row.search_scope is None else from_json(SearchScope, row.search_scope),
     )
 
 
@@ -288,6 +290,7 @@ def set_table(
     table: Sequence[Voice],
     visibility: Visibility,
     chair: Voice | None = None,
+    scope: SearchScope | None = None,
 ) -> None:
     """What the next round goes on with; says something only when that is new."""
     if tx.maybe(
@@ -297,16 +300,18 @@ def set_table(
         voices=as_json(tuple(table)),
         visibility=visibility.value,
         chair=None if chair is None else as_json(chair),
+        search_scope=None if scope is None else as_json(scope),
     ):
         changed(tx, conversation_id)
 
 
 _SET_TABLE = text("""
     UPDATE conversations SET mode = :mode, voices = :voices, visibility = :visibility,
-        chair = CAST(:chair AS TEXT)
+        chair = CAST(:chair AS TEXT), search_scope = CAST(:search_scope AS TEXT)
     WHERE id = :id AND (
         mode <> :mode OR voices <> :voices OR visibility <> :visibility
         OR COALESCE(chair, '') <> COALESCE(CAST(:chair AS TEXT), '')
+        OR COALESCE(search_scope, '') <> COALESCE(CAST(:search_scope AS TEXT), '')
     ) RETURNING id
 """)
 

@@ -94,6 +94,17 @@ _REDACT = text("""
 """)
 
 
+def rewrite(tx: Tx, place: str, noun: str, id: str, value: str) -> None:
+    """What was said of a thing that names something which is gone: each event says how the thing is now."""
+    tx.execute(_REWRITE, place=place, noun=noun, id=id, value=value)
+
+
+_REWRITE = text("""
+    UPDATE events SET value = :value
+    WHERE place = :place AND noun = :noun AND id = :id AND kind = 'changed'
+""")
+
+
 def may_follow(tx: Tx, actor: Actor, place: str) -> bool:
     """Whether the actor may see what happens in a place; a place nobody knows is nobody's to follow."""
     kind, _, id = place.partition(":")

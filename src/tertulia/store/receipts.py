@@ -126,6 +126,11 @@ class _Gone:
     since: str
 
 
+def project_of(payload: str) -> str:
+    """Where something was deleted, as it was left to the job."""
+    return from_json(_Gone, payload).project_id
+
+
 def forget_found(tx: Tx, project_id: str, since: str) -> None:
     """Leaves it to a job to take out of the project's receipts what is not there any more.
 
@@ -162,7 +167,7 @@ def showing_what_is_gone(tx: Tx, payload: str, after: str | None) -> tuple[tuple
     gone = from_json(_Gone, payload)
     rows = tx.execute(_SINCE, project_id=gone.project_id, after=after or gone.since, limit=_SWEPT_AT_ONCE)
     named = [(row.conversation_id, _found_elsewhere(row)) for row in rows]
-    there = _there(tx, {_whole_of(id) for _, ids in named for id in ids})
+    there = still_there(tx, {_whole_of(id) for _, ids in named for id in ids})
     missing = ((at, tuple(id for id in ids if _whole_of(id) not in there)) for at, ids in named)
     showing = tuple(Showing(at, ids) for at, ids in missing if ids)
     return showing, rows[-1].message_id if len(rows) == _SWEPT_AT_ONCE else None
@@ -191,7 +196,8 @@ def _whole_of(source_id: str) -> str:
     return source_id.partition(":")[0]
 
 
-def _there(tx: Tx, ids: Collection[str]) -> set[str]:
+def still_there(tx: Tx, ids: Collection[str]) -> set[str]:
+    """Of messages and files, those that were not deleted."""
     return {row.id for row in tx.execute(_those_there(tx.words.among), ids=tx.words.many(sorted(ids)))}
 
 

@@ -29,6 +29,7 @@ class Narrowed:
     """Filters, worked out: which files, whose words, which time; None and nothing mean no limit."""
 
     file_ids: tuple[str, ...] | None = None
+    conversation_ids: tuple[str, ...] | None = None
     speaker: str | None = None
     since: int | None = None
     until: int | None = None
@@ -43,11 +44,17 @@ _OPEN = Narrowed()
 
 def narrowed(tx: Tx, project_ids: Sequence[str], source: Source, filters: Filters) -> Narrowed:
     if source is Source.MESSAGE:
-        return Narrowed(None, filters.speaker, filters.since, filters.until)
+        return Narrowed(
+            conversation_ids=filters.conversations or None,
+            speaker=filters.speaker,
+            since=filters.since,
+            until=filters.until,
+        )
     if not (filters.file_types or filters.paths or filters.tags):
-        return Narrowed(None, None, filters.since, filters.until)
+        return Narrowed(since=filters.since, until=filters.until)
     rows = [row for project_id in project_ids for row in tx.execute(_FILES, project_id=project_id)]
-    return Narrowed(tuple(row.id for row in rows if _fits(row, filters)), None, filters.since, filters.until)
+    fitting = tuple(row.id for row in rows if _fits(row, filters))
+    return Narrowed(file_ids=fitting, since=filters.since, until=filters.until)
 
 
 _FILES = text("SELECT id, path, tags FROM project_files WHERE project_id = :project_id")
@@ -213,6 +220,9 @@ def _limits(tx: Tx, within: Narrowed) -> dict[str, object]:
     """Only those there are: a condition that is always true still costs."""
     given = {
         "file_ids": None if within.file_ids is None else tx.words.many(within.file_ids),
+        "conversation_ids": None
+        if within.conversation_ids is None
+        else tx.words.many(within.conversation_ids),
         "speaker": within.speaker,
         "since": within.since,
         "until": within.until,
@@ -230,7 +240,9 @@ _CONDITIONS = {
 
 @cache
 def _conditions(among: str, names: tuple[str, ...]) -> str:
-    conditions = _CONDITIONS | {"file_ids": among.format(column="c.file_id", name="file_ids")}
+    conditions = _CONDITIONS | {
+        name: among.format(column=f"c.{name[:-1]}", name=name) for name in ("file_ids", "conversation_ids")
+    }
     return "".join(f" AND {conditions[name]}" for name in names)
 
 

@@ -200,15 +200,19 @@ class _Shown:
 
 def _forget_shown(tx: Tx, shown: _Shown) -> None:
     """Now, and once more when all is written that is being answered now: it may have been shown this."""
-    receipts.forget(tx, shown.conversation_id, shown.number, shown.ids)
+    _forget_in(tx, shown)
     if turns.waiting_or_running(tx, shown.conversation_id):
         jobs.add(tx, FORGET_JOB, as_json(shown), run_at=tx.now + receipts.FORGET_AFTER_MS)
 
 
 def forget_again(tx: Tx, payload: str) -> None:
     """What was left to be done by a deletion."""
-    shown = from_json(_Shown, payload)
+    _forget_in(tx, from_json(_Shown, payload))
+
+
+def _forget_in(tx: Tx, shown: _Shown) -> None:
     receipts.forget(tx, shown.conversation_id, shown.number, shown.ids)
+    turns.forget_found(tx, turns.naming(tx, shown.conversation_id, shown.ids), shown.ids)
 
 
 FORGET_JOB = "forget_shown"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from sqlalchemy import TextClause, text
@@ -12,9 +13,11 @@ from tertulia.core.conversations import Visibility
 from tertulia.core.errors import TurnReused
 from tertulia.core.events import Kind, conversation_place
 from tertulia.core.messages import Round
+from tertulia.core.passages import Passage, SearchScope, united, without
+from tertulia.core.plain import from_json
 from tertulia.core.turns import Purpose, State, Style, Turn
 from tertulia.core.users import Actor
-from tertulia.store import access
+from tertulia.store import access, events, receipts
 from tertulia.store.conversations import voices
 from tertulia.store.lineage import LINEAGE
 from tertulia.store.messages import voice
@@ -22,7 +25,7 @@ from tertulia.store.transactions import Row, Tx, as_json
 
 _COLUMNS = """
     t.id, t.conversation_id, t.round_number, t.purpose, t.mode, t.voices, t.visibility, t.state, t.message_id,
-    t.created_by, t.created_at, t.finished_at, t.chair, t.brief, t.is_blind, t.style
+    t.created_by, t.created_at, t.finished_at, t.chair, t.brief, t.is_blind, t.style, t.search_scope, t.found
 """
 
 
@@ -49,6 +52,8 @@ def open(tx: Tx, turn: Turn, fingerprint: str, node: str | None = None) -> None:
         brief=turn.brief,
         is_blind=turn.is_blind,
         style=turn.style.value,
+        search_scope=None if turn.scope is None else as_json(turn.scope),
+        found=as_json(turn.found),
     )
     if added is None:
         raise TurnReused("This turn id was already used. Make a new id and send again.")
@@ -58,12 +63,13 @@ def open(tx: Tx, turn: Turn, fingerprint: str, node: str | None = None) -> None:
 _OPEN = text("""
     INSERT INTO turns (
         id, conversation_id, round_number, purpose, mode, voices, visibility, state, message_id, fingerprint,
-        node, heartbeat_at, created_by, created_at, finished_at, chair, brief, is_blind, style
+        node, heartbeat_at, created_by, created_at, finished_at, chair, brief, is_blind, style,
+        search_scope, found
     )
     VALUES (
         :id, :conversation_id, :round_number, :purpose, :mode, :voices, :visibility, :state, :message_id,
         :fingerprint, :node, :heartbeat_at, :created_by, :created_at, :finished_at, :chair, :brief,
-        :is_blind, :style
+        :is_blind, :style, :search_scope, :found
     )
     ON CONFLICT (id) DO NOTHING RETURNING id
 """)
@@ -106,7 +112,16 @@ def _turn(row: Row) -> Turn:
         brief=row.brief,
         is_blind=bool(row.is_blind),
         style=Style(row.style),
+        scope=None if row.search_scope is None else from_json(SearchScope, row.search_scope),
+        found=_found(row.found),
     )
+
+
+def _found(written: str) -> tuple[Passage, ...]:
+    return () if written == _NOTHING else from_json(tuple[Passage, ...], written)
+
+
+_NOTHING = "[]"
 
 
 def get(tx: Tx, actor: Actor, turn_id: str) -> Turn:
@@ -177,6 +192,86 @@ def _reveal(among: str) -> TextClause:
             AND t.round_number = :number AND t.is_blind
         RETURNING {_COLUMNS.replace("t.", "")}
     """)
+
+
+# ── what was found for a question
+
+
+def add_found(tx: Tx, turn_id: str, passages: Sequence[Passage]) -> Turn | None:
+    """Adds what one voice was sent to what the others were; says something only when that is new.
+
+    None: there is nothing new, or the turn is gone.
+    """
+    row = tx.maybe(_FOUND_BY, id=turn_id)
+    if row is None:
+        return None
+    known = _found(row.found)
+    found = united(known, passages)
+    return _set_found(tx, turn_id, found) if found != known else None
+
+
+def _set_found(tx: Tx, turn_id: str, found: Sequence[Passage]) -> Turn:
+    turn = _turn(tx.one(_SET_FOUND, id=turn_id, found=as_json(tuple(found))))
+    _changed(tx, turn)
+    return turn
+
+
+_FOUND_BY = text("UPDATE turns SET found = found WHERE id = :id RETURNING found")  # the others wait for it
+
+_SET_FOUND = text(f"""
+    UPDATE turns AS t SET found = :found WHERE t.id = :id RETURNING {_COLUMNS.replace("t.", "")}
+""")
+
+
+def forget_found(tx: Tx, turn_ids: Sequence[str], source_ids: Collection[str]) -> None:
+    """Some sources were deleted: these turns do not name them any more, nor do the events that told of it."""
+    for id in turn_ids:
+        row = tx.maybe(_FOUND_BY, id=id)
+        known = _found(row.found) if row else ()
+        left = without(known, source_ids)
+        if left != known:
+            turn = _set_found(tx, id, left)
+            place = conversation_place(turn.conversation_id)
+            events.rewrite(tx, place, "turn", id, as_json(veiled_turn(turn)))
+
+
+def naming(tx: Tx, conversation_id: str, source_ids: Collection[str]) -> tuple[str, ...]:
+    """Ids of the turns of a conversation that found one of these sources."""
+    rows = tx.execute(_WITH_FOUND, conversation_id=conversation_id)
+    return tuple(row.id for row in rows if any(one.source_id in source_ids for one in _found(row.found)))
+
+
+_WITH_FOUND = text("""
+    SELECT id, found FROM turns WHERE conversation_id = :conversation_id AND found <> '[]' ORDER BY id
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundGone:
+    """What some turns name as found, though it was deleted since."""
+
+    turn_ids: tuple[str, ...]
+    source_ids: frozenset[str]
+    next: str | None
+    """After which turn to go on; None after the last."""
+
+
+def found_gone(tx: Tx, project_id: str, after: str) -> FoundGone:
+    """Of the next turns of a project that found something."""
+    rows = tx.execute(_FOUND_IN_PROJECT, project_id=project_id, after=after, limit=_AT_ONCE)
+    named = {row.id: {one.source_id for one in _found(row.found)} for row in rows}
+    ids = frozenset(id for ids in named.values() for id in ids)
+    gone = ids - receipts.still_there(tx, ids)
+    naming = tuple(turn_id for turn_id, ids in named.items() if not gone.isdisjoint(ids))
+    return FoundGone(naming, gone, rows[-1].id if len(rows) == _AT_ONCE else None)
+
+
+_AT_ONCE = 200
+
+_FOUND_IN_PROJECT = text("""
+    SELECT t.id, t.found FROM turns AS t JOIN conversations AS c ON c.id = t.conversation_id
+    WHERE c.project_id = :project_id AND t.found <> '[]' AND t.id > :after ORDER BY t.id LIMIT :limit
+""")
 
 
 def count_unfinished(tx: Tx, user_id: str) -> int:

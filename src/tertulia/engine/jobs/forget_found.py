@@ -1,15 +1,21 @@
-"""Forgetting: what was found in a project and deleted since is taken out of the receipts that show it."""
+"""Forgetting: what was found in a project and deleted since is taken out of the receipts that show it, and
+out of what stands under the questions it was found for."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from tertulia.engine.means import Means
-from tertulia.store import receipts
+from tertulia.store import receipts, turns
 
 
 async def forget_found(means: Means, payload: str) -> None:
     """Reads beside the others, and writes only what has to change."""
+    await _in_receipts(means, payload)
+    await _under_questions(means, receipts.project_of(payload))
+
+
+async def _in_receipts(means: Means, payload: str) -> None:
     after: str | None = None
     while True:
         look = partial(receipts.showing_what_is_gone, payload=payload, after=after)
@@ -24,3 +30,13 @@ async def forget_found(means: Means, payload: str) -> None:
             await means.db.write(forget)
         if after is None:
             return
+
+
+async def _under_questions(means: Means, project_id: str) -> None:
+    after: str | None = ""
+    while after is not None:
+        gone = await means.db.read(partial(turns.found_gone, project_id=project_id, after=after))
+        if gone.turn_ids:
+            forget = partial(turns.forget_found, turn_ids=gone.turn_ids, source_ids=gone.source_ids)
+            await means.db.write(forget)
+        after = gone.next

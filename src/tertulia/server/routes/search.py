@@ -33,6 +33,8 @@ class SearchRequest:
     filters: Filters = field(default_factory=Filters)
     limit: int = 10
     mode: Mode = Mode.HYBRID
+    cursor: str | None = None
+    """Where the page begins: the last answer's `next`, with everything else as it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class SearchAnswer:
     took_ms: int
     without_meaning: str | None
     """Why only words were looked for; null when meaning was, or was not wanted."""
+    next: str | None
+    """Where the next page begins; null on the last. No hits at all: nothing has the words or is near."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +84,33 @@ async def rebuild_index(house: TheHouse, actor: Someone, project_id: str) -> Res
 
 async def _found(door: Door, actor: Actor, project_ids: Sequence[str], search: SearchRequest) -> SearchAnswer:
     _must_be_sane(search)
+    start = _rank(search.cursor)
     means = door.house.means
     began = means.monotonic()
     async with door.turnstile.passed(actor.user_id):
         found = await find(
-            means.library, actor, project_ids, search.query, search.filters, search.limit, search.mode
+            means.library,
+            actor,
+            project_ids,
+            search.query,
+            search.filters,
+            search.limit,
+            search.mode,
+            start=start,
         )
-    return SearchAnswer(found.hits, int((means.monotonic() - began) * 1000), found.without_meaning)
+    took_ms = int((means.monotonic() - began) * 1000)
+    return SearchAnswer(
+        found.hits, took_ms, found.without_meaning, None if found.next is None else str(found.next)
+    )
+
+
+def _rank(cursor: str | None) -> int:
+    """Which of the ranked hits is next. A forged one moves the reader within the same hits."""
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 6):
+        raise Invalid("This page does not exist. Begin again with the first one.")
+    return int(cursor)
 
 
 def _must_be_sane(search: SearchRequest) -> None:
@@ -94,7 +118,12 @@ def _must_be_sane(search: SearchRequest) -> None:
         raise Invalid(f"A search has at most {QUERY_LIMIT:,} characters.")
     if not 1 <= search.limit <= HITS_LIMIT:
         raise Invalid(f"limit must be 1 to {HITS_LIMIT}.")
-    given = (search.filters.file_types, search.filters.paths, search.filters.tags)
+    given = (
+        search.filters.file_types,
+        search.filters.paths,
+        search.filters.tags,
+        search.filters.conversations,
+    )
     if any(len(one) > FILTER_LIMIT or any(len(text) > 1024 for text in one) for one in given):
         raise Invalid(f"A filter has at most {FILTER_LIMIT} values of at most 1,024 characters.")
     times = (search.filters.since, search.filters.until)

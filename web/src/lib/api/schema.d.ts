@@ -1636,6 +1636,7 @@ export interface components {
              * @default []
              */
             seats: components["schemas"]["HeldSeat"][];
+            scope?: components["schemas"]["SearchScope"] | null;
         };
         /** ConversationList */
         ConversationList: {
@@ -1863,6 +1864,11 @@ export interface components {
              * @default false
              */
             exclude_files: boolean;
+            /**
+             * Conversations
+             * @default []
+             */
+            conversations: string[];
         };
         /**
          * Finding
@@ -1935,6 +1941,8 @@ export interface components {
              * @default
              */
             heading: string;
+            /** @default match */
+            match: components["schemas"]["Match"];
         };
         /** IndexState */
         IndexState: {
@@ -2010,6 +2018,12 @@ export interface components {
             /** Speaker */
             speaker?: string | null;
         };
+        /**
+         * Match
+         * @description How well a hit fits the question; the same everywhere, whatever else was found.
+         * @enum {string}
+         */
+        Match: "strong" | "match" | "weak";
         /** Me */
         Me: {
             user: components["schemas"]["User"];
@@ -2297,6 +2311,7 @@ export interface components {
             is_blind: boolean;
             /** Branch Id */
             branch_id?: string | null;
+            scope?: components["schemas"]["SearchScope"] | null;
         };
         /** NewEstimate */
         NewEstimate: {
@@ -2338,6 +2353,7 @@ export interface components {
              * @default []
              */
             lanes: string[];
+            scope?: components["schemas"]["SearchScope"] | null;
         };
         /** NewLogin */
         NewLogin: {
@@ -2559,6 +2575,7 @@ export interface components {
              * @default []
              */
             lanes: string[];
+            scope?: components["schemas"]["SearchScope"] | null;
         };
         /** NewUser */
         NewUser: {
@@ -2645,6 +2662,25 @@ export interface components {
              * @default []
              */
             map: components["schemas"]["Topic"][];
+        };
+        /**
+         * Passage
+         * @description Lines of a file, or a message of a round, as they were known when they were found.
+         */
+        Passage: {
+            source_type: components["schemas"]["Source"];
+            /** Source Id */
+            source_id: string;
+            /** Name */
+            name: string;
+            /** Conversation Id */
+            conversation_id?: string | null;
+            /** Round Number */
+            round_number?: number | null;
+            /** Start Line */
+            start_line?: number | null;
+            /** End Line */
+            end_line?: number | null;
         };
         /**
          * Person
@@ -3018,6 +3054,13 @@ export interface components {
              * @default 10
              */
             max_results: number;
+            /**
+             * @default {
+             *       "files": true,
+             *       "conversations": true
+             *     }
+             */
+            scope: components["schemas"]["SearchScope"];
         };
         /**
          * Role
@@ -3069,6 +3112,8 @@ export interface components {
             took_ms: number;
             /** Without Meaning */
             without_meaning: string | null;
+            /** Next */
+            next: string | null;
         };
         /** SearchRequest */
         SearchRequest: {
@@ -3082,6 +3127,24 @@ export interface components {
             limit: number;
             /** @default hybrid */
             mode: components["schemas"]["Mode"];
+            /** Cursor */
+            cursor?: string | null;
+        };
+        /**
+         * SearchScope
+         * @description What is searched for a question, besides what was said earlier in the same conversation.
+         */
+        SearchScope: {
+            /**
+             * Files
+             * @default true
+             */
+            files: boolean;
+            /**
+             * Conversations
+             * @default true
+             */
+            conversations: boolean;
         };
         /**
          * Segment
@@ -3358,6 +3421,12 @@ export interface components {
             is_blind: boolean;
             /** @default again */
             style: components["schemas"]["Style"];
+            scope?: components["schemas"]["SearchScope"] | null;
+            /**
+             * Found
+             * @default []
+             */
+            found: components["schemas"]["Passage"][];
         };
         /** Uploaded */
         Uploaded: {

@@ -70,12 +70,12 @@ it('name a file before those in which the word is written, and after a # files a
   expect(known.openFile).toHaveBeenCalledWith(known.files[0]);
 });
 
-it('leave out what is only distantly alike', () => {
-  const far = { ...hit('h3', 'file', 'milk.txt'), score: 0.1, found_by: ['meaning'] };
+it('leave out a weak match that has none of the words', () => {
+  const far = { ...hit('h3', 'file', 'milk.txt'), match: 'weak' as const, found_by: ['meaning'] };
   const titles = (hits: Hit[]) =>
     sectionsFor('old token', { ...known, hits }).flatMap(({ entries }) => entries.map(({ title }) => title));
   expect(titles([...known.hits, far])).not.toContain('milk.txt');
-  expect(titles([far])).toContain('milk.txt');
+  expect(titles([{ ...far, match: 'match' }])).toContain('milk.txt');
 });
 
 it('look for a word that may be half typed by its letters alone', () => {

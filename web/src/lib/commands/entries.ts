@@ -145,10 +145,9 @@ function foundBySearch(query: string, known: Known): Section[] {
   ];
 }
 
-/** There is room for a few: what does not hold a word of it, and is not half as near as the best, is left to the page. */
+/** There is room for a few: what has no word of it and is a weak match is left to the page. */
 function near(hits: Hit[]): Hit[] {
-  const best = Math.max(0, ...hits.map(({ score }) => score));
-  return hits.filter(({ found_by, score }) => found_by.includes('keyword') || score >= best / 2);
+  return hits.filter(({ found_by, match }) => found_by.includes('keyword') || match !== 'weak');
 }
 
 function entriesOf(hits: Hit[], { openHit, openBeside }: Known): Entry[] {

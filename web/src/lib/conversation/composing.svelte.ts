@@ -1,6 +1,6 @@
 /** What is being written: the words, who is at the table, how they answer, and what each may read. */
 import { Attaching } from '$lib/attachments/attaching.svelte';
-import type { Effort, Message, NewEstimate, Quote, Visibility, Voice } from '$lib/api/types';
+import type { Effort, Message, NewEstimate, Quote, SearchScope, Visibility, Voice } from '$lib/api/types';
 import { thinking } from '$lib/council/efforts';
 import { addressed } from '$lib/council/mentions';
 import { ofPersona, type Mind } from '$lib/council/minds';
@@ -28,6 +28,8 @@ export class Composing {
   /** The tables that are kept are looked at. */
   isChoosingTable = $state(false);
   isBlind = $state(false);
+  /** What is to be searched; null for what the project's set-up says. */
+  scope = $state.raw<SearchScope | null>(null);
   readonly attaching: Attaching;
 
   /** Quick seats one voice; the others keep their chairs for the next round. */
@@ -142,6 +144,7 @@ export class Composing {
       is_blind: this.isBlind && this.way.id === 'parallel' && this.asking.length > 1,
       aside: this.isAside,
       quotes: this.quotes,
+      scope: this.scope,
     };
   }
 
@@ -158,6 +161,7 @@ export class Composing {
       attachments: this.attaching.ready.map(({ id }) => id),
       mode: this.way.id,
       chair: this.presiding?.wanted ?? null,
+      ...(this.scope && { scope: this.scope }),
       ...(this.isAside && { aside: true, lanes: this.asking.map((each) => each.id) }),
     };
   }

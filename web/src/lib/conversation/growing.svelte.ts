@@ -38,7 +38,7 @@ export class Growing {
   isPicking = $state(false);
 
   constructor(
-    private readonly id: string,
+    readonly id: string,
     readonly grove: Grove,
     private readonly composing: Composing,
     private readonly write: () => void,
@@ -59,6 +59,7 @@ export class Growing {
       reply_to_id: question.reply_to_id,
       attachments: question.attachments.map((each) => each.id),
       quotes: question.quotes,
+      ...(table.scope && { scope: table.scope }),
       ...(table.chair && { chair: wanted(table.chair) }),
       ...(asked && { brief: asked.brief, is_blind: asked.table.some((each) => each.letter !== '') }),
     });

@@ -26,6 +26,7 @@ function item(id: string, change: Partial<NewOutgoing> = {}): NewOutgoing {
     is_blind: false,
     aside: false,
     quotes: [],
+    scope: null,
     ...change,
   };
 }

@@ -6,7 +6,7 @@
  *      └─▶ failed (refused: tried again or taken back by the person)
  */
 import { ApiError } from '$lib/api/client';
-import type { Attachment, NewTurn, Quote, Visibility, Voice, WantedVoice } from '$lib/api/types';
+import type { Attachment, NewTurn, Quote, SearchScope, Visibility, Voice, WantedVoice } from '$lib/api/types';
 import { mindOf } from '$lib/council/minds';
 import type { Seated } from '$lib/council/table';
 
@@ -32,6 +32,8 @@ export interface Outgoing {
   /** Only this once: the conversation keeps its table. */
   aside: boolean;
   quotes: Quote[];
+  /** What is searched for it; null for what the project's set-up says. */
+  scope: SearchScope | null;
   state: 'sending' | 'queued' | 'sent' | 'failed';
   /** Why it failed. */
   reason: string;
@@ -131,9 +133,10 @@ export class Outbox {
 /** What an earlier version of this page kept may lack what came later. */
 function kept(
   item: Partial<Outgoing>,
-): Pick<Outgoing, 'attachments' | 'chair' | 'brief' | 'is_blind' | 'aside' | 'quotes'> {
-  const { attachments = [], chair = null, brief = '', is_blind = false, aside = false, quotes = [] } = item;
-  return { attachments, chair, brief, is_blind, aside, quotes };
+): Pick<Outgoing, 'attachments' | 'chair' | 'brief' | 'is_blind' | 'aside' | 'quotes' | 'scope'> {
+  const { attachments = [], chair = null, brief = '', is_blind = false, aside = false } = item;
+  const { quotes = [], scope = null } = item;
+  return { attachments, chair, brief, is_blind, aside, quotes, scope };
 }
 
 function turnOf(item: Outgoing): NewTurn {
@@ -154,6 +157,7 @@ function turnOf(item: Outgoing): NewTurn {
     ...(item.is_blind && { is_blind: true }),
     ...(item.aside && { aside: true, lanes: item.table.map((each) => each.id) }),
     ...(item.quotes.length && { quotes: item.quotes }),
+    ...(item.scope && { scope: item.scope }),
   } as NewTurn;
 }
 

@@ -93,5 +93,7 @@ function turnOf(item: Outgoing, number: number): Turn {
     brief: item.brief,
     is_blind: item.is_blind,
     style: 'again',
+    scope: item.scope,
+    found: [],
   };
 }

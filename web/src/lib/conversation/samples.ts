@@ -86,6 +86,8 @@ export function turn(table: Voice[], change: Partial<Turn> = {}): Turn {
     brief: '',
     is_blind: false,
     style: 'again',
+    scope: null,
+    found: [],
     ...change,
   };
 }

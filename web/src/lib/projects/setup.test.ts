@@ -8,7 +8,12 @@ const project = {
     context_strategy: 'smart',
     max_context_tokens: 128_000,
     default_mode: 'parallel',
-    retrieval_config: { enabled: true, chunk_size: 50, max_results: 10 },
+    retrieval_config: {
+      enabled: true,
+      chunk_size: 50,
+      max_results: 10,
+      scope: { files: true, conversations: false },
+    },
   },
 } as unknown as Project;
 

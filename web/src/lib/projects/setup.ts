@@ -6,6 +6,8 @@ export interface Filled {
   strategy: ContextStrategy;
   most: string;
   isLookingUp: boolean;
+  inFiles: boolean;
+  inConversations: boolean;
   lines: string;
   passages: string;
 }
@@ -16,12 +18,14 @@ export type Wrong = Partial<Record<'most' | 'lines' | 'passages', string>>;
 export const unsaved = new Map<string, Filled>();
 
 export function filledFrom({ instructions, settings }: Project): Filled {
-  const { enabled, chunk_size, max_results } = settings.retrieval_config;
+  const { enabled, chunk_size, max_results, scope } = settings.retrieval_config;
   return {
     instructions,
     strategy: settings.context_strategy,
     most: String(settings.max_context_tokens),
     isLookingUp: enabled,
+    inFiles: scope.files,
+    inConversations: scope.conversations,
     lines: String(chunk_size),
     passages: String(max_results),
   };
@@ -43,6 +47,7 @@ export function changeOf(project: Project, filled: Filled): ProjectChange {
   const retrieval_config = {
     ...project.settings.retrieval_config,
     enabled: filled.isLookingUp,
+    scope: { files: filled.inFiles, conversations: filled.inConversations },
     chunk_size: Number(filled.lines),
     max_results: Number(filled.passages),
   };

@@ -34,7 +34,7 @@ function receipt(...segments: Segment[]): Receipt {
 
 const passage = segment('retrieved', {
   text: 'From docs/auth.md [docs/auth.md:45-67]:\nA token',
-  reason: 'hit 0.81: 3 of 4 words',
+  reason: 'strong match · 3 of 4 words',
   name: 'docs/auth.md:45-67',
   source_id: 'chunk',
 });
@@ -46,7 +46,7 @@ describe('a receipt', () => {
     expect(layer!.pieces).toEqual([
       {
         name: 'docs/auth.md:45-67',
-        why: '3 of 4 words',
+        why: 'strong match · 3 of 4 words',
         tokens: 10,
         isCached: false,
         text: passage.text,
@@ -197,7 +197,7 @@ describe('a receipt', () => {
     const left = { layer: 'retrieved' as const, tokens: 5, round_number: null, name: 'a.md' };
     const left_out = [
       { ...left, source_id: 'k1', reason: 'taken out before it was asked again' },
-      { ...left, source_id: 'k2', reason: 'more than the 3 best' },
+      { ...left, source_id: 'k2', reason: 'not among the 3 best' },
     ];
     expect(takenOut({ ...receipt(), left_out })).toEqual(['k1']);
   });

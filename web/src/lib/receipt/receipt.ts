@@ -200,7 +200,7 @@ function wordsFor(segment: Segment, isQuestion: boolean, asker: Asker): { name: 
     case 'always':
       return { name: segment.name || (WHOLE.exec(text)?.[1] ?? 'A file'), why: reason };
     case 'retrieved':
-      return { name: name || passageName(segment), why: whyFound(reason) };
+      return { name: name || passageName(segment), why: matchIn(reason) };
     case 'rounds':
       return {
         name: `Round ${round_number}, ${segment.name || speakerOf(segment, isQuestion, who)}`,
@@ -228,8 +228,8 @@ function passageName(segment: Segment): string {
   return talk ? `${talk[1]}, round ${talk[2]}` : 'A passage';
 }
 
-/** "hit 0.81: 3 of 4 words" → "3 of 4 words": a score alone says nothing to a reader. */
-function whyFound(reason: string): string {
+/** "strong match · 3 of 4 words"; what was kept before that began with a number that says nothing by itself. */
+function matchIn(reason: string): string {
   return reason.replace(/^hit [\d.]+(?:: )?/, '');
 }
 

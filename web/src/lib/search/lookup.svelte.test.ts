@@ -4,7 +4,7 @@ import { Lookup } from './lookup.svelte';
 
 const PATIENCE = { timeout: 60_000 };
 
-const found = (took_ms: number): SearchAnswer => ({ hits: [], took_ms, without_meaning: null });
+const found = (took_ms: number): SearchAnswer => ({ hits: [], took_ms, without_meaning: null, next: null });
 
 it('calls off the search before, and its late answer changes nothing', async () => {
   const lookup = new Lookup();

@@ -1,5 +1,5 @@
 /** One search at a time: the next calls off the one before, and a late answer changes nothing. */
-import type { SearchAnswer } from '$lib/api/types';
+import type { Hit, SearchAnswer } from '$lib/api/types';
 
 type Find = (signal: AbortSignal) => Promise<SearchAnswer>;
 
@@ -8,6 +8,7 @@ export class Lookup {
   answer = $state.raw<SearchAnswer | null>(null);
   problem = $state('');
   isLooking = $state(false);
+  isAdding = $state(false);
   #calledOff = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -18,6 +19,22 @@ export class Lookup {
     if (find === null) this.#show(null);
     else if (afterMs === 0) void this.#look(find);
     else this.#timer = setTimeout(() => void this.#look(find), afterMs);
+  }
+
+  /** The next page, below those that are shown. */
+  async more(find: Find): Promise<void> {
+    const { signal } = (this.#calledOff = new AbortController());
+    this.isAdding = true;
+    try {
+      const page = await find(signal);
+      const before = this.answer?.hits ?? [];
+      const isNew = ({ chunk_id }: Hit) => before.every((each) => each.chunk_id !== chunk_id);
+      const hits = [...before, ...page.hits.filter(isNew)];
+      if (!signal.aborted) this.answer = { ...page, hits };
+    } catch (reason) {
+      if (!signal.aborted) this.problem = reason instanceof Error ? reason.message : 'Try again.';
+    }
+    this.isAdding = false;
   }
 
   stop(): void {

@@ -9,14 +9,16 @@ export interface Wanted {
   filters?: Filters;
   limit?: number;
   mode?: SearchMode;
+  /** Where the page begins: the `next` of the one before. */
+  cursor?: string | null;
   signal?: AbortSignal;
 }
 
 export function search(
   projectId: string | null,
   query: string,
-  { filters = {}, limit = 10, mode = 'hybrid', signal }: Wanted = {},
+  { filters = {}, limit = 10, mode = 'hybrid', cursor = null, signal }: Wanted = {},
 ): Promise<SearchAnswer> {
   const address = projectId ? `/api/projects/${projectId}/search` : '/api/search/global';
-  return request('POST', address, { query, filters, limit, mode }, signal ? { signal } : {});
+  return request('POST', address, { query, filters, limit, mode, cursor }, signal ? { signal } : {});
 }

@@ -3,7 +3,7 @@ import type { Hit } from '$lib/api/types';
 import {
   addressOf,
   excerpt,
-  foundByWords,
+  matchWords,
   placeOf,
   snippetLines,
   snippetPieces,
@@ -89,9 +89,10 @@ it('shortens a snippet to a line that begins near what matched', () => {
   expect(excerpt({ ...hit, highlights: [] })[0]!.text.startsWith('A token')).toBe(true);
 });
 
-it('says which index found it', () => {
-  expect(foundByWords({ found_by: ['keyword', 'meaning'] })).toBe('by words and by meaning');
-  expect(foundByWords({ found_by: ['meaning'] })).toBe('by meaning');
+it('says in words how well it matches, and why', () => {
+  expect(matchWords({ match: 'strong', why: '3 of 4 words' })).toBe('strong match · 3 of 4 words');
+  expect(matchWords({ match: 'weak', why: 'nearby words' })).toBe('weak match · nearby words');
+  expect(matchWords({ match: 'match', why: '' })).toBe('match');
 });
 
 it('reads what was said as plain words, with what matched still marked', () => {

@@ -1,5 +1,5 @@
 /** What was found, cut where it matches. */
-import type { Hit, Span } from '$lib/api/types';
+import type { Hit, Match, Span } from '$lib/api/types';
 import { plainCut } from '$lib/markdown/plain';
 
 export interface Piece {
@@ -95,11 +95,16 @@ function endOf(text: string, most: number): string {
   return end.slice(end.indexOf(' ') + 1);
 }
 
-/** "by words and by meaning" */
-export function foundByWords({ found_by }: Pick<Hit, 'found_by'>): string {
-  const names: Record<string, string> = { keyword: 'by words', meaning: 'by meaning' };
-  return found_by.map((each) => names[each] ?? each).join(' and ');
+/** "strong match · 3 of 4 words, close in meaning" */
+export function matchWords({ match, why }: Pick<Hit, 'match' | 'why'>): string {
+  return [matchName({ match }), why].filter(Boolean).join(' · ');
 }
+
+export function matchName({ match }: Pick<Hit, 'match'>): string {
+  return MATCHES[match];
+}
+
+const MATCHES: Record<Match, string> = { strong: 'strong match', match: 'match', weak: 'weak match' };
 
 /** "lines 45–67", "round 4" */
 export function placeOf({ location }: Hit): string {

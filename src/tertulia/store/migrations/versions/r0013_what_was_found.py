@@ -1,0 +1,20 @@
+"""What was found for a question, and what a person chose to have searched for it."""
+
+from __future__ import annotations
+
+from alembic import op
+
+revision = "0013"
+down_revision = "0012"
+
+STATEMENTS = """
+ALTER TABLE turns ADD COLUMN search_scope TEXT;
+ALTER TABLE turns ADD COLUMN found TEXT NOT NULL DEFAULT '[]';
+CREATE INDEX turns_with_found ON turns (conversation_id, id) WHERE found <> '[]';
+ALTER TABLE conversations ADD COLUMN search_scope TEXT
+"""
+
+
+def upgrade() -> None:
+    for statement in STATEMENTS.split(";"):
+        op.execute(statement)
