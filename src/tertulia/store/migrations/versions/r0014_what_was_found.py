@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from alembic import op
 
-revision = "0013"
-down_revision = "0012"
+revision = "0014"
+down_revision = "0013"
 
 STATEMENTS = """
 ALTER TABLE turns ADD COLUMN search_scope TEXT;
