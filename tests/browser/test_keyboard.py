@@ -178,7 +178,7 @@ RING = """
 async def test_tab_goes_from_the_skip_link_to_the_composer_and_each_stop_wears_a_ring(page: Page) -> None:
     room = Room(page)
     stops: list[tuple[str, bool]] = []
-    for _ in range(80):
+    for _ in range(160):
         await page.keyboard.press("Tab")
         stops.append(tuple(await page.evaluate(RING)))
         if await room.field.evaluate("element => element === document.activeElement"):

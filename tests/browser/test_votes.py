@@ -22,7 +22,7 @@ async def test_a_star_marks_the_best_here_and_in_another_window(
     page, other = await windows.open(sam, path), await windows.open(sam, path)
     beta = Room(page).reply("Beta", "finished")
     await beta.hover()
-    await beta.get_by_role("button", name="Mark as best").click()
+    await beta.get_by_role("button", name="Mark as best").first.click()
     await expect(beta.get_by_text("Best", exact=True)).to_be_visible()
     await expect(Room(other).reply("Beta").get_by_text("Best", exact=True)).to_be_visible()
     alpha = Room(page).reply("Alpha", "finished")

@@ -12,6 +12,10 @@ export interface Acts {
   replyTo(message: Message): void;
   /** Brings a message into view, if its round is known. */
   show(message: Message): void;
+  /** The reply that is shown alone. */
+  readonly aloneId: string | null;
+  /** One reply over the whole width, or back where it is. */
+  openAlone(message: Message): void;
   /** Asks whoever answered to take up a second opinion. */
   revise(critique: Message, answerer: Voice): void;
   /** Nobody but this browser knows of the turn yet. */

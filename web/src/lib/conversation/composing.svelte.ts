@@ -6,7 +6,7 @@ import { addressed } from '$lib/council/mentions';
 import { ofPersona, type Mind } from '$lib/council/minds';
 import { modeNamed, tooFew, type Mode } from '$lib/council/modes';
 import type { Setting } from '$lib/council/settings';
-import { canCome, seated, SEATS, type Guests, type Held, type Seated } from '$lib/council/table';
+import { canCome, NOBODY, seated, SEATS, type Guests, type Held, type Seated } from '$lib/council/table';
 import type { NewOutgoing } from './outbox';
 import { keepUnsent, unsent } from './unsent';
 
@@ -78,7 +78,7 @@ export class Composing {
     private readonly guests: Guests,
     setting: Setting,
     /** Whose seat is whose there. */
-    private readonly held: () => Held = () => new Map(),
+    private readonly held: () => Held = () => NOBODY,
   ) {
     this.attaching = new Attaching(place);
     this.#text = unsent(place);

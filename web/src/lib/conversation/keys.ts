@@ -25,6 +25,7 @@ export interface Hands {
   copy(): void;
   regenerate(): void;
   branch(): void;
+  alone(): void;
   fold(): void;
   receipt(): void;
   best(): void;
@@ -111,6 +112,7 @@ export function commandsOf(hands: Hands): Command[] {
     },
     { ...reply, id: 'receipt', title: 'What was sent', keys: 'r', when: onReply, run: hands.receipt },
     { ...reply, id: 'best', title: 'Mark as best', keys: 's', when: mayChange, run: hands.best },
+    { ...reply, id: 'alone', title: 'Open alone', keys: 'o', when: onReply, run: hands.alone },
     { ...reply, id: 'fold', title: 'Show or hide thinking', keys: 'f', when: onReply, run: hands.fold },
     {
       ...reply,

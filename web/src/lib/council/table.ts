@@ -18,7 +18,7 @@ export interface Seated extends Voice {
 /** The seats of a conversation, by lane, the oldest first. */
 export type Held = ReadonlyMap<string, number>;
 
-const NOBODY: Held = new Map();
+export const NOBODY: Held = new Map();
 
 /** The same one twice, or two of one name, are told apart; whoever has a seat in the conversation keeps it. */
 export function seated(minds: Mind[], guests: Guests, taken: Voice[] = [], held: Held = NOBODY): Seated[] {
