@@ -86,7 +86,7 @@ async def test_a_screen_reader_hears_milestones_once_and_no_words(page: Page, up
     await page.wait_for_function("() => heard.length >= 3")
     assert await page.evaluate("heard") == [
         "Two voices are answering",
-        "Beta failed: the key was refused",
+        "Beta failed: no access",
         "Alpha finished, 4 words",
     ]
 

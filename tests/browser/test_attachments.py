@@ -46,7 +46,7 @@ class Desk(Room):
 
     async def attach(self, files: Sequence[FilePayload], where: str = "Add to this message") -> None:
         async with self.page.expect_file_chooser() as choosing:
-            await self.page.get_by_role("button", name="Attach files").click()
+            await self.page.get_by_role("button", name="Attach files").last.click()
             await self.page.get_by_role("menuitem", name=where).click()
         await (await choosing.value).set_files(list(files))
 

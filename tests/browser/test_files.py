@@ -49,7 +49,7 @@ async def test_a_reply_is_asked_again_without_a_passage(page: Page, upstream: Up
     await room.reply("Alpha").last.focus()
     await page.keyboard.press("r")
     receipt = page.get_by_role("complementary", name="What was sent")
-    own = receipt.get_by_role("button", name="Round 1, its own reply")
+    own = receipt.get_by_role("button", name="Round 1, Alpha")
     await own.click()
     await receipt.get_by_role("button", name="Remove this and ask again").click()
     await expect(own).to_be_hidden()
