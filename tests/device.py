@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-NOUNS = ("user", "session", "project", "conversation", "message", "turn")
+NOUNS = ("user", "session", "project", "person", "conversation", "message", "turn")
 Item = dict[str, Any]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tertulia.app import new_id
+from tertulia.core import projects
 from tertulia.core.conversations import Conversation
 from tertulia.core.messages import Message
 from tertulia.core.plain import from_plain, to_plain
@@ -35,6 +36,7 @@ NOUNS = {
     "user": User,
     "session": Session,
     "project": Project,
+    "person": projects.Person,
     "conversation": Conversation,
     "message": Message,
     "turn": Turn,
