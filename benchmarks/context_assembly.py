@@ -19,7 +19,7 @@ from statistics import median
 from sqlalchemy import text
 
 from benchmarks.figures import Figure, tell
-from benchmarks.search import Language, Vectors, embed_all
+from benchmarks.search import SMALL_WORDS, Language, Vectors, embed_all
 from tertulia.app import new_id, now_ms, report
 from tertulia.context.assemble import Assembled, assemble
 from tertulia.context.budget import output_limit
@@ -109,6 +109,8 @@ class Stage:
         self._means = means
         self._db = means.db
         self._language = language
+        self._lines: list[str] = []
+        """Some of what stands in the files, to be asked for."""
         user = self._db.write_now(lambda tx: users.add(tx, "Ada", "ada@example.org", "", Standing.MEMBER))
         self._actor = Actor(user.id, Standing.MEMBER)
         self._project_id = self._db.write_now(lambda tx: projects.add(tx, self._actor, "Large")).id
@@ -133,6 +135,7 @@ class Stage:
     def _file_some(self, tx: Tx, first: int) -> None:
         for number in range(first, first + AT_ONCE):
             written = self._written(LINES_IN_A_FILE)
+            self._lines.append(" ".join(written.splitlines()[:2]))
             made = files.put(
                 tx,
                 self._actor,
@@ -198,7 +201,7 @@ class Stage:
         """Milliseconds of CPU for one question to so many voices."""
         models = {model.key: model for model in (model_of(tier, n) for n, tier in enumerate(tiers))}
         table = seat(Wanted(model.key, f"Voice {number}") for number, model in enumerate(models.values()))
-        question = self._language.question()
+        question = self._question()
         began = time.process_time()
         gathered = await self._db.read(lambda tx: self._gathered(tx, table, models, question))
         gathered = await look_up(self._means, self._actor, gathered)
@@ -209,6 +212,12 @@ class Stage:
         spent = (time.process_time() - began) * 1000
         _must_be_whole(made[0])
         return spent
+
+    def _question(self) -> str:
+        """Five of the words that stand together in a file: words drawn by chance would fit nothing."""
+        small = set(self._language.words[:SMALL_WORDS])
+        line = self._language.chance.choice(self._lines[ALWAYS:])
+        return " ".join([word for word in dict.fromkeys(line.split()) if word not in small][:5])
 
     def _gathered(
         self, tx: Tx, table: tuple[Voice, ...], models: dict[str, Model], question: str

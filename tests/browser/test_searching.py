@@ -59,7 +59,7 @@ async def test_a_word_is_found_in_a_file_and_opens_at_its_lines(
     file = hit(page, "docs/kiln.md").first
     await expect(file.locator("mark").first).to_have_text("bisque firing")
     await expect(file).to_contain_text("304The bisque firing ends")
-    await expect(file).to_contain_text(re.compile(r"by words · "))
+    await expect(file).to_contain_text(re.compile(r"match · 2 of 2 words"))
     await file.click()
     await expect(lines(page).filter(has_text="bisque firing")).to_be_in_viewport()
     await expect(file).to_have_attribute("aria-current", "true")

@@ -46,7 +46,7 @@ LIKE = 0.35
 FIRST = 10
 """One of so many that are ranked first has to fit a question, or nothing enters its prompt."""
 AT_ONCE = 50
-"""So many ranked chunks are read at a time until a page of hits is full."""
+"""So many more ranked chunks are read at a time while a page of hits is not full."""
 RE_EMBEDDING = (
     "The texts have no vectors of this embedding model yet; until they do, only words are looked for."
 )
@@ -361,12 +361,14 @@ def _page(tx: Tx, question: _Question, legs: _Legs) -> _Page:
         fits = any(one.fit >= relevance.FITS for one in found[:FIRST])
         return _Page(tuple(one.hit for one in found if fits and one.fit >= relevance.BESIDE), None)
     hits: list[Hit] = []
-    for first in range(question.start, len(ranked), AT_ONCE):
-        for rank, one in enumerate(judge.hits(tx, ranked[first : first + AT_ONCE]), start=first):
+    first, many = question.start, question.limit + 1  # mostly these are enough
+    while some := ranked[first : first + many]:
+        for rank, one in enumerate(judge.hits(tx, some), start=first):
             if question.wanted is Wanted.ALL or one.is_shown:
                 if len(hits) == question.limit:
                     return _Page(tuple(hits), rank)
                 hits.append(one.hit)
+        first, many = first + many, AT_ONCE
     return _Page(tuple(hits), None)
 
 
@@ -424,7 +426,7 @@ class _Judge:
         likeness = self._likeness.get(found.number)
         fit = relevance.fit(words, self._nearness(chunk.source_type, likeness), self._chunks)
         is_by_words = found.number in self._by_words
-        hit = _hit(found, self._scores[found.number], fit, is_by_words, likeness, question)
+        hit = _hit(found, self._scores[found.number], fit, len(near), is_by_words, likeness, question)
         return _Judged(hit, fit, self._has_words(words, is_by_words))
 
     def _has_words(self, words: float, is_by_words: bool) -> bool:
@@ -464,14 +466,19 @@ def _of_best(leg: Mapping[Source, Sequence[Scored]], source: Source) -> float:
 
 
 def _hit(
-    found: Found, score: float, fit: float, by_words: bool, likeness: float | None, question: _Question
+    found: Found,
+    score: float,
+    fit: float,
+    words: int,
+    by_words: bool,
+    likeness: float | None,
+    question: _Question,
 ) -> Hit:
+    """`words` are those of the question that stand in its text."""
     chunk = found.chunk
-    has_names = is_code(chunk.location.path or "")
+    shown = Snippet("", (), words)
     if question.with_snippets:
-        shown = snippet(chunk.content, question.words, is_code=has_names)
-    else:
-        shown = Snippet("", (), words_found(chunk.content, question.words, is_code=has_names))
+        shown = snippet(chunk.content, question.words, is_code=is_code(chunk.location.path or ""))
     found_by = tuple(
         name for name, is_so in (("keyword", by_words), ("meaning", likeness is not None)) if is_so
     )
