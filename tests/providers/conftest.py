@@ -14,6 +14,7 @@ from tertulia.core.thinking import Effort
 from tertulia.providers.houses import Providers
 from tertulia.providers.limits import Limits
 from tertulia.providers.seam import Call, End, Piece, ProviderFault, Text, Thought, Wait
+from tests.timers import timers  # noqa: F401 - a fixture
 from tests.upstream.scripted import Upstream, scripted
 
 CHAT = "openai:gpt-4o"
@@ -67,6 +68,8 @@ class Listener:
     slept: list[float]
     max_output_tokens: int = 500
     clock: Clock = field(default_factory=Clock)
+    hearing: Heard = field(default_factory=Heard)
+    """What was heard so far of the last call."""
 
     def model(self, key: str) -> Model:
         model = self.providers.find(key)
@@ -96,7 +99,7 @@ class Listener:
         schema: Mapping[str, object] | None = None,
         effort: Effort | None = None,
     ) -> Heard:
-        heard = Heard()
+        heard = self.hearing = Heard()
         call = self.call(key, prompt, temperature, pictures, schema, effort)
         try:
             async with aclosing(self.providers.stream(call)) as pieces:

@@ -6,15 +6,18 @@ from contextlib import aclosing
 import pytest
 
 from tertulia.providers.limits import Limits
+from tests.patience import until
 from tests.providers.conftest import (
     ANTHROPIC,
     CHAT,
     EVERY_DIALECT,
     GOOGLE,
     RESPONSES,
+    Heard,
     Listener,
     NewListener,
 )
+from tests.timers import AGES, HOUR, Timers
 from tests.upstream.scripted import (
     Bare,
     Cut,
@@ -38,9 +41,23 @@ from tests.upstream.scripted import (
 every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
 TEN: tuple[Step, ...] = tuple(Say(f"{number} ") for number in range(10))
 TOLD = "0 1 2 3 4 5 6 7 8 9 "
-NO_ANSWER = Limits(first_byte_s=0.3, idle_s=60, total_s=60, farewell_s=0.2)
-NO_WORD = Limits(first_byte_s=60, idle_s=0.5, keep_alive_times=1, total_s=60, farewell_s=0.2)
-PATIENT = Limits(first_byte_s=60, idle_s=1.2, total_s=60, farewell_s=0.2)
+NO_ANSWER = Limits(first_byte_s=300, idle_s=0, total_s=AGES)
+NO_WORD = Limits(first_byte_s=AGES, total_s=AGES)
+NO_END = Limits(first_byte_s=AGES, idle_s=AGES, total_s=HOUR / 2)
+
+
+async def ask_and_hear(listener: Listener, key: str, text: str = TOLD) -> asyncio.Task[Heard]:
+    """Asks, and waits until so much of the reply was heard."""
+    asking = asyncio.create_task(listener.ask(key))
+    await until(lambda: asking.done() or listener.hearing.text.startswith(text))
+    return asking
+
+
+async def ask_with_a_hold(listener: Listener, key: str, held: asyncio.Event) -> Heard:
+    """The upstream goes on once what it said so far was heard."""
+    asking = await ask_and_hear(listener, key)
+    held.set()
+    return await asking
 
 
 @pytest.mark.parametrize("end", [Bare(), Cut(), Reset()], ids=["bare", "cut", "reset"])
@@ -48,8 +65,9 @@ PATIENT = Limits(first_byte_s=60, idle_s=1.2, total_s=60, farewell_s=0.2)
 async def test_a_stream_that_just_ends_is_cut(
     upstream: Upstream, listener: Listener, key: str, end: Step
 ) -> None:
-    upstream.plays((*TEN, Pause(0.02), end), says("Whole."))
-    heard = await listener.ask(key)
+    held = asyncio.Event()
+    upstream.plays((*TEN, Hold(held), end), says("Whole."))
+    heard = await ask_with_a_hold(listener, key, held)
     assert (heard.text, heard.code, heard.end) == (TOLD, "cut", None)
     assert len(upstream.requests) == 1
     assert (await listener.ask(key)).text == "Whole."
@@ -59,7 +77,7 @@ async def test_a_stream_that_just_ends_is_cut(
 async def test_a_line_cut_inside_an_event_is_cut_there(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
-    upstream.plays((*TEN, Raw(b'data: {"choices":[{"delta":{"cont'), Pause(0.02), Cut()))
+    upstream.plays((*TEN, Raw(b'data: {"choices":[{"delta":{"cont'), Cut()))
     heard = await listener.ask(key)
     assert (heard.text, heard.code) == (TOLD, "cut")
 
@@ -106,13 +124,15 @@ async def test_events_of_another_shape_are_not_believed(
 
 @every_dialect
 async def test_a_provider_that_never_answers_is_left(
-    upstream: Upstream, new_listener: NewListener, key: str
+    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str
 ) -> None:
     upstream.plays((Stall(),))
-    heard = await new_listener(NO_ANSWER).ask(key)
+    asking = asyncio.create_task(new_listener(NO_ANSWER).ask(key))
+    await upstream.heard()
+    heard = await timers.move_until_done(asking)
     assert heard.code == "timeout_first_byte"
     assert heard.fault is not None
-    assert heard.fault.message.endswith("did not answer in 0.3 s.")
+    assert heard.fault.message.endswith("did not answer in 5 minutes.")
     assert len(upstream.requests) == 1
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
@@ -121,10 +141,10 @@ async def test_a_provider_that_never_answers_is_left(
 @pytest.mark.parametrize("rest", [Stall(), KeepAlives()], ids=["silence", "comments"])
 @every_dialect
 async def test_a_provider_that_falls_silent_is_left(
-    upstream: Upstream, new_listener: NewListener, key: str, rest: Step
+    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, rest: Step
 ) -> None:
     upstream.plays((*TEN, rest))
-    heard = await new_listener(NO_WORD).ask(key)
+    heard = await timers.move_until_done(await ask_and_hear(new_listener(NO_WORD), key))
     assert (heard.text, heard.code) == (TOLD, "timeout_idle")
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
@@ -139,10 +159,10 @@ def pinged(ping: bytes) -> bytes:
 
 @pinging
 async def test_pings_do_not_keep_a_sentence_open(
-    upstream: Upstream, new_listener: NewListener, key: str, ping: bytes
+    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, ping: bytes
 ) -> None:
     upstream.plays((*TEN, KeepAlives(0.05, pinged(ping))))
-    heard = await new_listener(NO_WORD).ask(key)
+    heard = await timers.move_until_done(await ask_and_hear(new_listener(NO_WORD), key))
     assert (heard.text, heard.code) == (TOLD, "timeout_idle")
 
 
@@ -151,36 +171,47 @@ PROCESSING = b": OPENROUTER PROCESSING\n\n"
 
 @every_dialect
 async def test_a_provider_that_is_silent_after_its_head_did_not_answer(
-    upstream: Upstream, new_listener: NewListener, key: str
+    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str
 ) -> None:
     upstream.plays((Head(), Raw(PROCESSING), Stall()))
-    heard = await new_listener(Limits(first_byte_s=0.3, idle_s=0.1)).ask(key)
+    asking = asyncio.create_task(new_listener(NO_ANSWER).ask(key))
+    await until(lambda: timers.set >= 2)  # One for the head, one for what follows it.
+    heard = await timers.move_until_done(asking)
     assert heard.code == "timeout_first_byte"
 
 
 @pytest.mark.parametrize("before", [(), TEN], ids=["before the first word", "in mid-sentence"])
 @every_dialect
 async def test_comments_alone_do_not_keep_a_reply_open_beyond_its_total_time(
-    upstream: Upstream, new_listener: NewListener, key: str, before: Script
+    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, before: Script
 ) -> None:
     upstream.plays((*before, KeepAlives(0.02, PROCESSING)))
-    heard = await new_listener(Limits(first_byte_s=60, idle_s=60, total_s=0.5)).ask(key)
+    asking = await ask_and_hear(new_listener(NO_END), key, TOLD if before else "")
+    await upstream.heard()
+    heard = await timers.move_until_done(asking)
     assert heard.code == "timeout_total"
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
 
 
-async def test_thinking_counts_as_progress(upstream: Upstream, new_listener: NewListener) -> None:
-    slow: list[Step] = []
-    for _ in range(7):
-        slow += [Think("hm "), Pause(0.2)]
-    upstream.plays((*slow, *says("Done.")))
-    heard = await new_listener(PATIENT).ask(CHAT)
+async def test_thinking_counts_as_progress(
+    upstream: Upstream, new_listener: NewListener, timers: Timers
+) -> None:
+    held = [asyncio.Event() for _ in range(7)]
+    thoughts = [step for hold in held for step in (Think("hm "), Hold(hold))]
+    upstream.plays((*thoughts, *says("Done.")))
+    listener = new_listener(Limits(first_byte_s=300, total_s=AGES))
+    asking = asyncio.create_task(listener.ask(CHAT))
+    for number, hold in enumerate(held, 1):
+        await until(lambda number=number: len(listener.hearing.thinking) == 3 * number)
+        timers.move(80)  # More than five minutes in all.
+        hold.set()
+    heard = await asking
     assert (heard.thinking, heard.text, heard.code) == ("hm " * 7, "Done.", None)
 
 
 async def test_a_slow_reader_is_not_taken_for_a_silent_provider(
-    upstream: Upstream, new_listener: NewListener
+    upstream: Upstream, new_listener: NewListener, timers: Timers
 ) -> None:
     listener = new_listener(NO_WORD)
     read = asyncio.Event()
@@ -190,19 +221,16 @@ async def test_a_slow_reader_is_not_taken_for_a_silent_provider(
         async for piece in pieces:
             heard += getattr(piece, "text", "")
             read.set()
-            await asyncio.sleep(0.7)  # Longer than the provider may be silent.
+            timers.move(HOUR)
     assert heard == "One two."
 
 
 @every_dialect
 async def test_an_answer_without_end_is_stopped(
-    upstream: Upstream, new_listener: NewListener, key: str
+    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str
 ) -> None:
-    slow: list[Step] = []
-    for _ in range(100):
-        slow += [Say("on "), Pause(0.05)]
-    upstream.plays(tuple(slow))
-    heard = await new_listener(Limits(idle_s=60, total_s=1)).ask(key)
+    upstream.plays((Say("on "), Pause(0.05)) * 10_000)
+    heard = await timers.move_until_done(await ask_and_hear(new_listener(NO_END), key, "on on "))
     assert heard.code == "timeout_total"
     assert heard.text.startswith("on ")
     await upstream.last.over.wait()
@@ -222,7 +250,7 @@ async def test_a_last_word_ends_the_answer_even_when_the_line_stays_open(
     upstream: Upstream, new_listener: NewListener, key: str
 ) -> None:
     upstream.plays((*TEN, Raw(b"data: " + LAST_WORDS[key] + b"\n\n"), Stall()))
-    heard = await new_listener(NO_WORD).ask(key)
+    heard = await new_listener(Limits(farewell_s=0)).ask(key)
     assert heard.end is not None
     assert (heard.text, heard.code, heard.end.finish) == (TOLD, None, "stop")
     assert heard.end.count.is_estimated
@@ -235,8 +263,9 @@ async def test_a_last_word_ends_the_answer_even_when_the_line_stays_open(
 async def test_a_line_too_long_to_be_true_ends_the_answer(
     upstream: Upstream, new_listener: NewListener, key: str
 ) -> None:
-    upstream.plays((*TEN, Pause(0.02), Raw(b'data: {"x": "'), Flood(b"a" * (1 << 20), 64)))
-    heard = await new_listener().ask(key)
+    held = asyncio.Event()
+    upstream.plays((*TEN, Hold(held), Raw(b'data: {"x": "'), Flood(b"a" * (1 << 20), 64)))
+    heard = await ask_with_a_hold(new_listener(), key, held)
     assert (heard.text, heard.code) == (TOLD, "too_large")
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
@@ -245,8 +274,9 @@ async def test_a_line_too_long_to_be_true_ends_the_answer(
 async def test_a_single_delta_too_long_to_be_true_ends_the_answer(
     upstream: Upstream, listener: Listener
 ) -> None:
-    upstream.plays((*TEN, Pause(0.02), Say("a" * (10 << 20)), Finish()))
-    heard = await listener.ask()
+    held = asyncio.Event()
+    upstream.plays((*TEN, Hold(held), Say("a" * (10 << 20)), Finish()))
+    heard = await ask_with_a_hold(listener, CHAT, held)
     assert (heard.text, heard.code) == (TOLD, "too_large")
 
 
@@ -254,8 +284,9 @@ async def test_a_single_delta_too_long_to_be_true_ends_the_answer(
 async def test_an_answer_too_long_to_be_true_is_stopped(
     upstream: Upstream, new_listener: NewListener, key: str
 ) -> None:
-    upstream.plays((*TEN, Pause(0.1), Flood(b": " + b"x" * 1000 + b"\n\n", 200), Stall()))
-    heard = await new_listener(Limits(answer_bytes=100_000)).ask(key)
+    held = asyncio.Event()
+    upstream.plays((*TEN, Hold(held), Flood(b": " + b"x" * 1000 + b"\n\n", 200), Stall()))
+    heard = await ask_with_a_hold(new_listener(Limits(answer_bytes=100_000)), key, held)
     assert (heard.text, heard.code) == (TOLD, "too_large")
 
 

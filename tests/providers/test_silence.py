@@ -1,10 +1,8 @@
 """How long a reply may be silent before its first word and after it, with signs of life and without."""
 
-import asyncio
-import heapq
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
@@ -21,9 +19,10 @@ from tertulia.providers.reading import Reading
 from tertulia.providers.seam import ProviderFault
 from tertulia.providers.wire import Answer
 from tertulia.settings import Settings, read
+from tests.timers import HOUR, Timers
 
 LIMITS = Limits()
-MINUTE, HOUR = 60.0, 3600.0
+MINUTE = 60.0
 COMMENT = b": OPENROUTER PROCESSING\n\n"
 THOUGHT = b'data: {"choices":[{"index":0,"delta":{"reasoning_content":"Hm."}}]}\n\n'
 WORD = b'data: {"choices":[{"index":0,"delta":{"content":"Well."}}]}\n\n'
@@ -34,37 +33,10 @@ Arrival = tuple[float, bytes]
 
 
 @dataclass
-class Clock:
-    """Moved by hand; rings what is due on the way."""
-
-    now: float = 0.0
-    due: list[tuple[float, int, Callable[[], object], asyncio.TimerHandle]] = field(default_factory=list)
-
-    def time(self) -> float:
-        return self.now
-
-    def call_later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
-        return self.call_at(self.now + delay, callback)
-
-    def call_at(self, when: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when, callback, (), asyncio.get_running_loop())
-        heapq.heappush(self.due, (when, len(self.due), callback, handle))
-        return handle
-
-    def pass_until(self, end: float, is_over: Callable[[], bool]) -> None:
-        while self.due and self.due[0][0] <= end and not is_over():
-            when, _, callback, handle = heapq.heappop(self.due)
-            self.now = max(self.now, when)
-            if not handle.cancelled():
-                callback()
-        self.now = self.now if is_over() else end
-
-
-@dataclass
 class Arriving:
     """The bytes of a response, each after so many seconds; then nothing for ever."""
 
-    clock: Clock
+    clock: Timers
     arrivals: list[Arrival]
     error: BaseException | None = None
 
@@ -90,7 +62,7 @@ async def told(
     *arrivals: Arrival, limits: Limits = LIMITS, dialect: Callable[[Faults], Reading] = ChatReading
 ) -> Told:
     """What is heard of a reply, and when it was over."""
-    clock = Clock()
+    clock = Timers()
     faults = Faults("OpenRouter", catalogue.unknown("x", "y"), limits)
     reading = dialect(faults)
     keep_alive = reading.is_keep_alive if reading.keep_alive else None

@@ -78,7 +78,7 @@ class Wire:
 
     async def _send(self, request: Request, faults: Faults) -> aiohttp.ClientResponse:
         try:
-            async with asyncio.timeout(min(self._limits.silence_s, self._limits.total_s)):
+            async with _within(min(self._limits.silence_s, self._limits.total_s), running_clock()):
                 return await self._connected().post(
                     request.url, data=_sent(request.body), headers=request.headers, allow_redirects=False
                 )
@@ -143,6 +143,21 @@ class Clock(Protocol):
     def call_later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle: ...
 
 
+def running_clock() -> Clock:
+    return asyncio.get_running_loop()
+
+
+@asynccontextmanager
+async def _within(seconds: float, clock: Clock) -> AsyncGenerator[None, None]:
+    """Raises TimeoutError when the block takes longer by this clock."""
+    async with asyncio.timeout(None) as bound:
+        timer = clock.call_later(seconds, lambda: bound.reschedule(asyncio.get_running_loop().time()))
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
 class Bytes(Protocol):
     """The body of a response, as it arrives."""
 
@@ -166,7 +181,7 @@ class Answer:
         self._is_keep_alive = is_keep_alive
         self._limits = limits
         self._faults = faults
-        self._time: Clock = clock or asyncio.get_running_loop()
+        self._time: Clock = clock or running_clock()
         self._reader: EventReader | None = None
         self._page = bytearray()
         self._rest = b""
