@@ -37,7 +37,7 @@ export type Version =
 const ORDER: Step[] = ['answer', 'summary', 'rebuttal', 'critique', 'review', 'synthesis', 'outline'];
 
 export interface Lane {
-  /** The same from the moment the table is set to the last version. */
+  /** The same from the moment the table is set to the last version, also when a blind round's names are told. */
   key: string;
   voice: Voice;
   step: Step;
@@ -207,11 +207,14 @@ export function voiceOf(version: Version): Voice {
   return version.kind === 'draft' ? version.draft.voice : version.turn.table[0]!;
 }
 
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+
 type Placed = Pick<Lane, 'voice' | 'step'>;
 
-/** As they were invited, as the composer shows them; whoever is not known to have been, by their seats. */
+/** As they were invited, in a blind round by their letters before and after the vote, as the composer shows them; whoever is not known to have been, by their seats. */
 function byPlace(table: Voice[]): (a: Placed, b: Placed) => number {
   const place = ({ voice }: Placed) => {
+    if (voice.letter) return LETTERS.indexOf(voice.letter);
     const at = table.findIndex(({ id }) => id === voice.id);
     return at < 0 ? table.length : at;
   };
@@ -222,7 +225,8 @@ function byPlace(table: Voice[]): (a: Placed, b: Placed) => number {
 function withKeys(lanes: Omit<Lane, 'key'>[]): Lane[] {
   const seen = new Map<string, number>();
   return lanes.map((lane) => {
-    const name = lane.step === 'answer' ? lane.voice.id : `${lane.voice.id}/${lane.step}`;
+    const who = lane.voice.letter ? `mind:${lane.voice.letter}` : lane.voice.id;
+    const name = lane.step === 'answer' ? who : `${who}/${lane.step}`;
     const nth = seen.get(name) ?? 0;
     seen.set(name, nth + 1);
     return { ...lane, key: nth === 0 ? name : `${name}#${nth}` };

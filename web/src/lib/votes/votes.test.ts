@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Vote } from '$lib/api/types';
 import { lanesOf } from '$lib/conversation/lanes';
 import { reply, round, voice } from '$lib/conversation/samples';
-import { bestOf, contenders, veiled, votesOn } from './votes';
+import { bestOf, contenders, outcomeOf, veiled, votesOn } from './votes';
 
 const [a, b] = [voice(1, 'Ada'), voice(2, 'Bo')];
 const here = round(reply('r1', a), reply('r2', b));
@@ -54,6 +54,30 @@ describe('a blind round', () => {
       ['mind:B', 2, 'Voice B'],
     ]);
     expect(JSON.stringify(shown)).not.toMatch(/Ada|Bo|house:/);
+  });
+
+  it('says what was chosen once the names are known', () => {
+    const lanes = lanesOf(here, [], []);
+    expect(outcomeOf(vote(), lanes, 'You')).toBe('You chose Ada.');
+    expect(outcomeOf(vote({ verdict: 'tie' }), lanes, 'Sam')).toBe('Sam voted for a tie.');
+    expect(outcomeOf(vote({ verdict: 'both_bad' }), lanes, 'Sam')).toBe('Sam chose none of the answers.');
+    const [hidden] = veiled([a]);
+    expect(outcomeOf(vote(), lanesOf(round(reply('r1', hidden!)), [], []), 'You')).toBe('');
+    expect(outcomeOf(undefined, lanes, 'You')).toBe('');
+  });
+
+  it('has the same lanes in the same order before and after the names are told', () => {
+    const told = [
+      { ...b, letter: 'A' },
+      { ...a, letter: 'B' },
+    ];
+    const lanes = (voices: typeof told) =>
+      lanesOf(round(reply('r1', voices[0]!), reply('r2', voices[1]!)), [], []).map((lane) => [
+        lane.key,
+        lane.versions[0]!.id,
+      ]);
+    expect(lanes(told)).toEqual(lanes(veiled([a, b])));
+    expect(lanes(told).map(([, id]) => id)).toEqual(['r1', 'r2']);
   });
 
   it('lets one vote on answers that have text', () => {

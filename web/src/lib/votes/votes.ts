@@ -38,6 +38,15 @@ export function veiled(table: Voice[]): Voice[] {
   });
 }
 
+/** What someone said of a round, once the names are known; until then nothing. */
+export function outcomeOf(vote: Vote | undefined, lanes: Lane[], who: string): string {
+  if (vote?.verdict === 'tie') return `${who} voted for a tie.`;
+  if (vote?.verdict === 'both_bad') return `${who} chose none of the answers.`;
+  if (vote?.verdict !== 'best') return '';
+  const voice = lanes.find((lane) => lane.versions.some(({ id }) => id === vote.message_id))?.voice;
+  return voice?.model ? `${who} chose ${voice.name}.` : '';
+}
+
 /** What can be voted on: answers that have text, newest versions. */
 export function contenders(lanes: Lane[]): { name: string; seat: number; message: Message }[] {
   return lanes.flatMap((lane) => {
