@@ -384,3 +384,54 @@ async def test_a_branch_and_its_menus_have_no_barriers(
     await expect(page.get_by_role("textbox", name="The question")).to_be_visible()
     await page.screenshot(path=tmp_path / f"edit-{theme}.png")
     await must_have_no_barriers(page)
+
+
+async def test_the_bar_and_the_menu_of_a_round_lead_to_map_comparison_and_asking_again(
+    windows: Windows, sam: Person, talk: str, upstream: Upstream, tmp_path: Path
+) -> None:
+    page = await windows.open(sam, f"/c/{talk}")
+    await expect(asked(page, 2)).to_contain_text("Wheat sells better.")
+    await page.get_by_role("button", name="More for this conversation").click()
+    await expect(page.get_by_role("menuitem", name="Compare branches")).to_be_disabled()
+    await page.screenshot(path=tmp_path / "more.png")
+    await page.get_by_role("menuitem", name="Branch map").click()
+    await page.wait_for_url(f"**/c/{talk}/map")
+    await page.go_back()
+
+    await asked(page, 1).get_by_role("button", name="More for round 1").click()
+    await expect(page.get_by_role("menuitem")).to_have_text(
+        ["Ask for a summary", "Ask everything again with other models", "Branch map"]
+    )
+    await must_have_no_barriers(page)
+    await page.screenshot(path=tmp_path / "round.png")
+    await page.get_by_role("menuitem", name="Ask everything again with other models").click()
+    dialog = page.get_by_role("dialog", name="Ask everything again with other models")
+    await expect(dialog).to_be_visible()
+    await dialog.get_by_role("button", name="Cancel").click()
+
+    branch = await branched(sam, upstream, talk)
+    await asked(page, 1).get_by_role("button", name="More for round 1").click()
+    await page.get_by_role("menuitem", name="Compare with another branch").click()
+    await page.wait_for_url(f"**/c/{talk}/compare/{branch}")
+    await page.goto(f"/c/{branch}")
+    await page.get_by_role("button", name="More for this conversation").click()
+    await page.get_by_role("menuitem", name="Compare branches").click()
+    await page.wait_for_url(f"**/c/{talk}/compare/{branch}")
+
+
+async def test_on_a_phone_the_question_has_the_menu_of_its_round(
+    windows: Windows, sam: Person, talk: str, tmp_path: Path
+) -> None:
+    page = await windows.open(sam, f"/c/{talk}", PHONE, is_mobile=True, has_touch=True)
+    await expect(asked(page, 2)).to_contain_text("Rye keeps longer.")
+    await page.get_by_role("button", name="More for question 2").tap()
+    for label in ("Ask for a summary", "Ask everything again with other models", "Branch map"):
+        await expect(page.get_by_role("menuitem", name=label)).to_be_visible()
+    await page.screenshot(path=tmp_path / "question.png")
+    await page.get_by_role("menuitem", name="Ask everything again with other models").tap()
+    await expect(page.get_by_role("dialog", name="Ask everything again with other models")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="More for this conversation").tap()
+    await page.screenshot(path=tmp_path / "more-phone.png")
+    await page.get_by_role("menuitem", name="Branch map").tap()
+    await expect(page.get_by_role("heading", name="Branch map").first).to_be_visible()

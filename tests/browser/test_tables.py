@@ -237,7 +237,7 @@ async def test_a_round_of_long_ago_is_brought_together(
     room = Room(page)
     await expect(room.rounds.first).to_contain_text("Round 1 · Parallel · everyone sees all")
     await room.rounds.first.get_by_role("button", name="More for round 1").click()
-    await page.get_by_role("menuitem", name="Write a summary").click()
+    await page.get_by_role("menuitem", name="Ask for a summary").click()
     asking = page.get_by_role("dialog", name="Summary of round 1")
     await asking.get_by_label("Instructions for the summary (optional)").fill("Count the cups.")
     await page.screenshot(path=tmp_path / "asking.png")
