@@ -57,6 +57,9 @@ async def test_what_each_answer_takes_is_said_before_it_is_asked(page: Page) -> 
     await expect(costs).to_have_count(5)
     await expect(costs.nth(1)).to_contain_text(re.compile(r"alpha.*\d %.*price unknown"))
     await expect(costs.nth(3)).to_contain_text("Summary, Alpha")
+    await expect(page.get_by_role("dialog", name="Estimate")).to_contain_text(
+        "recent replies, or 500 tokens until"
+    )
     await page.keyboard.press("Escape")
     await expect(costs).to_have_count(0)
     await expect(room.table).to_be_visible()

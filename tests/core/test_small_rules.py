@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tertulia.core.errors import Invalid, TooManyAttempts, WeakPassword
 from tertulia.core.ids import is_ulid, ulid
+from tertulia.core.lengths import ENOUGH, RecentReplies, ReplyLength, median
 from tertulia.core.models import FREE, Model, ModelFacts, Prices, Tier, TokenCount, cost_micros, described
 from tertulia.core.projects import ProjectSettings, RetrievalConfig, checked
 from tertulia.core.titles import LONGEST, cleaned, title_of
@@ -173,3 +174,29 @@ def test_of_two_that_are_the_same_the_one_is_asked_whose_lane_is_named():
 def test_a_project_is_told_which_of_its_settings_goes_too_far(settings, named):
     with pytest.raises(Invalid, match=named):
         checked(settings)
+
+
+@pytest.mark.parametrize(
+    ("values", "middle"),
+    [([7], 7), ([9, 1, 5], 5), ([1, 2], 2), ([4, 2], 3), ([10_000, 3, 1, 2, 4], 3), ([0, 0], 0)],
+)
+def test_a_median_is_the_middle_value_rounded_up(values, middle):
+    assert median(values) == middle
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1))
+def test_a_median_splits_its_values_in_halves(values):
+    middle = median(values)
+    assert min(values) <= middle <= max(values)
+    assert 2 * sum(value < middle for value in values) <= len(values) + 1
+    assert 2 * sum(value > middle for value in values) <= len(values)
+
+
+def test_a_usual_length_is_the_projects_else_everyones_else_unknown():
+    few, own = (ReplyLength(100, 80),) * (ENOUGH - 1), (ReplyLength(100, 80),) * ENOUGH
+    everywhere = (ReplyLength(30, 30),) * ENOUGH
+    assert RecentReplies(own, everywhere).usual() == ReplyLength(100, 80)
+    assert RecentReplies(few, everywhere).usual() == ReplyLength(30, 30)
+    assert RecentReplies((), everywhere).usual() == ReplyLength(30, 30)
+    assert RecentReplies(few, few).usual() is None
+    assert RecentReplies().usual() is None

@@ -152,6 +152,7 @@ ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
     "trees.removal": lambda tx, who, its: trees.removal(tx, who, its.conversation),
     "trees.remove_message": lambda tx, who, its: trees.remove_message(tx, who, its.message),
     "turns.get": lambda tx, who, its: turns.get(tx, who, its.turn),
+    "usage.recent_replies": lambda tx, who, its: usage.recent_replies(tx, who, its.project, [("a:x", None)]),
     "usage.of_conversation": lambda tx, who, its: usage.of_conversation(tx, who, its.conversation),
     "votes.cast": lambda tx, who, its: votes.cast(tx, who, its.message, Choice.BEST),
     "votes.efforts": lambda tx, who, its: votes.efforts(tx, who, its.project),

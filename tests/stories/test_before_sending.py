@@ -10,6 +10,7 @@ from tertulia.core.receipts import Receipt
 from tertulia.providers.tokens import counter
 from tests.server.cast import at_rest
 from tests.stories.listening import title_of
+from tests.upstream.dialects import Usage
 from tests.upstream.scripted import says
 from tests.world import running
 
@@ -146,3 +147,63 @@ async def test_what_an_administrator_knows_of_a_model_wins_over_the_catalogue(tm
         assert (await ada.get("/api/models/metadata"))["known_better"] == ["openai:gpt-4o"]
         await ada.delete(path, expect=200)
         assert await ada.post("/api/estimate", asked) == first
+
+
+async def told(upstream, person, tokens, model="alpha", **more):
+    """A reply of that many tokens for each number."""
+    for said in tokens:
+        upstream.plays(says("word " * said, usage=Usage(7, 0, said, 0)), model=model)
+        await person.hear("Well?", model, **more)
+
+
+async def expected(person, *models, **more):
+    asked = {"text": "And?", "voices": wanted(*models)} | more
+    return [item["output_tokens"] for item in (await person.post("/api/estimate", asked))["items"]]
+
+
+async def test_an_estimate_expects_the_median_of_the_models_recent_replies(ada, upstream):
+    await told(upstream, ada, [30, 10, 900, 20])
+    assert await expected(ada, "alpha", "beta") == [500, 500], "four replies are too few"
+    await told(upstream, ada, [40])
+    assert await expected(ada, "alpha", "beta") == [30, 500], "each model has its own"
+    await told(upstream, ada, [60])
+    assert await expected(ada, "alpha", "alpha") == [35, 35]
+
+
+async def test_an_estimate_looks_beyond_the_project_only_while_it_has_too_few_replies(ada, upstream):
+    other = (await ada.post("/api/projects", {"name": "Shop"}, expect=201))["id"]
+    await told(upstream, ada, [100] * 5)
+    await told(upstream, ada, [10] * 4, project_id=other)
+    assert await expected(ada, "alpha", project_id=other) == [100], "of nine in all projects"
+    await told(upstream, ada, [10], project_id=other)
+    assert await expected(ada, "alpha", project_id=other) == [10]
+    assert await expected(ada, "alpha", project_id=ada.home) == [100]
+
+
+async def test_of_other_peoples_replies_an_estimate_tells_only_a_length(ada, bob, upstream):
+    asked = {"text": "And?", "voices": wanted("alpha")}
+    before = await bob.post("/api/estimate", asked)
+    await told(upstream, ada, [77] * 5)
+    after = await bob.post("/api/estimate", asked)
+    assert after["items"][0].pop("output_tokens") == 77
+    assert before["items"][0].pop("output_tokens") == 500
+    assert after == before
+    await bob.post("/api/estimate", asked | {"project_id": ada.home}, expect=404)
+
+
+async def test_what_the_others_will_have_written_costs_by_their_usual_length(tmp_path, upstream):
+    """The chair reads every answer, so answers that are usually short make it cheaper."""
+    environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{upstream.url}/v1"}
+    models = ("openai:gpt-4o", "openai:gpt-4o-mini")
+    voices = [{"model": model} for model in models]
+    asked = {"text": "Why?", "voices": voices, "mode": "brain_trust", "chair": {"model": "openai:gpt-4.1"}}
+    async with running(tmp_path, environ) as world:
+        ada = await world.first("Ada")
+        before = (await ada.post("/api/estimate", asked))["chair"]
+        for model in ("gpt-4o", "gpt-4o-mini"):
+            for _ in range(5):
+                upstream.plays(says("word " * 20, usage=Usage(7, 0, 20, 0)), model=model)
+                await ada.hear("Well?", f"openai:{model}")
+        after = (await ada.post("/api/estimate", asked))["chair"]
+        assert after["output_tokens"] == before["output_tokens"] == 500
+        assert after["cost_micros"] < before["cost_micros"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tertulia import council
@@ -10,6 +10,7 @@ from tertulia.context.assemble import DoesNotFit, assemble
 from tertulia.context.budget import cacheable_tokens, output_limit, request_tokens
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Invalid, NotFound
+from tertulia.core.lengths import DEFAULT, RecentReplies, ReplyLength
 from tertulia.core.messages import Message, Quote, Role, Status
 from tertulia.core.models import TokenCount, cost_micros
 from tertulia.core.passages import SearchScope
@@ -26,14 +27,11 @@ from tertulia.engine.means import Means
 from tertulia.engine.requests import check_attachments, check_lanes, check_quotes
 from tertulia.engine.seats import Spot, seated, seated_chair
 from tertulia.providers.houses import Providers
-from tertulia.store import attachments, branches, conversations, projects
+from tertulia.store import attachments, branches, conversations, projects, usage
 from tertulia.store.database import Tx
 
-USUAL_OUTPUT_TOKENS = 500
-"""What a reply is taken to be long when nobody knows better."""
-
 THOUGHT_TOKENS: dict[Effort | None, int] = {Effort.LOW: 500, Effort.MEDIUM: 2_000, Effort.HIGH: 6_000}
-"""What a model that is told how much to think takes for it besides; thoughts are paid for like replies."""
+"""What a model told how much to think takes for it besides, until its replies tell; thoughts are paid for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +60,7 @@ class VoiceEstimate:
     """Of its first answer."""
     budget_tokens: int
     output_tokens: int
+    """The expected length of each answer, thoughts included."""
     cost_micros: int | None
     """Of all its mode asks of it, while the provider's cache holds nothing. None: the price is unknown."""
     problem: str | None
@@ -90,16 +89,54 @@ async def estimate(
     check_attachments(request.attachments)
     check_quotes(request.quotes)
     check_lanes(request.lanes, len(request.voices), is_aside=request.aside)
-    gathered = await means.db.read(lambda tx: _gathered(tx, actor, request, means.providers, asked))
+
+    def read(tx: Tx) -> tuple[Gathered, Mapping[usage.Asked, RecentReplies]]:
+        found = _gathered(tx, actor, request, means.providers, asked)
+        return found, usage.recent_replies(tx, actor, found.project_id, _as_asked(found.turn))
+
+    gathered, recent = await means.db.read(read)
     gathered = await look_up(means, actor, gathered)
     mode, table = council.get(request.mode), gathered.turn.table
+    lengths = _Lengths(recent, gathered)
     items = tuple(
-        _of(means, gathered, voice, mode.reads(place, len(table))) for place, voice in enumerate(table)
+        _of(means, gathered, voice, mode.reads(place, len(table)), lengths)
+        for place, voice in enumerate(table)
     )
-    chair = _of(means, gathered, gathered.turn.chair or table[0], _closing(table)) if mode.has_chair else None
+    presiding = gathered.turn.chair or table[0]
+    chair = _of(means, gathered, presiding, _closing(table), lengths) if mode.has_chair else None
     costs = [item.cost_micros for item in (*items, *filter(None, (chair,)))]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
     return Estimate(items, total, chair)
+
+
+def _as_asked(turn: Turn) -> tuple[usage.Asked, ...]:
+    voices = (*turn.table, turn.chair) if turn.chair else turn.table
+    return tuple((voice.model, voice.effort) for voice in voices)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lengths:
+    """How long the replies of the round are expected to be."""
+
+    recent: Mapping[usage.Asked, RecentReplies]
+    gathered: Gathered
+
+    def of(self, voice: Voice) -> ReplyLength:
+        """No more than the model can write."""
+        limit = output_limit(self.gathered.models[voice.model])
+        usual = self.recent[voice.model, voice.effort].usual() or _unknown(voice)
+        return ReplyLength(min(usual.output_tokens, limit), min(usual.written_tokens, limit))
+
+    @property
+    def read_tokens(self) -> int:
+        """Of one reply of the table that another voice reads: their mean."""
+        written = [self.of(voice).written_tokens for voice in self.gathered.turn.table]
+        return -(-sum(written) // len(written))
+
+
+def _unknown(voice: Voice) -> ReplyLength:
+    thought = THOUGHT_TOKENS.get(voice.effort, 0)
+    return ReplyLength(DEFAULT.output_tokens + thought, DEFAULT.written_tokens)
 
 
 def _closing(table: Sequence[Voice]) -> tuple[int, ...]:
@@ -179,14 +216,15 @@ def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | 
         return None
 
 
-def _of(means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int]) -> VoiceEstimate:
+def _of(
+    means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int], lengths: _Lengths
+) -> VoiceEstimate:
     """Each ask reads what the first one does, and the replies of the round that its mode shows it.
 
     The first is taken to find nothing in the provider's cache, and to fill it.
     """
     model = gathered.models[voice.model]
-    thought = THOUGHT_TOKENS.get(voice.effort, 0)
-    output = min(USUAL_OUTPUT_TOKENS + thought, output_limit(model))
+    output = lengths.of(voice).output_tokens
     try:
         receipt = assemble(gathered.material(voice, model, output_limit(model)), means.counter(model)).receipt
     except DoesNotFit as error:
@@ -194,7 +232,7 @@ def _of(means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int]) ->
     sent = request_tokens(receipt)
     kept = cacheable_tokens(receipt)
     counts = (
-        TokenCount(sent + read * USUAL_OUTPUT_TOKENS, 0, output, written_tokens=0 if nth else kept)
+        TokenCount(sent + read * lengths.read_tokens, 0, output, written_tokens=0 if nth else kept)
         for nth, read in enumerate(reads)
     )
     costs = [cost_micros(count, model.prices) for count in counts]

@@ -6,13 +6,18 @@ could be escaped by deleting.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from tertulia.core.conversations import Conversation
+from tertulia.core.lengths import RECENT, RecentReplies, ReplyLength
 from tertulia.core.messages import Message
 from tertulia.core.models import Model, TokenCount
+from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.store import access
 from tertulia.store.transactions import Tx
@@ -37,6 +42,8 @@ class UsageRow:
     """None: the price is not known."""
     latency_ms: int
     first_token_ms: int | None
+    effort: Effort | None = None
+    """How much the model was told to think. None: as much as it does by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ def of_reply(message: Message, project_id: str, model_key: str) -> UsageRow:
         cost_micros=usage.cost_micros,
         latency_ms=usage.latency_ms,
         first_token_ms=usage.first_token_ms,
+        effort=message.voice.effort if message.voice else None,
     )
 
 
@@ -114,6 +122,7 @@ def add(tx: Tx, row: UsageRow) -> None:
         cost_micros=row.cost_micros,
         latency_ms=row.latency_ms,
         first_token_ms=row.first_token_ms,
+        effort=row.effort or "",
         now=tx.now,
     )
 
@@ -121,11 +130,13 @@ def add(tx: Tx, row: UsageRow) -> None:
 _ADD = text("""
     INSERT INTO usage (
         id, user_id, project_id, conversation_id, message_id, provider, model, purpose, input_tokens,
-        cached_tokens, output_tokens, reasoning_tokens, cost_micros, latency_ms, first_token_ms, created_at
+        cached_tokens, output_tokens, reasoning_tokens, cost_micros, latency_ms, first_token_ms,
+        effort, created_at
     )
     VALUES (
         :id, :user_id, :project_id, :conversation_id, :message_id, :provider, :model, :purpose, :input_tokens,
-        :cached_tokens, :output_tokens, :reasoning_tokens, :cost_micros, :latency_ms, :first_token_ms, :now
+        :cached_tokens, :output_tokens, :reasoning_tokens, :cost_micros, :latency_ms, :first_token_ms,
+        :effort, :now
     )
 """)
 
@@ -145,3 +156,53 @@ _OF_CONVERSATION = text("""
         COUNT(*) - COUNT(cost_micros) AS unpriced_calls
     FROM usage WHERE conversation_id = :conversation_id
 """)
+
+
+Asked = tuple[str, Effort | None]
+"""A model's key, and how much it is told to think."""
+
+
+def recent_replies(
+    tx: Tx, actor: Actor, project_id: str, asked: Collection[Asked]
+) -> Mapping[Asked, RecentReplies]:
+    """Of each model as it is asked, the last replies in the project and in all projects, in one query."""
+    access.to_project(tx, actor, project_id)
+    wanted = tuple(dict.fromkeys(asked))
+    if not wanted:
+        return {}
+    found: dict[tuple[int, int], list[ReplyLength]] = defaultdict(list)
+    for row in tx.execute(recent_replies_of(len(wanted)), project_id=project_id, **named(wanted)):
+        found[row.place, row.in_project].append(ReplyLength(row.output_tokens, row.written_tokens))
+    return {
+        one: RecentReplies(tuple(found[place, 1]), tuple(found[place, 0])) for place, one in enumerate(wanted)
+    }
+
+
+def named(wanted: Collection[Asked]) -> Mapping[str, str]:
+    named: dict[str, str] = {}
+    for place, (model_key, effort) in enumerate(wanted):
+        provider, _, model = model_key.partition(":")
+        named |= {f"provider_{place}": provider, f"model_{place}": model, f"effort_{place}": effort or ""}
+    return named
+
+
+@cache
+def recent_replies_of(count: int) -> TextClause:
+    """A part for each list, each with a limit of its own: so it reads no more than it returns."""
+    parts = (_recent(place, in_project) for place in range(count) for in_project in (True, False))
+    return text(" UNION ALL ".join(parts))
+
+
+def _recent(place: int, in_project: bool) -> str:
+    """A reply that failed before its first token is none."""
+    return f"""
+    SELECT * FROM (
+        SELECT {place} AS place, {int(in_project)} AS in_project, output_tokens,
+            output_tokens - reasoning_tokens AS written_tokens
+        FROM usage
+        WHERE {"project_id = :project_id AND" if in_project else ""}
+            provider = :provider_{place} AND model = :model_{place} AND effort = :effort_{place}
+            AND purpose = 'reply' AND output_tokens > 0
+        ORDER BY id DESC LIMIT {RECENT}
+    ) AS recent_{place}_{int(in_project)}
+    """
