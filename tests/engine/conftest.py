@@ -36,11 +36,12 @@ from tertulia.providers.tokens import counter
 from tertulia.store import messages, turns, users
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database, Tx
-from tests.patience import PATIENCE_S, soon
+from tests.patience import soon
+from tests.timers import timers  # noqa: F401 - a fixture
 from tests.upstream.scripted import Upstream, scripted
 from tests.world import endpoints
 
-SHORT = Limits(first_byte_s=PATIENCE_S, idle_s=0.5, keep_alive_times=1, retries=0)
+ONCE = Limits(retries=0)
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -12,12 +11,12 @@ from tertulia.core.messages import Status
 from tertulia.core.turns import State, Turn
 from tertulia.engine.live import LiveTurn
 from tertulia.providers.limits import Limits
-from tests.engine.conftest import SHORT, Engine, engine_in
+from tests.engine.conftest import Engine, engine_in
 from tests.patience import soon
 from tests.upstream.scripted import Say, Stall, Upstream, refuses, says
 
 HOURS = "36000"
-PATIENT = replace(SHORT, retries=2, retry_after_s=2 * float(HOURS))
+PATIENT = Limits(retries=2, retry_after_s=2 * float(HOURS))
 """Nobody sits through such a wait: a reply that comes was asked for again by hand."""
 BUSY = refuses(429, {"error": {"message": "Slow down"}}, retry_after=HOURS)
 

@@ -19,10 +19,12 @@ from tertulia.engine.turns import Turns
 from tertulia.library.embed import Billed, for_nothing
 from tertulia.library.index import read_rounds, write_at_once
 from tertulia.library.search import Library
+from tertulia.providers.limits import Limits
 from tertulia.store import conversations, drafts, turns
 from tertulia.store.database import Database, Tx
-from tests.engine.conftest import SHORT, engine_in
-from tests.patience import soon
+from tests.engine.conftest import ONCE, engine_in
+from tests.patience import soon, until
+from tests.timers import AGES, HOUR
 from tests.upstream.scripted import Finish, Hold, KeepAlives, Say, Stall, refuses, says
 
 
@@ -123,41 +125,50 @@ async def test_a_stop_while_the_next_in_line_takes_its_place_counts(engine, upst
 
 
 @pytest.mark.parametrize("script", [(Say("Ten tokens"), Stall()), (Say("Ten tokens"), KeepAlives())])
-async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, upstream, script):
+async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, upstream, timers, script):
     upstream.plays(script, model="alpha")
     upstream.says("I go on.", model="beta")
-    async with engine_in(tmp_path, upstream, SHORT) as engine:
+    limits = replace(ONCE, idle_s=90, keep_alive_times=1, total_s=AGES)
+    async with engine_in(tmp_path, upstream, limits) as engine:
         opened = await engine.open("Anyone?", "alpha", "beta")
-        assert await engine.over(opened.turn) is State.COMPLETE
+        await engine.said(opened.turn, "Ten tokens")
+        live = engine.means.live.find(opened.turn.id)
+        assert live is not None
+        await until(lambda: len(live.replies) == 1)  # Beta has finished.
+        ending = asyncio.create_task(engine.over(opened.turn))
+        assert await timers.move_until_done(ending) is State.COMPLETE
         silent, other = await engine.replies(opened.turn)
         assert (silent.status, silent.content) == (Status.INTERRUPTED, "Ten tokens")
         assert silent.failure is not None
         assert silent.failure.code == "timeout_idle"
-        assert silent.failure.message == "voices stopped sending for 0.5 s, so the reply ends here."
+        assert silent.failure.message == "voices stopped sending for 90 s, so the reply ends here."
         assert (other.status, other.content) == (Status.COMPLETE, "I go on.")
         async with soon():
             await next(seen for seen in upstream.requests if seen.model == "alpha").closed.wait()
 
 
-async def test_a_voice_that_never_begins_has_failed(tmp_path, upstream):
+async def test_a_voice_that_never_begins_has_failed(tmp_path, upstream, timers):
     upstream.plays((Stall(),))
-    async with engine_in(tmp_path, upstream, replace(SHORT, first_byte_s=0.4)) as engine:
+    async with engine_in(tmp_path, upstream, replace(ONCE, first_byte_s=300, total_s=AGES)) as engine:
         opened = await engine.open("Anyone?")
-        assert await engine.over(opened.turn) is State.FAILED
+        await upstream.heard()
+        ending = asyncio.create_task(engine.over(opened.turn))
+        assert await timers.move_until_done(ending) is State.FAILED
         [reply] = await engine.replies(opened.turn)
     assert reply.failure is not None
     assert (reply.status, reply.failure.code) == (Status.FAILED, "timeout_first_byte")
-    assert reply.failure.message == "voices did not answer in 0.4 s."
+    assert reply.failure.message == "voices did not answer in 5 minutes."
 
 
-async def test_a_voice_that_never_ends_is_stopped_at_the_limit(tmp_path, upstream):
+async def test_a_voice_that_never_ends_is_stopped_at_the_limit(tmp_path, upstream, timers):
     upstream.plays(
         (*[Say("and ")] * 3, KeepAlives(0.02, b'data: {"choices":[{"delta":{"content":"on "}}]}\n\n'))
     )
-    limits = replace(SHORT, total_s=2.0)
+    limits = replace(ONCE, first_byte_s=AGES, idle_s=AGES, total_s=HOUR / 2)
     async with engine_in(tmp_path, upstream, limits) as engine:
         opened = await engine.open("Go on")
-        await engine.over(opened.turn)
+        await engine.said(opened.turn, "and and and on ")
+        await timers.move_until_done(asyncio.create_task(engine.over(opened.turn)))
         [reply] = await engine.replies(opened.turn)
     assert reply.failure is not None
     assert (reply.status, reply.failure.code) == (Status.INTERRUPTED, "timeout_total")
@@ -383,7 +394,7 @@ async def test_no_draft_is_left_when_a_turn_is_over(engine, upstream):
 
 async def test_retries_wait_and_are_counted(tmp_path, upstream):
     upstream.plays(refuses(503, retry_after="0.01"), refuses(503, retry_after="0.01"), says("At last."))
-    async with engine_in(tmp_path, upstream, replace(SHORT, retries=2)) as engine:
+    async with engine_in(tmp_path, upstream, Limits(retries=2)) as engine:
         opened = await engine.open("Busy?")
         assert await engine.over(opened.turn) is State.COMPLETE
     assert len(upstream.requests) == 3
