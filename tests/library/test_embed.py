@@ -33,7 +33,8 @@ from tertulia.providers import assets, embeddings
 from tertulia.providers.embeddings import EmbeddingEndpoint
 from tertulia.providers.limits import Limits
 from tests.library.bags import numbers
-from tests.patience import PATIENCE_S, soon
+from tests.patience import PATIENCE_S, soon, until
+from tests.timers import HOUR
 from tests.upstream.scripted import Head, Raw, Script, Stall, Upstream, refuses, vectors
 
 HOME = settings.read(os.environ).home
@@ -327,11 +328,13 @@ async def test_an_endpoint_that_is_asked_too_much_says_when_to_come_back(
 @pytest.mark.parametrize("is_query", [True, False])
 async def test_a_silent_endpoint_is_not_waited_for_long(upstream: Upstream, is_query: bool) -> None:
     upstream.plays((Stall(),))
-    hasty = EndpointEmbedder(there(upstream), {}, Limits(first_byte_s=0.5), question_s=0.5)
+    # Longer than the other one: each alone has to end it, and nothing else can happen before.
+    text_s, question_s = (HOUR, 0.5) if is_query else (0.5, HOUR)
+    hasty = EndpointEmbedder(there(upstream), {}, Limits(first_byte_s=text_s), question_s=question_s)
     with pytest.raises(EmbeddingFailed):
         await hasty.embed(["x"], is_query=is_query)
     async with soon():
-        await upstream.last.closed.wait()
+        await until(lambda: all(seen.closed.is_set() for seen in upstream.requests))
     await hasty.close()
 
 
