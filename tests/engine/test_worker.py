@@ -184,7 +184,7 @@ async def test_a_job_that_breaks_is_an_incident_and_one_nobody_knows_is_none(eng
     assert [row.error for row in errors] == ["incident incident 1", "Nobody here knows how to do 'unknown'."]
 
 
-async def test_a_round_that_was_stopped_gets_no_title(engine, upstream):
+async def test_a_conversation_whose_only_round_was_stopped_keeps_the_name_of_its_question(engine, upstream):
     upstream.plays((Say("So"), Stall()))
     opened = await engine.open("Never mind")
     await engine.said(opened.turn, "So")
@@ -192,7 +192,7 @@ async def test_a_round_that_was_stopped_gets_no_title(engine, upstream):
     await engine.over(opened.turn)
     while await engine.worker.work():
         pass
-    assert await title(engine, opened) == ""
+    assert await title(engine, opened) == "Never mind"
 
 
 async def test_sessions_that_are_over_go_once_a_day(engine, upstream):

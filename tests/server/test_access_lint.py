@@ -38,6 +38,8 @@ WITHOUT_ASKING = {
     "users.add",
     "config.get_all",
     "config.set",
+    # a default that everyone signed in starts with
+    "config.default_models",
     # after the right to the conversation was checked in the same transaction
     "events.last_number",
     "events.first_number",

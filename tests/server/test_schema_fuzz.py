@@ -19,6 +19,7 @@ from schemathesis import Case, GenerationMode
 from tertulia.app import new_id
 from tertulia.server.asgi import bare
 from tertulia.server.throttle import Throttle
+from tests.patience import PATIENCE_S
 from tests.server.cast import Things, things
 from tests.upstream.scripted import scripted
 from tests.world import Person, World, endpoints, running
@@ -67,7 +68,11 @@ async def test_an_operation_never_fails_from_what_it_is_sent(
         if number % 2 and not label.startswith(DESTROYS):
             case = about(case, its)
         answer = await asyncio.to_thread(
-            case.call, base_url=world.url, headers={"Origin": world.url}, cookies=cookie
+            case.call,
+            base_url=world.url,
+            headers={"Origin": world.url},
+            cookies=cookie,
+            timeout=PATIENCE_S,
         )
         assert answer.status_code < 500, (case.as_curl_command(), answer.text)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []

@@ -109,7 +109,7 @@ async def test_a_table_can_be_changed_although_one_of_its_personas_is_gone(
 
 
 async def test_there_is_an_end_to_tables(db: Database, ada: Actor) -> None:
-    with pytest.raises(Invalid, match="100 tables"):
+    with pytest.raises(Invalid, match="100 saved groups"):
         await db.write(lambda tx: [tables.add(tx, ada, Scope.USER, None, TABLE) for _ in range(101)])
 
 

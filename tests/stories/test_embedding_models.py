@@ -66,7 +66,7 @@ async def test_words_serve_while_another_model_embeds_everything_anew(
         await ada.upload("pet.md", b"the kitten sleeps")
         await ada.upload("ride.md", b"an automobile")
         await at_rest(world)
-        assert await search(ada, "cat") == (["pet.md", "ride.md"], ["meaning"], None)
+        assert await search(ada, "cat") == (["pet.md"], ["meaning"], None)
     upstream.embeds = lambda given: numbers(given)[:32]
     slowly = asyncio.Event()
     upstream.plays((Hold(slowly), *vectors([[1.0] * 32] * 2)), model="second")
@@ -80,7 +80,7 @@ async def test_words_serve_while_another_model_embeds_everything_anew(
         slowly.set()
         await at_rest(world)
         titles, found_by, reason = await search(ada, "cat")
-        assert (set(titles), found_by, reason) == ({"pet.md", "ride.md"}, ["meaning"], None)
+        assert (titles[:1], found_by, reason) == (["pet.md"], ["meaning"], None)
 
 
 FAILING: dict[str, Script] = {
@@ -135,7 +135,7 @@ async def test_an_extension_that_comes_later_takes_over_the_vectors_there_are(
                 assert "pgvector" in world.house.db.vectors
                 assert not await world.house.db.read(_has_unplaced)
                 ada = await world.sign_in("ada@example.org")
-                assert await search(ada, "cat") == before == (["pet.md", "ride.md"], ["meaning"], None)
+                assert await search(ada, "cat") == before == (["pet.md"], ["meaning"], None)
         finally:
             superuser.execute("DROP EXTENSION vector CASCADE")
 

@@ -349,7 +349,7 @@ class EndpointEmbedder:
 
 
 def _again_in_s(fault: ProviderFault) -> float:
-    if not fault.is_retryable:
+    if fault.retry_after_s is None and not fault.is_retryable:
         return MUCH_LATER_S
     return max(LATER_S, fault.retry_after_s or 0.0)
 
