@@ -79,8 +79,8 @@ async def test_words_serve_while_another_model_embeds_everything_anew(
         upstream.plays(model="second")
         slowly.set()
         await at_rest(world)
-        titles, found_by, reason = await search(ada, "cat")
-        assert (titles[:1], found_by, reason) == (["pet.md"], ["meaning"], None)
+        titles, found_by, reason = await search(ada, "the kitten sleeps")
+        assert (titles[0], "meaning" in found_by, reason) == ("pet.md", True, None)
 
 
 FAILING: dict[str, Script] = {
