@@ -9,6 +9,7 @@ from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.browser.room import Room
 from tests.browser.windows import DESK, TABLET, Windows
+from tests.patience import soon
 from tests.upstream.scripted import Upstream
 from tests.world import Person
 
@@ -51,9 +52,16 @@ async def test_what_does_not_fit_side_by_side_stands_two_by_two(
 ) -> None:
     page = await windows.open(sam, talk, NARROW)
     await expect(cards(page)).to_have_count(4)
+    async with soon():
+        while await _columns_and_rows(page) != [2, 2]:
+            await page.evaluate("() => new Promise(requestAnimationFrame)")
     boxes = [await cards(page).nth(number).bounding_box() for number in range(4)]
-    assert [len({round(box[side]) for box in boxes if box}) for side in ("x", "y")] == [2, 2]
     assert all(box and box["x"] + box["width"] <= NARROW["width"] for box in boxes)
+
+
+async def _columns_and_rows(page: Page) -> list[int]:
+    boxes = [await cards(page).nth(number).bounding_box() for number in range(4)]
+    return [len({round(box[side]) for box in boxes if box}) for side in ("x", "y")]
 
 
 async def test_the_speakers_stay_below_the_bar_while_their_replies_are_read(
