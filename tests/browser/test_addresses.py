@@ -17,7 +17,7 @@ NOT_FOUND = (r"status of 404", r"Not found: /")
 async def test_an_unknown_page_says_so_and_leads_home(windows: Windows, sam: Person, path: str) -> None:
     windows.expect(*NOT_FOUND)
     page = await windows.open(sam, path)
-    await expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
     await page.get_by_role("main").get_by_role("link").first.click()
     await expect(page).to_have_url(re.compile("/new$"))
 
@@ -28,7 +28,7 @@ async def test_an_unknown_conversation_says_so_on_each_of_its_pages(
 ) -> None:
     windows.expect(*NOT_FOUND)
     page = await windows.open(sam, f"/c/nowhere{rest}")
-    await expect(page.get_by_role("main")).to_contain_text("This conversation is not here")
+    await expect(page.get_by_role("main")).to_contain_text("Conversation not found")
 
 
 async def test_settings_without_a_panel_open_the_first_of_ones_own(windows: Windows, sam: Person) -> None:

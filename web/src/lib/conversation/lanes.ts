@@ -146,16 +146,19 @@ function isRunning(turn: Turn): boolean {
 
 /** Who is still to speak in a running turn: they wait at the table, or behind the reply they will replace. */
 function addQueued(chains: Version[][], turn: Turn): void {
+  // A reply may be here before the news that its turn runs.
+  const hasBegun = chains.some((chain) => chain.some((version) => turnOf(version) === turn.id));
+  const isAsking = turn.state === 'running' || hasBegun;
   for (const { voice, step, isNext } of awaited(turn)) {
     const isClosing = step === 'synthesis';
-    const hasBegun = chains.some((chain) =>
+    const isHere = chains.some((chain) =>
       chain.some(
         (version) =>
           turnOf(version) === turn.id &&
           (isClosing ? stepOf(version) === step : voiceOf(version).id === voice.id && !isLate(version)),
       ),
     );
-    if (hasBegun) continue;
+    if (isHere) continue;
     const chain = chains.find((each) => each.some((version) => version.id === turn.message_id));
     const queued: Version = {
       kind: 'queued',
@@ -163,7 +166,7 @@ function addQueued(chains: Version[][], turn: Turn): void {
       turn: { ...turn, table: [voice] },
       step: chain ? stepOf(chain[0]!) : step,
       state: 'queued',
-      isNext: isNext && turn.state === 'running',
+      isNext: isNext && isAsking,
     };
     if (chain) chain.push(queued);
     else chains.push([queued]);
