@@ -99,7 +99,7 @@ async def test_a_phone_attaches_files_without_opening_the_sheet(windows: Windows
     page = await windows.open(sam, "/new", PHONE, is_mobile=True, has_touch=True)
     await page.get_by_role("button", name=re.compile("^Attach")).first.tap()
     async with page.expect_file_chooser() as choosing:
-        await page.get_by_role("menuitem", name="For this message").tap()
+        await page.get_by_role("menuitem", name="Add to this message").tap()
     await (await choosing.value).set_files(
         {"name": "rota.md", "mimeType": "text/markdown", "buffer": b"Mateo"}
     )
