@@ -92,6 +92,24 @@ async def test_a_provider_that_is_asked_too_fast_is_waited_for_as_long_as_it_say
     assert "asked us to slow down" in wait.reason
 
 
+async def test_a_provider_without_room_for_the_moment_is_asked_again(
+    upstream: Upstream, listener: Listener
+) -> None:
+    """Groq's status for its flexible tier."""
+    full = {
+        "message": "Flex tier capacity exceeded.",
+        "type": "capacity_exceeded",
+        "code": "capacity_exceeded",
+    }
+    upstream.plays(refuses(498, {"error": full}), says("Now."))
+    assert (await listener.ask(GROQ)).text == "Now."
+
+
+async def test_a_wait_beyond_the_calendar_is_not_believed(upstream: Upstream, listener: Listener) -> None:
+    upstream.plays(refuses(429, retry_after="9" * 18), says("Now."))
+    assert (await listener.ask()).text == "Now."
+
+
 @pytest.mark.parametrize("key", EVERY_DIALECT)
 async def test_words_about_billing_do_not_make_a_rate_limit_a_spent_balance(
     upstream: Upstream, listener: Listener, key: str
@@ -112,6 +130,10 @@ SPENT: list[tuple[int, dict[str, Any] | str]] = [
     (403, {"error": {"message": "Key limit exceeded (total limit).", "code": 403}}),
     (429, {"error": {"message": "Your prepayment credits are depleted."}}),
     (429, "Not enough credit"),
+    (400, {"error": {"message": "You have reached your specified API usage limits. You will regain access on "
+                                "2026-10-01 at 00:00 UTC.", "type": "invalid_request_error"}}),
+    (412, {"error": {"message": "Account a is suspended, possibly due to reaching the monthly spending limit "
+                                "or failure to pay past invoices."}}),
 ]  # fmt: skip
 
 
@@ -130,6 +152,7 @@ DAILY: list[tuple[str, dict[str, Any]]] = [
     (GOOGLE, gemini_429(DAY, delay=None)),
     (CHAT, {"error": {"message": "Tokens per day limit exceeded - too many tokens processed.",
                       "code": "token_quota_exceeded", "type": "too_many_tokens_error"}}),
+    (CHAT, {"error": "you have reached your hourly usage limit, please upgrade to continue"}),
     (OPENROUTER, {"error": {"message": "Rate limit exceeded: free-models-per-day. Add 10 credits.",
                             "code": 429}}),
 ]  # fmt: skip
@@ -241,6 +264,7 @@ async def test_openrouter_says_inside_when_it_can_be_asked_again(
         (f"{datetime.fromtimestamp(NOW + 60, UTC):%FT%TZ}", 60),
         ("0s", None), ("0", None), ("-3", None), ("", None), ("soon", None), ("nan", None), ("inf", None),
         (None, None), (True, None), ([], None), (str(NOW - 90), None), ("6 parsecs", None), ("9" * 400, None),
+        ("9" * 18, None), (1e15, None), ("9" * 12 + "d", None),
     ],
 )  # fmt: skip
 def test_a_wait_is_read_however_it_is_written(value: object, seconds: float | None) -> None:

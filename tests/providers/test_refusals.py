@@ -114,7 +114,7 @@ async def test_an_error_dressed_as_success_is_still_an_error(
         (404, "no such model", "unavailable", "does not offer"),
         (400, "unsupported field", "unavailable", "did not accept the request."),
         (400, "content_filter: the prompt", "filtered", "This model declined."),
-        (413, "request_too_large", "context_length", "This is too long for"),
+        (413, "request_too_large", "context_length", "does not take a request this large."),
         (301, "", "unavailable", "sent us to another address, which is not followed."),
         (307, "", "unavailable", "sent us to another address, which is not followed."),
     ],

@@ -24,6 +24,10 @@ NOT_ALLOWED = ("auth", "OpenAI does not allow this request with this key.")
 NO_PICTURES = ("unavailable", "GPT-4o cannot be shown pictures. Ask without them, or use another model.")
 NO_REGION = ("unavailable", "OpenAI does not answer from the country this server is in. Use another model.")
 DECLINED = ("filtered", "This model declined. Its safety filter stopped the reply.")
+TOO_LARGE = (
+    "context_length",
+    "OpenAI does not take a request this large. Ask with less, or with smaller files.",
+)
 NOT_ACCEPTED = ("unavailable", "OpenAI did not accept the request.")
 
 MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
@@ -49,6 +53,7 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
      BAD_KEY),
     (400, error("API key not valid. Please pass a valid API key.", status="INVALID_ARGUMENT"), BAD_KEY),
     (401, error("Missing Authentication header", code=401), BAD_KEY),
+    (403, {"code": "permission-denied", "error": "API key is currently disabled"}, BAD_KEY),
     (403, error("Your API key was reported as leaked. Please use another API key."), BAD_KEY),
     # Forbidden for another reason.
     (403, error("The caller does not have permission", status="PERMISSION_DENIED"), NOT_ALLOWED),
@@ -72,6 +77,9 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
     (404, error("No endpoints found that support image input", code=404), NO_PICTURES),
     (400, error("unknown variant `image_url`, expected `text` at line 1 column 391"), NO_PICTURES),
     (400, error("This model does not support image input."), NO_PICTURES),
+    # More bytes than a server takes; how many tokens they are, it does not say.
+    (413, error("Request exceeds the maximum allowed number of bytes.", type="request_too_large"), TOO_LARGE),
+    (413, "<html><center><h1>413 Request Entity Too Large</h1></center></html>", TOO_LARGE),
     # Nothing of the kind.
     (400, error("Unsupported parameter: 'stop' is not supported with this model."), NOT_ACCEPTED),
     (400, error("Previous response with id 'resp_1' not found.", param="previous_response_id"), NOT_ACCEPTED),
@@ -103,6 +111,8 @@ SIZES: list[tuple[str, str]] = [
      HELD.format("1,048,576", "1,250,074")),
     ("This model's maximum prompt length is 131072 but the request contains 200,123 tokens.",
      HELD.format("131,072", "200,123")),
+    ("input length and `max_tokens` exceed context limit: 189152 + 21333 > 200000, decrease input length or "
+     "`max_tokens` and try again", "This is too long for GPT-4o, which holds 200,000 tokens."),
     ("prompt too long; exceeded max context length by 1119046 tokens (ref: 96164522-08b2-4cbf-886e)",
      "This is 1,119,046 tokens too long for GPT-4o."),
     ("Please reduce the length of the messages.", "This is too long for GPT-4o, which holds 128,000 tokens."),

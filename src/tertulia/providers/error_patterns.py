@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 TOO_LONG = re.compile(
-    r"context[ _-]?(?:length|size|window)|max(?:imum)? (?:context|prompt)|exceed_context_size"
+    r"context[ _-]?(?:length|size|window|limit)|max(?:imum)? (?:context|prompt)|exceed_context_size"
     r"|prompt (?:is )?too long|too many tokens|input token count|input (?:is )?too (?:long|large)"
-    r"|request_too_large|reduce the length|string_above_max_length|tokens? > \d+ maximum"
+    r"|reduce the length|string_above_max_length|tokens? > \d+ maximum"
     r"|too large for model|max_new_tokens. must be <=",
     re.IGNORECASE,
 )
@@ -19,7 +19,7 @@ FILTERED = re.compile(
 )
 BAD_KEY = re.compile(
     r"api[ _-]key(?: provided)?(?: is)? (?:not valid|invalid|expired|revoked|disabled|missing|not found)"
-    r"|api[ _-]key[^.]{0,40}? is (?:not valid|invalid|expired|disabled)"
+    r"|api[ _-]key[^.]{0,40}? is (?:currently )?(?:not valid|invalid|expired|disabled|blocked)"
     r"|(?:invalid|incorrect|expired|revoked|missing|no)[ _](?:x-)?api[ _-]key|API_KEY_INVALID"
     r"|api key was reported as leaked|authentication_error|didn.t provide an api key",
     re.IGNORECASE,
@@ -55,6 +55,7 @@ _FIGURE = r"(\d{1,3}(?:,\d{3})+|\d{3,9})"
 _WINDOW = re.compile(
     r"(?:context (?:length|size|window)|maximum (?:context|prompt) length|maximum number of tokens allowed"
     rf"|n_ctx|context_length|must be <=)\D{{0,24}}?{_FIGURE}(?![\w-])|> {_FIGURE} maximum"
+    rf"|context limit: [\d,+ ]+> {_FIGURE}"
     rf"|{_FIGURE} maximum context",
     re.IGNORECASE,
 )

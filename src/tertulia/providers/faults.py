@@ -136,14 +136,19 @@ class Faults:
                 f"{self.model.display_name} cannot be shown pictures. Ask without them, or use another model."
             )
             return self._fault("unavailable", sentence, said)
-        if status == 413 or (patterns.TOO_LONG.search(text) and status in (0, 400, 422, 500)):
+        if patterns.TOO_LONG.search(text) and status in (0, 400, 413, 422, 500):
             return self._too_long(text, said)
+        if status == 413:
+            sentence = (
+                f"{self.name} does not take a request this large. Ask with less, or with smaller files."
+            )
+            return self._fault("context_length", sentence, said)
         if patterns.FILTERED.search(text) and status in (0, 400, 403, 422, 451):
             return self.filtered(said)
         return None
 
     def _about_the_key(self, status: int, text: str, said: str) -> ProviderFault | None:
-        if status == 402 or (rate_limits.SPENT_CREDIT.search(text) and status in (0, 400, 401, 403)):
+        if status == 402 or (rate_limits.SPENT_CREDIT.search(text) and status in (0, 400, 401, 403, 412)):
             return self._out_of_credit(text, said)
         if patterns.NO_REGION.search(text) and status in (0, 400, 403, 451):
             sentence = f"{self.name} does not answer from the country this server is in. Use another model."

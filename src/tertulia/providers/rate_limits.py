@@ -17,12 +17,12 @@ from tertulia.providers.error_bodies import ErrorBody
 
 SIGNAL = re.compile(
     r"rate[ _-]?limit|too[ _]many[ _](?:requests|tokens)|tokens per min|requests per (?:min|sec)"
-    r"|\b[TR]PM\b|RESOURCE_EXHAUSTED|PerMinute|quota_exceeded|slow down|throttl",
+    r"|\b[TR]PM\b|RESOURCE_EXHAUSTED|PerMinute|quota_exceeded|capacity[ _]exceeded|slow down|throttl",
     re.IGNORECASE,
 )
 """Words of a limit on how much a key may use in a short time."""
 SPENT_QUOTA = re.compile(
-    r"per[\s_-]?(?:day|week|month)|\b(?:daily|weekly|monthly)\b|\b[TR]PD\b|requests?-day|tokens?-day",
+    r"per[\s_-]?(?:day|week|month)|\b(?:hourly|daily|weekly|monthly)\b|\b[TR]PD\b|requests?-day|tokens?-day",
     re.IGNORECASE,
 )
 """Words of a quota that does not come back within minutes."""
@@ -31,6 +31,7 @@ SPENT_CREDIT = re.compile(
     r"|(?:out of|no|any|not enough|insufficient|all available|requires? more|add more) credits?\b"
     r"|credits? (?:are |is |have been |has been )?(?:depleted|exhausted|used up|required)"
     r"|exceeded your (?:account|monthly) (?:balance|budget)|spend(?:ing)? (?:limit|cap)|key limit exceeded"
+    r"|reached your (?:specified|configured) (?:workspace )?(?:API )?usage limits?"
     r"|payment required|account is not active|account balance|arrears|\bArrearage\b",
     re.IGNORECASE,
 )
@@ -41,6 +42,8 @@ NO_QUOTA = re.compile(r"\blimit: 0\b(?!.*\blimit: [1-9])", re.DOTALL)
 EARLIEST_EPOCH_S = 1e9
 """A larger figure is a moment and no number of seconds."""
 EARLIEST_EPOCH_MS = 1e11
+LONGEST_S = 100 * 365 * 86_400.0
+"""A longer wait is nonsense; moments beyond the year 9999 cannot even be written."""
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _UNIT = r"(?:milliseconds?|ms|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)"
@@ -192,4 +195,4 @@ def _is_nothing(remaining: str | None) -> bool:
 
 
 def _positive(figure: float) -> float | None:
-    return figure if math.isfinite(figure) and figure > 0 else None
+    return figure if 0 < figure <= LONGEST_S else None
