@@ -241,6 +241,31 @@ async def test_googles_last_count_of_what_was_sent_counts(upstream: Upstream, li
     assert heard.end.count == TokenCount(163, 0, 13)
 
 
+@pytest.mark.parametrize(
+    ("usage", "count"),
+    [
+        ({"promptTokenCount": 10, "totalTokenCount": 13}, TokenCount(10, 0, 3)),
+        (
+            {"promptTokenCount": 10, "thoughtsTokenCount": 40, "totalTokenCount": 53},
+            TokenCount(10, 0, 43, 40),
+        ),
+        (
+            {"promptTokenCount": 10, "toolUsePromptTokenCount": 5, "totalTokenCount": 18},
+            TokenCount(10, 0, 3),
+        ),
+        ({"promptTokenCount": 10, "totalTokenCount": 10}, TokenCount(10, 0, 0)),
+    ],
+)
+async def test_what_google_counts_only_in_the_sum_was_said(
+    upstream: Upstream, listener: Listener, usage: dict[str, int], count: TokenCount
+) -> None:
+    last = gemini({"text": "The end"}, finishReason="STOP") | {"usageMetadata": usage}
+    upstream.plays((lines(last), Bare()))
+    heard = await listener.ask(GOOGLE)
+    assert heard.end is not None
+    assert heard.end.count == count
+
+
 async def test_only_googles_first_candidate_is_heard(upstream: Upstream, listener: Listener) -> None:
     other = gemini({"text": "Another answer"}, index=1, finishReason="STOP")
     last = gemini({"text": "Three"}, {"inlineData": {}}, {"text": " four."}, finishReason="STOP")
@@ -357,7 +382,7 @@ async def test_two_messages_of_one_response_are_two_paragraphs(
 
 
 def response_of(*output: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"object": "response", "status": "completed", "output": list(output), **more}
+    return {"object": "response", "status": "completed", "output": list(output)} | more
 
 
 def whole_message(text: str) -> dict[str, Any]:
@@ -377,6 +402,18 @@ async def test_a_response_that_comes_as_one_object_is_read_whole(
     upstream.plays((lines(answer), Bare()))
     heard = await listener.ask(RESPONSES)
     assert (heard.text, heard.code) == ("Four.", None)
+
+
+@pytest.mark.parametrize("details", [None, {"reason": "a_new_reason"}])
+async def test_a_response_that_is_incomplete_for_any_reason_is_not_done(
+    upstream: Upstream, listener: Listener, details: dict[str, str] | None
+) -> None:
+    cut = response_of(whole_message("Four"), status="incomplete", incomplete_details=details)
+    upstream.plays((lines({"type": "response.incomplete", "response": cut}), Bare()))
+    heard = await listener.ask(RESPONSES)
+    assert heard.end is not None
+    assert (heard.text, heard.end.is_early) == ("Four", True)
+    assert heard.end.reason == (details["reason"] if details else None)
 
 
 async def test_openai_counts_what_it_puts_into_its_cache(upstream: Upstream, listener: Listener) -> None:

@@ -229,6 +229,47 @@ async def test_a_company_whose_machines_gave_up_has_not_finished(
     assert (heard.text, heard.end, heard.code) == ("Some", None, "cut")
 
 
+@pytest.mark.parametrize(
+    ("finish", "native", "reason"),
+    [
+        ("stop", "SAFETY", "SAFETY"),
+        ("stop", "STOP", None),
+        ("stop", "end_turn", None),
+        ("content_filter", "refusal", "content_filter (refusal)"),
+        ("length", "MAX_TOKENS", "length (MAX_TOKENS)"),
+        ("content_filter", None, "content_filter"),
+    ],
+)
+async def test_a_gateway_names_the_reason_of_the_provider_behind_it(
+    upstream: Upstream, listener: Listener, finish: str, native: str | None, reason: str | None
+) -> None:
+    last = chunk({"content": ""}, finish)
+    last["choices"][0]["native_finish_reason"] = native
+    upstream.plays((chunks(last), Bare()))
+    heard = await listener.ask()
+    assert heard.end is not None
+    assert (heard.text, heard.end.reason) == ("", reason)
+
+
+async def test_an_error_in_the_place_of_an_answer_is_told_in_its_own_words(
+    upstream: Upstream, listener: Listener
+) -> None:
+    last = chunk({"content": ""}, "error")
+    last["choices"][0]["error"] = {"code": 502, "message": "The upstream is gone."}
+    upstream.plays((chunks(chunk({"content": "Some"}), last), Bare()))
+    heard = await listener.ask()
+    assert heard.fault is not None
+    assert (heard.text, heard.fault.detail) == ("Some", "The upstream is gone. (502)")
+
+
+async def test_groq_may_count_in_a_field_of_its_own(upstream: Upstream, listener: Listener) -> None:
+    usage = {"prompt_tokens": 30, "completion_tokens": 4}
+    upstream.plays((chunks(chunk({"content": "Yes."}, "stop", x_groq={"usage": usage})), Bare()))
+    heard = await listener.ask()
+    assert heard.end is not None
+    assert heard.end.count == TokenCount(30, 0, 4)
+
+
 async def test_an_end_marker_may_have_a_space_after_it(upstream: Upstream, listener: Listener) -> None:
     upstream.plays((chunks(chunk({"content": "Yes."}, "stop")), Raw(b"data: [DONE] \n\n"), Bare()))
     heard = await listener.ask()

@@ -151,5 +151,13 @@ def counted(usage: object) -> TokenCount | None:
     said = [number(figure) for figure in (answered, thought) if figure is not None]
     if not sent or None in said:
         return None
+    if answered is None:
+        said.append(_unnamed(usage, sent + (number(thought) or 0)))
     cached = number(inside(usage, "cachedContentTokenCount")) or 0
     return TokenCount(sent, min(cached, sent), sum(figure or 0 for figure in said), number(thought) or 0)
+
+
+def _unnamed(usage: object, named: int) -> int:
+    """What Gemini 2.0 said, where it tells only the sum."""
+    total, tools = number(inside(usage, "totalTokenCount")), number(inside(usage, "toolUsePromptTokenCount"))
+    return max(0, (total or 0) - (tools or 0) - named)

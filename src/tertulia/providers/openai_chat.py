@@ -31,6 +31,7 @@ FILTERS = (
     "blocklist",
 )
 FINISHES: dict[str, Finish] = {**dict.fromkeys(LIMITED, "length"), **dict.fromkeys(FILTERS, "filtered")}
+PLAIN_ENDS = ("", "stop", "end_turn", "completed", "eos", "stop_sequence")
 BROKEN = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
 """The company's own machines gave up in the middle."""
 SOURCES_LIMIT = 100
@@ -103,7 +104,7 @@ class ChatReading(Reading):
     def _decode(self, event: dict[str, Any]) -> Words:
         if event.get("error"):
             raise self._error(event)
-        if usage := event.get("usage"):
+        if usage := event.get("usage") or inside(event, "x_groq", "usage"):
             self._counts(counted(usage))
         if found := sources(event):
             self.sources = found
@@ -117,9 +118,11 @@ class ChatReading(Reading):
 
     def _choice(self, choice: dict[str, Any]) -> Words:
         delta = choice.get("delta") or choice.get("message")
+        if choice.get("error"):
+            raise self._error(choice["error"])
         pieces = list(self._delta(delta)) if isinstance(delta, dict) else []
         if reason := choice.get("finish_reason"):
-            pieces += self._ends(str(reason))
+            pieces += self._ends(str(reason), choice.get("native_finish_reason"))
         return pieces
 
     def _delta(self, delta: dict[str, Any]) -> Iterable[Text | Thought]:
@@ -158,11 +161,14 @@ class ChatReading(Reading):
     def _held(self) -> Words:
         return list(self._told_apart(self._tags.rest()))
 
-    def _ends(self, reason: str) -> Words:
+    def _ends(self, reason: str, native: object) -> Words:
+        """A gateway also names the reason in the words of the provider behind it."""
         kind = reason.partition(":")[0].strip().lower()
+        if isinstance(native, str) and native.lower() not in (kind, *PLAIN_ENDS):
+            reason = native if kind == "stop" else f"{reason} ({native})"
         if kind in BROKEN:
             raise self._faults.cut(reason)
-        return self._finishes(FINISHES.get(kind, "stop"), reason if kind != "stop" else None)
+        return self._finishes(FINISHES.get(kind, "stop"), reason if reason.lower() != "stop" else None)
 
     def _end_marker(self) -> Words:
         """In this dialect a last word of its own: some servers send no finish reason."""

@@ -130,7 +130,8 @@ class ResponsesReading(Reading):
         self._counts(counted(response.get("usage")))
         whole = [] if self._has_spoken else self._whole(response.get("output"))
         reason = inside(response, "incomplete_details", "reason")
-        return [*whole, *self._finishes(FINISHES.get(reason, "stop"), reason)]
+        is_early = response.get("status") == "incomplete" and reason not in FINISHES
+        return [*whole, *self._finishes(FINISHES.get(reason, "stop"), reason, is_early=is_early)]
 
     def _begins(self, kind: str) -> None:
         if kind == "message":
