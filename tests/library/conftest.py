@@ -7,6 +7,7 @@ import pytest_asyncio
 from tertulia.library.extract.extractor import Extractor
 from tests.library.reading import LIMITS
 from tests.patience import PATIENCE_S
+from tests.timers import timers  # noqa: F401 - a fixture
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

@@ -34,7 +34,7 @@ from tertulia.providers.embeddings import EmbeddingEndpoint
 from tertulia.providers.limits import Limits
 from tests.library.bags import numbers
 from tests.patience import PATIENCE_S, soon, until
-from tests.timers import HOUR
+from tests.timers import AGES, Timers
 from tests.upstream.scripted import Head, Raw, Script, Stall, Upstream, refuses, vectors
 
 HOME = settings.read(os.environ).home
@@ -326,27 +326,36 @@ async def test_an_endpoint_that_is_asked_too_much_says_when_to_come_back(
 
 
 @pytest.mark.parametrize("is_query", [True, False])
-async def test_a_silent_endpoint_is_not_waited_for_long(upstream: Upstream, is_query: bool) -> None:
+async def test_a_silent_endpoint_is_not_waited_for_long(
+    upstream: Upstream, timers: Timers, is_query: bool
+) -> None:
     upstream.plays((Stall(),))
-    # Longer than the other one: each alone has to end it, and nothing else can happen before.
-    text_s, question_s = (HOUR, 0.5) if is_query else (0.5, HOUR)
-    hasty = EndpointEmbedder(there(upstream), {}, Limits(first_byte_s=text_s), question_s=question_s)
+    # The other limit is never met: each alone has to end it, and nothing else can happen before.
+    text_s, question_s = (AGES, 5.0) if is_query else (30.0, AGES)
+    limits = Limits(first_byte_s=text_s, idle_s=text_s, total_s=AGES)
+    hasty = EndpointEmbedder(there(upstream), {}, limits, question_s=question_s)
+    asking = asyncio.create_task(hasty.embed(["x"], is_query=is_query))
+    seen = await upstream.heard()
     with pytest.raises(EmbeddingFailed):
-        await hasty.embed(["x"], is_query=is_query)
+        await timers.move_until_done(asking)
     async with soon():
-        await until(lambda: all(seen.closed.is_set() for seen in upstream.requests))
+        await seen.closed.wait()
     await hasty.close()
 
 
 async def test_once_a_question_has_waited_in_vain_no_other_does_until_something_was_embedded(
-    upstream: Upstream,
+    upstream: Upstream, timers: Timers
 ) -> None:
     upstream.embeds = numbers
     upstream.plays((Stall(),))
-    made = EndpointEmbedder(there(upstream), {}, question_s=2.0, rest_s=1_000_000.0)
-    for _ in range(2):
-        with pytest.raises(EmbeddingFailed, match="in time"):
-            await made.embed(["x"], is_query=True)
+    limits = Limits(first_byte_s=AGES, idle_s=AGES, total_s=AGES)
+    made = EndpointEmbedder(there(upstream), {}, limits, question_s=5.0, rest_s=AGES)
+    waiting = asyncio.create_task(made.embed(["x"], is_query=True))
+    await upstream.heard()
+    with pytest.raises(EmbeddingFailed, match="in time"):
+        await timers.move_until_done(waiting)
+    with pytest.raises(EmbeddingFailed, match="in time"):
+        await made.embed(["x"], is_query=True)
     assert len(upstream.requests) == 1
     upstream.plays()
     await made.embed(["a text"])

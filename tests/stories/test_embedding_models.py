@@ -16,8 +16,12 @@ from sqlalchemy import text
 from tertulia.store.database import Tx
 from tests.library.bags import numbers
 from tests.patience import soon
+from tests.timers import timers  # noqa: F401 - a fixture
 from tests.upstream.scripted import Hold, Script, Upstream, refuses, vectors
 from tests.world import Person, World, endpoints, running
+
+pytestmark = pytest.mark.usefixtures("timers")
+"""No question waits too long for an endpoint."""
 
 Start = Callable[[str, int], AbstractAsyncContextManager[World]]
 

@@ -18,14 +18,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from tertulia.core.errors import TertuliaError
 from tertulia.core.models import cost_micros
-from tertulia.providers import assets
+from tertulia.providers import assets, wire
 from tertulia.providers.embeddings import EmbeddingClient, EmbeddingEndpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.seam import ProviderFault
@@ -318,16 +318,16 @@ class EndpointEmbedder:
     async def embed(
         self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
     ) -> tuple[bytes, ...]:
-        now = asyncio.get_running_loop().time
-        if is_query and now() < self._rests_until:
+        clock = wire.running_clock()
+        if is_query and clock.time() < self._rests_until:
             raise EmbeddingFailed(TOO_SLOW)
         try:
-            async with asyncio.timeout(self._question_s if is_query else None):
+            async with wire.within(self._question_s, clock) if is_query else nullcontext():
                 made = await self._embed(texts, billed)
         except ProviderFault as fault:
             raise EmbeddingFailed(fault.message, _again_in_s(fault)) from fault
         except TimeoutError:
-            self._rests_until = now() + self._rest_s
+            self._rests_until = clock.time() + self._rest_s
             raise EmbeddingFailed(TOO_SLOW) from None
         self._rests_until = 0.0
         return made

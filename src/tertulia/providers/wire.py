@@ -78,7 +78,7 @@ class Wire:
 
     async def _send(self, request: Request, faults: Faults) -> aiohttp.ClientResponse:
         try:
-            async with _within(min(self._limits.silence_s, self._limits.total_s), running_clock()):
+            async with within(min(self._limits.silence_s, self._limits.total_s), running_clock()):
                 return await self._connected().post(
                     request.url, data=_sent(request.body), headers=request.headers, allow_redirects=False
                 )
@@ -148,7 +148,7 @@ def running_clock() -> Clock:
 
 
 @asynccontextmanager
-async def _within(seconds: float, clock: Clock) -> AsyncGenerator[None, None]:
+async def within(seconds: float, clock: Clock) -> AsyncGenerator[None, None]:
     """Raises TimeoutError when the block takes longer by this clock."""
     async with asyncio.timeout(None) as bound:
         timer = clock.call_later(seconds, lambda: bound.reschedule(asyncio.get_running_loop().time()))
