@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -48,6 +49,8 @@ class World:
     app: FastAPI
     url: str
     home: Path
+    listener: socket.socket | None = None
+    """Of the server, where it runs in this process."""
     people: list[httpx2.AsyncClient] = field(default_factory=list)
 
     @property
@@ -260,7 +263,7 @@ async def running(
     server = uvicorn.Server(config(app, loop="asyncio", timeout_graceful_shutdown=1))
     with listen("127.0.0.1", 0, patience_ms) as socket_:
         serving = asyncio.create_task(server.serve(sockets=[socket_]))
-        world = World(app, f"http://127.0.0.1:{socket_.getsockname()[1]}", home)
+        world = World(app, f"http://127.0.0.1:{socket_.getsockname()[1]}", home, socket_)
         try:
             await _until_started(server, serving)
             yield world

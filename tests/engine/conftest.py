@@ -36,7 +36,7 @@ from tertulia.providers.tokens import counter
 from tertulia.store import messages, turns, users
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database, Tx
-from tests.patience import soon
+from tests.patience import PATIENCE_S, soon
 from tests.timers import timers  # noqa: F401 - a fixture
 from tests.upstream.scripted import Upstream, scripted
 from tests.world import endpoints
@@ -119,7 +119,7 @@ async def engine_in(
     db.on_commit(live.publish)
     limits_ = FileLimits()
     embedder = LocalEmbedder(home, {})
-    blobs, extractor = Blobs(db, home / "blobs", new_id), Extractor(limits_)
+    blobs, extractor = Blobs(db, home / "blobs", new_id), Extractor(limits_, PATIENCE_S)
     means = Means(
         db,
         providers,

@@ -10,16 +10,15 @@ import signal
 import sqlite3
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from tests.patience import soon
+from tests.patience import PATIENCE_S, soon
 from tests.world import PASSWORD, events, turn
 
 STARTED = re.compile(rb"http://127\.0\.0\.1:(\d+)")
@@ -78,6 +77,12 @@ class Served:
         with suppress(ProcessLookupError):
             await self.kill()
 
+    def written(self, turn_id: str) -> dict[str, str]:
+        """What is on disk of the running replies of a turn."""
+        with closing(sqlite3.connect(f"file:{self.home / 'tertulia.db'}?mode=ro", uri=True)) as database:
+            found = database.execute("SELECT id, content FROM drafts WHERE turn_id = ?", [turn_id])
+            return dict(found.fetchall())
+
     def is_sound(self) -> bool:
         """What the disk holds while nobody runs, looked at in a copy so that nothing is mended by looking."""
         with tempfile.TemporaryDirectory() as folder:
@@ -111,23 +116,23 @@ class Sent:
     body: dict[str, Any]
     opened: dict[str, Any] | None = None
     """The answer 202, when it arrived."""
-    heard: list[tuple[float, str, str]] = field(default_factory=list)
-    """When, which reply, which words."""
+    heard: list[tuple[str, str]] = field(default_factory=list)
+    """Which reply, which words."""
     last_mark: str = ""
-    killed_at: float = 0.0
-    """When the server died under it, where that matters."""
+    written: dict[str, str] = field(default_factory=dict)
+    """What was on disk of each reply before the server died under it, where that matters."""
 
     @property
     def id(self) -> str:
         return str(self.body["id"])
 
-    def text(self, reply_id: str, before: float = float("inf")) -> str:
-        """What was heard of a reply before a moment."""
-        return "".join(words for at, reply, words in self.heard if reply == reply_id and at <= before)
+    def text(self, reply_id: str) -> str:
+        """What was heard of a reply."""
+        return "".join(words for reply, words in self.heard if reply == reply_id)
 
     def has_heard(self, text: str = "") -> bool:
         """From every voice: anything, or this."""
-        replies = {reply for _, reply, _ in self.heard}
+        replies = {reply for reply, _ in self.heard}
         return len(replies) == len(self.body["voices"]) and all(text in self.text(one) for one in replies)
 
 
@@ -143,7 +148,7 @@ class Sender:
     async def client(self) -> AsyncIterator[httpx2.AsyncClient]:
         url = self._server.url
         async with httpx2.AsyncClient(
-            base_url=url, headers={"Origin": url}, cookies=self._cookies, timeout=20, trust_env=False
+            base_url=url, headers={"Origin": url}, cookies=self._cookies, timeout=PATIENCE_S, trust_env=False
         ) as client:
             yield client
 
@@ -176,8 +181,7 @@ class Sender:
                 async for event in events(response.aiter_text()):
                     sent.last_mark = event.id
                     if event.name == "delta":
-                        words = event.data.get("text", "")
-                        sent.heard.append((time.monotonic(), event.data["reply_id"], words))
+                        sent.heard.append((event.data["reply_id"], event.data.get("text", "")))
                     if enough is not None and enough(sent):
                         return
 

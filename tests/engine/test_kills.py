@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from pathlib import Path
 
 import httpx2
@@ -12,7 +11,7 @@ import pytest
 
 from tests.device import Device
 from tests.engine.serving import Sender, Sent, Served, served
-from tests.patience import PATIENCE_S, soon
+from tests.patience import PATIENCE_S, soon, until
 from tests.upstream.scripted import Finish, Hold, Pause, Say, Stall, Upstream, says
 from tests.world import Person, World, endpoints
 
@@ -20,8 +19,6 @@ SEED = 20261116
 WORDS = [f"word-{n} " for n in range(400)]
 SCRIPTED = ("".join(WORDS), "Almost done.", "Going on")
 PACE_S = 0.01
-BEHIND_S = 2.0
-"""How much text a crash may cost."""
 TERMINAL = {"complete", "stopped", "interrupted", "failed"}
 
 
@@ -77,13 +74,16 @@ async def after_the_answer(server: Served, ada: Sender, upstream: Upstream, chan
 
 
 async def mid_stream(server: Served, ada: Sender, upstream: Upstream, chance: random.Random, name: str):
-    """Long enough for a checkpoint, and then at any moment between two."""
+    """After a checkpoint of every voice, and then at any moment between two."""
+    upstream.plays((*says("", chunks=WORDS, pace=PACE_S)[:-1], Stall()))
     sent = await ada.send(name, "alpha", "beta")
     listening = asyncio.create_task(ada.listen(sent))
-    await asyncio.sleep(BEHIND_S + chance.uniform(0.2, 1.0))
-    sent.killed_at = time.monotonic()
+    await until(lambda: sum(map(bool, server.written(sent.id).values())) == 2)
+    await asyncio.sleep(chance.uniform(0, 1.0))
+    sent.written = server.written(sent.id)
     await server.kill()
     await listening
+    upstream.plays(says("", chunks=WORDS, pace=PACE_S))
 
 
 async def around_the_end(server: Served, ada: Sender, upstream: Upstream, chance: random.Random, name: str):
@@ -122,7 +122,7 @@ async def check(ada: Sender, sent: Sent, stage: str) -> None:
     for reply in replies:
         assert reply["status"] in TERMINAL
         assert reply["status"] != "interrupted" or reply["failure"]["code"] == "restarted"
-        assert reply["content"].startswith(sent.text(reply["id"], before=sent.killed_at - BEHIND_S)), stage
+        assert reply["content"].startswith(sent.written.get(reply["id"], "")), stage
         assert any(text.startswith(reply["content"]) for text in SCRIPTED), f"{stage}: words nobody said"
     if sent.opened is not None:
         assert questions[0]["id"] == sent.opened["message"]["id"]

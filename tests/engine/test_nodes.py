@@ -28,7 +28,7 @@ from tertulia.engine.requests import NewTry
 from tertulia.store import conversations, drafts, messages, turns
 from tertulia.store.database import Database, Tx
 from tests.engine.conftest import Engine, engine_in
-from tests.patience import soon
+from tests.patience import PATIENCE_S, soon
 from tests.store.samples import conversation, draft, opened, person
 from tests.store_fixtures import Clock, Ids, Watch
 from tests.upstream.scripted import Finish, Hold, Say, Upstream, refuses, says
@@ -324,7 +324,7 @@ async def paused_commit(
     def hold(tx: Tx) -> None:
         tx.execute(LOCK_PLACE, place=conversation_place(conversation_id))
         held.set()
-        free.wait(5)
+        free.wait(PATIENCE_S)
 
     waiting = 0
 
@@ -336,7 +336,7 @@ async def paused_commit(
                 return
 
     holding = asyncio.create_task(engine.db.write(hold))
-    await asyncio.to_thread(held.wait, 5)
+    await asyncio.to_thread(held.wait, PATIENCE_S)
     try:
         async with soon():
             yield paused

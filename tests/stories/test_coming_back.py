@@ -91,21 +91,22 @@ def read_lines(data: bytes, joined: Joined) -> None:
         joined.take(value["after"], value["type"], value)
 
 
+def has_ended(device: Device) -> bool:
+    return any(turn["finished_at"] for turn in device.tables["turn"].values())
+
+
 async def follow_with_cuts(person: Person, conversation_id: str, chance: random.Random) -> Device:
     """A tab that loses its socket again and again, and each time goes on from its cursor."""
     place = f"conversation:{conversation_id}"
     device = Device(cursors={place: 0})
     async with soon():
-        while not any(turn["finished_at"] for turn in device.tables["turn"].values()):
+        while not has_ended(device):
             frames = chance.randint(0, 12)
             async with person.live() as tab:
                 await tab.send({"type": "follow", "place": place, "after": device.cursors[place]})
-                for _ in range(frames):
-                    try:
-                        async with asyncio.timeout(0.2):
-                            device.take(await tab.next())
-                    except (TimeoutError, websockets.ConnectionClosed):
-                        break
+                while frames and not has_ended(device):
+                    device.take(await tab.next())
+                    frames -= 1
     return device
 
 

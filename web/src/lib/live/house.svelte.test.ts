@@ -321,7 +321,9 @@ describe('the house', () => {
       return real(path);
     });
     const read = house.loadFiles('P');
-    await vi.waitFor(() => expect(house.filesOf('P').map(({ path }) => path)).toEqual(['a.md']));
+    await vi.waitFor(() => expect(house.filesOf('P').map(({ path }) => path)).toEqual(['a.md']), {
+      timeout: 60_000,
+    });
     expect(house.hasFiles('P')).toBe(false);
     goOn();
     await read;
