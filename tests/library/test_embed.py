@@ -33,7 +33,7 @@ from tertulia.providers import assets, embeddings
 from tertulia.providers.embeddings import EmbeddingEndpoint
 from tertulia.providers.limits import Limits
 from tests.library.bags import numbers
-from tests.patience import PATIENCE_S, soon, until
+from tests.patience import PATIENCE_S, soon
 from tests.timers import AGES, Timers
 from tests.upstream.scripted import Head, Raw, Script, Stall, Upstream, refuses, vectors
 

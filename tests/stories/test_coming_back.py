@@ -9,7 +9,6 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-import websockets
 
 from tests.device import Device
 from tests.patience import soon
