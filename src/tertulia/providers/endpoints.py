@@ -225,6 +225,7 @@ def _own_model(endpoint: Endpoint, row: Mapping[str, Any] | str, is_local: bool)
         display_name=str(facts.get("name") or model_id),
         context_window=window,
         max_output_tokens=int(facts.get("output") or min(catalogue.DEFAULT_OUTPUT, window // 2)),
+        max_input_tokens=int(facts["input"]) if facts.get("input") else None,
         tier=Tier(facts.get("tier") or catalogue.tier_of(model_id)),
         abilities=Abilities(
             tools=bool(facts.get("tools")), vision=bool(facts.get("vision")), thinking=thinks
