@@ -88,6 +88,7 @@ async def test_a_question_that_found_the_conversation_free_does_not_wait_for_a_r
     await running.have_begun(["two", "retry"])
     running.end("two", "retry")
     await running.over()
+    assert running.begun == ["two", "retry"]
 
 
 async def test_a_question_taken_out_while_it_waits_for_a_retry_never_runs() -> None:

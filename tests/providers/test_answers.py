@@ -1,13 +1,17 @@
 """Whoever is asked, in whatever dialect: the words, the thoughts and the count arrive the same way."""
 
+import asyncio
+from contextlib import aclosing
+
 import pytest
 
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Prompt, PromptMessage
-from tertulia.providers.seam import End, Text
+from tertulia.providers.seam import End, Piece, Text
+from tests.patience import soon
 from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, RESPONSES, Listener
 from tests.upstream.dialects import Usage
-from tests.upstream.scripted import Upstream
+from tests.upstream.scripted import Finish, Hold, Say, Step, Upstream
 
 every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
 
@@ -25,11 +29,23 @@ TALK = Prompt(
 async def test_an_answer_comes_word_by_word_and_ends_once(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
-    upstream.says("Good evening, friend.", pace=0.01)
-    heard = await listener.ask(key)
-    assert [piece for piece in heard.pieces[:-1]] == [Text("Good"), Text(" evening,"), Text(" friend.")]
-    assert isinstance(heard.pieces[-1], End)
-    assert heard.pieces[-1].finish == "stop"
+    """Each word is said once the one before it was heard."""
+    words = ("Good", " evening,", " friend.")
+    heard = [asyncio.Event() for _ in words]
+    steps: list[Step] = [
+        step for word, read in zip(words, heard, strict=True) for step in (Say(word), Hold(read))
+    ]
+    upstream.plays((*steps, Finish()))
+    pieces: list[Piece] = []
+    async with soon(), aclosing(listener.providers.stream(listener.call(key))) as stream:
+        async for piece in stream:
+            if isinstance(piece, Text):
+                heard[len(pieces)].set()
+            pieces.append(piece)
+    *texts, end = pieces
+    assert texts == [Text(word) for word in words]
+    assert isinstance(end, End)
+    assert end.finish == "stop"
 
 
 @every_dialect

@@ -205,6 +205,13 @@ def test_a_model_takes_less_input_than_its_window_holds_and_still_does_when_it_i
     assert (described.display_name, described.input_limit) == ("Ours", 272_000)
 
 
+def test_a_model_of_ones_own_has_an_input_limit_of_its_own_where_its_row_says_so(tmp_path: Path) -> None:
+    models = [{"id": "gpt-5", "window": 400_000, "input": 272_000}, {"id": "blend", "window": 400_000}]
+    providers = with_environ(tmp_path, TERTULIA_ENDPOINTS=json.dumps([GATEWAY | {"models": models}]))
+    limits = {model.model_id: model.input_limit for model in providers.available()}
+    assert limits == {"gpt-5": 272_000, "blend": 400_000}
+
+
 def test_a_model_sees_or_does_not_see_whoever_serves_it() -> None:
     """A model said to be blind is never shown a picture; one said to see would refuse the whole call."""
     sees: dict[str, set[bool]] = {}

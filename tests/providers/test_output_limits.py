@@ -10,7 +10,7 @@ from tertulia.context.budget import output_limit
 from tertulia.core.errors import CannotStart
 from tertulia.providers.endpoints import own_endpoints
 from tests.providers.conftest import ANTHROPIC, Listener, NewListener
-from tests.upstream.scripted import Upstream
+from tests.upstream.scripted import Upstream, refuses, says
 
 NAMES = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "max_new_tokens")
 UNLIMITED = (
@@ -84,6 +84,40 @@ async def test_an_endpoint_of_ones_own_says_what_it_calls_the_limit(
     row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "models": ["blend"], **said}
     await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
     assert limits(upstream.last.body) == limit
+
+
+AFFORDABLE = {"error": {"message": "You requested up to 500 tokens, but can only afford 300.", "code": 402}}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name"),
+    [
+        ("openai_chat", "max_tokens"),
+        ("openai_responses", "max_output_tokens"),
+        ("anthropic", "max_tokens"),
+        ("google", "maxOutputTokens"),
+    ],
+)
+async def test_a_smaller_limit_is_sent_by_the_name_its_dialect_has_for_it(
+    upstream: Upstream, new_listener: NewListener, dialect: str, name: str
+) -> None:
+    row = {"name": "Mine", "base_url": upstream.url, "models": ["blend"], "dialect": dialect}
+    upstream.plays(refuses(402, AFFORDABLE), says("In short."))
+    heard = await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
+    assert (heard.text, limits(upstream.last.body)) == ("In short.", {name: 300})
+
+
+async def test_a_limit_named_for_google_is_sent_to_it(upstream: Upstream, new_listener: NewListener) -> None:
+    row = {"name": "Mine", "base_url": upstream.url, "models": ["blend"], "dialect": "google"}
+    row["output_limit"] = "maxOutputTokens"
+    await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
+    assert limits(upstream.last.body) == {"maxOutputTokens": 500}
+
+
+def test_a_company_that_reserves_is_asked_for_less_by_the_name_of_the_dialect(listener: Listener) -> None:
+    row = {"name": "Mine", "base_url": "https://api.groq.com/openai/v1", "key": "k", "models": ["blend"]}
+    (own,) = own_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row | {"dialect": "openai_responses"}])})
+    assert list(own.endpoint.limited(listener.call())) == ["max_output_tokens"]
 
 
 @pytest.mark.parametrize(

@@ -298,6 +298,32 @@ async def test_a_free_groq_key_is_asked_once_more_for_what_the_minute_has_room_f
     assert [seen.body["max_completion_tokens"] for seen in upstream.requests] == [8_192, 8_192 - 320]
 
 
+async def test_a_second_question_in_a_minute_takes_what_is_left_of_it(
+    upstream: Upstream, listener: Listener
+) -> None:
+    """Less than its limit for a whole minute, and then less than that, without a wait."""
+    left = groq_429(
+        "tokens per minute (TPM): Limit 8000, Used 2000, Requested 8000. Please try again in 18s."
+    )
+    upstream.plays(refuses(413, groq_413(8_000, 8_400)), refuses(429, left), says("Here."))
+    heard = await whole(listener).ask(GROQ)
+    assert (heard.text, heard.waits) == ("Here.", [])
+    assert [seen.body["max_completion_tokens"] for seen in upstream.requests] == [8_192, 7_792, 5_792]
+
+
+@pytest.mark.parametrize("words", [
+    "tokens per minute (TPM): Limit 8000, Used 7000, Requested 8000. Please try again in 18s.",
+    "requests per minute (RPM): Limit 30, Used 30, Requested 1. Please try again in 18s.",
+])  # fmt: skip
+async def test_where_too_little_is_left_of_a_minute_its_end_is_waited_for(
+    upstream: Upstream, listener: Listener, words: str
+) -> None:
+    upstream.plays(refuses(429, groq_429(words)), says("Here."))
+    heard = await whole(listener).ask(GROQ)
+    assert (heard.text, len(heard.waits)) == ("Here.", 1)
+    assert [seen.body["max_completion_tokens"] for seen in upstream.requests] == [8_192, 8_192]
+
+
 async def test_a_question_larger_than_a_minute_allows_is_a_rate_limit_in_numbers(
     upstream: Upstream, listener: Listener
 ) -> None:

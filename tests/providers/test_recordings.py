@@ -1,5 +1,6 @@
 """What real providers answered is read as it was meant: every recording, however the bytes are cut."""
 
+import json
 import random
 from contextlib import aclosing
 
@@ -17,6 +18,16 @@ from tests.providers.recorded import Recording, pieces, played, recordings
 
 RECORDINGS = recordings()
 CODES = {401: "auth", 404: "unavailable", 429: "rate_limited"}
+MEANINGS = {
+    "credit balance is too low": "rate_limited",
+    "insufficient_quota": "rate_limited",
+    "RESOURCE_EXHAUSTED": "rate_limited",
+    "API_KEY_INVALID": "auth",
+    "input token count": "context_length",
+    "exceed_context_size_error": "context_length",
+    "maximum context length": "context_length",
+    "max context length": "context_length",
+}
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: f"{recording.dialect}-{recording.id}")
@@ -74,7 +85,22 @@ def check_refusal(recording: Recording, heard: Heard) -> None:
     assert heard.fault is not None
     assert (heard.text, heard.thinking, heard.end) == ("", "", None)
     assert heard.fault.detail
-    assert heard.code == CODES.get(recording.status, heard.code)
+    assert sentence(recording)[:40] in heard.fault.detail
+    assert heard.code == CODES.get(recording.status) or heard.code == meaning(recording.body)
+    assert not heard.fault.is_outage, "a provider that refuses a request is not in trouble"
+
+
+def sentence(recording: Recording) -> str:
+    """What the provider says of its refusal, in whichever field it says it."""
+    body = json.loads(recording.body)
+    body = body[0] if isinstance(body, list) else body
+    error = body.get("error") or body
+    return str(error if isinstance(error, str) else error.get("message") or error.get("detail"))
+
+
+def meaning(body: str) -> str:
+    """Of a status of 400, by what its maker's documents call it."""
+    return next((code for words, code in MEANINGS.items() if words in body), "unavailable")
 
 
 async def listen(recording: Recording, form: tuple[bytes, ...]) -> Heard:

@@ -114,6 +114,16 @@ async def test_an_organisation_that_may_not_see_thoughts_gets_its_answer_without
     assert [asked(seen.body) for seen in upstream.requests] == [{"reasoning": {"summary": "auto"}}, {}, {}]
 
 
+async def test_one_model_without_a_summary_takes_it_from_no_other(
+    upstream: Upstream, listener: Listener
+) -> None:
+    said = "Unsupported parameter: 'reasoning.summary' is not supported with this model."
+    upstream.plays(refuses(400, {"error": {"message": said}}), says("Four."))
+    for key in ("openai:o3", "openai:o3-pro"):
+        await listener.ask(key)
+    assert asked(upstream.last.body) == {"reasoning": {"summary": "auto"}}
+
+
 async def test_another_refusal_is_not_taken_for_that_one(upstream: Upstream, listener: Listener) -> None:
     upstream.plays(refuses(400, {"error": {"message": "Unknown parameter."}}))
     assert (await listener.ask("openai:o3")).code == "unavailable"

@@ -115,6 +115,8 @@ SIZES: list[tuple[str, str]] = [
      "`max_tokens` and try again", "This is too long for GPT-4o, which holds 200,000 tokens."),
     ("prompt too long; exceeded max context length by 1119046 tokens (ref: 96164522-08b2-4cbf-886e)",
      "This is 1,119,046 tokens too long for GPT-4o."),
+    ("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens. "
+     "Please reduce the length of the messages.", HELD.format("272,000", "300,001")),
     ("Please reduce the length of the messages.", "This is too long for GPT-4o, which holds 128,000 tokens."),
 ]  # fmt: skip
 

@@ -262,7 +262,7 @@ async def test_edits_take_room_like_any_turn(ada, upstream):
         {"text": "?", "voices": [{"model": "voices:alpha"}]},
     )
     opened = [await ada.post(path, body | {"id": new_id()}, 202) for _ in range(8)]
-    await ada.post(path, body | {"id": new_id()}, 429)
+    await ada.post(path, body | {"id": new_id()}, expect=429)
     await ada.delete(f"/api/conversations/{conversation}")  # takes the branches, and stops what they say
     for one in opened:
         await ada.get(f"/api/turns/{one['turn']['id']}", 404)
@@ -419,7 +419,7 @@ async def test_a_round_that_is_being_answered_is_not_deleted_under_its_voices(ad
     go_on = asyncio.Event()
     upstream.plays((Say("One "), Hold(go_on), Say("two."), Finish()))
     opened = await ada.ask("Count", "alpha")
-    await ada.delete(f"/api/messages/{opened['message']['id']}", 409)
+    await ada.delete(f"/api/messages/{opened['message']['id']}", expect=409)
     go_on.set()
     await ada.ended(opened["turn"]["id"])
     await ada.delete(f"/api/messages/{opened['message']['id']}")

@@ -405,7 +405,10 @@ async def test_a_conversation_deleted_under_a_retry_asks_nobody_again(ada, upstr
     upstream.plays(script, model="alpha")
     retried = await again(ada, "retry", failed)
     await said(ada, retried["turn"]["id"], "Alpha again.")
+    asked = len(upstream.requests)
     await ada.delete(f"/api/conversations/{conversation}")
     async with soon():
         for seen in upstream.requests[1:]:
             await seen.closed.wait()
+    await ada.get(f"/api/conversations/{conversation}", expect=404)
+    assert len(upstream.requests) == asked

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tertulia.app import new_id
-from tests.device import Device
+from tests.device import Device, Item
 from tests.patience import soon
 from tests.server.cast import at_rest
 from tests.stories.listening import said
@@ -63,12 +63,14 @@ async def test_a_wait_for_a_busy_provider_is_shown_with_its_end(ada, upstream):
     upstream.says("Hello.")
     before = await ada.ask("Are you there?", "alpha")
     await ada.ended(before["turn"]["id"])
-    upstream.plays(refuses(429, retry_after="0.2"), says("Here."))
+    upstream.plays(refuses(429, retry_after="55"), says("Here."))
     place = f"conversation:{before['conversation']['id']}"
     async with ada.live() as window:
         device = Device(cursors={place: 0})
         items = await window.follow(place)
         opened = await ada.ask("Busy?", "alpha", conversation_id=before["conversation"]["id"])
+        items += await window.until(is_waiting)
+        await ada.post(f"/api/turns/{opened['turn']['id']}/retry-now", expect=202)
         items += await window.until(
             lambda i: i["type"] == "event" and i["noun"] == "message" and i["value"]["content"] == "Here."
         )
@@ -80,6 +82,11 @@ async def test_a_wait_for_a_busy_provider_is_shown_with_its_end(ada, upstream):
     assert shown["until"] > opened["turn"]["created_at"]
     assert shown["reason"] == "voices asked us to slow down. Too many requests this minute."
     assert [i["value"] for i in items if i["type"] == "waiting"][-1] is None
+
+
+def is_waiting(item: Item) -> bool:
+    told = item.get("value") or {}
+    return bool(told if item["type"] == "waiting" else item["type"] == "draft" and told["waiting"])
 
 
 async def test_a_fast_model_does_not_flood_the_window(ada, upstream):
@@ -115,6 +122,7 @@ async def test_one_window_can_watch_several_conversations(ada, upstream):
             item = await window.next()
             if item["type"] == "event" and item["noun"] == "turn" and item["value"]["finished_at"]:
                 over.add(item["place"])
+    assert over == set(places)
 
 
 async def test_a_window_that_looks_away_is_told_nothing_more(ada, upstream):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tertulia.core.models import TokenCount
@@ -41,10 +42,11 @@ def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaki
 
 def request(call: Call, endpoint: Endpoint) -> Request:
     headers = HEADERS | {"anthropic-version": VERSION} | bearer(endpoint.key)
-    return Request(f"{endpoint.base_url}/v1/messages", as_body(encode(call)), headers)
+    return Request(f"{endpoint.base_url}/v1/messages", as_body(encode(call, endpoint)), headers)
 
 
-def encode(call: Call) -> dict[str, object]:
+def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
+    call = replace(call, max_output_tokens=endpoint.asked_tokens(call) or call.max_output_tokens)
     body: dict[str, object] = {
         "model": call.model.model_id,
         "max_tokens": call.max_output_tokens,

@@ -15,6 +15,14 @@ MODULES: dict[Dialect, str] = {
 }
 """Each has a function `speaker`. Imported by name: what opens connections is heavy, and many go unused."""
 
+OUTPUT_LIMITS: dict[Dialect, str] = {
+    "openai_chat": "max_tokens",
+    "openai_responses": "max_output_tokens",
+    "anthropic": "max_tokens",
+    "google": "maxOutputTokens",
+}
+"""What each calls the limit of an answer, unless an endpoint calls it otherwise."""
+
 _SERIES = re.compile(r"o\d|gpt-(?P<number>\d+)", re.IGNORECASE)
 FIRST_THINKING_GPT = 5
 

@@ -13,7 +13,7 @@ from tertulia.core.errors import CannotStart, Invalid
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers import catalogue
-from tertulia.providers.dialects import Dialect, is_openai_thinker
+from tertulia.providers.dialects import OUTPUT_LIMITS, Dialect, is_openai_thinker
 from tertulia.providers.egress import checked_address, is_loopback
 from tertulia.providers.faults import Faults
 from tertulia.providers.limits import Limits
@@ -72,7 +72,9 @@ class Endpoint:
     def limited(self, call: Call) -> dict[str, int]:
         """The field that limits the answer, where this endpoint is sent one."""
         limit = self.asked_tokens(call)
-        return {} if limit is None else {self.output_limit or "max_tokens": limit}
+        return (
+            {} if limit is None else {self.output_limit or OUTPUT_LIMITS[self.dialect_of(call.model)]: limit}
+        )
 
     def takes_temperature(self, model: Model) -> bool:
         return not (self.fixes_temperature and model.abilities.thinking)
@@ -201,11 +203,17 @@ def _own_output_limit(row: Mapping[str, Any], base_url: str) -> tuple[str | None
     known = next((known for known in RESERVING if _host(known.base_url) == _host(base_url)), None)
     most = known.most_output if known else None
     if "output_limit" not in row:
-        return (known.output_limit if known else None), most
+        return _habitual_limit(known, row) if known else None, most
     name = str(row["output_limit"] or "").strip()
     if name and not name.isidentifier():
         raise Invalid(f"output_limit is the name of a field such as max_tokens, not {name!r}.")
     return (name if name and name.lower() != "none" else None), most
+
+
+def _habitual_limit(known: Endpoint, row: Mapping[str, Any]) -> str | None:
+    """The company's own name for it, or that of another dialect it is asked in."""
+    dialect = row.get("dialect", known.dialect)
+    return known.output_limit if dialect == known.dialect else OUTPUT_LIMITS.get(dialect)
 
 
 def _host(address: str) -> str | None:
@@ -225,6 +233,7 @@ def _own_model(endpoint: Endpoint, row: Mapping[str, Any] | str, is_local: bool)
         display_name=str(facts.get("name") or model_id),
         context_window=window,
         max_output_tokens=int(facts.get("output") or min(catalogue.DEFAULT_OUTPUT, window // 2)),
+        max_input_tokens=int(facts["input"]) if facts.get("input") else None,
         tier=Tier(facts.get("tier") or catalogue.tier_of(model_id)),
         abilities=Abilities(
             tools=bool(facts.get("tools")), vision=bool(facts.get("vision")), thinking=thinks

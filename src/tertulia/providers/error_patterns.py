@@ -54,7 +54,7 @@ NO_ADDRESS = re.compile(r"\A(?:resource |page |404 page )?not found\b", re.IGNOR
 _FIGURE = r"(\d{1,3}(?:,\d{3})+|\d{3,9})"
 _WINDOW = re.compile(
     r"(?:context (?:length|size|window)|maximum (?:context|prompt) length|maximum number of tokens allowed"
-    rf"|n_ctx|context_length|must be <=)\D{{0,24}}?{_FIGURE}(?![\w-])|> {_FIGURE} maximum"
+    rf"|n_ctx|context_length|must be <=|configured limit of)\D{{0,24}}?{_FIGURE}(?![\w-])|> {_FIGURE} maximum"
     rf"|context limit: [\d,+ ]+> {_FIGURE}"
     rf"|{_FIGURE} maximum context",
     re.IGNORECASE,

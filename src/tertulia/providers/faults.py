@@ -199,19 +199,29 @@ class Faults:
             return self._too_much_for_a_minute(excess, said)
         if wait_s is None and rate_limits.CREDIT.search(text) and not rate_limits.SIGNAL.search(text):
             return self._out_of_credit(text, said)
-        return self._too_fast(status, said, wait_s, now)
+        return self._too_fast(self._room_this_minute(status, text), said, wait_s, now)
 
-    def _too_fast(self, status: int, said: str, wait_s: float | None, now: float | None) -> ProviderFault:
-        if self._is_too_long_to_wait(wait_s):
+    def _too_fast(
+        self, room: int | None, said: str, wait_s: float | None, now: float | None
+    ) -> ProviderFault:
+        if room is None and self._is_too_long_to_wait(wait_s):
             return self._later("rate_limited", f"{self.name} asked us to slow down.", said, wait_s, now)
         return self._fault(
             "rate_limited",
             f"{self.name} asked us to slow down. Too many requests this minute.",
             said,
             retry_after_s=wait_s,
-            affordable_tokens=LITTLE_ANSWER if status == 413 and self._asked_more(LITTLE_ANSWER) else None,
+            affordable_tokens=room,
             is_retryable=True,
         )
+
+    def _room_this_minute(self, status: int, text: str) -> int | None:
+        """For an answer, where what is left of the minute is enough for most: nobody has to wait then."""
+        if self.asked_tokens is None:
+            return None
+        missing = rate_limits.missing_tokens(text)
+        room = self.asked_tokens - missing if missing else LITTLE_ANSWER if status == 413 else 0
+        return room if LITTLE_ANSWER <= room < self.asked_tokens else None
 
     def _out_of_quota(self, said: str, wait_s: float | None, now: float | None) -> ProviderFault:
         """Google names a wait of seconds with a quota of the day; it is not believed."""
@@ -245,9 +255,6 @@ class Faults:
 
     def _is_too_long_to_wait(self, wait_s: float | None) -> bool:
         return wait_s is not None and wait_s > self.limits.retry_after_s
-
-    def _asked_more(self, tokens: int) -> bool:
-        return self.asked_tokens is not None and self.asked_tokens > tokens
 
     def _too_much_for_a_minute(self, excess: rate_limits.Excess, said: str) -> ProviderFault:
         sentence = (

@@ -49,11 +49,11 @@ def request(call: Call, endpoint: Endpoint) -> Request:
     headers = HEADERS | ({"x-goog-api-key": endpoint.key} if endpoint.key else {})
     model = quote(call.model.model_id, safe="")
     url = f"{endpoint.base_url}/{VERSION}/models/{model}:streamGenerateContent?alt=sse"
-    return Request(url, as_body(encode(call)), headers)
+    return Request(url, as_body(encode(call, endpoint)), headers)
 
 
-def encode(call: Call) -> dict[str, object]:
-    settings: dict[str, object] = {}
+def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
+    settings: dict[str, object] = {**endpoint.limited(call)}
     if call.temperature is not None:
         settings["temperature"] = call.temperature
     if call.schema is not None:

@@ -56,6 +56,11 @@ _ASKED_FOR = re.compile(
     re.IGNORECASE,
 )
 _MINUTE = re.compile(r"\bLimit:?\s*~?([\d,]+)\b.{0,60}?\bRequested:?\s*~?([\d,]+)", re.IGNORECASE | re.DOTALL)
+_TOKENS_LEFT = re.compile(
+    r"(?:tokens per min(?:ute)?|\bTPM\b).{0,20}?\bLimit:?\s*~?([\d,]+)\s+Used:?\s*~?([\d,]+)"
+    r"\s+Requested:?\s*~?([\d,]+)",
+    re.IGNORECASE | re.DOTALL,
+)
 _AFFORDABLE = re.compile(r"can only afford (\d[\d,]*)", re.IGNORECASE)
 
 
@@ -71,6 +76,15 @@ def excess(text: str) -> Excess | None:
     match = _MINUTE.search(text)
     found = Excess(_number(match[1]), _number(match[2])) if match else None
     return found if found and found.needed > found.allowed else None
+
+
+def missing_tokens(text: str) -> int | None:
+    """How many fewer tokens would still fit into this minute, where the provider says what is used of it."""
+    match = _TOKENS_LEFT.search(text)
+    if match is None:
+        return None
+    allowed, used, needed = map(_number, match.groups())
+    return used + needed - allowed
 
 
 def affordable_tokens(text: str) -> int | None:

@@ -33,8 +33,8 @@ class Speaking:
         self._request = request
         self._reading = reading
         self._refuses_thoughts = refuses_thoughts
-        self._shows_thinking = True
-        """Until the provider refuses to."""
+        self._without_thoughts: set[str] = set()
+        """Models whose thoughts the provider refuses to show."""
         self._wire = Wire(self._limits, stays_inside=stays_inside)
 
     @property
@@ -47,7 +47,8 @@ class Speaking:
     async def _stream_anyhow(self, call: Call) -> AsyncGenerator[Piece, None]:
         """Where the provider would not show what is thought, it is asked once more without that."""
         try:
-            allowed = replace(call, shows_thinking=call.shows_thinking and self._shows_thinking)
+            is_refused = call.model.model_id in self._without_thoughts
+            allowed = replace(call, shows_thinking=call.shows_thinking and not is_refused)
             async with aclosing(self._stream(allowed)) as pieces:
                 async for piece in pieces:
                     yield piece
@@ -55,7 +56,7 @@ class Speaking:
         except ProviderFault as fault:
             if not allowed.shows_thinking or not (self._refuses_thoughts and self._refuses_thoughts(fault)):
                 raise
-            self._shows_thinking = False
+            self._without_thoughts.add(call.model.model_id)
         async with aclosing(self._stream(replace(call, shows_thinking=False))) as pieces:
             async for piece in pieces:
                 yield piece
