@@ -13,7 +13,10 @@ ROOM = Path(tertulia.__file__).parent
 RETIRED = re.compile(
     r"\b(minds?|the house|(at|of) the table|seat someone|sits? down|fell silent|line dropped|read anew"
     r"|build it anew|is given a rest|distantly alike|words beside it|bring (it|this) back|brought back from"
-    r"|bring together|brought together|looked up|called off|broke on our side)\b",
+    r"|bring together|brought together|looked up|called off|broke on our side"
+    r"|went wrong here|at hand|let go with|would tell (it|them)|ask anew|instead of going on|can speak for"
+    r"|told to think|table that is saved|went with a message|was not taken|nobody here|lie over each other"
+    r"|someone else said|own lane|the chair|were? looked for)\b",
     re.IGNORECASE,
 )
 

@@ -150,7 +150,7 @@ async def add_files(
 
 
 def _why(refused: Refused) -> str:
-    return f"{refused.path} was not taken. {refused.reason}" if refused.path else refused.reason
+    return f"{refused.path} was not uploaded. {refused.reason}" if refused.path else refused.reason
 
 
 @dataclass(frozen=True, slots=True)
