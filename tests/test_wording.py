@@ -1,4 +1,4 @@
-"""The server speaks plainly: words that were given up for plainer ones do not come back."""
+"""The server and the docs speak plainly: words that were given up for plainer ones do not come back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ ROOM = Path(tertulia.__file__).parent
 RETIRED = re.compile(
     r"\b(minds?|the house|(at|of) the table|seat someone|sits? down|fell silent|line dropped|read anew"
     r"|build it anew|is given a rest|distantly alike|words beside it|bring (it|this) back|brought back from"
-    r"|bring together|brought together|looked up|called off|broke on our side)\b",
+    r"|bring together|brought together|looked up|called off|broke on our side"
+    r"|went wrong here|at hand|let go with|would tell (it|them)|ask anew|instead of going on|can speak for"
+    r"|told to think|table that is saved|went with a message|was not taken|nobody here|lie over each other"
+    r"|someone else said|own lane|the chair|were? looked for)\b",
     re.IGNORECASE,
 )
 
@@ -22,6 +25,23 @@ def test_no_sentence_of_the_server_has_a_retired_word() -> None:
     found = [f"{path.relative_to(ROOM)}: {text}" for path in spoken() for text in sentences(path)]
     assert len(found) > 300
     assert [each for each in found if RETIRED.search(each)] == []
+
+
+GIVEN_UP = re.compile(
+    r"\b(minds?|what if|always in context|context receipt|at the table|brought along|(bring|brought|bringing)"
+    r" (it |one |a branch )?back|brings it together|seated|who sits|glyph|fell silent|try retrieval)\b",
+    re.IGNORECASE,
+)
+
+
+def test_no_page_of_the_docs_names_what_the_interface_calls_otherwise() -> None:
+    """The list of routes is written from their names, which are promises to programs."""
+    root = ROOM.parent.parent
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    pages.remove(root / "docs" / "reference" / "api.md")
+    assert len(pages) > 20
+    lines = [f"{page.name}: {line}" for page in pages for line in page.read_text("utf-8").splitlines()]
+    assert [line for line in lines if GIVEN_UP.search(line)] == []
 
 
 def spoken() -> list[Path]:

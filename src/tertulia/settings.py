@@ -42,14 +42,15 @@ SETTINGS = (
     Setting(
         "allowed_hosts", "TERTULIA_ALLOWED_HOSTS", "", "More names this server answers to, comma separated."
     ),
-    Setting("trusted_proxies", "TERTULIA_TRUSTED_PROXIES", "", "Peers whose X-Forwarded-For is believed."),
+    Setting("trusted_proxies", "TERTULIA_TRUSTED_PROXIES", "", "Proxies whose X-Forwarded-For is trusted."),
+    Setting("instance_name", "TERTULIA_INSTANCE_NAME", "Tertulia", "The server's name on the sign-in page."),
     Setting(
-        "instance_name", "TERTULIA_INSTANCE_NAME", "Tertulia", "What the sign-in page calls this server."
+        "upload_limit_mib",
+        "TERTULIA_UPLOAD_LIMIT_MIB",
+        "100",
+        "The largest file that can be uploaded, in MiB.",
     ),
-    Setting(
-        "upload_limit_mib", "TERTULIA_UPLOAD_LIMIT_MIB", "100", "The largest file that is taken, in MiB."
-    ),
-    Setting("quota_mib", "TERTULIA_QUOTA_MIB", "10240", "What the files of one person may take up, in MiB."),
+    Setting("quota_mib", "TERTULIA_QUOTA_MIB", "10240", "How much one person's files may take up, in MiB."),
     Setting(
         "embeddings",
         embeddings.VARIABLE,

@@ -119,7 +119,7 @@ async def test_replies_that_failed(page: Page, upstream: Upstream) -> None:
     upstream.plays((Say("Half a thou"), Cut()), model="beta")
     await room.seat("Alpha", "Beta")
     await room.ask("Are you well?")
-    await room.reply("Alpha", "failed").get_by_role("button", name="What voices said").click()
+    await room.reply("Alpha", "failed").get_by_role("button", name="Error message from voices").click()
     await expect(room.reply("Beta", "interrupted")).to_be_visible()
     await must_have_no_barriers(page)
 

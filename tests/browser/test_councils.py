@@ -100,12 +100,12 @@ async def test_a_brain_trust_of_four_shows_who_failed_and_what_the_others_hold(
 
     table = page.get_by_role("complementary", name="Agreement map")
     await expect(table.get_by_role("row")).to_have_count(3)
-    await expect(table).to_contain_text("Alpha 2 is silent")
+    await expect(table).to_contain_text("Alpha 2 does not mention it")
     await expect(table).to_contain_text("Gamma is absent")
-    await expect(table).not_to_contain_text("Gamma is silent")
+    await expect(table).not_to_contain_text("Gamma does not mention it")
     await expect(table).to_contain_text("0 of 2 topics shared by all")
     await expect(table).not_to_contain_text("%")
-    sides = synthesis.get_by_role("region", name="Who holds what").get_by_role("listitem")
+    sides = synthesis.get_by_role("region", name="Who takes which side").get_by_role("listitem")
     await expect(sides).to_have_text(
         [re.compile("Beta.*status page", re.S), re.compile("Alpha.*read as failure", re.S)]
     )

@@ -308,7 +308,7 @@ async def test_lines_that_are_gone_since_they_were_cited_are_said_to_be(
     page = await windows.open(sam, f"/c/{pottery}")
     await Room(page).words("Alpha").get_by_role("button", name="docs/kiln.md").click()
     file = page.get_by_role("complementary", name="File")
-    await expect(file).to_contain_text("It has no lines 304 to 305 any more, only 1 line")
+    await expect(file).to_contain_text("It no longer has lines 304 to 305, only 1 line")
     await expect(file).to_contain_text("Only this is left.")
 
 

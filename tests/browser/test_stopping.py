@@ -104,7 +104,7 @@ async def test_asking_again_keeps_the_earlier_version_within_reach(page: Page, u
         (
             refuses(500, "the machine is on fire", retry_after=SOON),
             "voices is having trouble and did not answer",
-            "What voices said",
+            "Error message from voices",
         ),
     ],
     ids=["too many requests", "out of order"],

@@ -50,10 +50,16 @@ LONG = "word " * 4_000
         ({"question": LONG}, "Shorten the message, or ask a model with a larger window."),
         ({"instructions": LONG}, "Most of it is the project's instructions: shorten them, or ask"),
         ({"persona_instructions": LONG}, "Most of it is the persona's instructions: shorten them, or ask"),
-        ({"partial": LONG}, "Most of it is the reply so far: ask anew instead of going on, or ask"),
+        ({"partial": LONG}, "Most of it is the reply so far: regenerate it instead of continuing, or ask"),
         ({"model": replace(WIDE, context_window=300)}, "Ask a model with a larger window."),
-        ({"max_context_tokens": 0}, "The project allows no more than 0: raise that in its setup."),
-        ({"max_context_tokens": 50}, "The project allows no more than 50: raise that in its setup."),
+        (
+            {"max_context_tokens": 0},
+            "The project allows no more than 0: raise it under Instructions and models.",
+        ),
+        (
+            {"max_context_tokens": 50},
+            "The project allows no more than 50: raise it under Instructions and models.",
+        ),
     ],
 )
 def test_what_cannot_fit_is_refused_with_what_to_do_about_it(more, advice):

@@ -51,7 +51,7 @@ def test_looked_up_text_fills_a_fifth_of_the_budget_and_not_more_however_much_ro
     receipt = assemble(material(hits=found, max_context_tokens=10_000), count).receipt
     shown = sum(s.tokens for s in receipt.segments if s.layer is Layer.RETRIEVED)
     assert 1_800 < shown <= 2_000
-    assert {left.reason for left in receipt.left_out} == {"over the share of search results"}
+    assert {left.reason for left in receipt.left_out} == {"over the limit for search results"}
 
 
 @pytest.mark.parametrize("size", range(150, 200))

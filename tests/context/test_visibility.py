@@ -27,7 +27,10 @@ def test_in_its_own_lane_a_voice_finds_nothing_that_the_others_said_elsewhere():
     kept = [s.source_id for s in assembled.receipt.segments if s.layer is Layer.RETRIEVED and s.source_id]
     assert kept == ["k0", "k1"]
     [left] = assembled.receipt.left_out
-    assert (left.source_id, left.reason) == ("k2", "visibility own lane: someone else said it")
+    assert (left.source_id, left.reason) == (
+        "k2",
+        "visibility “Each sees only you”: a reply of another voice",
+    )
 
 
 def test_only_the_reply_marked_best_is_seen_where_that_was_chosen():

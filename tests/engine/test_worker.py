@@ -181,7 +181,7 @@ async def test_a_job_that_breaks_is_an_incident_and_one_nobody_knows_is_none(eng
     await Worker(engine.means, "this one", {"broken": broken}).work()
     assert [type(incident) for incident in engine.incidents] == [KeyError]
     errors = await engine.db.read(lambda tx: tx.execute(text("SELECT error FROM jobs ORDER BY kind")))
-    assert [row.error for row in errors] == ["incident incident 1", "Nobody here knows how to do 'unknown'."]
+    assert [row.error for row in errors] == ["incident incident 1", "There is no job of the kind 'unknown'."]
 
 
 async def test_a_conversation_whose_only_round_was_stopped_keeps_the_name_of_its_question(engine, upstream):

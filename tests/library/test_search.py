@@ -135,7 +135,7 @@ async def test_where_the_words_stand_is_said_when_they_are_not_in_the_text(
     for asked, where in {
         "harvest": "words of its path",
         "walnuts": "words of its heading",
-        "november": "who said it, or when",
+        "november": "speaker or date",
     }.items():
         assert where in {hit.why for hit in await look(library, ada, asked, mode=Mode.KEYWORD)}
 

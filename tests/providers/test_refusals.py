@@ -115,8 +115,8 @@ async def test_an_error_dressed_as_success_is_still_an_error(
         (400, "unsupported field", "unavailable", "did not accept the request."),
         (400, "content_filter: the prompt", "filtered", "This model declined."),
         (413, "request_too_large", "context_length", "does not take a request this large."),
-        (301, "", "unavailable", "sent us to another address, which is not followed."),
-        (307, "", "unavailable", "sent us to another address, which is not followed."),
+        (301, "", "unavailable", "redirected to another address, which is not followed."),
+        (307, "", "unavailable", "redirected to another address, which is not followed."),
     ],
 )
 @every_dialect
@@ -181,5 +181,5 @@ async def test_nothing_is_tried_again_once_a_word_was_said(
     heard = await listener.ask(key)
     assert (heard.text, heard.code, heard.waits) == ("Half a", "unavailable", [])
     assert heard.fault is not None
-    assert heard.fault.message.endswith(" ran into trouble in the middle of the reply.")
+    assert heard.fault.message.endswith(" had an error in the middle of the reply.")
     assert len(upstream.requests) == 1

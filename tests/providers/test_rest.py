@@ -13,7 +13,7 @@ from tests.upstream.scripted import Bare, Cut, Head, Hold, Say, Script, Stall, U
 
 every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
 DOWN = refuses(503)
-RESTING = "OpenAI failed 3 times in a row and is not asked for now. It can be asked again in 15 s."
+RESTING = "OpenAI failed 3 times in a row and is paused. It can be asked again in 15 s."
 
 
 async def fail(listener: Listener, key: str = CHAT, times: int = FAILURES) -> list[Heard]:
@@ -30,7 +30,7 @@ async def test_after_three_failed_calls_nobody_is_kept_waiting(
     heard = await listener.ask(key)
     assert heard.fault is not None
     assert (heard.code, heard.waits) == ("unavailable", [])
-    assert heard.fault.message.endswith(" is not asked for now. It can be asked again in 15 s.")
+    assert heard.fault.message.endswith(" and is paused. It can be asked again in 15 s.")
     assert (len(upstream.requests), len(listener.slept)) == (asked, slept)
 
 

@@ -124,7 +124,7 @@ async def test_one_goes_along_once_and_the_same_turn_again_is_harmless(ada: Pers
     again = await ada.post("/api/turn", body, expect=202)
     assert again["message"] == first["message"]
     refused = await send(ada, 409, brought["id"], project_id=ada.home)
-    assert "went with a message already" in refused["message"]
+    assert "was already sent with a message" in refused["message"]
     assert (await ada.delete(f"/api/attachments/{brought['id']}", expect=409))["code"] == "conflict"
     page = await ada.get(f"/api/conversations/{first['conversation']['id']}/messages")
     assert page["rounds"][0]["messages"][0]["attachments"] == [brought]

@@ -222,7 +222,7 @@ async def test_what_is_damaged_in_an_archive_is_let_go_at_once(ada: Person, worl
     looking = asyncio.create_task(look())
     answer = await ada.client.post(where, params={"unzip": "true"}, content=packed, headers=BYTES)
     looking.cancel()
-    assert answer.json()["message"].startswith("00.bin was not taken. It is damaged")
+    assert answer.json()["message"].startswith("00.bin was not uploaded. It is damaged")
     assert most <= 3
     assert on_disk(world) == before
 

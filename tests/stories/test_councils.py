@@ -302,7 +302,7 @@ async def test_a_chair_where_the_mode_has_none_is_refused_and_nothing_is_written
     refused = await ada.ask(
         "Well?", "alpha", "beta", mode="relay", chair={"model": "voices:gamma"}, expect=422
     )
-    assert refused["message"] == "The mode relay has no summary. Leave the chair out, or choose another mode."
+    assert refused["message"] == "The mode relay has no summary. Choose another mode, or leave `chair` out."
     assert upstream.requests == []
 
 

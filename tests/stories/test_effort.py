@@ -48,7 +48,7 @@ async def test_an_effort_the_model_does_not_have_is_refused_and_nothing_is_sent(
     ann: Person, upstream: Upstream, seat: dict[str, str]
 ) -> None:
     refused = await ann.ask("Well?", voices=[seat], expect=422)
-    assert "cannot be told to think" in refused["message"]
+    assert "has no thinking setting" in refused["message"]
     await ann.post("/api/estimate", {"text": "Well?", "voices": [seat]}, expect=422)
     assert upstream.requests == []
 

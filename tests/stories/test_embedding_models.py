@@ -79,7 +79,7 @@ async def test_words_serve_while_another_model_embeds_everything_anew(
         titles, found_by, reason = await search(ada, "kitten")
         assert (titles, found_by) == (["pet.md"], ["keyword"])
         assert reason is not None
-        assert "only words are looked for" in reason
+        assert "search uses words only" in reason
         upstream.plays(model="second")
         slowly.set()
         await at_rest(world)

@@ -95,7 +95,10 @@ async def test_a_turn_without_voices_is_refused(ada, upstream):
 async def test_an_unknown_model_is_refused_with_a_sentence_and_nothing_is_written(ada, upstream):
     refusal = await ada.ask("Hello", "alpha", "voices:delta", expect=422)
     assert refusal["code"] == "unknown_model"
-    assert refusal["message"] == "There is no model 'voices:delta' here. GET /api/models lists them."
+    assert (
+        refusal["message"]
+        == "There is no model 'voices:delta' here. Choose one of those under Models and keys."
+    )
     assert await nothing_was_written(ada, upstream)
 
 

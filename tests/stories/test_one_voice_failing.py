@@ -76,7 +76,7 @@ SOON = "0.01"
             (Say("Well, "), Fail("overloaded", "overloaded_error")),
             "interrupted",
             "unavailable",
-            "voices ran into trouble in the middle of the reply.",
+            "voices had an error in the middle of the reply.",
             "Well, ",
         ),
         (

@@ -21,6 +21,8 @@ SEES = {
     "chosen": {"alpha": {"beta"}, "beta": {"beta"}},
 }
 """Whose canary of a round in which Beta was marked best each voice is shown, under each visibility."""
+NAMES = {"own_lane": "“Each sees only you”", "chosen": "“Only best replies”"}
+"""A visibility as the interface calls it."""
 
 
 # ── what each voice may see
@@ -46,8 +48,8 @@ async def test_under_every_visibility_each_voice_sees_what_it_may_and_nothing_el
         receipt = await ada.get(f"/api/messages/{by(third, name)['id']}/receipt")
         hidden = [left for left in receipt["left_out"] if left["reason"].startswith("visibility ")]
         assert len(hidden) == 2 * (3 - len(may_see))
-        told = {left["reason"].split(":")[0].removeprefix("visibility ").replace(" ", "_") for left in hidden}
-        assert told == ({visibility} if hidden else set())
+        named = {left["reason"].split(":")[0].removeprefix("visibility ") for left in hidden}
+        assert named == ({NAMES[visibility]} if hidden else set())
 
 
 async def test_a_reply_of_ones_own_that_was_marked_best_stays_ones_own(ada, upstream):
@@ -295,5 +297,5 @@ def last(upstream: Upstream, name: str) -> list[dict[str, Any]]:
 
 async def test_a_round_in_which_names_are_spoken_cannot_be_blind(ada, upstream):
     refused = await ada.ask("Who?", "alpha", "beta", mode="brain_trust", is_blind=True, expect=422)
-    assert refused["message"].startswith("Only a parallel round can be blind")
+    assert refused["message"].startswith("A blind test needs the mode Parallel")
     assert upstream.requests == []

@@ -193,7 +193,7 @@ async def test_over_thirty_rounds_each_tier_keeps_its_window_and_the_prefix_hold
             receipt = await ada.get(f"/api/messages/{reply['id']}/receipt")
             assert [left["reason"] for left in receipt["left_out"]] == [
                 f"the first {ROUNDS - 1 - len(kept)} rounds are outside the window",
-                "not searched: the project's set-up has search off",
+                "not searched: search is off for this project",
             ]
 
 

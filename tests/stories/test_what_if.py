@@ -116,7 +116,7 @@ async def test_a_round_that_is_not_there_cannot_be_replayed(ada, upstream):
     refused = await ada.post(
         f"/api/conversations/{source}/replay", {"id": new_id(), "from_round": 3}, expect=422
     )
-    assert refused["message"] == "A replay begins at a round its conversation has."
+    assert refused["message"] == "Choose a round of this conversation to begin at."
 
 
 async def test_what_a_question_replied_to_and_quoted_comes_along_where_the_branch_has_it(ada, upstream):

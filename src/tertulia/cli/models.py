@@ -31,7 +31,9 @@ def list_models() -> None:
 
 
 @app.command("pull")
-def pull_model(name: Annotated[str, typer.Argument(help="As `tertulia models list` calls it.")]) -> None:
+def pull_model(
+    name: Annotated[str, typer.Argument(help="The model's name, as `tertulia models list` shows it.")],
+) -> None:
     """Fetch a model's weights, and check that they are the right ones."""
     home = settings.read(os.environ).home
     settings.make_home(home)

@@ -16,14 +16,17 @@ from tertulia.store.database import Tx
 app = typer.Typer(help="Add accounts and reset passwords.", no_args_is_help=True)
 
 Password = Annotated[
-    str, typer.Option(prompt=True, confirmation_prompt=True, hide_input=True, help="Asked for when left out.")
+    str,
+    typer.Option(
+        prompt=True, confirmation_prompt=True, hide_input=True, help="Without it, the command asks for it."
+    ),
 ]
 
 
 @app.command("add")
 def add(
     email: Annotated[str, typer.Argument(help="The e-mail address to sign in with.")],
-    name: Annotated[str, typer.Option(prompt=True, help="How the person is called.")],
+    name: Annotated[str, typer.Option(prompt=True, help="The person's name.")],
     password: Password,
     admin: Annotated[bool, typer.Option("--admin", help="Make the account an administrator.")] = False,
 ) -> None:
@@ -37,7 +40,9 @@ def add(
 
 
 @app.command("reset-password")
-def reset_password(email: Annotated[str, typer.Argument(help="Whose password.")], password: Password) -> None:
+def reset_password(
+    email: Annotated[str, typer.Argument(help="The account's e-mail address.")], password: Password
+) -> None:
     """Set a new password and sign the account out everywhere."""
     check_password(password)
     address, hashed = clean_email(email), PasswordHasher().hash(password)

@@ -28,7 +28,7 @@ from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 BETWEEN = "\n\n"
 """Joins the segments of one message."""
 
-WITH_THE_OLDEST = "let go with the rounds before it, so that the prompt begins alike for longer"
+WITH_THE_OLDEST = "left out with the rounds before it, so that the provider's cache stays valid for longer"
 
 _CONTINUE = "Go on exactly where you stopped, in the middle of the sentence if need be. Repeat nothing."
 
@@ -110,7 +110,8 @@ def _why_not(material: Material, budget: int, needed: int, pieces: Sequence[Segm
     numbers = f"has room for {budget:,} tokens and this needs {needed:,}."
     in_window = budget_tokens(material.model, material.max_output_tokens, needed)
     if in_window >= needed:
-        allows = f"The project allows no more than {material.max_context_tokens:,}: raise that in its setup."
+        allowed = f"The project allows no more than {material.max_context_tokens:,}"
+        allows = f"{allowed}: raise it under Instructions and models."
         return f"{material.model.display_name} {numbers} {allows}"
     largest = max(pieces, key=lambda piece: piece.tokens)
     shorten = _SHORTEN.get(largest.reason)
@@ -123,8 +124,8 @@ _SHORTEN = {
     "quoted": "Quote less",
     "the project's instructions": "Most of it is the project's instructions: shorten them",
     "the persona's instructions": "Most of it is the persona's instructions: shorten them",
-    "said in this round": "Most of it is what the others said in this round: ask fewer of them",
-    "to be continued": "Most of it is the reply so far: ask anew instead of going on",
+    "said in this round": "Most of it is the other replies of this round: ask fewer voices",
+    "to be continued": "Most of it is the reply so far: regenerate it instead of continuing",
 }
 
 

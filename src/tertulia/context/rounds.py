@@ -47,8 +47,8 @@ def unseen_replies(round_: Round, material: Material, count: CountTokens) -> Ite
 
 
 WHY_UNSEEN = {
-    Visibility.OWN_LANE: "visibility own lane: someone else said it",
-    Visibility.CHOSEN: "visibility chosen: another reply of this round was marked best",
+    Visibility.OWN_LANE: "visibility “Each sees only you”: a reply of another voice",
+    Visibility.CHOSEN: "visibility “Only best replies”: another reply of this round was marked best",
 }
 
 

@@ -70,7 +70,7 @@ def cleaned(character: Character) -> Character:
     if not 1 <= character.hue <= SEATS:
         raise Invalid(f"A persona's colour is a number from 1 to {SEATS}.")
     if len(character.glyph) > GLYPH_LIMIT:
-        raise Invalid(f"A persona's glyph has at most {GLYPH_LIMIT} characters.")
+        raise Invalid(f"A persona's symbol has at most {GLYPH_LIMIT} characters.")
     if len(character.instructions) > INSTRUCTIONS_LIMIT:
         raise Invalid(f"A persona's instructions have at most {INSTRUCTIONS_LIMIT:,} characters.")
     return Character(

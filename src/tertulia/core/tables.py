@@ -75,7 +75,7 @@ def cleaned(table: TableSetting) -> TableSetting:
     if not name or len(name) > NAME_LIMIT:
         raise Invalid(f"A group's name has 1 to {NAME_LIMIT} characters.")
     if len(table.brief) > BRIEF_LIMIT:
-        raise Invalid(f"A brief has at most {BRIEF_LIMIT:,} characters.")
+        raise Invalid(f"The instructions for a summary have at most {BRIEF_LIMIT:,} characters.")
     if not table.voices:
         raise Invalid("Choose at least one model or persona.")
     check_voices(table.guests, len(table.voices))

@@ -60,9 +60,7 @@ class Mode:
 
     def must_have_chair(self) -> None:
         if not self.has_chair:
-            raise Invalid(
-                f"The mode {self.name} has no summary. Leave the chair out, or choose another mode."
-            )
+            raise Invalid(f"The mode {self.name} has no summary. Choose another mode, or leave `chair` out.")
 
 
 MODES = {

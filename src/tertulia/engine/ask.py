@@ -195,7 +195,9 @@ class Ask:
             incident = self._means.report(error)
             return Outcome(
                 self._broken(),
-                Failure("internal", f"Something went wrong here, not at the provider. Incident {incident}."),
+                Failure(
+                    "internal", f"The error is in this server, not at the provider. Incident {incident}."
+                ),
             )
 
     async def _tell_found(self, passages: Sequence[Passage]) -> None:

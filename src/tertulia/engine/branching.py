@@ -110,7 +110,7 @@ def _must_be_told(tx: Tx, branch: Conversation) -> None:
         raise Conflict("This branch is being answered. Summarise it after its last reply, or stop it first.")
     for turn in blind.hidden_in(tx, messages.own(tx, branch.id, limit=BROUGHT_ROUNDS)):
         where = f"In round {turn.round_number} of this branch"
-        raise Conflict(f"{where} the names are hidden, and a summary would tell them. Vote there first.")
+        raise Conflict(f"{where} the names are hidden, and a summary would reveal them. Vote there first.")
 
 
 def _brought_back(tx: Tx, actor: Actor, turn: Turn, branch: Conversation) -> Message:

@@ -31,5 +31,5 @@ async def reread(means: Means) -> None:
 def _in_catalogue(means: Means, key: str) -> Model:
     model = means.providers.in_catalogue(key)
     if model is None:
-        raise NotFound("Only models of the catalogue and of own endpoints can be described otherwise.")
+        raise NotFound("Only models of the catalogue and of own endpoints can be described differently.")
     return model

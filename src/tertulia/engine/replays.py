@@ -147,7 +147,7 @@ class Replays:
             await self._end(replay, ReplayState.STOPPED, error.message)
         except Exception as error:  # noqa: BLE001 - a person who waits is told, whatever it was
             incident = self._means.report(error)
-            await self._end(replay, ReplayState.STOPPED, f"Something went wrong here. Incident {incident}.")
+            await self._end(replay, ReplayState.STOPPED, f"Server error. Incident {incident}.")
 
     async def _mended(self, actor: Actor, replay: Replay) -> int:
         """The next round to ask. One that a crash broke off is first heard to its end."""
@@ -347,7 +347,7 @@ def _begun(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> Replayin
 
 
 def _title(source: Conversation) -> str:
-    return f"What if: {source.title}"[:200] if source.title else "What if"
+    return f"Asked again: {source.title}"[:200] if source.title else "Asked again"
 
 
 def _seatable(
@@ -367,9 +367,9 @@ def _seatable(
 
 def _questions(tx: Tx, actor: Actor, source: Conversation, request: NewReplay) -> tuple[Asked, ...]:
     if not 1 <= request.from_round <= source.round_count:
-        raise Invalid("A replay begins at a round its conversation has.")
+        raise Invalid("Choose a round of this conversation to begin at.")
     if source.round_count - request.from_round >= ROUNDS_LIMIT:
-        raise Invalid(f"A replay asks at most {ROUNDS_LIMIT} rounds. Begin it at a later one.")
+        raise Invalid(f"At most {ROUNDS_LIMIT} rounds can be asked again. Begin at a later one.")
     if request.cap_micros is not None and not 0 <= request.cap_micros <= CAP_LIMIT_MICROS:
         raise Invalid("A cap is 0 or more, in millionths of a dollar.")
     numbers = range(request.from_round, source.round_count + 1)

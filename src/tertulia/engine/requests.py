@@ -140,14 +140,12 @@ def check(request: NewTurn) -> None:
     if request.chair is not None:
         mode.must_have_chair()
     if request.is_blind and not mode.can_be_blind:
-        raise Invalid(
-            "Only a parallel round can be blind: in other modes voices speak of each other by name."
-        )
+        raise Invalid("A blind test needs the mode Parallel: in other modes voices name each other.")
 
 
 def check_lanes(lanes: Sequence[str], voices: int, *, is_aside: bool) -> None:
     if lanes and (not is_aside or len(set(lanes)) != voices):
-        raise Invalid("Lanes are named in an aside: a different one for each of its voices.")
+        raise Invalid("`lanes` needs `aside` and names a different lane for each of its voices.")
 
 
 def check_brief(brief: str) -> None:
@@ -181,7 +179,9 @@ def available(key: str, providers: Providers) -> Model:
     """The model, or a sentence that says why it cannot answer."""
     model = providers.find(key)
     if model is None:
-        raise UnknownModel(f"There is no model {key[:200]!r} here. GET /api/models lists them.")
+        raise UnknownModel(
+            f"There is no model {key[:200]!r} here. Choose one of those under Models and keys."
+        )
     if reason := providers.unavailable_reason(model):
         raise UnknownModel(f"{model.display_name} cannot answer. {reason}")
     return model

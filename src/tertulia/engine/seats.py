@@ -41,7 +41,7 @@ def first_project(tx: Tx, actor: Actor) -> str:
     """The one they began with."""
     seen = projects.visible_to(tx, actor)
     if not seen:
-        raise Invalid("You have no project to talk in. Make one first.")
+        raise Invalid("You have no project yet. Create one first.")
     return seen[0].id
 
 
@@ -101,7 +101,7 @@ def _wanted(one: WantedVoice, at_hand: dict[str, Persona], providers: Providers)
         return Wanted(model.key, model.display_name, effort=_checked_effort(one, model))
     persona = at_hand.get(one.persona_id)
     if persona is None:
-        raise NotFound("One of the personas asked for does not exist here, or you may not see it.")
+        raise NotFound("One of the chosen personas does not exist, or you may not see it.")
     model = available(one.model, providers) if one.model else speaking_for(persona, providers)
     character = persona.character
     effort = _checked_effort(one, model) if one.model else model.effort(one.effort)
@@ -113,9 +113,7 @@ def _checked_effort(one: WantedVoice, model: Model) -> Effort | None:
     """Whoever names the model knows what it can be told."""
     if one.effort is not None and one.effort not in model.efforts:
         known = ", ".join(model.efforts) or "none"
-        raise Invalid(
-            f"{model.display_name} cannot be told to think {one.effort.value!r}. Its settings: {known}."
-        )
+        raise Invalid(f"{model.display_name} has no thinking setting {one.effort.value!r}. It has: {known}.")
     return one.effort
 
 
@@ -127,7 +125,8 @@ def speaking_for(persona: Persona, providers: Providers) -> Model:
     at_hand = providers.available()
     if not at_hand:
         raise UnknownModel(
-            f"No model can speak for {persona.character.name} yet. GET /api/models says what each needs."
+            f"No model is ready to answer as {persona.character.name}. "
+            "Models and keys says what each model needs."
         )
     return stand_in(own, at_hand)
 

@@ -145,7 +145,7 @@ class Worker:
     async def _do(self, job: Job) -> str | None:
         """Why it failed; None when it is done."""
         if job.kind not in self._known:
-            return f"Nobody here knows how to do {job.kind!r}."
+            return f"There is no job of the kind {job.kind!r}."
         try:
             await self._known[job.kind](self._means, job.payload)
         except TertuliaError as error:

@@ -45,7 +45,7 @@ ANSWER_S = 60.0
 INHERITED = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH")
 """All the process learns of our environment: the keys in it are not its business."""
 ASSET = "minilm"
-TOO_SLOW = "The embedding endpoint did not answer in time, so only words were looked for."
+TOO_SLOW = "The embedding endpoint did not answer in time, so the search used words only."
 
 
 @dataclass(frozen=True, slots=True)

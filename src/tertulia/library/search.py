@@ -47,9 +47,7 @@ FIRST = 10
 """One of so many that are ranked first has to fit a question, or nothing enters its prompt."""
 AT_ONCE = 50
 """So many more ranked chunks are read at a time while a page of hits is not full."""
-RE_EMBEDDING = (
-    "The texts have no vectors of this embedding model yet; until they do, only words are looked for."
-)
+RE_EMBEDDING = "The texts have no vectors of this embedding model yet; until they do, search uses words only."
 
 
 class Mode(StrEnum):
@@ -234,7 +232,7 @@ async def _tried(library: Library, question: _Question) -> tuple[_Meaning, str |
         return _NO_MEANING, error.message
     except Exception:
         log.exception("searching by meaning failed")
-        reason = "Searching by meaning failed; the server's log says why. Only words were looked for."
+        reason = "Searching by meaning failed; the server's log says why. The search used words only."
         return _NO_MEANING, reason
 
 
@@ -520,5 +518,5 @@ def _where_else(chunk: Chunk, words: Sequence[str]) -> str:
     if words_found(chunk.location.path or "", words):
         return "words of its path"
     if words_found(chunk.heading, words):
-        return "words of its heading" if chunk.location.path else "who said it, or when"
+        return "words of its heading" if chunk.location.path else "speaker or date"
     return "nearby words"

@@ -79,7 +79,7 @@ def _must_not_overlap(entries: list[Entry]) -> None:
     end = -1
     for entry in sorted(entries, key=lambda one: one.offset):
         if entry.offset < end:
-            raise Harmful("Its entries lie over each other, so that the same bytes unpack many times.")
+            raise Harmful("Its entries overlap, so that the same bytes unpack many times.")
         end = entry.offset + _LOCAL_BYTES + entry.packed
 
 

@@ -72,7 +72,7 @@ class Faults:
         """Success by its status, but a page or an error object instead of a stream."""
         error = error_bodies.read(body)
         if error.said is None:
-            return self._in_trouble(0, "It sent a page, not an answer.")
+            return self._in_trouble(0, "It sent a web page instead of an answer.")
         return self._told_inside(error)
 
     # --- inside an answer ----------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class Faults:
             return self._told_inside(body)
         if patterns.FILTERED.search(body.text):
             return self.filtered(body.said)
-        sentence = f"{self.name} ran into trouble in the middle of the reply."
+        sentence = f"{self.name} had an error in the middle of the reply."
         return self._fault("unavailable", sentence, body.said, is_retryable=True)
 
     def idle(self, seconds: float) -> ProviderFault:
@@ -177,7 +177,9 @@ class Faults:
         self, status: int, said: str, wait_s: float | None, now: float | None
     ) -> ProviderFault:
         if 300 <= status < 400:
-            sentence = f"{self.name} sent us to another address, which is not followed. Check its base URL."
+            sentence = (
+                f"{self.name} redirected to another address, which is not followed. Check its base URL."
+            )
             return self._fault("unavailable", sentence, f"HTTP {status}")
         if status == 0 or status in PASSES_BY_ITSELF or status >= 500:
             return self._in_trouble(status, said, wait_s, now)

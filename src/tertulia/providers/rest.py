@@ -40,7 +40,7 @@ class Rest:
         if left_s > 0:
             raise ProviderFault(
                 "unavailable",
-                f"{self._name} failed {self._failures} times in a row and is not asked for now. "
+                f"{self._name} failed {self._failures} times in a row and is paused. "
                 f"It can be asked again in {math.ceil(left_s)} s.",
             )
 

@@ -60,7 +60,7 @@ def body(
 def unknown(error: Exception) -> Response:
     """What should not have happened; the client is told where to find it, and nothing else."""
     incident = report(error)
-    return body(500, "internal", f"Something went wrong here. Incident {incident}.", incident=incident)
+    return body(500, "internal", f"Server error. Incident {incident}.", incident=incident)
 
 
 def install(app: FastAPI) -> None:

@@ -33,7 +33,7 @@ class Form:
         kind, options = parse_options_header(content_type)
         boundary = options.get(b"boundary", b"")
         if kind != b"multipart/form-data" or not boundary:
-            raise Malformed("The form does not say what stands between its parts.")
+            raise Malformed("The form has no boundary in its Content-Type.")
         self._body = body
         self._events: deque[Part | bytes] = deque()
         self._headers: dict[str, str] = {}
@@ -108,7 +108,7 @@ class Form:
         except FormParserError:
             raise Malformed("The form cannot be read.") from None
         if self._around > AROUND_BYTES:
-            raise TooLarge("The form holds more around its files than in them.")
+            raise TooLarge("The form's fields and headers are larger than its files.")
 
     # ── what the parser says
 

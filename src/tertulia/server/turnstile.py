@@ -29,7 +29,7 @@ class Turnstile:
     async def passed(self, user_id: str) -> AsyncIterator[None]:
         gate = self._gates.setdefault(user_id, _Gate())
         if gate.inside >= AT_ONCE + WAITING:
-            raise TooMany("You ask for more at once than this server can look for. Wait a moment.")
+            raise TooMany("Too many searches or estimates at once. Wait a moment, then try again.")
         gate.inside += 1
         try:
             async with gate.at_work:

@@ -19,7 +19,7 @@ from tertulia.store.transactions import Row, Tx
 
 SWEEP_JOB = "sweep_attachments"
 _HOUR_MS = 3_600_000
-_SENT = "This file went with a message already. Attach it again to send it once more."
+_SENT = "This file was already sent with a message. Attach it again to send it once more."
 
 _COLUMNS = "a.id, a.name, a.mime_type, a.size_bytes, a.content_hash, a.width, a.height"
 
@@ -119,7 +119,7 @@ def _attachment(row: Row) -> Attachment:
 
 
 def unsent(tx: Tx, actor: Actor, project_id: str, ids: Sequence[str]) -> tuple[Attachment, ...]:
-    """The actor's own of this project, in the order named; refused when one went with a message already."""
+    """The actor's own of this project, in the order named; refused when one was already sent."""
     access.to_project(tx, actor, project_id)
     rows = [tx.one(_OWN, actor_id=actor.user_id, project_id=project_id, id=id) for id in dict.fromkeys(ids)]
     if any(row.message_id is not None for row in rows):
@@ -153,7 +153,7 @@ def remove(tx: Tx, actor: Actor, attachment_id: str) -> None:
     found = tx.one(_GET, actor_id=actor.user_id, id=attachment_id)
     gone = tx.maybe(_REMOVE, id=attachment_id)
     if gone is None:
-        raise Conflict("This file went with a message. It goes when the message is deleted.")
+        raise Conflict("This file was sent with a message. Delete the message to delete it.")
     _release(tx, [found.content_hash])
 
 

@@ -50,7 +50,7 @@ def must_be_known(tx: Tx, actor: Actor, message_id: str) -> None:
     row = tx.maybe(_FIRST_HIDDEN, id=message.conversation_id, first_round=0, last_round=message.round_number)
     if row is not None:
         raise Conflict(
-            f"In round {row.round_number} the names are hidden, and this would tell them. Vote there first."
+            f"In round {row.round_number} the names are hidden, and this would reveal them. Vote there first."
         )
 
 

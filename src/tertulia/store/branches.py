@@ -34,7 +34,7 @@ def add(
     tx.hold(conversation_place(parent_id))  # nothing of it is deleted meanwhile
     parent = conversations.get(tx, actor, parent_id)
     if not 0 <= at_round <= parent.round_count:
-        raise Invalid("A branch begins at a round its conversation has.")
+        raise Invalid("Choose a round of this conversation to branch from.")
     if message_id is not None:
         _must_be_said_in(messages.round(tx, parent_id, at_round), message_id)
     point = _origin(tx, parent, at_round, message_id)

@@ -151,7 +151,7 @@ def _must_have_table(tx: Tx, actor: Actor, project_id: str, table_id: str | None
     if table_id is None or table_id == find_settings(tx, project_id).default_table_id:
         return
     if tables.get(tx, actor, table_id).project_id != project_id:
-        raise Invalid("A project begins with a table that is saved for it.")
+        raise Invalid("Choose one of the project's saved groups as its default.")
 
 
 _SAVE = text("""

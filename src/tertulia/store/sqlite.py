@@ -277,7 +277,7 @@ class Sqlite:
         return failed
 
 
-_LOST = "The database gave up what it was writing. Nothing was saved; try again."
+_LOST = "The database cancelled the write. Nothing was saved; try again."
 
 _WRITER = (
     "journal_mode = WAL",

@@ -86,7 +86,7 @@ def _said(row: Row) -> Said:
 
 
 def compared(tx: Tx, actor: Actor, left_id: str, right_id: str) -> Comparison:
-    """Two conversations of one tree, side by side from where they part."""
+    """Two conversations of one tree, side by side from where they differ."""
     left, right = conversations.get(tx, actor, left_id), conversations.get(tx, actor, right_id)
     if right.id not in branches.relatives(tx, left.id):
         raise Conflict("These two are not branches of one conversation, so there is nothing to compare.")

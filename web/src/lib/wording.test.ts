@@ -23,11 +23,15 @@ const RETIRED = [
   /\bdistantly alike\b|\bwords beside it\b|\b19 times in 20\b/i,
   /\b(can|they|it) rests?\b|\brests? in the archive\b/i,
   /\byou (own it|can write|can read)$/i,
+  /\bsilent\b|\b(hear|hears|heard|told)\b|\b(seat|seats|seated|seating)\b/i,
+  /\bat the table\b|\bat hand\b|\btaken out of (the|every)\b|\bwho (shares|holds) what\b|\bnobody here\b/i,
+  /\bwent wrong here\b|\bany more\b|\bwhat if\b|\blooks? after\b|\bretrieval\b/i,
   /^(Paper|Evening|As the system|Literary|Glyph|Said|Quick|In turn|Each alone|Chosen replies|Find the hole)$/,
 ];
 
 /** What is no text: names for programs. */
 const NAMES = new Set(['class', 'href', 'id', 'type', 'role', 'name', 'rel', 'viewBox', 'd', 'style']);
+const NAMES_BEGIN = /^data-|^aria-(controls|describedby|labelledby|owns)$/;
 
 /** Read from the server's records, and shown in other words. */
 const DATA = new Set(['who it is and how the table talks', 'brought back']);
@@ -79,7 +83,7 @@ function inMarkup(path: string, source: string): Text[] {
     if (Array.isArray(piece)) return piece.forEach(walk);
     if (!piece || typeof piece !== 'object') return;
     const { type, name, data, start = 0, end = 0 } = piece as Piece;
-    if (type === 'Attribute' && NAMES.has(name ?? '')) return;
+    if (type === 'Attribute' && (NAMES.has(name ?? '') || NAMES_BEGIN.test(name ?? ''))) return;
     if (type === 'Text') texts.push({ where: path, words: plain(data ?? '') });
     if (type === 'ExpressionTag' || type === 'AttachTag' || type === 'SpreadAttribute')
       texts.push(...inProgram(path, source.slice(start + 1, end - 1)));

@@ -72,8 +72,8 @@ def _nothing(mime_type: str) -> str:
 
 _KINDS = (
     ("image/", "An image"),
-    ("audio/", "A recording"),
-    ("video/", "A film"),
+    ("audio/", "An audio file"),
+    ("video/", "A video"),
     ("font/", "A font"),
     (mime.ZIP, "An archive"),
     ("application/gzip", "An archive"),

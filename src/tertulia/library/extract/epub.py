@@ -25,7 +25,7 @@ def _chapters(package: Package) -> list[str]:
     where = Container()
     package.tell("META-INF/container.xml", where)
     if not where.book:
-        raise Unreadable("This book does not say where its contents are.")
+        raise Unreadable("This EPUB is damaged: its table of contents is missing.")
     book = Book()
     package.tell(where.book, book)
     folder = posixpath.dirname(where.book)

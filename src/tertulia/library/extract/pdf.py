@@ -57,7 +57,7 @@ def _pages(file: BinaryIO) -> Iterator[PageObject]:
     except (PyPdfError, ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
         raise Unreadable(f"This PDF is damaged ({type(error).__name__}).") from None
     except RecursionError:
-        raise Unreadable("This PDF refers to itself without end.") from None
+        raise Unreadable("This PDF is damaged: its parts refer to each other in a circle.") from None
 
 
 def _text_of(page: PageObject) -> str | None:

@@ -83,7 +83,9 @@ async def set_up(door: TheDoor, anyone: Anyone, request: Request, new: NewSetup)
     name, email = clean_name(new.name), clean_email(new.email)
     check_password(new.password)
     if await door.house.db.read(users.count):
-        raise AlreadySetUp("This server has its administrator. Sign in, or ask for an account.")
+        raise AlreadySetUp(
+            "This server already has an administrator. Sign in, or ask the administrator for an account."
+        )
     if door.needs_setup_token:
         _must_have_token(door, request, new.token)
     hashed = await door.passwords.hash(new.password)
@@ -144,7 +146,7 @@ async def change_password(door: TheDoor, client: Client, new: NewPassword) -> Re
 def _must_be_short(*credentials: str) -> None:
     """Before anything is done with them: hashing a megabyte would cost the server, not the sender."""
     if any(len(credential) > PASSWORD_LIMIT for credential in credentials):
-        raise TooLarge("That is too long to be an account.")
+        raise TooLarge("The e-mail address or the password is too long.")
 
 
 def _must_have_token(door: Door, request: Request, token: str) -> None:

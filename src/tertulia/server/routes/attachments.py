@@ -30,7 +30,7 @@ async def add_attachment(
     name: Annotated[str, Query(max_length=1024)],
     upload_key: UploadKey = None,
 ) -> Response:
-    """One file as it is; it waits a day for the message that takes it along."""
+    """One file as it is; it is kept a day for the message it is sent with."""
     must_be_raw(request, house.means.limits)
     made = await house.attachments.add(actor, project_id, name, body(request), upload_key)
     return answer(made, 201)
@@ -54,7 +54,7 @@ async def get_attachment_text(
     start_line: Line = 1,
     end_line: Line = LAST_LINE,
 ) -> Response:
-    """The text that was read from it, as a model is shown it."""
+    """The extracted text, as models receive it."""
     if end_line < start_line:
         raise Invalid("The last line does not come before the first.")
     found, lines = await house.attachments.lines(actor, attachment_id, start_line, end_line)
@@ -63,6 +63,6 @@ async def get_attachment_text(
 
 @router.delete("/api/attachments/{attachment_id}", status_code=204)
 async def remove_attachment(house: TheHouse, actor: Someone, attachment_id: str) -> Response:
-    """While no message has taken it."""
+    """Only while it was not sent with a message."""
     await house.db.write(lambda tx: attachments.remove(tx, actor, attachment_id))
     return nothing()

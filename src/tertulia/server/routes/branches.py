@@ -34,7 +34,7 @@ class NewBranch:
 async def branch_conversation(
     house: TheHouse, actor: Someone, conversation_id: str, new: NewBranch
 ) -> Response:
-    """A conversation that goes on from here; nothing is copied."""
+    """Creates a conversation that continues from here; nothing is copied."""
     check_branch_id(new.id)
     made = await house.db.write(
         lambda tx: branches.add(
@@ -52,7 +52,7 @@ async def branch_conversation(
 
 @router.get("/api/conversations/{conversation_id}/tree", response_model=Tree)
 async def get_tree(house: TheHouse, actor: Someone, request: Request, conversation_id: str) -> Response:
-    """All branches of its tree, and what stands beside its own rounds."""
+    """All branches of its tree, and the other versions of its own rounds."""
     return large_answer(request, await house.db.read(lambda tx: trees.get(tx, actor, conversation_id)))
 
 
@@ -60,7 +60,7 @@ async def get_tree(house: TheHouse, actor: Someone, request: Request, conversati
 async def compare_branches(
     house: TheHouse, actor: Someone, request: Request, conversation_id: str, other_id: str
 ) -> Response:
-    """Two branches of one tree, side by side from where they part."""
+    """Two branches of one tree, side by side from where they differ."""
     found = await house.db.read(lambda tx: trees.compared(tx, actor, conversation_id, other_id))
     return large_answer(request, found)
 
@@ -77,11 +77,11 @@ async def edit_question(
 
 @router.post("/api/conversations/{conversation_id}/bring-back", response_model=Opened, status_code=202)
 async def bring_back(house: TheHouse, actor: Someone, conversation_id: str, new: NewReturn) -> Response:
-    """One voice tells the conversation a branch left what came of it."""
+    """One voice adds a summary of the branch to the conversation it came from."""
     return answer((await house.turns.bring_back(actor, conversation_id, new)).as_told(), 202)
 
 
 @router.get("/api/conversations/{conversation_id}/removal", response_model=Removal)
 async def preview_removal(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
-    """What would go with it if it were deleted."""
+    """What deleting it would delete."""
     return answer(await house.db.read(lambda tx: trees.removal(tx, actor, conversation_id)))

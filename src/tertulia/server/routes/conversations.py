@@ -147,7 +147,7 @@ async def archive_conversation(
 
 @router.delete("/api/conversations/{conversation_id}", status_code=204)
 async def remove_conversation(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
-    """It goes with its branches; whatever was being answered there stops."""
+    """Deletes its branches too and stops running replies."""
     gone = await house.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
     house.turns.withdraw(gone)
     house.job_left()

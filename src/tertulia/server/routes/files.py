@@ -150,7 +150,7 @@ async def add_files(
 
 
 def _why(refused: Refused) -> str:
-    return f"{refused.path} was not taken. {refused.reason}" if refused.path else refused.reason
+    return f"{refused.path} was not uploaded. {refused.reason}" if refused.path else refused.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ async def cancel_upload(
     project_id: str,
     upload_key: Annotated[str, Path(pattern=f"^{UPLOAD_KEY}$")],
 ) -> Response:
-    """Nothing of it is there afterwards, whether it was saved already or still arrives."""
+    """Nothing of it is kept, whether it was already saved or is still arriving."""
     await house.files.cancel_upload(actor, project_id, upload_key)
     return nothing()
 

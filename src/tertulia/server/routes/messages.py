@@ -17,7 +17,7 @@ router = APIRouter(tags=["turns"])
 
 @router.get("/api/messages/{message_id}/receipt", response_model=Receipt)
 async def get_receipt(house: TheHouse, actor: Someone, message_id: str) -> Response:
-    """Not before the names of a blind round are known: it would tell them."""
+    """Not before the names of a blind round are shown: it would reveal them."""
 
     def read(tx: Tx) -> Receipt:
         blind.must_be_known(tx, actor, message_id)
@@ -28,13 +28,13 @@ async def get_receipt(house: TheHouse, actor: Someone, message_id: str) -> Respo
 
 @router.get("/api/messages/{message_id}/removal", response_model=MessageRemoval)
 async def preview_message_removal(house: TheHouse, actor: Someone, message_id: str) -> Response:
-    """What would go with it if it were deleted."""
+    """What deleting it would delete."""
     return answer(await house.db.read(lambda tx: trees.message_removal(tx, actor, message_id)))
 
 
 @router.delete("/api/messages/{message_id}", status_code=204)
 async def remove_message(house: TheHouse, actor: Someone, message_id: str) -> Response:
-    """A reply goes with its versions, a question with its round; branches read on without them."""
+    """Deletes a reply with its versions, a question with its round; branches continue without them."""
     await house.db.write(lambda tx: trees.remove_message(tx, actor, message_id))
     house.job_left()
     return nothing()

@@ -53,7 +53,7 @@ class Catalogue:
 
 @router.get("/api/models", response_model=ModelList)
 async def list_models(house: TheHouse, actor: Someone, request: Request) -> Response:
-    """Everyone known here, those who can answer now first."""
+    """All models, available ones first."""
     views = [_view(model, house.providers) for model in house.providers.models()]
     return large_answer(request, ModelList(tuple(sorted(views, key=lambda view: not view.is_available))))
 
@@ -66,7 +66,7 @@ async def list_metadata(house: TheHouse, actor: Someone, request: Request) -> Re
 
 @router.put("/api/models/metadata", response_model=Model)
 async def describe_model(house: TheHouse, admin: Admin, model: str, facts: ModelFacts) -> Response:
-    """What is said here wins over the catalogue from the next question on; what is left out is as it says."""
+    """Overrides the catalogue from the next question on; omitted fields keep the catalogue's values."""
     return answer(await models.describe(house.means, model, facts))
 
 

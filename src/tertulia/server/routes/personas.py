@@ -45,7 +45,7 @@ class NewCopy:
 
 @router.get("/api/personas", response_model=PersonaList)
 async def list_personas(house: TheHouse, actor: Someone, project_id: str | None = None) -> Response:
-    """Everyone's, the project's and one's own: who can be invited there."""
+    """Everyone's, the project's and one's own: those that can answer there."""
 
     def read(tx: Tx) -> PersonaList:
         cursor = events.last_number(tx, project_place(project_id)) if project_id else 0
@@ -62,7 +62,7 @@ async def add_persona(house: TheHouse, actor: Someone, new: NewPersona) -> Respo
 
 @router.put("/api/personas/{persona_id}", response_model=Persona)
 async def change_persona(house: TheHouse, actor: Someone, persona_id: str, new: PersonaChange) -> Response:
-    """A new version; what was said stays with the version that said it."""
+    """Saves a new version; earlier replies keep the version that wrote them."""
     return answer(await house.db.write(lambda tx: personas.change(tx, actor, persona_id, new.character)))
 
 
@@ -84,5 +84,5 @@ async def duplicate_persona(house: TheHouse, actor: Someone, persona_id: str, ne
 async def get_persona_version(
     house: TheHouse, actor: Someone, persona_id: str, number: Annotated[int, Path(ge=1, le=1 << 31)]
 ) -> Response:
-    """What a persona was when it spoke; also when it was changed or removed since."""
+    """A persona as it was when it answered, even when it was changed or removed since."""
     return answer(await house.db.read(lambda tx: personas.version(tx, actor, persona_id, number)))

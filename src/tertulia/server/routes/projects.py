@@ -102,7 +102,7 @@ async def change_project(house: TheHouse, actor: Someone, project_id: str, chang
 
 @router.delete("/api/projects/{project_id}", status_code=204)
 async def remove_project(house: TheHouse, actor: Someone, project_id: str) -> Response:
-    """Its conversations go with it; whatever was being answered there stops."""
+    """Deletes its conversations too and stops running replies."""
     gone = await house.db.write(lambda tx: projects.remove(tx, actor, project_id))
     house.turns.withdraw(gone)
     return nothing()

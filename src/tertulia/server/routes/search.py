@@ -71,7 +71,7 @@ async def search_everywhere(
 
 @router.post("/api/projects/{project_id}/rebuild", response_model=Rebuilding, status_code=202)
 async def rebuild_index(house: TheHouse, actor: Someone, project_id: str) -> Response:
-    """Reads all files and messages of the project anew; what can be found stays so meanwhile."""
+    """Re-indexes all files and messages of the project; search works meanwhile."""
 
     def leave(tx: Tx) -> int:
         access.to_project(tx, actor, project_id).must_write()

@@ -81,7 +81,7 @@ async def stop_turn(house: TheHouse, actor: Someone, turn_id: str, new: NewStop 
 
 @router.post("/api/turns/{turn_id}/retry-now", response_model=Turn, status_code=202)
 async def retry_now(house: TheHouse, actor: Someone, turn_id: str, new: NewSkip | None = None) -> Response:
-    """Ends the wait before a retry: a provider that asked for patience is asked again at once."""
+    """Ends the wait before a retry: the provider is asked again at once."""
     turn = await house.turns.retry_now(actor, turn_id, new.reply_id if new else None)
     return answer(veiled_turn(turn), 202)
 
@@ -102,5 +102,5 @@ async def continue_reply(house: TheHouse, actor: Someone, message_id: str, new: 
 async def synthesise_round(
     house: TheHouse, actor: Someone, conversation_id: str, number: RoundNumber, new: NewSynthesis
 ) -> Response:
-    """The chair brings together what was said in a round, now or long after it."""
+    """The chair writes a summary of a round, now or long after it."""
     return answer((await house.turns.synthesise(actor, conversation_id, number, new)).as_told(), 202)

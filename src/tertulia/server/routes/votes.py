@@ -32,5 +32,5 @@ async def cast_vote(house: TheHouse, actor: Someone, message_id: str, new: NewVo
 
 @router.get("/api/projects/{project_id}/leaderboard", response_model=Leaderboard)
 async def get_leaderboard(house: TheHouse, actor: Someone, project_id: str) -> Response:
-    """What the votes of a project say of each voice, beside what it costs and how long it takes."""
+    """Ratings of each voice from the project's votes, with its cost and time per reply."""
     return answer(await house.db.read(lambda tx: leaderboard(tx, actor, project_id, house.providers)))

@@ -109,7 +109,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Now
-         * @description Ends the wait before a retry: a provider that asked for patience is asked again at once.
+         * @description Ends the wait before a retry: the provider is asked again at once.
          */
         post: operations["retry_now_api_turns__turn_id__retry_now_post"];
         delete?: never;
@@ -163,7 +163,7 @@ export interface paths {
         put?: never;
         /**
          * Synthesise Round
-         * @description The chair brings together what was said in a round, now or long after it.
+         * @description The chair writes a summary of a round, now or long after it.
          */
         post: operations["synthesise_round_api_conversations__conversation_id__rounds__number__synthesis_post"];
         delete?: never;
@@ -278,7 +278,7 @@ export interface paths {
         put?: never;
         /**
          * Add Attachment
-         * @description One file as it is; it waits a day for the message that takes it along.
+         * @description One file as it is; it is kept a day for the message it is sent with.
          */
         post: operations["add_attachment_api_projects__project_id__attachments_post"];
         delete?: never;
@@ -303,7 +303,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Attachment
-         * @description While no message has taken it.
+         * @description Only while it was not sent with a message.
          */
         delete: operations["remove_attachment_api_attachments__attachment_id__delete"];
         options?: never;
@@ -324,7 +324,7 @@ export interface paths {
         };
         /**
          * Get Attachment Text
-         * @description The text that was read from it, as a model is shown it.
+         * @description The extracted text, as models receive it.
          */
         get: operations["get_attachment_text_api_attachments__attachment_id__text_get"];
         put?: never;
@@ -346,7 +346,7 @@ export interface paths {
         put?: never;
         /**
          * Branch Conversation
-         * @description A conversation that goes on from here; nothing is copied.
+         * @description Creates a conversation that continues from here; nothing is copied.
          */
         post: operations["branch_conversation_api_conversations__conversation_id__branches_post"];
         delete?: never;
@@ -364,7 +364,7 @@ export interface paths {
         };
         /**
          * Get Tree
-         * @description All branches of its tree, and what stands beside its own rounds.
+         * @description All branches of its tree, and the other versions of its own rounds.
          */
         get: operations["get_tree_api_conversations__conversation_id__tree_get"];
         put?: never;
@@ -384,7 +384,7 @@ export interface paths {
         };
         /**
          * Compare Branches
-         * @description Two branches of one tree, side by side from where they part.
+         * @description Two branches of one tree, side by side from where they differ.
          */
         get: operations["compare_branches_api_conversations__conversation_id__compare__other_id__get"];
         put?: never;
@@ -426,7 +426,7 @@ export interface paths {
         put?: never;
         /**
          * Bring Back
-         * @description One voice tells the conversation a branch left what came of it.
+         * @description One voice adds a summary of the branch to the conversation it came from.
          */
         post: operations["bring_back_api_conversations__conversation_id__bring_back_post"];
         delete?: never;
@@ -444,7 +444,7 @@ export interface paths {
         };
         /**
          * Preview Removal
-         * @description What would go with it if it were deleted.
+         * @description What deleting it would delete.
          */
         get: operations["preview_removal_api_conversations__conversation_id__removal_get"];
         put?: never;
@@ -523,7 +523,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Conversation
-         * @description It goes with its branches; whatever was being answered there stops.
+         * @description Deletes its branches too and stops running replies.
          */
         delete: operations["remove_conversation_api_conversations__conversation_id__delete"];
         options?: never;
@@ -635,7 +635,7 @@ export interface paths {
         post?: never;
         /**
          * Cancel Upload
-         * @description Nothing of it is there afterwards, whether it was saved already or still arrives.
+         * @description Nothing of it is kept, whether it was already saved or is still arriving.
          */
         delete: operations["cancel_upload_api_projects__project_id__uploads__upload_key__delete"];
         options?: never;
@@ -879,7 +879,7 @@ export interface paths {
         };
         /**
          * Get Receipt
-         * @description Not before the names of a blind round are known: it would tell them.
+         * @description Not before the names of a blind round are shown: it would reveal them.
          */
         get: operations["get_receipt_api_messages__message_id__receipt_get"];
         put?: never;
@@ -899,7 +899,7 @@ export interface paths {
         };
         /**
          * Preview Message Removal
-         * @description What would go with it if it were deleted.
+         * @description What deleting it would delete.
          */
         get: operations["preview_message_removal_api_messages__message_id__removal_get"];
         put?: never;
@@ -922,7 +922,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Message
-         * @description A reply goes with its versions, a question with its round; branches read on without them.
+         * @description Deletes a reply with its versions, a question with its round; branches continue without them.
          */
         delete: operations["remove_message_api_messages__message_id__delete"];
         options?: never;
@@ -939,7 +939,7 @@ export interface paths {
         };
         /**
          * List Models
-         * @description Everyone known here, those who can answer now first.
+         * @description All models, available ones first.
          */
         get: operations["list_models_api_models_get"];
         put?: never;
@@ -961,7 +961,7 @@ export interface paths {
         get: operations["list_metadata_api_models_metadata_get"];
         /**
          * Describe Model
-         * @description What is said here wins over the catalogue from the next question on; what is left out is as it says.
+         * @description Overrides the catalogue from the next question on; omitted fields keep the catalogue's values.
          */
         put: operations["describe_model_api_models_metadata_put"];
         post?: never;
@@ -984,7 +984,7 @@ export interface paths {
         };
         /**
          * List Personas
-         * @description Everyone's, the project's and one's own: who can be invited there.
+         * @description Everyone's, the project's and one's own: those that can answer there.
          */
         get: operations["list_personas_api_personas_get"];
         put?: never;
@@ -1006,7 +1006,7 @@ export interface paths {
         get?: never;
         /**
          * Change Persona
-         * @description A new version; what was said stays with the version that said it.
+         * @description Saves a new version; earlier replies keep the version that wrote them.
          */
         put: operations["change_persona_api_personas__persona_id__put"];
         post?: never;
@@ -1043,7 +1043,7 @@ export interface paths {
         };
         /**
          * Get Persona Version
-         * @description What a persona was when it spoke; also when it was changed or removed since.
+         * @description A persona as it was when it answered, even when it was changed or removed since.
          */
         get: operations["get_persona_version_api_personas__persona_id__versions__number__get"];
         put?: never;
@@ -1086,7 +1086,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Project
-         * @description Its conversations go with it; whatever was being answered there stops.
+         * @description Deletes its conversations too and stops running replies.
          */
         delete: operations["remove_project_api_projects__project_id__delete"];
         options?: never;
@@ -1261,7 +1261,7 @@ export interface paths {
         put?: never;
         /**
          * Rebuild Index
-         * @description Reads all files and messages of the project anew; what can be found stays so meanwhile.
+         * @description Re-indexes all files and messages of the project; search works meanwhile.
          */
         post: operations["rebuild_index_api_projects__project_id__rebuild_post"];
         delete?: never;
@@ -1431,7 +1431,7 @@ export interface paths {
         };
         /**
          * Get Leaderboard
-         * @description What the votes of a project say of each voice, beside what it costs and how long it takes.
+         * @description Ratings of each voice from the project's votes, with its cost and time per reply.
          */
         get: operations["get_leaderboard_api_projects__project_id__leaderboard_get"];
         put?: never;

@@ -32,7 +32,7 @@ export const STARTERS: Starter[] = [
     sentence: 'One improves it, the others mark the errors.',
     mode: 'second_opinion',
     minds: 2,
-    text: 'Improve this draft without changing what it says. Whoever reads after you marks what is wrong or not shown.\n\n',
+    text: 'Improve this draft without changing what it says. The other voices then mark what is wrong or unsupported.\n\n',
   },
   {
     title: 'Find the weak point',

@@ -31,6 +31,6 @@ describe('a persona', () => {
     expect(whyNot({ unavailable_reason: 'Run `tertulia models pull smollm2` to fetch it.' })).toBe(
       'is not available',
     );
-    expect(whyNot(undefined)).toBe('is not known here');
+    expect(whyNot(undefined)).toBe('is unknown');
   });
 });

@@ -33,7 +33,7 @@ export function canChange(
 
 /** Why a persona's own model does not answer for it: "has no key". */
 export function whyNot(model: Pick<Model, 'unavailable_reason'> | undefined): string {
-  if (!model) return 'is not known here';
+  if (!model) return 'is unknown';
   return /key/i.test(model.unavailable_reason ?? '') ? 'has no key' : 'is not available';
 }
 

@@ -18,5 +18,5 @@ export async function openPlace({ id, project_id }: Conversation, place: PiecePl
     await saying('The files could not be listed.', house.loadFiles(project_id));
   const file = house.filesOf(project_id).find((each) => each.path === place.path);
   if (file) inspector.showFile(project_id, file.id, place.from, place.to);
-  else toast({ text: `${place.path} is not among the project’s files any more.` });
+  else toast({ text: `${place.path} is no longer in the project.` });
 }

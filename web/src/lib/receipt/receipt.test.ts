@@ -158,6 +158,24 @@ describe('a receipt', () => {
     ]);
   });
 
+  it('names each part of the question by what it is for', () => {
+    const parts = [
+      'where we are',
+      'said in this round',
+      'what to do: critique',
+      'to be continued',
+      'how to go on',
+    ];
+    const [layer] = layersOf(receipt(...parts.map((reason) => segment('question', { reason }))));
+    expect(layer!.pieces.map(({ name }) => name)).toEqual([
+      'Round number and title',
+      'Reply of this round',
+      'Instructions: critique',
+      'The reply so far',
+      'Request to continue',
+    ]);
+  });
+
   it('never offers to leave out the question itself', () => {
     const [layer] = layersOf(receipt(segment('question', { reason: 'asked now', source_id: 'q' })));
     expect(layer!.pieces[0]).toMatchObject({ name: 'Your message', without: null });

@@ -209,7 +209,7 @@ function wordsFor(segment: Segment, isQuestion: boolean, asker: Asker): { name: 
     case 'question':
       return { name: questionPart(segment, who), why: /^(asked now|attached)/.test(reason) ? reason : '' };
     default:
-      return { name: capital(REASONS[reason] ?? reason), why: '' };
+      return { name: capital(reasonIn(reason)), why: '' };
   }
 }
 
@@ -217,7 +217,17 @@ function wordsFor(segment: Segment, isQuestion: boolean, asker: Asker): { name: 
 const REASONS: Record<string, string> = {
   'who it is and how the table talks': 'who answers, and how the conversation works',
   'brought back': 'from the branch',
+  'where we are': 'round number and title',
+  'said in this round': 'reply of this round',
+  'to be continued': 'the reply so far',
+  'how to go on': 'request to continue',
+  'how to differ': 'request for a shorter or longer reply',
+  'what is missing': 'rounds of the branch left out',
 };
+
+function reasonIn(reason: string): string {
+  return REASONS[reason] ?? reason.replace(/^what to do: /, 'instructions: ');
+}
 
 /** "docs/plan.md:3-9", "Trains, round 2", "Round 4" */
 function passageName(segment: Segment): string {
@@ -242,7 +252,7 @@ function speakerOf({ role, text, reason }: Segment, isQuestion: boolean, who: st
 
 function questionPart({ reason, name }: Segment, who: string): string {
   if (reason === 'asked now') return who ? `${who}’s message` : 'Your message';
-  return name || capital(REASONS[reason] ?? reason);
+  return name || capital(reasonIn(reason));
 }
 
 /** What a question refers to stands before it, by the reason the server gives. */

@@ -74,11 +74,11 @@ describe('the agreement', () => {
     const counts = agreementOf(outline({ map }), all);
     expect(counts).toEqual({ topics: 4, shared: 1, disputed: 1 });
     expect(restOf(counts)).toBe(
-      'Someone disagrees on 1. On the other 2 someone agrees only in part or is silent.',
+      'Someone disagrees on 1. On the other 2 someone agrees only in part or does not mention it.',
     );
     expect(restOf({ topics: 2, shared: 2, disputed: 0 })).toBe('');
     expect(restOf({ topics: 2, shared: 0, disputed: 0 })).toBe(
-      'On each, someone agrees only in part or is silent.',
+      'On each, someone agrees only in part or does not mention it.',
     );
   });
 

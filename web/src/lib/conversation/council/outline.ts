@@ -66,14 +66,14 @@ export function agreementOf({ map }: Outline, standings: Standing[]): Agreement 
   };
 }
 
-/** "Someone disagrees on 1. On the other 3 someone agrees only in part or is silent." */
+/** "Someone disagrees on 1. On the other 3 someone agrees only in part or does not mention it." */
 export function restOf({ topics, shared, disputed }: Agreement): string {
   const rest = topics - shared - disputed;
   const where =
     shared + disputed === 0 ? 'On each,' : rest === 1 ? 'On the other one' : `On the other ${rest}`;
   return [
     disputed && `Someone disagrees on ${disputed}.`,
-    rest && `${where} someone agrees only in part or is silent.`,
+    rest && `${where} someone agrees only in part or does not mention it.`,
   ]
     .filter(Boolean)
     .join(' ');
