@@ -79,17 +79,18 @@ class Database:
 
     @property
     def is_shared(self) -> bool:
-        """True if several servers may use the database; all data they share is then stored in it."""
+        """True if several servers may use the database; shared data must then be stored in it."""
         return self._backend.is_shared
 
     def clock_trouble(self) -> str | None:
-        """A warning if this machine's clock differs from the database's, as servers find dead ones by clock."""
+        """A warning if this machine's clock differs from the database's: servers detect dead ones by time."""
         ahead_ms = self.read_now(self._backend.ahead_ms)
         if abs(ahead_ms) <= CLOCKS_AGREE_MS:
             return None
         seconds, direction = abs(ahead_ms) // 1000, "ahead of" if ahead_ms > 0 else "behind"
         return (
-            f"This machine's clock is {seconds} s {direction} the database's. Have both set by a time server: "
+            f"This machine's clock is {seconds} s {direction} the database's. "
+            "Have both set by a time server: "
             "servers that share a database would take each other's turns and jobs for abandoned."
         )
 

@@ -38,7 +38,7 @@ COLUMNS = """
 
 
 def begin(tx: Tx, actor: Actor, project_id: str, file_id: str | None = None) -> int:
-    """Checks before an upload that the actor may write; returns the size of the actor's files."""
+    """Checks that the actor may upload; returns how many bytes the actor's files use."""
     if file_id is not None:
         get(tx, actor, project_id, file_id)
     access.to_project(tx, actor, project_id).must_write()
@@ -48,7 +48,7 @@ def begin(tx: Tx, actor: Actor, project_id: str, file_id: str | None = None) -> 
 def put(
     tx: Tx, actor: Actor, project_id: str, path: str, content: Content, upload_key: str | None = None
 ) -> ProjectFile:
-    """Stores content at a path: as a new file, as its next version, or unchanged if the content is the same."""
+    """Stores content at a path: as a new file, its next version, or unchanged if the content is equal."""
     tx.hold(project_place(project_id))
     access.to_project(tx, actor, project_id).must_write()
     normal_path = clean_path(path)
