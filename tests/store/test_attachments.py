@@ -93,8 +93,8 @@ async def test_two_concurrent_messages_cannot_send_the_same_attachment(db: Datab
 async def test_an_attachment_of_another_project_is_not_found(
     db: Database, ada: Actor, adas_home: str
 ) -> None:
-    other = await db.write(lambda tx: projects.add(tx, ada, "Another"))
-    notes = await db.write(lambda tx: attachment(tx, ada, project_id=other.id))
+    project = await db.write(lambda tx: projects.add(tx, ada, "Another"))
+    notes = await db.write(lambda tx: attachment(tx, ada, project_id=project.id))
     with pytest.raises(NotFound):
         await db.read(lambda tx: attachments.unsent(tx, ada, adas_home, [notes.id]))
 

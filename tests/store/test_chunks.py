@@ -311,12 +311,12 @@ async def test_deleting_a_file_conversation_or_project_deletes_its_chunks_and_ve
         chunks.replace_message(
             tx, replies[0].id, chat.id, chat.project_id, tx.now, [new_chunk("walnut in a reply")]
         )
-        other = projects.add(tx, ada, "Other")
-        other_file = file(tx, ada, "c.md", project_id=other.id)
-        chunks.add_to_file(tx, other_file.id, other.id, 0, [new_chunk("walnut elsewhere")])
+        project = projects.add(tx, ada, "Other")
+        other_file = file(tx, ada, "c.md", project_id=project.id)
+        chunks.add_to_file(tx, other_file.id, project.id, 0, [new_chunk("walnut elsewhere")])
         config = vectors.set_config(tx, "m", 4)
         vectors.save(tx, config, [(item.number, b"12345678") for item in vectors.due(tx, 9)])
-        return ada, file_id, chat.id, other.id
+        return ada, file_id, chat.id, project.id
 
     ada, file_id, conversation_id, project_id = await db.write(fill)
     assert await db.read(_row_counts) == (3, 3)

@@ -315,10 +315,10 @@ async def test_a_branch_at_a_round_that_does_not_exist_is_refused(
 async def test_a_branch_at_a_message_of_another_round_or_conversation_is_refused(
     db: Database, ada: Actor, watch: Watch
 ) -> None:
-    chat, other = [await db.write(lambda tx: conversation(tx, ada)) for _ in range(2)]
+    chat, other_chat = [await db.write(lambda tx: conversation(tx, ada)) for _ in range(2)]
     await db.write(lambda tx: answered(tx, ada, chat.id))
     _, later = await db.write(lambda tx: answered(tx, ada, chat.id))
-    _, foreign = await db.write(lambda tx: answered(tx, ada, other.id))
+    _, foreign = await db.write(lambda tx: answered(tx, ada, other_chat.id))
     async with watch.untouched():
         for message in (later[0], foreign[0]):
             with pytest.raises(NotFound):
@@ -330,7 +330,7 @@ async def test_a_branch_at_a_message_of_another_round_or_conversation_is_refused
 async def test_removing_a_conversation_removes_its_branches_and_nothing_else(
     db: Database, ada: Actor, adas_home: str, watch: Watch
 ) -> None:
-    root, other = [await db.write(lambda tx: conversation(tx, ada)) for _ in range(2)]
+    root, other_chat = [await db.write(lambda tx: conversation(tx, ada)) for _ in range(2)]
     await db.write(lambda tx: answered(tx, ada, root.id))
     child = await db.write(lambda tx: branches.add(tx, ada, root.id, at_round=1))
     grandchild = await db.write(lambda tx: branches.add(tx, ada, child.id, at_round=1))
@@ -339,7 +339,7 @@ async def test_removing_a_conversation_removes_its_branches_and_nothing_else(
         removed_ids = await db.write(lambda tx: conversations.remove(tx, ada, root.id))
     assert set(removed_ids) == {root.id, child.id, grandchild.id}
     page = await db.read(lambda tx: conversations.page(tx, ada, adas_home, limit=9))
-    assert [item.id for item in page.items] == [other.id]
+    assert [item.id for item in page.items] == [other_chat.id]
 
 
 async def test_no_text_of_a_removed_conversation_stays_in_the_database(

@@ -100,7 +100,7 @@ async def test_a_read_sees_a_snapshot_and_cannot_write(db: Database) -> None:
 
     def read_keys_twice(tx: Tx) -> tuple[list[str], list[str]]:
         before = list(config.get_all(tx))
-        db.write_now(lambda other: set_key(other, "meanwhile"))
+        db.write_now(lambda write_tx: set_key(write_tx, "meanwhile"))
         return before, list(config.get_all(tx))
 
     assert await db.read(read_keys_twice) == ([], [])
@@ -337,8 +337,8 @@ async def test_a_lost_connection_fails_with_busy_and_the_next_write_reconnects(
     def cut_connection(tx: Tx) -> None:
         set_key(tx, "lost")
         pid = tx.one(text("SELECT pg_backend_pid() AS pid")).pid
-        with psycopg.connect(postgres_url, autocommit=True) as other:
-            other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
         set_key(tx, "never")
 
     with pytest.raises(Busy) as raised:
@@ -352,15 +352,15 @@ async def test_a_lost_connection_fails_with_busy_and_the_next_write_reconnects(
 async def test_a_server_gets_the_events_of_another_server(
     postgres: Database, postgres_url: str, clock: Clock, ids: Ids
 ) -> None:
-    other = Database.open(postgres_url, clock=clock, new_id=ids)
+    second = Database.open(postgres_url, clock=clock, new_id=ids)
     received: asyncio.Queue[Event] = asyncio.Queue()
 
     def on_events(events_: Sequence[Event]) -> None:
         for event in events_:
             received.put_nowait(event)
 
-    other.on_commit(on_events)
-    await other.read(config.get_all)
+    second.on_commit(on_events)
+    await second.read(config.get_all)
     own_events: list[Event] = []
     postgres.on_commit(own_events.extend)
     last = 0
@@ -374,14 +374,14 @@ async def test_a_server_gets_the_events_of_another_server(
         await postgres.write(lambda tx: set_keys(tx, "k1", "k2", "k3"))
         events_ = [await received.get() for _ in range(3)]
     assert events_ == own_events[-3:]
-    await asyncio.to_thread(other.close)
+    await asyncio.to_thread(second.close)
 
 
 async def test_servers_that_write_to_one_topic_get_all_events_in_order(
     postgres: Database, postgres_url: str, clock: Clock, ids: Ids
 ) -> None:
-    other = Database.open(postgres_url, clock=clock, new_id=ids)
-    servers = (postgres, other)
+    second = Database.open(postgres_url, clock=clock, new_id=ids)
+    servers = (postgres, second)
     received: tuple[list[int], list[int]] = ([], [])
     has_more = asyncio.Event()
 
@@ -414,13 +414,13 @@ async def test_servers_that_write_to_one_topic_get_all_events_in_order(
         assert [number for number in numbers if number > first_number] == list(
             range(first_number + 1, last + 1)
         )
-    await asyncio.to_thread(other.close)
+    await asyncio.to_thread(second.close)
 
 
 async def test_another_server_gets_every_event_of_a_commit_to_many_topics(
     postgres: Database, postgres_url: str, clock: Clock, ids: Ids
 ) -> None:
-    other = Database.open(postgres_url, clock=clock, new_id=ids)
+    second = Database.open(postgres_url, clock=clock, new_id=ids)
     topics: set[str] = set()
     done = asyncio.Event()
 
@@ -429,8 +429,8 @@ async def test_another_server_gets_every_event_of_a_commit_to_many_topics(
         if len(topics) > 400:
             done.set()
 
-    other.on_commit(on_events)
-    await other.read(config.get_all)
+    second.on_commit(on_events)
+    await second.read(config.get_all)
 
     def emit_all(tx: Tx) -> None:
         for number in range(401):
@@ -440,7 +440,7 @@ async def test_another_server_gets_every_event_of_a_commit_to_many_topics(
         while not done.is_set():
             await postgres.write(emit_all)
             await asyncio.sleep(0)
-    await asyncio.to_thread(other.close)
+    await asyncio.to_thread(second.close)
     assert len(topics) == 401
 
 

@@ -27,9 +27,9 @@ async def test_new_drafts_are_read_back_unchanged(db: Database, ada: Actor) -> N
 async def test_a_draft_keeps_the_list_of_replies_its_model_read(db: Database, ada: Actor) -> None:
     turn = await db.write(lambda tx: opened(tx, ada, conversation(tx, ada).id))
     read_replies = (ReadReply("M1", 1, "Alpha"), ReadReply("M2", 2, "Beta", "Answer A"))
-    written = await db.write(lambda tx: replace(draft(tx, turn, VOICES[0]), read_replies=read_replies))
-    await db.write(lambda tx: drafts.begin(tx, [written]))
-    assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == (written,)
+    saved = await db.write(lambda tx: replace(draft(tx, turn, VOICES[0]), read_replies=read_replies))
+    await db.write(lambda tx: drafts.begin(tx, [saved]))
+    assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == (saved,)
 
 
 async def test_a_checkpoint_saves_text_and_thinking_so_far(db: Database, ada: Actor) -> None:

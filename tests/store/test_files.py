@@ -104,8 +104,10 @@ async def test_a_file_can_be_renamed_but_not_to_a_path_in_use(db: Database, ada:
 
 async def test_a_rename_ignores_a_mime_type_detected_in_other_bytes(db: Database, ada: Actor) -> None:
     saved = await db.write(lambda tx: file(tx, ada, "a.md"))
-    other = Content("0" * 64, 1, "image/png")
-    renamed = await db.write(lambda tx: files.rename(tx, ada, saved.project_id, saved.id, "b.md", other))
+    other_content = Content("0" * 64, 1, "image/png")
+    renamed = await db.write(
+        lambda tx: files.rename(tx, ada, saved.project_id, saved.id, "b.md", other_content)
+    )
     assert (renamed.path, renamed.mime_type) == ("b.md", saved.mime_type)
 
 
@@ -304,15 +306,15 @@ async def test_a_viewer_can_read_files_but_not_change_them(
 async def test_a_file_is_not_found_through_another_project(db: Database, ada: Actor, watch: Watch) -> None:
     """Ada owns both projects; the file must belong to the project in the request."""
     saved = await db.write(lambda tx: file(tx, ada))
-    other = (await db.write(lambda tx: projects.add(tx, ada, "Atlas"))).id
+    other_id = (await db.write(lambda tx: projects.add(tx, ada, "Atlas"))).id
     calls = (
-        lambda tx: files.get(tx, ada, other, saved.id),
-        lambda tx: files.change(tx, ada, other, saved.id, content(tx, "# Plan\n")),
-        lambda tx: files.rename(tx, ada, other, saved.id, "x.md"),
-        lambda tx: files.set_metadata(tx, ada, other, saved.id, MetadataChange()),
-        lambda tx: versions.of_file(tx, ada, other, saved.id),
-        lambda tx: versions.get(tx, ada, other, saved.id, 1),
-        lambda tx: files.remove(tx, ada, other, saved.id),
+        lambda tx: files.get(tx, ada, other_id, saved.id),
+        lambda tx: files.change(tx, ada, other_id, saved.id, content(tx, "# Plan\n")),
+        lambda tx: files.rename(tx, ada, other_id, saved.id, "x.md"),
+        lambda tx: files.set_metadata(tx, ada, other_id, saved.id, MetadataChange()),
+        lambda tx: versions.of_file(tx, ada, other_id, saved.id),
+        lambda tx: versions.get(tx, ada, other_id, saved.id, 1),
+        lambda tx: files.remove(tx, ada, other_id, saved.id),
     )
     async with watch.untouched():
         for call in calls:

@@ -86,7 +86,7 @@ def _schedule_sweep(tx: Tx) -> None:
 
 
 def again(tx: Tx, actor: Actor, project_id: str, message: Message, ids: Sequence[str]) -> tuple[str, ...]:
-    """For an edited question: copies the first question's attachments for the actor; returns the new ids."""
+    """Copies the attachments of an edited question for the actor; returns `ids` with the copies' ids."""
     sent_by_id = {attachment.id: attachment for attachment in message.attachments}
     unique_ids = dict.fromkeys(ids)
     return tuple(

@@ -24,7 +24,7 @@ from tertulia.store.keeping import Disk, Keeping, Pieces, spooled
 from tertulia.store.transactions import GONE, Tx
 
 GRACE_MS = 3_600_000
-"""How long an unreferenced blob is kept: readers can finish, and an upload can still be referred to."""
+"""An unreferenced blob is kept this long, so readers can finish and new uploads can still be referred to."""
 
 
 class Blobs:

@@ -222,7 +222,7 @@ def _facts(among: str) -> TextClause:
 
 _MEMBERS = "CROSS JOIN project_members AS seen"
 _IS_VISIBLE = "AND seen.project_id = c.project_id AND seen.user_id = :actor_id"
-"""CROSS JOIN makes SQLite read the chunks first: a member of a hundred projects reads no more rows."""
+"""The CROSS JOIN makes SQLite read the chunks first: a member of a hundred projects reads no more rows."""
 
 
 def get_many(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, Found]:
@@ -280,7 +280,7 @@ def _count(among: str) -> TextClause:
 def has_outside(tx: Tx, project_id: str, conversation_id: str, first_round: int, scope: SearchScope) -> bool:
     """True if a search could find chunks outside the rounds of a conversation from `first_round` on.
 
-    Earlier rounds count: those of this conversation, and other conversations', from which it may branch.
+    Rounds before `first_round` may be inherited, and then their chunks belong to another conversation.
     """
     row = tx.maybe(
         _HAS_OUTSIDE,

@@ -33,9 +33,9 @@ class Backend(Protocol):
 
     def start(
         self,
-        hand_back: Callable[[Sequence[Work]], None],
-        tell: Listener,
-        pass_on: Callable[[str], None],
+        on_done: Callable[[Sequence[Work]], None],
+        on_events: Listener,
+        on_message: Callable[[str], None],
     ) -> None: ...
     def say(self, tx: Tx, text: str) -> None: ...
     def survey(self, tx: Tx) -> None: ...
@@ -74,7 +74,7 @@ class Database:
 
     @property
     def vectors(self) -> str:
-        """Where vectors are compared; if not in the database although it could, also why."""
+        """A text for people: whether vectors are compared in the database or in memory, and why."""
         return self._backend.vectors
 
     @property

@@ -53,7 +53,7 @@ def _row(draft: Draft) -> dict[str, object]:
 
 
 def checkpoint(tx: Tx, changes: Iterable[tuple[str, str, str, int]]) -> None:
-    """Saves drafts that have grown, each given as (id, content, thinking, number of its last delta)."""
+    """Saves drafts that have grown, each given as (id, content, thinking, number of deltas)."""
     tx.execute_many(
         _CHECKPOINT,
         [

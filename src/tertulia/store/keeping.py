@@ -41,7 +41,7 @@ class Keeping(Protocol):
 
 
 class Disk:
-    """One file per blob, ab/abcdef…, opened relative to the folder's descriptor; links are never followed."""
+    """Stores each blob as a file ab/abcdef…, opened relative to the folder's descriptor; follows no links."""
 
     name = "disk"
 
