@@ -1,4 +1,4 @@
-"""The people of the store's tests: Ada looks after the server, Bob has an account, they share nothing yet."""
+"""Fixtures of the store's tests: Ada is an administrator, Bob a member; they share no project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People and things for the store's tests."""
+"""Test data for the store's tests: accounts, conversations, turns, messages, files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CONTENT = Content(hashlib.sha256(b"# Plan\n").hexdigest(), 7, "text/markdown")
 
 
 def person(tx: Tx, name: str, role: Standing = Standing.MEMBER) -> Actor:
-    """An account that is signed in."""
+    """Adds an account and signs it in."""
     user = users.add(tx, name, f"{name.lower()}@example.org", "a hash", role)
     session = sessions.add(tx, user.id, f"token of {name}", CLIENT)
     return Actor(user.id, role, session.id)
@@ -80,8 +80,8 @@ def conversation(tx: Tx, actor: Actor, project_id: str | None = None, **more: An
 
 
 def turn(tx: Tx, actor: Actor, conversation_id: str, state: State = State.RUNNING, **more: Any) -> Turn:
-    """A turn in a new round, not yet written down."""
-    made = Turn(
+    """A turn in a new round; not saved."""
+    result = Turn(
         id=tx.new_id(),
         conversation_id=conversation_id,
         round_number=turns.next_round(tx, conversation_id),
@@ -93,16 +93,16 @@ def turn(tx: Tx, actor: Actor, conversation_id: str, state: State = State.RUNNIN
         created_by=actor.user_id,
         created_at=tx.now,
     )
-    return replace(made, **more)
+    return replace(result, **more)
 
 
 def opened(tx: Tx, actor: Actor, conversation_id: str, text: str = "Why?", **more: Any) -> Turn:
-    """A question that is being answered."""
-    made = turn(tx, actor, conversation_id, **more)
-    turns.open(tx, made, f"fingerprint of {text}")
-    messages.add(tx, question(tx, made, text))
+    """Saves a running turn with its question."""
+    running = turn(tx, actor, conversation_id, **more)
+    turns.open(tx, running, f"fingerprint of {text}")
+    messages.add(tx, question(tx, running, text))
     conversations.changed(tx, conversation_id)
-    return made
+    return running
 
 
 def question(tx: Tx, turn: Turn, text: str) -> Message:
@@ -121,7 +121,7 @@ def question(tx: Tx, turn: Turn, text: str) -> Message:
 
 
 def reply(tx: Tx, turn: Turn, voice: Voice = FIRST, text: str = "Because.", **more: Any) -> Message:
-    made = Message(
+    result = Message(
         id=tx.new_id(),
         conversation_id=turn.conversation_id,
         round_number=turn.round_number,
@@ -135,18 +135,18 @@ def reply(tx: Tx, turn: Turn, voice: Voice = FIRST, text: str = "Because.", **mo
         voice=voice,
         usage=USAGE,
     )
-    return replace(made, **more)
+    return replace(result, **more)
 
 
 def answered(tx: Tx, actor: Actor, conversation_id: str, text: str = "Why?") -> tuple[Turn, list[Message]]:
-    """A round that is over: a question and a reply of each voice."""
-    made = opened(tx, actor, conversation_id, text)
-    replies = [reply(tx, made, voice, f"{voice.name} on {text}") for voice in VOICES]
-    for one in replies:
-        messages.add(tx, one)
-    ended = turns.set_state(tx, made.id, State.COMPLETE)
+    """Saves a finished round: a question and one reply per voice."""
+    running = opened(tx, actor, conversation_id, text)
+    replies = [reply(tx, running, voice, f"{voice.name} on {text}") for voice in VOICES]
+    for message in replies:
+        messages.add(tx, message)
+    finished = turns.set_state(tx, running.id, State.COMPLETE)
     conversations.changed(tx, conversation_id)
-    return ended, replies
+    return finished, replies
 
 
 def draft(tx: Tx, turn: Turn, voice: Voice = FIRST) -> Draft:
@@ -165,14 +165,14 @@ def draft(tx: Tx, turn: Turn, voice: Voice = FIRST) -> Draft:
 
 
 def content(tx: Tx, written: str, mime_type: str = "text/markdown") -> Content:
-    """Bytes that are there to be referred to."""
+    """Saves a small blob, so that files and attachments can refer to it."""
     raw = written.encode()
-    made = Content(hashlib.sha256(raw).hexdigest(), len(raw), mime_type)
-    tx.execute(_KEEP, hash=made.hash, size_bytes=made.size_bytes, content=raw, now=tx.now)
-    return made
+    result = Content(hashlib.sha256(raw).hexdigest(), len(raw), mime_type)
+    tx.execute(_ADD_BLOB, hash=result.hash, size_bytes=result.size_bytes, content=raw, now=tx.now)
+    return result
 
 
-_KEEP = text("""
+_ADD_BLOB = text("""
     INSERT INTO blobs (hash, size_bytes, keeping, content, used_at)
     VALUES (:hash, :size_bytes, 'row', :content, :now) ON CONFLICT (hash) DO NOTHING
 """)
@@ -185,7 +185,7 @@ def file(
 
 
 def many_chunks(tx: Tx, file: ProjectFile, rows: int) -> None:
-    """In PostgreSQL, at one go: all have some words, and each has one that few others have."""
+    """Inserts chunks into PostgreSQL with one statement: common words in all, and one rare word in each."""
     tx.execute(_MANY_CHUNKS, file_id=file.id, project_id=file.project_id, rows=rows)
 
 
@@ -201,7 +201,7 @@ _MANY_CHUNKS = text("""
 
 
 def known_rows(tx: Tx) -> int:
-    """How many chunks PostgreSQL's planner believes there are; -1 when it has never looked."""
+    """The planner's estimate of how many chunks PostgreSQL has; -1 before the first ANALYZE."""
     rows = tx.one(text("SELECT reltuples FROM pg_class WHERE oid = CAST('content_chunks' AS REGCLASS)"))
     return int(rows.reltuples)
 
@@ -213,11 +213,11 @@ def attachment(
 
 
 def said_with(tx: Tx, actor: Actor, conversation_id: str, brought: Attachment) -> Message:
-    """A question that an attachment went with."""
-    made = turn(tx, actor, conversation_id)
-    turns.open(tx, made, made.id)
-    said = replace(question(tx, made, "What is in it?"), attachments=(brought,))
-    messages.add(tx, said)
-    attachments.send(tx, [brought], said.id)
+    """Saves a question with an attachment."""
+    running = turn(tx, actor, conversation_id)
+    turns.open(tx, running, running.id)
+    message = replace(question(tx, running, "What is in it?"), attachments=(brought,))
+    messages.add(tx, message)
+    attachments.send(tx, [brought], message.id)
     conversations.changed(tx, conversation_id)
-    return said
+    return message

@@ -1,4 +1,4 @@
-"""Attachments: whose they are, which message took them, and what becomes of those no message took."""
+"""Attachments: who may see them, which message they belong to, and when unsent ones are removed."""
 
 from __future__ import annotations
 
@@ -33,82 +33,84 @@ from tests.store.samples import RECEIPT, attachment, content, conversation, file
 from tests.store_fixtures import Clock, Ids, Watch
 
 
-async def test_an_unsent_one_is_told_to_nobody_and_seen_by_who_brought_it(
+async def test_an_unsent_attachment_is_visible_to_its_uploader_only_and_emits_no_event(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
-    async with watch(ada, bob) as news:
-        made = await db.write(lambda tx: attachment(tx, ada))
-    assert news == []
-    assert await db.read(lambda tx: attachments.get(tx, ada, made.id)) == made
-    assert await db.read(lambda tx: attachments.unsent(tx, ada, adas_home, [made.id, made.id])) == (made,)
-    for ask in (
-        lambda tx: attachments.get(tx, bob, made.id),
-        lambda tx: attachments.unsent(tx, bob, adas_home, [made.id]),
-        lambda tx: attachments.remove(tx, bob, made.id),
+    async with watch(ada, bob) as events:
+        notes = await db.write(lambda tx: attachment(tx, ada))
+    assert events == []
+    assert await db.read(lambda tx: attachments.get(tx, ada, notes.id)) == notes
+    assert await db.read(lambda tx: attachments.unsent(tx, ada, adas_home, [notes.id, notes.id])) == (notes,)
+    for call in (
+        lambda tx: attachments.get(tx, bob, notes.id),
+        lambda tx: attachments.unsent(tx, bob, adas_home, [notes.id]),
+        lambda tx: attachments.remove(tx, bob, notes.id),
     ):
         with pytest.raises(NotFound):
-            await db.write(ask)
+            await db.write(call)
 
 
-async def test_a_message_carries_what_was_brought_along(
+async def test_a_message_carries_its_attachment_and_project_members_can_read_it(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
-    talk = await db.write(lambda tx: conversation(tx, ada))
-    brought = await db.write(lambda tx: attachment(tx, ada))
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    notes = await db.write(lambda tx: attachment(tx, ada))
     async with watch(ada, bob):
-        said = await db.write(lambda tx: said_with(tx, ada, talk.id, brought))
-    assert (await db.read(lambda tx: messages.get(tx, bob, said.id))).attachments == (brought,)
-    assert await db.read(lambda tx: attachments.get(tx, bob, brought.id)) == brought
+        question = await db.write(lambda tx: said_with(tx, ada, chat.id, notes))
+    assert (await db.read(lambda tx: messages.get(tx, bob, question.id))).attachments == (notes,)
+    assert await db.read(lambda tx: attachments.get(tx, bob, notes.id)) == notes
     assert (await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=5))).items == ()
 
 
-async def test_one_that_was_sent_is_neither_sent_again_nor_taken_back(
+async def test_a_sent_attachment_can_be_neither_sent_again_nor_removed(
     db: Database, ada: Actor, adas_home: str, watch: Watch
 ) -> None:
-    talk = await db.write(lambda tx: conversation(tx, ada))
-    brought = await db.write(lambda tx: attachment(tx, ada))
-    said = await db.write(lambda tx: said_with(tx, ada, talk.id, brought))
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    notes = await db.write(lambda tx: attachment(tx, ada))
+    question = await db.write(lambda tx: said_with(tx, ada, chat.id, notes))
     async with watch.untouched():
-        for ask in (
-            lambda tx: attachments.unsent(tx, ada, adas_home, [brought.id]),
-            lambda tx: attachments.send(tx, [brought], said.id),
-            lambda tx: attachments.remove(tx, ada, brought.id),
+        for call in (
+            lambda tx: attachments.unsent(tx, ada, adas_home, [notes.id]),
+            lambda tx: attachments.send(tx, [notes], question.id),
+            lambda tx: attachments.remove(tx, ada, notes.id),
         ):
             with pytest.raises(Conflict):
-                await db.write(ask)
+                await db.write(call)
 
 
-async def test_two_messages_at_once_cannot_take_the_same_one(db: Database, ada: Actor) -> None:
-    talks = [await db.write(lambda tx: conversation(tx, ada)) for _ in range(2)]
-    brought = await db.write(lambda tx: attachment(tx, ada))
-    ends = await asyncio.gather(
-        *(db.write(lambda tx, id=talk.id: said_with(tx, ada, id, brought)) for talk in talks),
+async def test_two_concurrent_messages_cannot_send_the_same_attachment(db: Database, ada: Actor) -> None:
+    chats = [await db.write(lambda tx: conversation(tx, ada)) for _ in range(2)]
+    notes = await db.write(lambda tx: attachment(tx, ada))
+    outcomes = await asyncio.gather(
+        *(db.write(lambda tx, id=chat.id: said_with(tx, ada, id, notes)) for chat in chats),
         return_exceptions=True,
     )
-    assert sorted(isinstance(end, Conflict) for end in ends) == [False, True]
+    assert sorted(isinstance(outcome, Conflict) for outcome in outcomes) == [False, True]
 
 
-async def test_one_of_another_project_is_not_there(db: Database, ada: Actor, adas_home: str) -> None:
-    other = await db.write(lambda tx: projects.add(tx, ada, "Another"))
-    brought = await db.write(lambda tx: attachment(tx, ada, project_id=other.id))
+async def test_an_attachment_of_another_project_is_not_found(
+    db: Database, ada: Actor, adas_home: str
+) -> None:
+    project = await db.write(lambda tx: projects.add(tx, ada, "Another"))
+    notes = await db.write(lambda tx: attachment(tx, ada, project_id=project.id))
     with pytest.raises(NotFound):
-        await db.read(lambda tx: attachments.unsent(tx, ada, adas_home, [brought.id]))
+        await db.read(lambda tx: attachments.unsent(tx, ada, adas_home, [notes.id]))
 
 
-async def test_who_may_not_write_brings_nothing_along(
+async def test_a_viewer_cannot_add_an_attachment(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
-    held = await db.write(lambda tx: content(tx, "x"))
+    blob = await db.write(lambda tx: content(tx, "x"))
     async with watch.untouched():
         with pytest.raises(Forbidden):
-            await db.write(lambda tx: attachments.add(tx, bob, adas_home, "x.md", held))
+            await db.write(lambda tx: attachments.add(tx, bob, adas_home, "x.md", blob))
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("name", "stored_name"),
     [
         ("plan.md", "plan.md"),
         ("C:\\fakepath\\plan.md", "plan.md"),
@@ -116,85 +118,89 @@ async def test_who_may_not_write_brings_nothing_along(
         ("a/b/cafe\u0301.md ", "caf\u00e9.md"),
     ],
 )
-async def test_a_name_is_a_name_and_no_path(db: Database, ada: Actor, said: str, kept: str) -> None:
-    assert (await db.write(lambda tx: attachment(tx, ada, said))).name == kept
+async def test_an_attachment_name_is_cut_to_the_last_part_of_its_path(
+    db: Database, ada: Actor, name: str, stored_name: str
+) -> None:
+    assert (await db.write(lambda tx: attachment(tx, ada, name))).name == stored_name
 
 
-@pytest.mark.parametrize("said", ["", " ", "..", "a/..", "/", "a\x00.md", "invoice\u202efdp.exe", "a" * 256])
-async def test_a_name_that_pretends_is_refused(db: Database, ada: Actor, said: str) -> None:
+@pytest.mark.parametrize("name", ["", " ", "..", "a/..", "/", "a\x00.md", "invoice\u202efdp.exe", "a" * 256])
+async def test_an_empty_or_deceptive_attachment_name_is_refused(db: Database, ada: Actor, name: str) -> None:
     with pytest.raises(Invalid):
-        await db.write(lambda tx: attachment(tx, ada, said))
+        await db.write(lambda tx: attachment(tx, ada, name))
 
 
-async def test_it_counts_among_what_a_person_takes_up(db: Database, ada: Actor, bob: Actor) -> None:
+async def test_attachments_count_towards_a_users_used_bytes_and_equal_bytes_once(
+    db: Database, ada: Actor, bob: Actor
+) -> None:
     await db.write(lambda tx: file(tx, ada, written="same bytes"))
     await db.write(lambda tx: attachment(tx, ada, written="same bytes"))
     assert await db.read(lambda tx: files.used_bytes(tx, ada.user_id)) == 10
-    made = await db.write(lambda tx: attachment(tx, ada, written="others"))
+    second = await db.write(lambda tx: attachment(tx, ada, written="others"))
     assert await db.read(lambda tx: files.used_bytes(tx, ada.user_id)) == 16
     assert await db.read(lambda tx: files.used_bytes(tx, bob.user_id)) == 0
-    await db.write(lambda tx: attachments.remove(tx, ada, made.id))
+    await db.write(lambda tx: attachments.remove(tx, ada, second.id))
     assert await db.read(lambda tx: files.used_bytes(tx, ada.user_id)) == 10
 
 
-async def test_what_waited_a_day_is_swept_and_what_was_sent_is_not(
+async def test_a_sweep_removes_attachments_unsent_for_a_day_and_keeps_sent_ones(
     db: Database, ada: Actor, clock: Clock
 ) -> None:
-    talk = await db.write(lambda tx: conversation(tx, ada))
+    chat = await db.write(lambda tx: conversation(tx, ada))
     sent = await db.write(lambda tx: attachment(tx, ada, written="sent"))
-    await db.write(lambda tx: said_with(tx, ada, talk.id, sent))
-    forgotten = await db.write(lambda tx: attachment(tx, ada, written="forgotten"))
+    await db.write(lambda tx: said_with(tx, ada, chat.id, sent))
+    expired = await db.write(lambda tx: attachment(tx, ada, written="forgotten"))
     clock.forward(UNSENT_KEPT_MS // 2)
     fresh = await db.write(lambda tx: attachment(tx, ada, written="fresh"))
     clock.forward(UNSENT_KEPT_MS // 2 + 1)
     await db.write(lambda tx: attachments.sweep(tx, tx.now - UNSENT_KEPT_MS))
-    for one in (sent, fresh):
-        assert await db.read(lambda tx, id=one.id: attachments.get(tx, ada, id)) == one
+    for survivor in (sent, fresh):
+        assert await db.read(lambda tx, id=survivor.id: attachments.get(tx, ada, id)) == survivor
     with pytest.raises(NotFound):
-        await db.read(lambda tx: attachments.get(tx, ada, forgotten.id))
+        await db.read(lambda tx: attachments.get(tx, ada, expired.id))
 
 
-async def test_its_sweep_is_due_after_a_day_and_left_once_an_hour(
+async def test_attachments_of_one_hour_share_one_sweep_job_due_after_a_day(
     db: Database, ada: Actor, clock: Clock
 ) -> None:
     for name in ("a.md", "b.md"):
         await db.write(lambda tx, name=name: attachment(tx, ada, name))
 
-    def claimed(tx: Tx) -> list[str]:
-        found = []
+    def run_all(tx: Tx) -> list[str]:
+        kinds = []
         while job := jobs.claim(tx, "node", 1000):
-            found.append(job.kind)
+            kinds.append(job.kind)
             jobs.finish(tx, job.id)
-        return found
+        return kinds
 
-    assert await db.write(claimed) == []
+    assert await db.write(run_all) == []
     clock.forward(UNSENT_KEPT_MS + 2 * 3_600_000)
-    assert await db.write(claimed) == ["sweep_attachments"]
+    assert await db.write(run_all) == ["sweep_attachments"]
 
 
-async def test_its_bytes_go_some_time_after_its_conversation(
+async def test_a_deleted_conversations_attachment_bytes_are_removed_after_the_grace_period(
     db: Database, ada: Actor, adas_home: str, clock: Clock, ids: Ids, tmp_path: Path
 ) -> None:
     blobs = Blobs(db, tmp_path / "blobs", ids)
-    talk = await db.write(lambda tx: conversation(tx, ada))
-    alone = await db.write(lambda tx: attachment(tx, ada, written="alone"))
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    unshared = await db.write(lambda tx: attachment(tx, ada, written="alone"))
     shared = await db.write(lambda tx: attachment(tx, ada, "b.md", written="shared"))
     await db.write(lambda tx: file(tx, ada, written="shared"))
-    for one in (alone, shared):
-        await db.write(lambda tx, one=one: said_with(tx, ada, talk.id, one))
+    for sent in (unshared, shared):
+        await db.write(lambda tx, sent=sent: said_with(tx, ada, chat.id, sent))
     clock.forward(2 * GRACE_MS)
     assert await blobs.sweep(clock.now - GRACE_MS) == 0
-    await db.write(lambda tx: conversations.remove(tx, ada, talk.id))
+    await db.write(lambda tx: conversations.remove(tx, ada, chat.id))
     assert await blobs.sweep(clock.now - GRACE_MS) == 0
     clock.forward(GRACE_MS + 1)
     assert await blobs.sweep(clock.now - GRACE_MS) == 1
     with pytest.raises(NotFound):
-        await blobs.head(alone.content_hash)
+        await blobs.head(unshared.content_hash)
     assert await blobs.head(shared.content_hash) == b"shared"
     blobs.close()
 
 
-async def test_its_bytes_go_with_the_project_too(
+async def test_a_deleted_projects_attachment_bytes_are_removed_after_the_grace_period(
     db: Database, ada: Actor, clock: Clock, ids: Ids, tmp_path: Path
 ) -> None:
     blobs = Blobs(db, tmp_path / "blobs", ids)
@@ -206,48 +212,46 @@ async def test_its_bytes_go_with_the_project_too(
     blobs.close()
 
 
-async def test_nothing_of_it_stays_in_the_receipts_when_its_message_is_deleted(
-    db: Database, ada: Actor
-) -> None:
-    talk = await db.write(lambda tx: conversation(tx, ada))
+async def test_deleting_a_message_redacts_its_attachments_in_later_receipts(db: Database, ada: Actor) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
     notes = await db.write(lambda tx: attachment(tx, ada, "secret-notes.md"))
     photo = await db.write(lambda tx: attachment(tx, ada, "secret-photo.png"))
-    said = await db.write(lambda tx: said_with(tx, ada, talk.id, notes))
-    await db.write(lambda tx: turns.set_state(tx, said.turn_id, State.COMPLETE))
-    shown = Segment(Layer.ROUNDS, "user", "the secret", "attached", 3, notes.id, 1, name="secret-notes.md")
+    question = await db.write(lambda tx: said_with(tx, ada, chat.id, notes))
+    await db.write(lambda tx: turns.set_state(tx, question.turn_id, State.COMPLETE))
+    segment = Segment(Layer.ROUNDS, "user", "the secret", "attached", 3, notes.id, 1, name="secret-notes.md")
     picture = Picture(photo.content_hash, "image/png")
-    left = LeftOut(Layer.ROUNDS, "over the budget", 3, notes.id, 1, "secret-notes.md")
+    left_out = LeftOut(Layer.ROUNDS, "over the budget", 3, notes.id, 1, "secret-notes.md")
     receipt = replace(
-        RECEIPT, segments=(shown, replace(shown, picture=picture)), left_out=(left, *RECEIPT.left_out)
+        RECEIPT, segments=(segment, replace(segment, picture=picture)), left_out=(left_out, *RECEIPT.left_out)
     )
 
     def answer_later(tx: Tx) -> str:
-        message = reply(tx, opened(tx, ada, talk.id))
+        message = reply(tx, opened(tx, ada, chat.id))
         messages.add(tx, message)
-        receipts.save(tx, message.id, talk.id, receipt, 0)
+        receipts.save(tx, message.id, chat.id, receipt, 0)
         turns.set_state(tx, message.turn_id, State.COMPLETE)
         return message.id
 
-    later = await db.write(answer_later)
-    assert await db.read(lambda tx: receipts.get(tx, ada, later)) == receipt
-    await db.write(lambda tx: trees.remove_message(tx, ada, said.id))
-    after = await db.read(lambda tx: receipts.get(tx, ada, later))
-    assert "secret" not in str(after)
-    assert photo.content_hash not in str(after)
-    assert [one.tokens for one in after.segments] == [3, 3]
+    later_id = await db.write(answer_later)
+    assert await db.read(lambda tx: receipts.get(tx, ada, later_id)) == receipt
+    await db.write(lambda tx: trees.remove_message(tx, ada, question.id))
+    redacted = await db.read(lambda tx: receipts.get(tx, ada, later_id))
+    assert "secret" not in str(redacted)
+    assert photo.content_hash not in str(redacted)
+    assert [segment.tokens for segment in redacted.segments] == [3, 3]
 
 
-async def test_what_the_first_question_brought_comes_along_again_as_ones_own(
+async def test_an_edited_question_gets_copies_of_the_first_questions_attachments(
     db: Database, ada: Actor, bob: Actor, adas_home: str
 ) -> None:
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
-    talk = await db.write(lambda tx: conversation(tx, ada))
+    chat = await db.write(lambda tx: conversation(tx, ada))
     notes = await db.write(lambda tx: attachment(tx, ada))
-    said = await db.write(lambda tx: said_with(tx, ada, talk.id, notes))
-    more = await db.write(lambda tx: attachment(tx, bob, "more.md", project_id=adas_home))
-    wanted = [notes.id, more.id, notes.id]
-    ids = await db.write(lambda tx: attachments.again(tx, bob, adas_home, said, wanted))
-    [copied, same] = await db.read(lambda tx: attachments.unsent(tx, bob, adas_home, ids))
-    assert copied == replace(notes, id=copied.id)
-    assert copied.id != notes.id
-    assert same == more
+    question = await db.write(lambda tx: said_with(tx, ada, chat.id, notes))
+    own_notes = await db.write(lambda tx: attachment(tx, bob, "more.md", project_id=adas_home))
+    edited_ids = [notes.id, own_notes.id, notes.id]
+    ids = await db.write(lambda tx: attachments.again(tx, bob, adas_home, question, edited_ids))
+    [copy, own] = await db.read(lambda tx: attachments.unsent(tx, bob, adas_home, ids))
+    assert copy == replace(notes, id=copy.id)
+    assert copy.id != notes.id
+    assert own == own_notes

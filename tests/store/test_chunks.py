@@ -1,4 +1,4 @@
-"""Chunks: found by their words alike on both databases, gone with what they came from."""
+"""Chunks and full-text search: equal results on both databases; chunks are deleted with their source."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tertulia.store.database import Database, Tx
 from tertulia.store.words import ENOUGH
 from tests.store.samples import answered, conversation, file, home, person
 
-EVEN = Weights(body=1.0, heading=1.0, place=1.0, around=1.0)
+EQUAL_WEIGHTS = Weights(body=1.0, heading=1.0, place=1.0, around=1.0)
 
 
 @pytest.fixture(params=["sqlite", "postgres", "plain_postgres"])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """Once more on PostgreSQL without the extension that compares vectors."""
+    """The third database is PostgreSQL without the pgvector extension."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
 
-def piece(
+def new_chunk(
     content: str, *, heading: str = "", place: str = "", around: str = "", path: str = "a.md"
 ) -> NewChunk:
     return NewChunk(
@@ -33,19 +33,27 @@ def piece(
     )
 
 
-def put(tx: Tx, who: Actor, path: str, *contents: str) -> str:
-    made = file(tx, who, path, f"{path} {contents}")
-    chunks.remove_file(tx, made.id)
-    chunks.add_to_file(tx, made.id, made.project_id, 0, [piece(one, path=path) for one in contents])
-    return made.id
+def add_file(tx: Tx, actor: Actor, path: str, *contents: str) -> str:
+    file_ = file(tx, actor, path, f"{path} {contents}")
+    chunks.remove_file(tx, file_.id)
+    chunks.add_to_file(
+        tx, file_.id, file_.project_id, 0, [new_chunk(content, path=path) for content in contents]
+    )
+    return file_.id
 
 
-def found(tx: Tx, who: Actor, *words: str, filters: Filters = Filters(), project_id: str = "") -> list[str]:  # noqa: B008
-    ids = [project_id or home(tx, who)]
-    within = retrieval.narrowed(tx, ids, Source.FILE, filters)
-    scored = retrieval.by_words(tx, ids, Source.FILE, words, EVEN, 200, within)
-    by_number = chunks.get_many(tx, who, [one.number for one in scored])
-    return [by_number[one.number].chunk.content for one in scored if one.number in by_number]
+def find_texts(
+    tx: Tx,
+    actor: Actor,
+    *words: str,
+    filters: Filters = Filters(),  # noqa: B008
+    project_id: str = "",
+) -> list[str]:
+    ids = [project_id or home(tx, actor)]
+    resolved = retrieval.narrowed(tx, ids, Source.FILE, filters)
+    scored = retrieval.by_words(tx, ids, Source.FILE, words, EQUAL_WEIGHTS, 200, resolved)
+    by_number = chunks.get_many(tx, actor, [hit.number for hit in scored])
+    return [by_number[hit.number].chunk.content for hit in scored if hit.number in by_number]
 
 
 CORPUS = (
@@ -64,7 +72,7 @@ CORPUS = (
     "Łódź, Straße, smørrebrød, Diyarbakır",
     "co\u00adop\u00aderation at the end of a line",
 )
-ASKED = {
+QUERIES = {
     "fox": {0, 7},
     "jumping": {0},
     "creme": {1},
@@ -99,14 +107,16 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("asked", ASKED)
-async def test_every_script_is_found_alike_on_both_databases(db: Database, asked: str) -> None:
-    def look(tx: Tx) -> list[str]:
+@pytest.mark.parametrize("query", QUERIES)
+async def test_a_query_in_any_script_finds_the_same_chunks_on_both_databases(
+    db: Database, query: str
+) -> None:
+    def search(tx: Tx) -> list[str]:
         ada = person(tx, "Ada")
-        put(tx, ada, "corpus.md", *CORPUS)
-        return found(tx, ada, *asked.replace("'", " ").replace(".", " ").split())
+        add_file(tx, ada, "corpus.md", *CORPUS)
+        return find_texts(tx, ada, *query.replace("'", " ").replace(".", " ").split())
 
-    assert set(await db.write(look)) == {CORPUS[index] for index in ASKED[asked]}
+    assert set(await db.write(search)) == {CORPUS[index] for index in QUERIES[query]}
 
 
 HOSTILE = [
@@ -134,178 +144,194 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("asked", HOSTILE)
-async def test_whatever_is_asked_is_only_words(db: Database, asked: str) -> None:
-    def look(tx: Tx) -> list[str]:
+@pytest.mark.parametrize("query", HOSTILE)
+async def test_query_syntax_in_a_search_is_treated_as_plain_words(db: Database, query: str) -> None:
+    def search(tx: Tx) -> list[str]:
         ada, bruno = person(tx, "Ada"), person(tx, "Bruno")
-        put(tx, ada, "mine.md", "alice owner x title body rank match near a b c d e f drop table users col")
-        put(tx, bruno, "his.md", "alice owner x title body rank match near a b c d e f drop table users col")
-        return found(tx, ada, asked, *asked.split())
+        add_file(
+            tx, ada, "mine.md", "alice owner x title body rank match near a b c d e f drop table users col"
+        )
+        add_file(
+            tx, bruno, "his.md", "alice owner x title body rank match near a b c d e f drop table users col"
+        )
+        return find_texts(tx, ada, query, *query.split())
 
-    assert len(await db.write(look)) <= 1
+    assert len(await db.write(search)) <= 1
 
 
-async def test_another_project_is_never_searched(db: Database) -> None:
-    def look(tx: Tx) -> tuple[list[str], list[str], dict[int, object]]:
+async def test_a_search_never_finds_chunks_of_another_project(db: Database) -> None:
+    def search(tx: Tx) -> tuple[list[str], list[str], dict[int, object]]:
         ada, bruno = person(tx, "Ada"), person(tx, "Bruno")
-        put(tx, ada, "a.md", "walnut of Ada")
-        put(tx, bruno, "b.md", "walnut of Bruno")
-        theirs = retrieval.by_words(tx, [home(tx, bruno)], Source.FILE, ["walnut"], EVEN, 9)
-        hidden = chunks.get_many(tx, ada, [one.number for one in theirs])
-        facts = chunks.facts(tx, ada, [one.number for one in theirs])
-        return found(tx, ada, "walnut"), found(tx, bruno, "walnut"), {**hidden, **facts}
+        add_file(tx, ada, "a.md", "walnut of Ada")
+        add_file(tx, bruno, "b.md", "walnut of Bruno")
+        brunos_hits = retrieval.by_words(tx, [home(tx, bruno)], Source.FILE, ["walnut"], EQUAL_WEIGHTS, 9)
+        brunos_chunks = chunks.get_many(tx, ada, [hit.number for hit in brunos_hits])
+        facts = chunks.facts(tx, ada, [hit.number for hit in brunos_hits])
+        return find_texts(tx, ada, "walnut"), find_texts(tx, bruno, "walnut"), {**brunos_chunks, **facts}
 
-    assert await db.write(look) == (["walnut of Ada"], ["walnut of Bruno"], {})
+    assert await db.write(search) == (["walnut of Ada"], ["walnut of Bruno"], {})
 
 
-async def test_a_project_that_is_most_of_everything_is_searched_quicker_and_finds_the_same(
+async def test_the_fast_search_of_a_dominant_project_finds_the_same_chunks(
     db: Database,
 ) -> None:
     texts = [f"walnut {'oak ' * (index % 7)} {'elm' if index % 3 else 'ash'} {index}" for index in range(60)]
 
-    def look(tx: Tx) -> None:
+    def compare(tx: Tx) -> None:
         ada, bruno = person(tx, "Ada"), person(tx, "Bruno")
-        for index, one in enumerate(texts):
-            put(tx, bruno if index % 5 == 0 else ada, f"{index}.md", one)
+        for index, text_ in enumerate(texts):
+            add_file(tx, bruno if index % 5 == 0 else ada, f"{index}.md", text_)
         for words in (["walnut", "oak"], ["elm", "oak", "7"], ["ash"], ["oak", "oak", "elm"]):
-            asked = ([home(tx, ada)], Source.FILE, words, EVEN, 9)
-            assert retrieval.by_words(tx, *asked, many=1) == retrieval.by_words(tx, *asked)
+            arguments = ([home(tx, ada)], Source.FILE, words, EQUAL_WEIGHTS, 9)
+            assert retrieval.by_words(tx, *arguments, many=1) == retrieval.by_words(tx, *arguments)
 
-    await db.write(look)
+    await db.write(compare)
 
 
 @pytest.mark.parametrize("limit", [3, 200])
-async def test_a_search_in_most_projects_finds_what_one_in_each_of_them_finds(
+async def test_one_search_in_several_projects_finds_what_separate_searches_find(
     db: Database, limit: int
 ) -> None:
-    def look(tx: Tx) -> None:
+    def compare(tx: Tx) -> None:
         people = [person(tx, name) for name in ("Ada", "Bruno", "Cleo", "Dora")]
         for index in range(60):
-            put(tx, people[index % 4], f"{index}.md", f"walnut {'oak ' * (index % 7)} {index}")
-        hers = [home(tx, who) for who in people[:3]]
+            add_file(tx, people[index % 4], f"{index}.md", f"walnut {'oak ' * (index % 7)} {index}")
+        project_ids = [home(tx, actor) for actor in people[:3]]
         for words in (["walnut", "oak"], ["oak"], ["17", "23"]):
-            together = retrieval.by_words(tx, hers, Source.FILE, words, EVEN, limit)
-            each = {
-                one.number
-                for place in hers
-                for one in retrieval.by_words(tx, [place], Source.FILE, words, EVEN, 200)
+            together = retrieval.by_words(tx, project_ids, Source.FILE, words, EQUAL_WEIGHTS, limit)
+            separately = {
+                hit.number
+                for project_id in project_ids
+                for hit in retrieval.by_words(tx, [project_id], Source.FILE, words, EQUAL_WEIGHTS, 200)
             }
-            assert len(together) == min(limit, len(each))
-            assert {one.number for one in together} <= each
+            assert len(together) == min(limit, len(separately))
+            assert {hit.number for hit in together} <= separately
 
-    await db.write(look)
+    await db.write(compare)
 
 
-async def test_words_that_most_rows_have_count_and_do_not_find(db: Database) -> None:
-    """What each row scores is the same as when every word finds. PostgreSQL never hurries."""
+async def test_very_common_words_affect_scores_but_select_no_rows(db: Database) -> None:
+    """Each row scores the same as with the full query. PostgreSQL has no reduced query."""
 
-    def look(tx: Tx) -> None:
-        words, ada = tx.words, person(tx, "Ada")
-        if not words.hurries:
+    def compare(tx: Tx) -> None:
+        text_index, ada = tx.words, person(tx, "Ada")
+        if not text_index.hurries:
             return
         for index in range(40):
-            put(tx, ada, f"{index}.md", f"oak {'walnut' if index % 4 == 0 else ''} {'elm ' * (index % 3)}")
-        asked = ["walnut", "oak", "elm"]
-        hurried, times = words.hurried(asked, {"walnut": ENOUGH, "oak": ENOUGH + 1, "elm": ENOUGH + 2})
-        quick = tx.execute(words.find(EVEN, ""), query=hurried, limit=100)
-        full = tx.execute(words.find(EVEN, ""), query=words.query((), asked), limit=100)
-        assert len(quick) == 10
-        assert len(full) == 40
-        scores = {row.number: row.score for row in full}
-        assert [row.score for row in quick] == pytest.approx([times * scores[row.number] for row in quick])
+            add_file(
+                tx, ada, f"{index}.md", f"oak {'walnut' if index % 4 == 0 else ''} {'elm ' * (index % 3)}"
+            )
+        query = ["walnut", "oak", "elm"]
+        reduced_query, factor = text_index.hurried(
+            query, {"walnut": ENOUGH, "oak": ENOUGH + 1, "elm": ENOUGH + 2}
+        )
+        reduced = tx.execute(text_index.find(EQUAL_WEIGHTS, ""), query=reduced_query, limit=100)
+        complete = tx.execute(
+            text_index.find(EQUAL_WEIGHTS, ""), query=text_index.query((), query), limit=100
+        )
+        assert len(reduced) == 10
+        assert len(complete) == 40
+        scores = {row.number: row.score for row in complete}
+        assert [row.score for row in reduced] == pytest.approx(
+            [factor * scores[row.number] for row in reduced]
+        )
 
-    await db.write(look)
+    await db.write(compare)
 
 
-async def test_a_rare_word_weighs_more_than_a_common_one(db: Database) -> None:
-    def look(tx: Tx) -> list[str]:
+async def test_a_rare_word_ranks_a_chunk_above_a_common_one(db: Database) -> None:
+    def search(tx: Tx) -> list[str]:
         ada = person(tx, "Ada")
         common = [f"common words number {index}" for index in range(30)]
-        put(tx, ada, "a.md", *common, "a rare walnut stands here")
-        return found(tx, ada, "common", "walnut")
+        add_file(tx, ada, "a.md", *common, "a rare walnut stands here")
+        return find_texts(tx, ada, "common", "walnut")
 
-    assert (await db.write(look))[0] == "a rare walnut stands here"
+    assert (await db.write(search))[0] == "a rare walnut stands here"
 
 
-async def test_new_chunks_of_a_file_leave_none_of_the_old(db: Database) -> None:
-    def look(tx: Tx) -> tuple[list[str], list[str]]:
+async def test_new_chunks_of_a_file_replace_the_old_ones(db: Database) -> None:
+    def replace_and_search(tx: Tx) -> tuple[list[str], list[str]]:
         ada = person(tx, "Ada")
-        file_id = put(tx, ada, "a.md", "the first walnut", "another walnut")
+        file_id = add_file(tx, ada, "a.md", "the first walnut", "another walnut")
         chunks.remove_file(tx, file_id)
-        chunks.add_to_file(tx, file_id, home(tx, ada), 0, [piece("only hazel now")])
-        return found(tx, ada, "walnut"), found(tx, ada, "hazel")
+        chunks.add_to_file(tx, file_id, home(tx, ada), 0, [new_chunk("only hazel now")])
+        return find_texts(tx, ada, "walnut"), find_texts(tx, ada, "hazel")
 
-    assert await db.write(look) == ([], ["only hazel now"])
+    assert await db.write(replace_and_search) == ([], ["only hazel now"])
 
 
-async def test_words_written_with_vowel_signs_are_found_as_words(db: Database) -> None:
-    """Taken apart at each sign, any text that has one of the letters would be found."""
+async def test_words_with_vowel_signs_are_searched_as_whole_words(db: Database) -> None:
+    """If words were split at vowel signs, every text with one of the letters would match."""
 
-    def look(tx: Tx) -> list[str]:
+    def search(tx: Tx) -> list[str]:
         ada = person(tx, "Ada")
-        put(tx, ada, "a.md", "मैं हिन्दी बोलता हूँ", "दिन में हवा नहीं")
-        return found(tx, ada, *terms("हिन्दी"))
+        add_file(tx, ada, "a.md", "मैं हिन्दी बोलता हूँ", "दिन में हवा नहीं")
+        return find_texts(tx, ada, *terms("हिन्दी"))
 
-    assert await db.write(look) == ["मैं हिन्दी बोलता हूँ"]
+    assert await db.write(search) == ["मैं हिन्दी बोलता हूँ"]
 
 
-async def test_a_file_read_anew_keeps_the_date_of_what_stands_in_it(db: Database) -> None:
-    ada, file_id = await db.write(lambda tx: (ada := person(tx, "Ada"), put(tx, ada, "a.md", "a walnut")))
+async def test_chunks_of_a_reindexed_file_keep_the_date_of_its_version(db: Database) -> None:
+    ada, file_id = await db.write(
+        lambda tx: (ada := person(tx, "Ada"), add_file(tx, ada, "a.md", "a walnut"))
+    )
     written_at = (await db.read(lambda tx: versions.of_file(tx, ada, home(tx, ada), file_id)))[0].created_at
 
-    def read_anew(tx: Tx) -> list[int]:
+    def reindex(tx: Tx) -> list[int]:
         tx.now += 86_400_000
         chunks.remove_file(tx, file_id)
-        chunks.add_to_file(tx, file_id, home(tx, ada), 0, [piece("a walnut")])
-        numbers = [one.number for one in vectors.due(tx, 9)]
-        return [one.created_at for one in chunks.facts(tx, ada, numbers).values()]
+        chunks.add_to_file(tx, file_id, home(tx, ada), 0, [new_chunk("a walnut")])
+        numbers = [item.number for item in vectors.due(tx, 9)]
+        return [item.created_at for item in chunks.facts(tx, ada, numbers).values()]
 
-    assert await db.write(read_anew) == [written_at]
+    assert await db.write(reindex) == [written_at]
 
 
-async def test_a_file_has_its_vectors_by_what_they_were_made_from(db: Database) -> None:
-    def look(tx: Tx) -> list[bytes | None]:
+async def test_vectors_are_reused_only_for_the_same_text_path_and_model(db: Database) -> None:
+    def lookups(tx: Tx) -> list[bytes | None]:
         ada = person(tx, "Ada")
-        file_id = put(tx, ada, "a.md", "a walnut")
+        file_id = add_file(tx, ada, "a.md", "a walnut")
         config = vectors.set_config(tx, "m", 4)
-        vectors.save(tx, config, [(one.number, b"12345678") for one in vectors.due(tx, 9)])
-        kept, moved = vectors.of_file(tx, file_id, "a.md"), vectors.of_file(tx, file_id, "b.md")
+        vectors.save(tx, config, [(item.number, b"12345678") for item in vectors.due(tx, 9)])
+        same_path, other_path = vectors.of_file(tx, file_id, "a.md"), vectors.of_file(tx, file_id, "b.md")
         vectors.set_config(tx, "another", 4)
-        other = vectors.of_file(tx, file_id, "a.md")
+        other_model = vectors.of_file(tx, file_id, "a.md")
         texts = ("a walnut", "a hazelnut")
-        return [one.of("", written) for one in (kept, moved, other) for written in texts]
+        return [item.of("", text_) for item in (same_path, other_path, other_model) for text_ in texts]
 
-    assert await db.write(look) == [b"12345678", None, None, None, None, None]
+    assert await db.write(lookups) == [b"12345678", None, None, None, None, None]
 
 
-async def test_chunks_words_and_vectors_go_with_a_file_a_conversation_and_a_project(db: Database) -> None:
+async def test_deleting_a_file_conversation_or_project_deletes_its_chunks_and_vectors(db: Database) -> None:
     def fill(tx: Tx) -> tuple[Actor, str, str, str]:
         ada = person(tx, "Ada")
-        file_id = put(tx, ada, "a.md", "walnut in a file")
-        said = conversation(tx, ada)
-        _, replies = answered(tx, ada, said.id)
-        chunks.replace_message(tx, replies[0].id, said.id, said.project_id, tx.now, [piece("walnut said")])
-        other = projects.add(tx, ada, "Other")
-        third = file(tx, ada, "c.md", project_id=other.id)
-        chunks.add_to_file(tx, third.id, other.id, 0, [piece("walnut elsewhere")])
+        file_id = add_file(tx, ada, "a.md", "walnut in a file")
+        chat = conversation(tx, ada)
+        _, replies = answered(tx, ada, chat.id)
+        chunks.replace_message(
+            tx, replies[0].id, chat.id, chat.project_id, tx.now, [new_chunk("walnut in a reply")]
+        )
+        project = projects.add(tx, ada, "Other")
+        other_file = file(tx, ada, "c.md", project_id=project.id)
+        chunks.add_to_file(tx, other_file.id, project.id, 0, [new_chunk("walnut elsewhere")])
         config = vectors.set_config(tx, "m", 4)
-        vectors.save(tx, config, [(one.number, b"12345678") for one in vectors.due(tx, 9)])
-        return ada, file_id, said.id, other.id
+        vectors.save(tx, config, [(item.number, b"12345678") for item in vectors.due(tx, 9)])
+        return ada, file_id, chat.id, project.id
 
     ada, file_id, conversation_id, project_id = await db.write(fill)
-    assert await db.read(_rows) == (3, 3)
+    assert await db.read(_row_counts) == (3, 3)
     await db.write(lambda tx: files.remove(tx, ada, home(tx, ada), file_id))
-    assert await db.read(_rows) == (2, 2)
+    assert await db.read(_row_counts) == (2, 2)
     await db.write(lambda tx: conversations.remove(tx, ada, conversation_id))
-    assert await db.read(_rows) == (1, 1)
+    assert await db.read(_row_counts) == (1, 1)
     await db.write(lambda tx: projects.remove(tx, ada, project_id))
-    assert await db.read(_rows) == (0, 0)
+    assert await db.read(_row_counts) == (0, 0)
     if db.version.startswith("SQLite"):
-        left = await db.read(lambda tx: tx.execute(text("SELECT rowid FROM retrieval_index")))
-        assert left == []
+        index_rows = await db.read(lambda tx: tx.execute(text("SELECT rowid FROM retrieval_index")))
+        assert index_rows == []
 
 
-def _rows(tx: Tx) -> tuple[int, int]:
+def _row_counts(tx: Tx) -> tuple[int, int]:
     count = "SELECT (SELECT COUNT(*) FROM content_chunks) AS a, (SELECT COUNT(*) FROM chunk_vectors) AS b"
     row = tx.one(text(count))
     return row.a, row.b
@@ -328,50 +354,51 @@ def _rows(tx: Tx) -> tuple[int, int]:
         (Filters(until=1), set()),
     ],
 )
-async def test_filters_leave_out_and_lose_nothing_else(
+async def test_a_filter_excludes_exactly_the_files_that_do_not_match(
     db: Database, filters: Filters, names: set[str]
 ) -> None:
-    def look(tx: Tx) -> set[str]:
+    def search(tx: Tx) -> set[str]:
         ada = person(tx, "Ada")
         for path in ("docs/plan.md", "docs/deep/notes.txt", "src/main.py"):
-            file_id = put(tx, ada, path, f"walnut {path}")
+            file_id = add_file(tx, ada, path, f"walnut {path}")
         files.set_metadata(tx, ada, home(tx, ada), file_id, MetadataChange(tags=("chosen",)))
-        return {content.removeprefix("walnut ") for content in found(tx, ada, "walnut", filters=filters)}
+        return {content.removeprefix("walnut ") for content in find_texts(tx, ada, "walnut", filters=filters)}
 
-    assert await db.write(look) == names
+    assert await db.write(search) == names
 
 
-async def test_another_model_makes_every_chunk_due_again_and_the_same_one_none(db: Database) -> None:
-    def fill(tx: Tx) -> list[int]:
+async def test_changing_the_embedding_model_makes_every_chunk_due_again(db: Database) -> None:
+    def due_counts(tx: Tx) -> list[int]:
         ada = person(tx, "Ada")
-        put(tx, ada, "a.md", "one", "two", "three")
+        add_file(tx, ada, "a.md", "one", "two", "three")
         counts = []
         for model in ("first", "first", "second"):
             config = vectors.set_config(tx, model, 4)
             counts.append(len(vectors.due(tx, 9)))
-            vectors.save(tx, config, [(one.number, b"12345678") for one in vectors.due(tx, 9)])
+            vectors.save(tx, config, [(item.number, b"12345678") for item in vectors.due(tx, 9)])
         assert vectors.find_config(tx, "first", 4) is None
         assert vectors.find_config(tx, "second", 4) == config
         return counts
 
-    assert await db.write(fill) == [3, 0, 3]
+    assert await db.write(due_counts) == [3, 0, 3]
 
 
-async def test_a_message_whose_surroundings_change_keeps_its_vector(db: Database) -> None:
-    def fill(tx: Tx) -> tuple[int, list[str]]:
+async def test_a_message_keeps_its_vector_when_only_the_texts_around_it_change(db: Database) -> None:
+    def change_surroundings(tx: Tx) -> tuple[int, list[str]]:
         ada = person(tx, "Ada")
-        said = conversation(tx, ada)
-        _, replies = answered(tx, ada, said.id)
+        chat = conversation(tx, ada)
+        _, replies = answered(tx, ada, chat.id)
         for around in ("before", "after the walnut"):
             chunks.replace_message(
-                tx, replies[0].id, said.id, said.project_id, tx.now, [piece("a chestnut", around=around)]
+                tx, replies[0].id, chat.id, chat.project_id, tx.now, [new_chunk("a chestnut", around=around)]
             )
             config = vectors.set_config(tx, "m", 4)
             due = vectors.due(tx, 9)
-            vectors.save(tx, config, [(one.number, b"12345678") for one in due])
-        hits = retrieval.by_words(tx, [said.project_id], Source.MESSAGE, ["walnut"], EVEN, 9)
+            vectors.save(tx, config, [(item.number, b"12345678") for item in due])
+        hits = retrieval.by_words(tx, [chat.project_id], Source.MESSAGE, ["walnut"], EQUAL_WEIGHTS, 9)
         return len(due), [
-            found.chunk.content for found in chunks.get_many(tx, ada, [h.number for h in hits]).values()
+            find_texts.chunk.content
+            for find_texts in chunks.get_many(tx, ada, [hit.number for hit in hits]).values()
         ]
 
-    assert await db.write(fill) == (0, ["a chestnut"])
+    assert await db.write(change_surroundings) == (0, ["a chestnut"])

@@ -1,4 +1,4 @@
-"""The database: transactions, events after the commit, one owner, and what happens when something breaks."""
+"""Database: transactions, events after the commit, one owner of a SQLite file, and failures."""
 
 from __future__ import annotations
 
@@ -33,109 +33,109 @@ from tests.patience import PATIENCE_S, soon
 from tests.store_fixtures import Clock, Ids, contents
 
 
-def put(tx: Tx, key: str, value: object = 1) -> None:
+def set_key(tx: Tx, key: str, value: object = 1) -> None:
     config.set(tx, key, value)
     tx.emit("config", Kind.CHANGED, "setting", key, {"value": value})
 
 
-def put_all(tx: Tx, *keys: str) -> None:
+def set_keys(tx: Tx, *keys: str) -> None:
     for key in keys:
-        put(tx, key)
+        set_key(tx, key)
 
 
 async def keys(db: Database) -> list[str]:
     return list(await db.read(config.get_all))
 
 
-def fail(tx: Tx) -> None:
-    put(tx, "half done")
+def set_and_fail(tx: Tx) -> None:
+    set_key(tx, "half done")
     raise RuntimeError("in the middle")
 
 
-# ── one transaction each
+# ── transactions
 
 
-async def test_what_is_written_is_read(db: Database) -> None:
-    await db.write(lambda tx: put(tx, "a"))
+async def test_a_committed_write_is_read_back(db: Database) -> None:
+    await db.write(lambda tx: set_key(tx, "a"))
     assert await keys(db) == ["a"]
 
 
-async def test_work_that_fails_leaves_nothing_and_says_why(db: Database) -> None:
-    heard: list[Event] = []
-    db.on_commit(heard.extend)
+async def test_failing_work_is_rolled_back_and_raises_its_error(db: Database) -> None:
+    received: list[Event] = []
+    db.on_commit(received.extend)
     with pytest.raises(RuntimeError, match="in the middle"):
-        await db.write(fail)
+        await db.write(set_and_fail)
     assert await keys(db) == []
-    assert heard == []
+    assert received == []
     assert await db.read(lambda tx: events.last_number(tx, "config")) == 0
 
 
-async def test_events_are_heard_on_the_loop_before_the_writer_goes_on(db: Database) -> None:
-    heard: list[tuple[int, str]] = []
-    db.on_commit(lambda news: heard.extend((threading.get_ident(), event.id) for event in news))
-    await db.write(lambda tx: put_all(tx, "b", "a"))
-    assert heard == [(threading.get_ident(), "b"), (threading.get_ident(), "a")]
+async def test_listeners_get_events_on_the_event_loop_before_the_writer_continues(db: Database) -> None:
+    received: list[tuple[int, str]] = []
+    db.on_commit(lambda events: received.extend((threading.get_ident(), event.id) for event in events))
+    await db.write(lambda tx: set_keys(tx, "b", "a"))
+    assert received == [(threading.get_ident(), "b"), (threading.get_ident(), "a")]
 
 
-async def test_a_listener_hears_only_what_is_committed(db: Database, database_url: str) -> None:
-    seen: list[list[str]] = []
-    db.on_commit(lambda _: seen.append(list(db.read_now(config.get_all))))
-    await db.write(lambda tx: put(tx, "a"))
-    assert seen == [["a"]]
+async def test_a_listener_gets_events_only_after_the_commit(db: Database, database_url: str) -> None:
+    keys_at_event: list[list[str]] = []
+    db.on_commit(lambda _: keys_at_event.append(list(db.read_now(config.get_all))))
+    await db.write(lambda tx: set_key(tx, "a"))
+    assert keys_at_event == [["a"]]
 
 
-async def test_time_stands_still_within_a_transaction(db: Database, clock: Clock) -> None:
-    def look_twice(tx: Tx) -> tuple[int, int]:
+async def test_the_time_does_not_change_within_a_transaction(db: Database, clock: Clock) -> None:
+    def read_time_twice(tx: Tx) -> tuple[int, int]:
         before = tx.now
         clock.forward(5)
         return before, tx.now
 
-    before, after = await db.write(look_twice)
+    before, after = await db.write(read_time_twice)
     assert before == after == clock.now - 5
 
 
-async def test_a_read_sees_one_moment_and_cannot_write(db: Database) -> None:
+async def test_a_read_sees_a_snapshot_and_cannot_write(db: Database) -> None:
     with pytest.raises(TertuliaError):
-        await db.read(lambda tx: put(tx, "a"))
+        await db.read(lambda tx: set_key(tx, "a"))
 
-    def look_twice(tx: Tx) -> tuple[list[str], list[str]]:
+    def read_keys_twice(tx: Tx) -> tuple[list[str], list[str]]:
         before = list(config.get_all(tx))
-        db.write_now(lambda other: put(other, "meanwhile"))
+        db.write_now(lambda write_tx: set_key(write_tx, "meanwhile"))
         return before, list(config.get_all(tx))
 
-    assert await db.read(look_twice) == ([], [])
+    assert await db.read(read_keys_twice) == ([], [])
     assert await keys(db) == ["meanwhile"]
 
 
-def test_a_terminal_waits_where_a_server_awaits(db: Database) -> None:
-    db.write_now(lambda tx: put(tx, "a"))
+def test_reads_and_writes_work_without_an_event_loop(db: Database) -> None:
+    db.write_now(lambda tx: set_key(tx, "a"))
     assert db.read_now(config.get_all) == {"a": 1}
     with pytest.raises(NotFound):
         db.read_now(lambda tx: tx.one(text("SELECT 1 AS one WHERE 1 = 2")))
 
 
-async def test_whoever_stops_waiting_disturbs_nobody(db: Database) -> None:
-    waiting = asyncio.ensure_future(db.write(lambda tx: put(tx, "a")))
+async def test_a_cancelled_write_does_not_disturb_later_writes(db: Database) -> None:
+    waiting = asyncio.ensure_future(db.write(lambda tx: set_key(tx, "a")))
     await asyncio.sleep(0)
     waiting.cancel()
-    await db.write(lambda tx: put(tx, "b"))
+    await db.write(lambda tx: set_key(tx, "b"))
     assert "b" in await keys(db)
 
 
-async def test_a_closed_database_takes_no_work(db: Database) -> None:
+async def test_a_closed_database_refuses_reads_and_writes(db: Database) -> None:
     db.close()
     with pytest.raises(Busy):
-        await db.write(lambda tx: put(tx, "a"))
+        await db.write(lambda tx: set_key(tx, "a"))
     with pytest.raises(Busy):
         await db.read(config.get_all)
 
 
-def test_an_address_of_another_kind_is_refused(clock: Clock, ids: Ids) -> None:
+def test_an_address_of_an_unsupported_database_is_refused(clock: Clock, ids: Ids) -> None:
     with pytest.raises(CannotStart, match="sqlite:///"):
         Database.open("mysql://somewhere", clock=clock, new_id=ids)
 
 
-async def test_the_running_version_is_reported(db: Database, database_url: str) -> None:
+async def test_the_database_reports_its_name_and_version(db: Database, database_url: str) -> None:
     name, number = db.version.split()
     assert name.lower() in ("sqlite", "postgresql")
     assert number[0].isdigit()
@@ -146,129 +146,133 @@ async def test_the_running_version_is_reported(db: Database, database_url: str) 
 
 @pytest.fixture(name="sqlite")
 def sqlite_alone(sqlite_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
-    opened = Database.open(sqlite_url, clock=clock, new_id=ids)
-    yield opened
-    opened.close()
+    db = Database.open(sqlite_url, clock=clock, new_id=ids)
+    yield db
+    db.close()
 
 
-async def together(db: Database, *works: Callable[[Tx], Any]) -> list[Any]:
-    """Has all of them wait while the writer is busy, so that they are committed in one group."""
-    busy, go_on = threading.Event(), threading.Event()
+async def run_in_one_group(db: Database, *works: Callable[[Tx], Any]) -> list[Any]:
+    """Queues all works while the writer is busy, so that they are committed in one group."""
+    is_busy, may_go_on = threading.Event(), threading.Event()
 
-    def hold_up(tx: Tx) -> None:
-        busy.set()
-        assert go_on.wait(5)
+    def block_writer(tx: Tx) -> None:
+        is_busy.set()
+        assert may_go_on.wait(5)
 
-    first = asyncio.ensure_future(db.write(hold_up))
-    await asyncio.to_thread(busy.wait, 5)
+    first = asyncio.ensure_future(db.write(block_writer))
+    await asyncio.to_thread(is_busy.wait, 5)
     rest = [asyncio.ensure_future(db.write(work)) for work in works]
     await asyncio.sleep(0)
-    go_on.set()
+    may_go_on.set()
     await first
     return await asyncio.gather(*rest, return_exceptions=True)
 
 
-async def test_in_a_group_one_that_fails_leaves_the_others(sqlite: Database) -> None:
-    heard: list[Event] = []
-    sqlite.on_commit(heard.extend)
-    before, failed, after = await together(
-        sqlite, lambda tx: put(tx, "before"), fail, lambda tx: put(tx, "after")
+async def test_failing_work_in_a_group_commit_does_not_affect_the_others(sqlite: Database) -> None:
+    received: list[Event] = []
+    sqlite.on_commit(received.extend)
+    before, failed, after = await run_in_one_group(
+        sqlite, lambda tx: set_key(tx, "before"), set_and_fail, lambda tx: set_key(tx, "after")
     )
     assert (before, after) == (None, None)
     assert isinstance(failed, RuntimeError)
     assert await keys(sqlite) == ["after", "before"]
-    assert [(event.id, event.number) for event in heard] == [("before", 1), ("after", 2)]
+    assert [(event.id, event.number) for event in received] == [("before", 1), ("after", 2)]
 
 
-async def test_a_group_is_committed_as_one(sqlite: Database, sqlite_url: str) -> None:
-    """Inside the group, the last sees what the first wrote while nobody outside does."""
+async def test_a_group_of_writes_is_committed_at_once(sqlite: Database, sqlite_url: str) -> None:
+    """Within the group, the last work sees the first one's write; a reader outside does not yet."""
 
-    def look(tx: Tx) -> tuple[list[str], list[str]]:
+    def read_both(tx: Tx) -> tuple[list[str], list[str]]:
         return list(config.get_all(tx)), list(sqlite.read_now(config.get_all))
 
-    _, (inside, outside) = await together(sqlite, lambda tx: put(tx, "a"), look)
+    _, (inside, outside) = await run_in_one_group(sqlite, lambda tx: set_key(tx, "a"), read_both)
     assert (inside, outside) == (["a"], [])
 
 
-async def test_when_the_disk_is_full_the_group_is_told_and_reading_goes_on(sqlite: Database) -> None:
-    await sqlite.write(lambda tx: put(tx, "kept"))
+async def test_a_full_disk_fails_the_write_and_reading_still_works(sqlite: Database) -> None:
+    await sqlite.write(lambda tx: set_key(tx, "kept"))
     limit = text("PRAGMA max_page_count = 1")
     await sqlite.write(lambda tx: tx.execute(limit))
-    outcomes = await together(sqlite, lambda tx: put(tx, "big", "x" * 1_000_000), lambda tx: put(tx, "b"))
+    outcomes = await run_in_one_group(
+        sqlite, lambda tx: set_key(tx, "big", "x" * 1_000_000), lambda tx: set_key(tx, "b")
+    )
     assert isinstance(outcomes[0], StorageFull)
     assert (await keys(sqlite))[-1] == "kept"
     await sqlite.write(lambda tx: tx.execute(text("PRAGMA max_page_count = 1073741823")))
-    await sqlite.write(lambda tx: put(tx, "later"))
+    await sqlite.write(lambda tx: set_key(tx, "later"))
     assert "later" in await keys(sqlite)
 
 
-async def test_after_a_failed_sync_nothing_more_is_acknowledged(sqlite: Database) -> None:
-    await sqlite.write(lambda tx: put(tx, "kept"))
+async def test_no_write_succeeds_after_a_failed_sync(sqlite: Database) -> None:
+    await sqlite.write(lambda tx: set_key(tx, "kept"))
 
-    def lose_the_disk(tx: Tx) -> None:
+    def fail_to_sync(tx: Tx) -> None:
         error = sqlite3.OperationalError("disk I/O error")
         error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
         raise error
 
-    for work in (lose_the_disk, lambda tx: put(tx, "later")):
+    for work in (fail_to_sync, lambda tx: set_key(tx, "later")):
         with pytest.raises(StorageFailed, match="disk"):
             await sqlite.write(work)
     assert await keys(sqlite) == ["kept"]
 
 
-async def test_work_nobody_could_wait_for_is_refused(sqlite: Database) -> None:
-    busy, go_on = threading.Event(), threading.Event()
+async def test_writes_beyond_the_queue_limit_are_refused(sqlite: Database) -> None:
+    is_busy, may_go_on = threading.Event(), threading.Event()
 
-    def hold_up(tx: Tx) -> None:
-        busy.set()
-        assert go_on.wait(5)
+    def block_writer(tx: Tx) -> None:
+        is_busy.set()
+        assert may_go_on.wait(5)
 
-    first = asyncio.ensure_future(sqlite.write(hold_up))
-    await asyncio.to_thread(busy.wait, 5)
+    first = asyncio.ensure_future(sqlite.write(block_writer))
+    await asyncio.to_thread(is_busy.wait, 5)
     works = [asyncio.ensure_future(sqlite.write(lambda tx: "done")) for _ in range(WAITING_LIMIT + 3)]
     await asyncio.sleep(0)
-    go_on.set()
+    may_go_on.set()
     await first
     outcomes = await asyncio.gather(*works, return_exceptions=True)
     assert outcomes.count("done") == WAITING_LIMIT
-    assert [type(refused) for refused in outcomes[WAITING_LIMIT:]] == [Busy] * 3
+    assert [type(outcome) for outcome in outcomes[WAITING_LIMIT:]] == [Busy] * 3
 
 
-async def test_what_is_acknowledged_is_on_the_disk(sqlite: Database) -> None:
-    def durability(tx: Tx) -> tuple[str, int, int]:
-        [mode], [sync], [keys] = (
+async def test_sqlite_syncs_each_commit_to_disk(sqlite: Database) -> None:
+    def pragmas(tx: Tx) -> tuple[str, int, int]:
+        [mode], [sync], [foreign_keys] = (
             tx.one(text(f"PRAGMA {name}")) for name in ("journal_mode", "synchronous", "foreign_keys")
         )
-        return mode, sync, keys
+        return mode, sync, foreign_keys
 
-    assert await sqlite.write(durability) == ("wal", 2, 1)
+    assert await sqlite.write(pragmas) == ("wal", 2, 1)
 
 
-async def test_only_the_writer_checkpoints(sqlite: Database) -> None:
+async def test_only_the_writer_connection_checkpoints_the_wal(sqlite: Database) -> None:
     pragma = text("PRAGMA wal_autocheckpoint")
     assert (await sqlite.read(lambda tx: tx.one(pragma)))[0] == 0
     assert (await sqlite.write(lambda tx: tx.one(pragma)))[0] > 0
 
 
-async def test_a_second_server_is_refused_by_name(
+async def test_a_second_server_on_one_file_is_refused_with_the_first_ones_process_id(
     sqlite: Database, sqlite_url: str, clock: Clock, ids: Ids
 ) -> None:
     with pytest.raises(DatabaseInUse, match=f"process {os.getpid()}"):
         Database.open(sqlite_url, clock=clock, new_id=ids)
-    await sqlite.write(lambda tx: put(tx, "undisturbed"))
+    await sqlite.write(lambda tx: set_key(tx, "undisturbed"))
     sqlite.close()
-    again = Database.open(sqlite_url, clock=clock, new_id=ids)
-    assert await keys(again) == ["undisturbed"]
-    again.close()
+    reopened = Database.open(sqlite_url, clock=clock, new_id=ids)
+    assert await keys(reopened) == ["undisturbed"]
+    reopened.close()
 
 
-def test_nobody_else_can_read_the_file(sqlite: Database, tmp_path: Path) -> None:
+def test_only_the_owner_may_read_the_database_file(sqlite: Database, tmp_path: Path) -> None:
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert modes["tertulia.db"] == 0o600
     assert set(modes.values()) == {0o600}
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, clock: Clock, ids: Ids) -> None:
+def test_a_file_that_is_no_database_is_refused_and_not_changed(
+    tmp_path: Path, clock: Clock, ids: Ids
+) -> None:
     path = tmp_path / "tertulia.db"
     path.write_bytes(b"not a database " * 1000)
     with pytest.raises(CannotStart, match=str(path)):
@@ -276,17 +280,15 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, cl
     assert path.read_bytes() == b"not a database " * 1000
 
 
-async def test_a_page_that_was_damaged_is_not_served(
-    sqlite_url: str, clock: Clock, ids: Ids, tmp_path: Path
-) -> None:
+async def test_reading_a_damaged_page_fails(sqlite_url: str, clock: Clock, ids: Ids, tmp_path: Path) -> None:
     db = Database.open(sqlite_url, clock=clock, new_id=ids)
-    await db.write(lambda tx: put(tx, "a", "x" * 500))
+    await db.write(lambda tx: set_key(tx, "a", "x" * 500))
     db.close()
     path = tmp_path / "tertulia.db"
     pages = bytearray(path.read_bytes())
-    at = pages.index(b"x" * 500)
-    page = at - at % 4096
-    pages[page : page + 4096] = os.urandom(4096)
+    offset = pages.index(b"x" * 500)
+    page_start = offset - offset % 4096
+    pages[page_start : page_start + 4096] = os.urandom(4096)
     path.write_bytes(pages)
     db = Database.open(sqlite_url, clock=clock, new_id=ids)
     with pytest.raises(StorageFailed):
@@ -294,173 +296,177 @@ async def test_a_page_that_was_damaged_is_not_served(
     db.close()
 
 
-def test_a_folder_that_cannot_be_made_is_named(clock: Clock, ids: Ids) -> None:
+def test_the_error_names_a_folder_that_cannot_be_created(clock: Clock, ids: Ids) -> None:
     with pytest.raises(CannotStart, match="/proc/nowhere"):
         Database.open("sqlite:////proc/nowhere/tertulia.db", clock=clock, new_id=ids)
 
 
-# ── PostgreSQL: several writers, several nodes, lines that break
+# ── PostgreSQL: several writers, several servers, lost connections
 
 
 @pytest.fixture(name="postgres")
 def postgres_alone(postgres_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
-    opened = Database.open(postgres_url, clock=clock, new_id=ids)
-    yield opened
-    opened.close()
+    db = Database.open(postgres_url, clock=clock, new_id=ids)
+    yield db
+    db.close()
 
 
-async def test_two_that_wait_for_each_other_are_tried_again_unseen(postgres: Database) -> None:
-    both = threading.Barrier(2, timeout=PATIENCE_S)
-    tries: list[str] = []
+async def test_a_deadlock_is_retried_and_both_writes_succeed(postgres: Database) -> None:
+    both_locked = threading.Barrier(2, timeout=PATIENCE_S)
+    attempts: list[str] = []
 
-    def hold(tx: Tx, first: str, second: str) -> None:
-        tries.append(first)
+    def lock_both(tx: Tx, first: str, second: str) -> None:
+        attempts.append(first)
         tx.hold(first)
-        if len(tries) <= 2:
-            both.wait()
+        if len(attempts) <= 2:
+            both_locked.wait()
         tx.hold(second)
-        put(tx, first)
+        set_key(tx, first)
 
     await asyncio.gather(
-        postgres.write(lambda tx: hold(tx, "left", "right")),
-        postgres.write(lambda tx: hold(tx, "right", "left")),
+        postgres.write(lambda tx: lock_both(tx, "left", "right")),
+        postgres.write(lambda tx: lock_both(tx, "right", "left")),
     )
     assert await keys(postgres) == ["left", "right"]
-    assert len(tries) == 3
+    assert len(attempts) == 3
 
 
-async def test_a_lost_line_is_busy_and_then_taken_up_again(postgres: Database, postgres_url: str) -> None:
-    def cut(tx: Tx) -> None:
-        put(tx, "lost")
+async def test_a_lost_connection_fails_with_busy_and_the_next_write_reconnects(
+    postgres: Database, postgres_url: str
+) -> None:
+    def cut_connection(tx: Tx) -> None:
+        set_key(tx, "lost")
         pid = tx.one(text("SELECT pg_backend_pid() AS pid")).pid
-        with psycopg.connect(postgres_url, autocommit=True) as other:
-            other.execute("SELECT pg_terminate_backend(%s)", (pid,))
-        put(tx, "never")
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        set_key(tx, "never")
 
-    with pytest.raises(Busy) as refused:
-        await postgres.write(cut)
-    assert refused.value.retry_after_s > 0
+    with pytest.raises(Busy) as raised:
+        await postgres.write(cut_connection)
+    assert raised.value.retry_after_s > 0
     assert await keys(postgres) == []
-    await postgres.write(lambda tx: put(tx, "after"))
+    await postgres.write(lambda tx: set_key(tx, "after"))
     assert await keys(postgres) == ["after"]
 
 
-async def test_a_node_hears_what_another_commits(
+async def test_a_server_gets_the_events_of_another_server(
     postgres: Database, postgres_url: str, clock: Clock, ids: Ids
 ) -> None:
-    other = Database.open(postgres_url, clock=clock, new_id=ids)
-    heard: asyncio.Queue[Event] = asyncio.Queue()
+    second = Database.open(postgres_url, clock=clock, new_id=ids)
+    received: asyncio.Queue[Event] = asyncio.Queue()
 
-    def hear(news: Sequence[Event]) -> None:
-        for event in news:
-            heard.put_nowait(event)
+    def on_events(events_: Sequence[Event]) -> None:
+        for event in events_:
+            received.put_nowait(event)
 
-    other.on_commit(hear)
-    await other.read(config.get_all)
-    own: list[Event] = []
-    postgres.on_commit(own.extend)
+    second.on_commit(on_events)
+    await second.read(config.get_all)
+    own_events: list[Event] = []
+    postgres.on_commit(own_events.extend)
     last = 0
     async with soon():
-        while heard.empty():  # until its listener has begun to listen
+        while received.empty():  # until the other server's listener has started
             last += 1
-            await postgres.write(lambda tx: put(tx, "early"))
+            await postgres.write(lambda tx: set_key(tx, "early"))
         number = 0
         while number < last:
-            number = (await heard.get()).number
-        await postgres.write(lambda tx: put_all(tx, "k1", "k2", "k3"))
-        news = [await heard.get() for _ in range(3)]
-    assert news == own[-3:]
-    await asyncio.to_thread(other.close)
+            number = (await received.get()).number
+        await postgres.write(lambda tx: set_keys(tx, "k1", "k2", "k3"))
+        events_ = [await received.get() for _ in range(3)]
+    assert events_ == own_events[-3:]
+    await asyncio.to_thread(second.close)
 
 
-async def test_nodes_that_write_in_one_place_hear_everything_in_order(
+async def test_servers_that_write_to_one_topic_get_all_events_in_order(
     postgres: Database, postgres_url: str, clock: Clock, ids: Ids
 ) -> None:
-    other = Database.open(postgres_url, clock=clock, new_id=ids)
-    nodes = (postgres, other)
-    heard: tuple[list[int], list[int]] = ([], [])
-    more = asyncio.Event()
+    second = Database.open(postgres_url, clock=clock, new_id=ids)
+    servers = (postgres, second)
+    received: tuple[list[int], list[int]] = ([], [])
+    has_more = asyncio.Event()
 
-    def hear(news: Sequence[Event], numbers: list[int]) -> None:
-        numbers.extend(event.number for event in news)
-        more.set()
+    def on_events(events_: Sequence[Event], numbers: list[int]) -> None:
+        numbers.extend(event.number for event in events_)
+        has_more.set()
 
-    for node, numbers in zip(nodes, heard, strict=True):
-        node.on_commit(partial(hear, numbers=numbers))
-        await node.read(config.get_all)
+    for server, numbers in zip(servers, received, strict=True):
+        server.on_commit(partial(on_events, numbers=numbers))
+        await server.read(config.get_all)
 
-    async def all_heard() -> int:
-        """Both have heard the last there is."""
+    async def wait_for_all() -> int:
+        """Waits until both servers have received the newest event; returns its number."""
         last = await postgres.read(lambda tx: events.last_number(tx, "config"))
-        while any(last not in numbers for numbers in heard):
-            more.clear()
-            await more.wait()
+        while any(last not in numbers for numbers in received):
+            has_more.clear()
+            await has_more.wait()
         return last
 
     async with soon():
-        while not all(heard):  # until both listeners have begun to listen
-            for node in nodes:
-                await node.write(lambda tx: put(tx, "early"))
-        begun = await all_heard()
+        while not all(received):  # until the listeners of both servers have started
+            for server in servers:
+                await server.write(lambda tx: set_key(tx, "early"))
+        first_number = await wait_for_all()
         await asyncio.gather(
-            *(node.write(lambda tx, n=n: put(tx, f"k{n}")) for n in range(40) for node in nodes)
+            *(server.write(lambda tx, n=n: set_key(tx, f"k{n}")) for n in range(40) for server in servers)
         )
-        last = await all_heard()
-    for numbers in heard:
-        assert [number for number in numbers if number > begun] == list(range(begun + 1, last + 1))
-    await asyncio.to_thread(other.close)
+        last = await wait_for_all()
+    for numbers in received:
+        assert [number for number in numbers if number > first_number] == list(
+            range(first_number + 1, last + 1)
+        )
+    await asyncio.to_thread(second.close)
 
 
-async def test_a_commit_in_many_places_is_heard_whole(
+async def test_another_server_gets_every_event_of_a_commit_to_many_topics(
     postgres: Database, postgres_url: str, clock: Clock, ids: Ids
 ) -> None:
-    other = Database.open(postgres_url, clock=clock, new_id=ids)
-    heard: set[str] = set()
+    second = Database.open(postgres_url, clock=clock, new_id=ids)
+    topics: set[str] = set()
     done = asyncio.Event()
 
-    def hear(news: Sequence[Event]) -> None:
-        heard.update(event.place for event in news)
-        if len(heard) > 400:
+    def on_events(events_: Sequence[Event]) -> None:
+        topics.update(event.place for event in events_)
+        if len(topics) > 400:
             done.set()
 
-    other.on_commit(hear)
-    await other.read(config.get_all)
+    second.on_commit(on_events)
+    await second.read(config.get_all)
 
-    def say(tx: Tx) -> None:
+    def emit_all(tx: Tx) -> None:
         for number in range(401):
             tx.emit(f"conversation:{number:026}", Kind.CHANGED, "note", "1", {})
 
     async with soon():
         while not done.is_set():
-            await postgres.write(say)
+            await postgres.write(emit_all)
             await asyncio.sleep(0)
-    await asyncio.to_thread(other.close)
-    assert len(heard) == 401
+    await asyncio.to_thread(second.close)
+    assert len(topics) == 401
 
 
 @pytest.mark.parametrize(
-    ("off_ms", "told"),
+    ("offset_ms", "warning"),
     [(3_600_000, "s ahead of the database's"), (-3_600_000, "s behind the database's"), (0, None)],
 )
-def test_a_clock_that_is_not_the_databases_is_told(
-    postgres_url: str, ids: Ids, off_ms: int, told: str | None
+def test_a_clock_that_differs_from_the_databases_causes_a_warning(
+    postgres_url: str, ids: Ids, offset_ms: int, warning: str | None
 ) -> None:
-    db = Database.open(postgres_url, clock=lambda: time.time_ns() // 1_000_000 + off_ms, new_id=ids)
-    trouble = db.clock_trouble()
+    db = Database.open(postgres_url, clock=lambda: time.time_ns() // 1_000_000 + offset_ms, new_id=ids)
+    actual = db.clock_trouble()
     db.close()
-    assert trouble is None if told is None else told in str(trouble)
+    assert actual is None if warning is None else warning in str(actual)
 
 
-def test_a_file_knows_no_other_clock(sqlite_url: str, clock: Clock, ids: Ids) -> None:
+def test_sqlite_never_warns_about_the_clock(sqlite_url: str, clock: Clock, ids: Ids) -> None:
     db = Database.open(sqlite_url, clock=clock, new_id=ids)
     assert db.clock_trouble() is None
     db.close()
 
 
-def test_a_server_that_is_not_there_is_named(clock: Clock, ids: Ids) -> None:
+def test_an_unreachable_postgresql_server_is_reported(clock: Clock, ids: Ids) -> None:
     with pytest.raises(CannotStart, match="PostgreSQL cannot be used"):
         Database.open("postgresql://nobody@/none?host=/nowhere", clock=clock, new_id=ids)
 
 
-async def test_both_databases_hold_the_same_tables(db: Database) -> None:
+async def test_both_databases_have_the_same_tables(db: Database) -> None:
     assert all(rows == [] for rows in contents(db).values())

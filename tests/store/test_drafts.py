@@ -12,28 +12,28 @@ from tertulia.store.database import Database, Tx
 from tests.store.samples import VOICES, conversation, draft, opened
 
 
-def begun(tx: Tx, ada: Actor) -> tuple[Turn, list[Draft]]:
+def two_drafts(tx: Tx, ada: Actor) -> tuple[Turn, list[Draft]]:
     turn = opened(tx, ada, conversation(tx, ada).id)
-    made = [draft(tx, turn, voice) for voice in VOICES]
-    drafts.begin(tx, made)
-    return turn, made
+    pair = [draft(tx, turn, voice) for voice in VOICES]
+    drafts.begin(tx, pair)
+    return turn, pair
 
 
-async def test_drafts_read_back_as_they_were_begun(db: Database, ada: Actor) -> None:
-    turn, made = await db.write(lambda tx: begun(tx, ada))
-    assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == tuple(made)
+async def test_new_drafts_are_read_back_unchanged(db: Database, ada: Actor) -> None:
+    turn, pair = await db.write(lambda tx: two_drafts(tx, ada))
+    assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == tuple(pair)
 
 
-async def test_a_draft_keeps_what_it_was_shown(db: Database, ada: Actor) -> None:
+async def test_a_draft_keeps_the_list_of_replies_its_model_read(db: Database, ada: Actor) -> None:
     turn = await db.write(lambda tx: opened(tx, ada, conversation(tx, ada).id))
-    read = (ReadReply("M1", 1, "Alpha"), ReadReply("M2", 2, "Beta", "Answer A"))
-    made = await db.write(lambda tx: replace(draft(tx, turn, VOICES[0]), read_replies=read))
-    await db.write(lambda tx: drafts.begin(tx, [made]))
-    assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == (made,)
+    read_replies = (ReadReply("M1", 1, "Alpha"), ReadReply("M2", 2, "Beta", "Answer A"))
+    saved = await db.write(lambda tx: replace(draft(tx, turn, VOICES[0]), read_replies=read_replies))
+    await db.write(lambda tx: drafts.begin(tx, [saved]))
+    assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == (saved,)
 
 
-async def test_a_checkpoint_keeps_what_was_said_so_far(db: Database, ada: Actor) -> None:
-    turn, [first, second] = await db.write(lambda tx: begun(tx, ada))
+async def test_a_checkpoint_saves_text_and_thinking_so_far(db: Database, ada: Actor) -> None:
+    turn, [first, second] = await db.write(lambda tx: two_drafts(tx, ada))
     await db.write(
         lambda tx: drafts.checkpoint(
             tx, [(first.id, "Because", "Hm.", 3), (second.id, "", "…", 1), ("gone", "x", "", 1)]
@@ -45,8 +45,8 @@ async def test_a_checkpoint_keeps_what_was_said_so_far(db: Database, ada: Actor)
     )
 
 
-async def test_a_draft_goes_when_it_has_become_a_message(db: Database, ada: Actor) -> None:
-    turn, [first, second] = await db.write(lambda tx: begun(tx, ada))
+async def test_a_draft_is_removed_when_its_reply_becomes_a_message(db: Database, ada: Actor) -> None:
+    turn, [first, second] = await db.write(lambda tx: two_drafts(tx, ada))
     await db.write(lambda tx: drafts.remove(tx, first.id))
     await db.write(lambda tx: drafts.remove(tx, first.id))
     assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == (second,)
@@ -54,8 +54,8 @@ async def test_a_draft_goes_when_it_has_become_a_message(db: Database, ada: Acto
     assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == ()
 
 
-async def test_no_drafts_is_nothing_to_do(db: Database, ada: Actor) -> None:
-    turn, begun_drafts = await db.write(lambda tx: begun(tx, ada))
+async def test_saving_an_empty_list_of_drafts_changes_nothing(db: Database, ada: Actor) -> None:
+    turn, pair = await db.write(lambda tx: two_drafts(tx, ada))
     await db.write(lambda tx: drafts.begin(tx, []))
     await db.write(lambda tx: drafts.checkpoint(tx, []))
-    assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == tuple(begun_drafts)
+    assert await db.read(lambda tx: drafts.of_turn(tx, turn.id)) == tuple(pair)

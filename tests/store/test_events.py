@@ -1,4 +1,4 @@
-"""The log: numbered without gaps, read from anywhere, pruned without losing count."""
+"""Event log: numbered without gaps, read from any number on, pruned without renumbering."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from tests.store.samples import conversation
 from tests.store_fixtures import Clock
 
 
-def say(tx: Tx, *places: str) -> None:
-    for place in places:
-        tx.emit(place, Kind.CHANGED, "note", tx.new_id(), {"said": place})
+def emit(tx: Tx, *topics: str) -> None:
+    for topic in topics:
+        tx.emit(topic, Kind.CHANGED, "note", tx.new_id(), {"topic": topic})
 
 
-async def test_events_are_read_from_a_number_on(db: Database, clock: Clock) -> None:
-    await db.write(lambda tx: say(tx, "a", "b", "a"))
+async def test_events_after_a_number_are_read_in_order(db: Database, clock: Clock) -> None:
+    await db.write(lambda tx: emit(tx, "a", "b", "a"))
     clock.forward(1)
-    await db.write(lambda tx: say(tx, "a"))
+    await db.write(lambda tx: emit(tx, "a"))
     log = await db.read(lambda tx: events.after(tx, "a", 1))
     assert [(event.number, event.at) for event in log] == [(2, clock.now - 1), (3, clock.now)]
-    assert log[0].value == '{"said":"a"}'
+    assert log[0].value == '{"topic":"a"}'
     assert [event.number for event in await db.read(lambda tx: events.after(tx, "a", 0, limit=2))] == [1, 2]
     assert await db.read(lambda tx: events.last_number(tx, "a")) == 3
 
 
-async def test_where_nothing_happened_the_first_number_will_be_one(db: Database) -> None:
+async def test_a_topic_without_events_begins_at_number_one(db: Database) -> None:
     assert await db.read(lambda tx: events.last_number(tx, "nowhere")) == 0
     assert await db.read(lambda tx: events.first_number(tx, "nowhere")) == 1
     assert await db.read(lambda tx: events.after(tx, "nowhere", 0)) == ()
 
 
-async def test_said_twice_in_one_transaction_only_the_last_word_counts(db: Database) -> None:
-    def change_one_s_mind(tx: Tx) -> None:
+async def test_the_last_event_of_a_thing_in_one_transaction_replaces_earlier_ones(db: Database) -> None:
+    def emit_twice(tx: Tx) -> None:
         tx.emit("a", Kind.CHANGED, "note", "1", {"n": 1})
         tx.emit("a", Kind.CHANGED, "note", "2", {"n": 2})
         tx.emit("a", Kind.REMOVED, "note", "1")
 
-    await db.write(change_one_s_mind)
+    await db.write(emit_twice)
     log = await db.read(lambda tx: events.after(tx, "a", 0))
     assert [(event.number, event.kind, event.id) for event in log] == [
         (1, Kind.CHANGED, "2"),
@@ -53,33 +53,33 @@ async def test_said_twice_in_one_transaction_only_the_last_word_counts(db: Datab
     ]
 
 
-async def test_what_a_transaction_said_it_can_read(db: Database) -> None:
-    def say_and_count(tx: Tx) -> int:
-        say(tx, "a")
+async def test_a_transaction_reads_its_own_events(db: Database) -> None:
+    def emit_and_count(tx: Tx) -> int:
+        emit(tx, "a")
         before = events.last_number(tx, "a")
-        say(tx, "a")
+        emit(tx, "a")
         return before
 
-    assert await db.write(say_and_count) == 1
+    assert await db.write(emit_and_count) == 1
     assert [e.number for e in await db.read(lambda tx: events.after(tx, "a", 0))] == [1, 2]
 
 
-async def test_pruning_forgets_the_old_and_goes_on_counting(db: Database, clock: Clock) -> None:
-    await db.write(lambda tx: say(tx, "a", "a"))
+async def test_pruning_deletes_old_events_and_keeps_the_numbering(db: Database, clock: Clock) -> None:
+    await db.write(lambda tx: emit(tx, "a", "a"))
     clock.forward(10)
-    await db.write(lambda tx: say(tx, "a"))
+    await db.write(lambda tx: emit(tx, "a"))
     assert await db.write(lambda tx: events.prune(tx, clock.now, limit=9)) == 2
     assert await db.read(lambda tx: events.first_number(tx, "a")) == 3
     assert await db.write(lambda tx: events.prune(tx, clock.now + 1, limit=9)) == 1
     assert await db.read(lambda tx: events.first_number(tx, "a")) == 4
     assert await db.read(lambda tx: events.last_number(tx, "a")) == 3
-    await db.write(lambda tx: say(tx, "a"))
+    await db.write(lambda tx: emit(tx, "a"))
     assert [e.number for e in await db.read(lambda tx: events.after(tx, "a", 3))] == [4]
 
 
-async def test_pruning_takes_no_more_at_once_than_it_is_told(db: Database, clock: Clock) -> None:
-    for place in ("a", "b", "a"):
-        await db.write(lambda tx, place=place: say(tx, place))
+async def test_pruning_deletes_at_most_the_limit_oldest_first(db: Database, clock: Clock) -> None:
+    for topic in ("a", "b", "a"):
+        await db.write(lambda tx, topic=topic: emit(tx, topic))
         clock.forward(1)
     assert await db.write(lambda tx: events.prune(tx, clock.now, limit=2)) == 2
     assert [e.number for e in await db.read(lambda tx: events.after(tx, "a", 0))] == [2], (
@@ -88,24 +88,28 @@ async def test_pruning_takes_no_more_at_once_than_it_is_told(db: Database, clock
     assert await db.write(lambda tx: events.prune(tx, clock.now, limit=2)) == 1
 
 
-async def test_one_follows_what_one_can_see(db: Database, ada: Actor, bob: Actor, adas_home: str) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    places = (user_place(ada.user_id), project_place(adas_home), conversation_place(made.id))
+async def test_a_user_may_follow_topics_of_their_projects_and_no_others(
+    db: Database, ada: Actor, bob: Actor, adas_home: str
+) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    topics = (user_place(ada.user_id), project_place(adas_home), conversation_place(chat.id))
 
-    async def follows(actor: Actor) -> list[bool]:
-        return [await db.read(lambda tx, p=place: events.may_follow(tx, actor, p)) for place in places]
+    async def may_follow(actor: Actor) -> list[bool]:
+        return [
+            await db.read(lambda tx, topic_=topic: events.may_follow(tx, actor, topic_)) for topic in topics
+        ]
 
-    assert await follows(ada) == [True, True, True]
-    assert await follows(bob) == [False, False, False]
+    assert await may_follow(ada) == [True, True, True]
+    assert await may_follow(bob) == [False, False, False]
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
-    assert await follows(bob) == [False, True, True]
+    assert await may_follow(bob) == [False, True, True]
     await db.write(lambda tx: projects.remove_member(tx, ada, adas_home, bob.user_id))
-    assert await follows(bob) == [False, False, False]
+    assert await may_follow(bob) == [False, False, False]
 
 
-@pytest.mark.parametrize("place", ["", ":", "user", "user:", "project:", "conversation:x", "secret:1", "\0"])
-async def test_a_place_nobody_knows_is_nobody_s_to_follow(db: Database, ada: Actor, place: str) -> None:
-    assert not await db.read(lambda tx: events.may_follow(tx, ada, place))
+@pytest.mark.parametrize("topic", ["", ":", "user", "user:", "project:", "conversation:x", "secret:1", "\0"])
+async def test_nobody_may_follow_an_unknown_topic(db: Database, ada: Actor, topic: str) -> None:
+    assert not await db.read(lambda tx: events.may_follow(tx, ada, topic))
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -116,19 +120,19 @@ async def test_a_place_nobody_knows_is_nobody_s_to_follow(db: Database, ada: Act
         max_size=25,
     )
 )
-def test_writers_at_once_number_every_place_without_gaps(
+def test_concurrent_writers_number_every_topic_without_gaps(
     db: Database, plans: list[tuple[list[str], bool]]
 ) -> None:
-    run = db.write_now(lambda tx: tx.new_id())
-    heard: list[Event] = []
-    db.on_commit(heard.extend)
+    prefix = db.write_now(lambda tx: tx.new_id())
+    delivered: list[Event] = []
+    db.on_commit(delivered.extend)
 
-    async def write(places: list[str], fails: bool) -> None:
+    async def write(topics: list[str], fails: bool) -> None:
         def work(tx: Tx) -> None:
-            say(tx, *(f"{run}{place}" for place in places))
+            emit(tx, *(f"{prefix}{topic}" for topic in topics))
             tx.number_events()
             if fails:
-                raise RuntimeError("after its numbers were taken")
+                raise RuntimeError("after its events were numbered")
 
         try:
             await db.write(work)
@@ -136,11 +140,11 @@ def test_writers_at_once_number_every_place_without_gaps(
             assert fails
 
     async def write_all() -> None:
-        await asyncio.gather(*(write(places, fails) for places, fails in plans))
+        await asyncio.gather(*(write(topics, fails) for topics, fails in plans))
 
     asyncio.run(write_all())
-    for place in {f"{run}{letter}" for letter in "abc"}:
-        expected = sum(places.count(place[-1]) for places, fails in plans if not fails)
-        log = db.read_now(lambda tx, place=place: events.after(tx, place, 0))
+    for topic in {f"{prefix}{letter}" for letter in "abc"}:
+        expected = sum(topics.count(topic[-1]) for topics, fails in plans if not fails)
+        log = db.read_now(lambda tx, topic=topic: events.after(tx, topic, 0))
         assert [event.number for event in log] == list(range(1, expected + 1))
-        assert [event for event in heard if event.place == place] == list(log)
+        assert [event for event in delivered if event.place == topic] == list(log)

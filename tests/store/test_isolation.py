@@ -1,4 +1,4 @@
-"""Nobody reaches what is not theirs: every function that is asked by someone, asked by a stranger."""
+"""Access isolation: calls every store function that takes an actor as a stranger, who must get NotFound."""
 
 from __future__ import annotations
 
@@ -60,14 +60,15 @@ from tests.store.samples import (
 )
 from tests.store_fixtures import Ids, Watch
 
-NOUNS = [
-    importlib.import_module(f"tertulia.store.{found.name}") for found in pkgutil.iter_modules(store.__path__)
+MODULES = [
+    importlib.import_module(f"tertulia.store.{module.name}")
+    for module in pkgutil.iter_modules(store.__path__)
 ]
 
 
 @dataclass(frozen=True)
-class Things:
-    """What Ada has, by id."""
+class ObjectIds:
+    """The ids of one user's objects."""
 
     user: str
     session: str
@@ -81,107 +82,109 @@ class Things:
     table: str
 
 
-ASKED: dict[str, Callable[[Tx, Actor, Things], Any]] = {
-    "access.to_conversation": lambda tx, who, its: access.to_conversation(tx, who, its.conversation),
-    "access.to_project": lambda tx, who, its: access.to_project(tx, who, its.project),
-    "attachments.add": lambda tx, who, its: attachments.add(tx, who, its.project, "mine.md", CONTENT),
-    "attachments.get": lambda tx, who, its: attachments.get(tx, who, its.attachment),
-    "attachments.remove": lambda tx, who, its: attachments.remove(tx, who, its.attachment),
-    "attachments.unsent": lambda tx, who, its: attachments.unsent(tx, who, its.project, [its.attachment]),
-    "blind.must_be_known": lambda tx, who, its: blind.must_be_known(tx, who, its.message),
-    "branches.add": lambda tx, who, its: branches.add(tx, who, its.conversation, at_round=0),
-    "branches.family": lambda tx, who, its: branches.family(tx, who, its.conversation),
-    "conversations.add": lambda tx, who, its: conversations.add(
-        tx, who, its.project, mode="quick", table=VOICES, visibility=Visibility.OPEN
+CALLS: dict[str, Callable[[Tx, Actor, ObjectIds], Any]] = {
+    "access.to_conversation": lambda tx, actor, ids: access.to_conversation(tx, actor, ids.conversation),
+    "access.to_project": lambda tx, actor, ids: access.to_project(tx, actor, ids.project),
+    "attachments.add": lambda tx, actor, ids: attachments.add(tx, actor, ids.project, "mine.md", CONTENT),
+    "attachments.get": lambda tx, actor, ids: attachments.get(tx, actor, ids.attachment),
+    "attachments.remove": lambda tx, actor, ids: attachments.remove(tx, actor, ids.attachment),
+    "attachments.unsent": lambda tx, actor, ids: attachments.unsent(tx, actor, ids.project, [ids.attachment]),
+    "blind.must_be_known": lambda tx, actor, ids: blind.must_be_known(tx, actor, ids.message),
+    "branches.add": lambda tx, actor, ids: branches.add(tx, actor, ids.conversation, at_round=0),
+    "branches.family": lambda tx, actor, ids: branches.family(tx, actor, ids.conversation),
+    "conversations.add": lambda tx, actor, ids: conversations.add(
+        tx, actor, ids.project, mode="quick", table=VOICES, visibility=Visibility.OPEN
     ),
-    "conversations.get": lambda tx, who, its: conversations.get(tx, who, its.conversation),
-    "conversations.page": lambda tx, who, its: conversations.page(tx, who, its.project, limit=5),
-    "conversations.remove": lambda tx, who, its: conversations.remove(tx, who, its.conversation),
-    "conversations.rename": lambda tx, who, its: conversations.rename(tx, who, its.conversation, "Mine"),
-    "conversations.set_archived": lambda tx, who, its: conversations.set_archived(
-        tx, who, its.conversation, True
+    "conversations.get": lambda tx, actor, ids: conversations.get(tx, actor, ids.conversation),
+    "conversations.page": lambda tx, actor, ids: conversations.page(tx, actor, ids.project, limit=5),
+    "conversations.remove": lambda tx, actor, ids: conversations.remove(tx, actor, ids.conversation),
+    "conversations.rename": lambda tx, actor, ids: conversations.rename(tx, actor, ids.conversation, "Mine"),
+    "conversations.set_archived": lambda tx, actor, ids: conversations.set_archived(
+        tx, actor, ids.conversation, True
     ),
-    "conversations.set_pinned": lambda tx, who, its: conversations.set_pinned(
-        tx, who, its.conversation, True
+    "conversations.set_pinned": lambda tx, actor, ids: conversations.set_pinned(
+        tx, actor, ids.conversation, True
     ),
-    "files.begin": lambda tx, who, its: files.begin(tx, who, its.project, its.file),
-    "files.change": lambda tx, who, its: files.change(tx, who, its.project, its.file, CONTENT),
-    "files.get": lambda tx, who, its: files.get(tx, who, its.project, its.file),
-    "shelves.page": lambda tx, who, its: shelves.page(tx, who, its.project, limit=5),
-    "files.put": lambda tx, who, its: files.put(tx, who, its.project, "mine.md", CONTENT),
-    "files.remove": lambda tx, who, its: files.remove(tx, who, its.project, its.file),
-    "files.rename": lambda tx, who, its: files.rename(tx, who, its.project, its.file, "mine.md"),
-    "files.set_metadata": lambda tx, who, its: files.set_metadata(
-        tx, who, its.project, its.file, MetadataChange()
+    "files.begin": lambda tx, actor, ids: files.begin(tx, actor, ids.project, ids.file),
+    "files.change": lambda tx, actor, ids: files.change(tx, actor, ids.project, ids.file, CONTENT),
+    "files.get": lambda tx, actor, ids: files.get(tx, actor, ids.project, ids.file),
+    "shelves.page": lambda tx, actor, ids: shelves.page(tx, actor, ids.project, limit=5),
+    "files.put": lambda tx, actor, ids: files.put(tx, actor, ids.project, "mine.md", CONTENT),
+    "files.remove": lambda tx, actor, ids: files.remove(tx, actor, ids.project, ids.file),
+    "files.rename": lambda tx, actor, ids: files.rename(tx, actor, ids.project, ids.file, "mine.md"),
+    "files.set_metadata": lambda tx, actor, ids: files.set_metadata(
+        tx, actor, ids.project, ids.file, MetadataChange()
     ),
-    "files.take_back": lambda tx, who, its: files.take_back(tx, who, its.project, "upload-1"),
-    "attachments.take_back": lambda tx, who, its: attachments.take_back(tx, who, its.project, "upload-1"),
-    "uploads.cancel": lambda tx, who, its: uploads.cancel(tx, who, its.project, "upload-1"),
-    "versions.get": lambda tx, who, its: versions.get(tx, who, its.project, its.file, 1),
-    "versions.of_file": lambda tx, who, its: versions.of_file(tx, who, its.project, its.file),
-    "messages.get": lambda tx, who, its: messages.get(tx, who, its.message),
-    "messages.page": lambda tx, who, its: messages.page(tx, who, its.conversation),
-    "people.of_project": lambda tx, who, its: people.of_project(tx, who, its.project),
-    "personas.add": lambda tx, who, its: personas.add(tx, who, Scope.PROJECT, its.project, BAKER),
-    "personas.change": lambda tx, who, its: personas.change(tx, who, its.persona, BAKER),
-    "personas.duplicate": lambda tx, who, its: personas.duplicate(tx, who, its.persona, Scope.USER, None),
-    "personas.get": lambda tx, who, its: personas.get(tx, who, its.persona),
-    "personas.remove": lambda tx, who, its: personas.remove(tx, who, its.persona),
-    "personas.version": lambda tx, who, its: personas.version(tx, who, its.persona, 1),
-    "personas.visible_to": lambda tx, who, its: personas.visible_to(tx, who, its.project),
-    "projects.get": lambda tx, who, its: projects.get(tx, who, its.project),
-    "projects.members": lambda tx, who, its: projects.members(tx, who, its.project),
-    "projects.remove": lambda tx, who, its: projects.remove(tx, who, its.project),
-    "projects.remove_member": lambda tx, who, its: projects.remove_member(tx, who, its.project, its.user),
-    "projects.save": lambda tx, who, its: projects.save(tx, who, its.project, name="Mine"),
-    "projects.set_member": lambda tx, who, its: projects.set_member(
-        tx, who, its.project, who.user_id, Membership.OWNER
+    "files.take_back": lambda tx, actor, ids: files.take_back(tx, actor, ids.project, "upload-1"),
+    "attachments.take_back": lambda tx, actor, ids: attachments.take_back(tx, actor, ids.project, "upload-1"),
+    "uploads.cancel": lambda tx, actor, ids: uploads.cancel(tx, actor, ids.project, "upload-1"),
+    "versions.get": lambda tx, actor, ids: versions.get(tx, actor, ids.project, ids.file, 1),
+    "versions.of_file": lambda tx, actor, ids: versions.of_file(tx, actor, ids.project, ids.file),
+    "messages.get": lambda tx, actor, ids: messages.get(tx, actor, ids.message),
+    "messages.page": lambda tx, actor, ids: messages.page(tx, actor, ids.conversation),
+    "people.of_project": lambda tx, actor, ids: people.of_project(tx, actor, ids.project),
+    "personas.add": lambda tx, actor, ids: personas.add(tx, actor, Scope.PROJECT, ids.project, BAKER),
+    "personas.change": lambda tx, actor, ids: personas.change(tx, actor, ids.persona, BAKER),
+    "personas.duplicate": lambda tx, actor, ids: personas.duplicate(tx, actor, ids.persona, Scope.USER, None),
+    "personas.get": lambda tx, actor, ids: personas.get(tx, actor, ids.persona),
+    "personas.remove": lambda tx, actor, ids: personas.remove(tx, actor, ids.persona),
+    "personas.version": lambda tx, actor, ids: personas.version(tx, actor, ids.persona, 1),
+    "personas.visible_to": lambda tx, actor, ids: personas.visible_to(tx, actor, ids.project),
+    "projects.get": lambda tx, actor, ids: projects.get(tx, actor, ids.project),
+    "projects.members": lambda tx, actor, ids: projects.members(tx, actor, ids.project),
+    "projects.remove": lambda tx, actor, ids: projects.remove(tx, actor, ids.project),
+    "projects.remove_member": lambda tx, actor, ids: projects.remove_member(tx, actor, ids.project, ids.user),
+    "projects.save": lambda tx, actor, ids: projects.save(tx, actor, ids.project, name="Mine"),
+    "projects.set_member": lambda tx, actor, ids: projects.set_member(
+        tx, actor, ids.project, actor.user_id, Membership.OWNER
     ),
-    "receipts.get": lambda tx, who, its: receipts.get(tx, who, its.message),
-    "sessions.remove": lambda tx, who, its: sessions.remove(tx, who, its.session),
-    "tables.add": lambda tx, who, its: tables.add(tx, who, Scope.PROJECT, its.project, TABLE),
-    "tables.change": lambda tx, who, its: tables.change(tx, who, its.table, TABLE),
-    "tables.get": lambda tx, who, its: tables.get(tx, who, its.table),
-    "tables.remove": lambda tx, who, its: tables.remove(tx, who, its.table),
-    "tables.set_defaults": lambda tx, who, its: tables.set_defaults(tx, who, Defaults(its.table)),
-    "tables.visible_to": lambda tx, who, its: tables.visible_to(tx, who, its.project),
-    "replays.find": lambda tx, who, its: replays.find(tx, who, its.conversation),
-    "trees.compared": lambda tx, who, its: trees.compared(tx, who, its.conversation, its.conversation),
-    "trees.get": lambda tx, who, its: trees.get(tx, who, its.conversation),
-    "trees.message_removal": lambda tx, who, its: trees.message_removal(tx, who, its.message),
-    "trees.removal": lambda tx, who, its: trees.removal(tx, who, its.conversation),
-    "trees.remove_message": lambda tx, who, its: trees.remove_message(tx, who, its.message),
-    "turns.get": lambda tx, who, its: turns.get(tx, who, its.turn),
-    "usage.recent_replies": lambda tx, who, its: usage.recent_replies(tx, who, its.project, [("a:x", None)]),
-    "usage.of_conversation": lambda tx, who, its: usage.of_conversation(tx, who, its.conversation),
-    "votes.cast": lambda tx, who, its: votes.cast(tx, who, its.message, Choice.BEST),
-    "votes.efforts": lambda tx, who, its: votes.efforts(tx, who, its.project),
-    "votes.of_project": lambda tx, who, its: votes.of_project(tx, who, its.project),
-    "votes.of_rounds": lambda tx, who, its: votes.of_rounds(tx, who, its.conversation, ()),
-    "users.save": lambda tx, who, its: users.save(tx, who, its.user, name="Mine"),
+    "receipts.get": lambda tx, actor, ids: receipts.get(tx, actor, ids.message),
+    "sessions.remove": lambda tx, actor, ids: sessions.remove(tx, actor, ids.session),
+    "tables.add": lambda tx, actor, ids: tables.add(tx, actor, Scope.PROJECT, ids.project, TABLE),
+    "tables.change": lambda tx, actor, ids: tables.change(tx, actor, ids.table, TABLE),
+    "tables.get": lambda tx, actor, ids: tables.get(tx, actor, ids.table),
+    "tables.remove": lambda tx, actor, ids: tables.remove(tx, actor, ids.table),
+    "tables.set_defaults": lambda tx, actor, ids: tables.set_defaults(tx, actor, Defaults(ids.table)),
+    "tables.visible_to": lambda tx, actor, ids: tables.visible_to(tx, actor, ids.project),
+    "replays.find": lambda tx, actor, ids: replays.find(tx, actor, ids.conversation),
+    "trees.compared": lambda tx, actor, ids: trees.compared(tx, actor, ids.conversation, ids.conversation),
+    "trees.get": lambda tx, actor, ids: trees.get(tx, actor, ids.conversation),
+    "trees.message_removal": lambda tx, actor, ids: trees.message_removal(tx, actor, ids.message),
+    "trees.removal": lambda tx, actor, ids: trees.removal(tx, actor, ids.conversation),
+    "trees.remove_message": lambda tx, actor, ids: trees.remove_message(tx, actor, ids.message),
+    "turns.get": lambda tx, actor, ids: turns.get(tx, actor, ids.turn),
+    "usage.recent_replies": lambda tx, actor, ids: usage.recent_replies(
+        tx, actor, ids.project, [("a:x", None)]
+    ),
+    "usage.of_conversation": lambda tx, actor, ids: usage.of_conversation(tx, actor, ids.conversation),
+    "votes.cast": lambda tx, actor, ids: votes.cast(tx, actor, ids.message, Choice.BEST),
+    "votes.efforts": lambda tx, actor, ids: votes.efforts(tx, actor, ids.project),
+    "votes.of_project": lambda tx, actor, ids: votes.of_project(tx, actor, ids.project),
+    "votes.of_rounds": lambda tx, actor, ids: votes.of_rounds(tx, actor, ids.conversation, ()),
+    "users.save": lambda tx, actor, ids: users.save(tx, actor, ids.user, name="Mine"),
 }
 
 TESTED_ELSEWHERE = {
-    "conversations.find",  # answers nothing instead of raising: below
+    "conversations.find",  # returns None instead of raising: tested below
     "messages.find",
     "messages.find_some",
-    "attachments.again",  # of a message that was read before: test_attachments
-    "events.may_follow",  # answers no instead of raising: test_events
-    "chunks.facts",  # leaves out what one may not see: test_chunks
+    "attachments.again",  # takes a message that was read with a check before: test_attachments
+    "events.may_follow",  # returns False instead of raising: test_events
+    "chunks.facts",  # leaves out chunks the actor may not see: test_chunks
     "chunks.get_many",
-    "projects.add",  # makes something new of one's own
-    "projects.visible_to",  # lists one's own: test_projects
-    "tables.defaults",  # one's own: test_tables
-    "personas.was_seen",  # answers yes or no: stories/test_personas
-    "sessions.visible_to",  # lists one's own: test_sessions
+    "projects.add",  # creates the actor's own project
+    "projects.visible_to",  # lists the actor's own: test_projects
+    "tables.defaults",  # the actor's own: test_tables
+    "personas.was_seen",  # returns True or False: stories/test_personas
+    "sessions.visible_to",  # lists the actor's own: test_sessions
     "users.visible_to",  # for administrators: test_users
 }
 
 
 def functions_with_an_actor(module: ModuleType) -> set[str]:
-    noun = module.__name__.rpartition(".")[2]
+    module_name = module.__name__.rpartition(".")[2]
     return {
-        f"{noun}.{name}"
+        f"{module_name}.{name}"
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")
@@ -189,23 +192,23 @@ def functions_with_an_actor(module: ModuleType) -> set[str]:
     }
 
 
-def test_no_function_that_is_asked_by_someone_is_left_out() -> None:
-    assert set().union(*map(functions_with_an_actor, NOUNS)) == ASKED.keys() | TESTED_ELSEWHERE
+def test_every_function_with_an_actor_is_tested_here_or_elsewhere() -> None:
+    assert set().union(*map(functions_with_an_actor, MODULES)) == CALLS.keys() | TESTED_ELSEWHERE
 
 
 @pytest.fixture
-def adas(db: Database, ada: Actor, adas_home: str) -> Things:
-    def make(tx: Tx) -> Things:
-        made = conversation(tx, ada)
-        turn = opened(tx, ada, made.id)
+def adas_ids(db: Database, ada: Actor, adas_home: str) -> ObjectIds:
+    def add_objects(tx: Tx) -> ObjectIds:
+        chat = conversation(tx, ada)
+        turn = opened(tx, ada, chat.id)
         message = reply(tx, turn)
         messages.add(tx, message)
-        receipts.save(tx, message.id, made.id, RECEIPT, 0)
-        return Things(
+        receipts.save(tx, message.id, chat.id, RECEIPT, 0)
+        return ObjectIds(
             user=ada.user_id,
             session=ada.session_id or "",
             project=adas_home,
-            conversation=made.id,
+            conversation=chat.id,
             turn=turn.id,
             message=message.id,
             file=file(tx, ada).id,
@@ -214,43 +217,45 @@ def adas(db: Database, ada: Actor, adas_home: str) -> Things:
             table=tables.add(tx, ada, Scope.PROJECT, adas_home, TABLE).id,
         )
 
-    return db.write_now(make)
+    return db.write_now(add_objects)
 
 
-async def test_a_stranger_cannot_tell_what_is_hidden_from_what_never_was(
-    db: Database, bob: Actor, adas: Things, ids: Ids, watch: Watch
+async def test_a_stranger_gets_the_same_error_for_hidden_and_for_missing_objects(
+    db: Database, bob: Actor, adas_ids: ObjectIds, ids: Ids, watch: Watch
 ) -> None:
-    nothing = Things(*(ids() for _ in Things.__annotations__))
+    unused_ids = ObjectIds(*(ids() for _ in ObjectIds.__annotations__))
     async with watch.untouched():
-        for name, ask in ASKED.items():
-            answers = []
-            for things in (adas, nothing):
-                with pytest.raises(NotFound) as refused:
-                    await db.write(lambda tx, ask=ask, things=things: ask(tx, bob, things))
-                answers.append((refused.value.code, refused.value.message))
-            assert answers[0] == answers[1], name
+        for name, call in CALLS.items():
+            errors = []
+            for object_ids in (adas_ids, unused_ids):
+                with pytest.raises(NotFound) as raised:
+                    await db.write(lambda tx, call=call, object_ids=object_ids: call(tx, bob, object_ids))
+                errors.append((raised.value.code, raised.value.message))
+            assert errors[0] == errors[1], name
 
 
-async def test_what_may_be_missing_is_missing_for_a_stranger(db: Database, bob: Actor, adas: Things) -> None:
-    assert await db.read(lambda tx: conversations.find(tx, bob, adas.conversation)) is None
-    assert await db.read(lambda tx: messages.find(tx, bob, adas.message)) is None
-    assert await db.read(lambda tx: messages.find_some(tx, bob, [adas.message])) == ()
+async def test_find_functions_return_nothing_to_a_stranger(
+    db: Database, bob: Actor, adas_ids: ObjectIds
+) -> None:
+    assert await db.read(lambda tx: conversations.find(tx, bob, adas_ids.conversation)) is None
+    assert await db.read(lambda tx: messages.find(tx, bob, adas_ids.message)) is None
+    assert await db.read(lambda tx: messages.find_some(tx, bob, [adas_ids.message])) == ()
 
 
-async def test_an_administrator_sees_no_more_of_others_projects_than_anyone(
+async def test_an_administrator_cannot_read_conversations_of_others_projects(
     db: Database, ada: Actor, bob: Actor
 ) -> None:
-    made = await db.write(lambda tx: conversation(tx, bob))
+    chat = await db.write(lambda tx: conversation(tx, bob))
     with pytest.raises(NotFound):
-        await db.read(lambda tx: conversations.get(tx, ada, made.id))
+        await db.read(lambda tx: conversations.get(tx, ada, chat.id))
 
 
-async def test_whoever_was_a_member_is_a_stranger_again(
-    db: Database, ada: Actor, bob: Actor, adas: Things, watch: Watch
+async def test_a_removed_member_is_a_stranger_again(
+    db: Database, ada: Actor, bob: Actor, adas_ids: ObjectIds, watch: Watch
 ) -> None:
-    await db.write(lambda tx: projects.set_member(tx, ada, adas.project, bob.user_id, Membership.EDITOR))
-    await db.write(lambda tx: projects.remove_member(tx, ada, adas.project, bob.user_id))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_ids.project, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: projects.remove_member(tx, ada, adas_ids.project, bob.user_id))
     async with watch.untouched():
-        for ask in ASKED.values():
+        for call in CALLS.values():
             with pytest.raises(NotFound):
-                await db.write(lambda tx, ask=ask: ask(tx, bob, adas))
+                await db.write(lambda tx, call=call: call(tx, bob, adas_ids))

@@ -1,1 +1,1 @@
-"""What is remembered: schema, migrations, one module per noun."""
+"""Persistence layer: the database schema, its migrations, and one module per stored noun."""

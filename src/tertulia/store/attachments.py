@@ -1,6 +1,7 @@
-"""Attachments: kept unsent for a while by who brought them, then with the message that took them.
+"""Attachments: files uploaded for one message. Unsent ones expire; sent ones belong to their message.
 
-Nothing is told while they are unsent: only the one who brought them knows. The message's event carries them.
+An unsent attachment is visible to its uploader alone and causes no events. Once it is sent, the message's
+event carries it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SENT = "This file was already sent with a message. Attach it again to send it o
 _COLUMNS = "a.id, a.name, a.mime_type, a.size_bytes, a.content_hash, a.width, a.height"
 
 
-# ── bringing along
+# ── adding
 
 
 def add(
@@ -36,10 +37,10 @@ def add(
     pixels: tuple[int, int] | None = None,
     upload_key: str | None = None,
 ) -> Attachment:
-    """One that waits for its message; a job looks after it should none come."""
+    """Adds an unsent attachment. A job removes it later if no message is sent with it."""
     access.to_project(tx, actor, project_id).must_write()
     width, height = pixels or (None, None)
-    made = Attachment(
+    attachment = Attachment(
         tx.new_id(),
         clean_file_name(name),
         content.mime_type,
@@ -50,20 +51,20 @@ def add(
     )
     tx.execute(
         _ADD,
-        id=made.id,
+        id=attachment.id,
         project_id=project_id,
-        name=made.name,
-        mime_type=made.mime_type,
-        size_bytes=made.size_bytes,
-        content_hash=made.content_hash,
+        name=attachment.name,
+        mime_type=attachment.mime_type,
+        size_bytes=attachment.size_bytes,
+        content_hash=attachment.content_hash,
         width=width,
         height=height,
         created_by=actor.user_id,
         now=tx.now,
         upload_key=upload_key,
     )
-    _sweep_later(tx)
-    return made
+    _schedule_sweep(tx)
+    return attachment
 
 
 _ADD = text("""
@@ -78,30 +79,36 @@ _ADD = text("""
 """)
 
 
-def _sweep_later(tx: Tx) -> None:
-    """Once for all that were brought within the same hour."""
+def _schedule_sweep(tx: Tx) -> None:
+    """Schedules one clean-up job for all attachments that are added within the same hour."""
     due = tx.now + UNSENT_KEPT_MS + _HOUR_MS
     jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:{due // _HOUR_MS}", run_at=due)
 
 
 def again(tx: Tx, actor: Actor, project_id: str, message: Message, ids: Sequence[str]) -> tuple[str, ...]:
-    """For a question asked differently: what the first one brought along comes once more, as one's own."""
-    sent = {one.id: one for one in message.attachments}
-    once = dict.fromkeys(ids)
-    return tuple(_copied(tx, actor, project_id, sent[id]) if id in sent else id for id in once)
+    """Copies the attachments of an edited question for the actor; returns `ids` with the copies' ids."""
+    sent_by_id = {attachment.id: attachment for attachment in message.attachments}
+    unique_ids = dict.fromkeys(ids)
+    return tuple(
+        _copy(tx, actor, project_id, sent_by_id[id]) if id in sent_by_id else id for id in unique_ids
+    )
 
 
-def _copied(tx: Tx, actor: Actor, project_id: str, sent: Attachment) -> str:
-    content = Content(sent.content_hash, sent.size_bytes, sent.mime_type)
-    pixels = (sent.width, sent.height) if sent.width is not None and sent.height is not None else None
-    return add(tx, actor, project_id, sent.name, content, pixels).id
+def _copy(tx: Tx, actor: Actor, project_id: str, original: Attachment) -> str:
+    content = Content(original.content_hash, original.size_bytes, original.mime_type)
+    pixels = (
+        (original.width, original.height)
+        if original.width is not None and original.height is not None
+        else None
+    )
+    return add(tx, actor, project_id, original.name, content, pixels).id
 
 
 # ── reading
 
 
 def get(tx: Tx, actor: Actor, attachment_id: str) -> Attachment:
-    """For who may see its message; while it is unsent, for who brought it."""
+    """A sent attachment for every member of its project, an unsent one for its uploader only."""
     return _attachment(tx.one(_GET, actor_id=actor.user_id, id=attachment_id))
 
 
@@ -119,7 +126,11 @@ def _attachment(row: Row) -> Attachment:
 
 
 def unsent(tx: Tx, actor: Actor, project_id: str, ids: Sequence[str]) -> tuple[Attachment, ...]:
+<<<<<<< HEAD
     """The actor's own of this project, in the order named; refused when one was already sent."""
+=======
+    """The actor's own attachments in this project, in the order of ids; Conflict if one was sent already."""
+>>>>>>> ph-store1
     access.to_project(tx, actor, project_id)
     rows = [tx.one(_OWN, actor_id=actor.user_id, project_id=project_id, id=id) for id in dict.fromkeys(ids)]
     if any(row.message_id is not None for row in rows):
@@ -133,11 +144,11 @@ _OWN = text(f"""
 """)
 
 
-# ── going with a message, or not
+# ── sending and removing
 
 
 def send(tx: Tx, attachments: Sequence[Attachment], message_id: str) -> None:
-    """They belong to this message from now on; of two messages that want one, the second is refused."""
+    """Assigns the attachments to a message; raises Conflict if another message already has one of them."""
     for attachment in attachments:
         if tx.maybe(_SEND, id=attachment.id, message_id=message_id) is None:
             raise Conflict(_SENT)
@@ -149,25 +160,33 @@ _SEND = text("""
 
 
 def remove(tx: Tx, actor: Actor, attachment_id: str) -> None:
+<<<<<<< HEAD
     """One that was not sent; what was said with a message stays with it."""
     found = tx.one(_GET, actor_id=actor.user_id, id=attachment_id)
     gone = tx.maybe(_REMOVE, id=attachment_id)
     if gone is None:
         raise Conflict("This file was sent with a message. Delete the message to delete it.")
     _release(tx, [found.content_hash])
+=======
+    """Removes an unsent attachment. A sent one stays with its message: Conflict."""
+    attachment = tx.one(_GET, actor_id=actor.user_id, id=attachment_id)
+    if tx.maybe(_REMOVE, id=attachment_id) is None:
+        raise Conflict("This file went with a message. It goes when the message is deleted.")
+    _release(tx, [attachment.content_hash])
+>>>>>>> ph-store1
 
 
 _REMOVE = text("DELETE FROM attachments WHERE id = :id AND message_id IS NULL RETURNING id")
 
 
 def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> None:
-    """Removes what this person's upload brought, unless a message has taken it."""
+    """Removes the unsent attachments of one of the actor's uploads."""
     access.to_project(tx, actor, project_id).must_write()
-    brought = {"project_id": project_id, "upload_key": upload_key, "user_id": actor.user_id}
-    _release(tx, [row.content_hash for row in tx.execute(_TAKE_BACK, **brought)])
+    upload = {"project_id": project_id, "upload_key": upload_key, "user_id": actor.user_id}
+    _release(tx, [row.content_hash for row in tx.execute(_REMOVE_UPLOAD, **upload)])
 
 
-_TAKE_BACK = text("""
+_REMOVE_UPLOAD = text("""
     DELETE FROM attachments
     WHERE project_id = :project_id AND upload_key = :upload_key AND created_by = :user_id
         AND message_id IS NULL
@@ -176,7 +195,7 @@ _TAKE_BACK = text("""
 
 
 def sweep(tx: Tx, before_ms: int) -> None:
-    """What waited since before then for a message that did not come."""
+    """Removes the attachments that were added before this time and never sent."""
     _release(tx, [row.content_hash for row in tx.execute(_SWEEP, before=before_ms)])
 
 
@@ -186,11 +205,13 @@ _SWEEP = text("""
 
 
 def release_conversation(tx: Tx, conversation_id: str) -> None:
-    """The conversation is about to go, and with its messages what they brought along."""
-    _release(tx, [row.content_hash for row in tx.execute(_OF_CONVERSATION, conversation_id=conversation_id)])
+    """Releases the blobs of all attachments in a conversation that is about to be deleted."""
+    _release(
+        tx, [row.content_hash for row in tx.execute(_HASHES_OF_CONVERSATION, conversation_id=conversation_id)]
+    )
 
 
-_OF_CONVERSATION = text("""
+_HASHES_OF_CONVERSATION = text("""
     SELECT DISTINCT a.content_hash
     FROM attachments AS a JOIN conversation_messages AS m ON m.id = a.message_id
     WHERE m.conversation_id = :conversation_id
@@ -198,27 +219,27 @@ _OF_CONVERSATION = text("""
 
 
 def release_message(tx: Tx, message_id: str) -> None:
-    """The message is about to go, and with it what it brought along."""
-    _release(tx, [row.content_hash for row in tx.execute(_OF_MESSAGE, message_id=message_id)])
+    """Releases the blobs of the attachments of a message that is about to be deleted."""
+    _release(tx, [row.content_hash for row in tx.execute(_HASHES_OF_MESSAGE, message_id=message_id)])
 
 
-_OF_MESSAGE = text("SELECT DISTINCT content_hash FROM attachments WHERE message_id = :message_id")
+_HASHES_OF_MESSAGE = text("SELECT DISTINCT content_hash FROM attachments WHERE message_id = :message_id")
 
 
 def release_project(tx: Tx, project_id: str) -> None:
-    """The project is about to go, and with it what still waits for a message."""
-    _release(tx, [row.content_hash for row in tx.execute(_OF_PROJECT, project_id=project_id)])
+    """Releases the blobs of all attachments, sent or not, in a project that is about to be deleted."""
+    _release(tx, [row.content_hash for row in tx.execute(_HASHES_OF_PROJECT, project_id=project_id)])
 
 
-_OF_PROJECT = text("SELECT DISTINCT content_hash FROM attachments WHERE project_id = :project_id")
+_HASHES_OF_PROJECT = text("SELECT DISTINCT content_hash FROM attachments WHERE project_id = :project_id")
 
 
 def _release(tx: Tx, hashes: Sequence[str]) -> None:
-    """The bytes are swept some time after the last who refers to them is gone."""
+    """Restarts the grace period of these blobs and schedules the job that deletes unreferenced blobs."""
     for hash in hashes:
-        tx.execute(_LET_GO, hash=hash, now=tx.now)
+        tx.execute(_TOUCH_BLOB, hash=hash, now=tx.now)
     if hashes:
         sweeps.later(tx)
 
 
-_LET_GO = text("UPDATE blobs SET used_at = :now WHERE hash = :hash")
+_TOUCH_BLOB = text("UPDATE blobs SET used_at = :now WHERE hash = :hash")

@@ -1,4 +1,4 @@
-"""Blind rounds: what may be told of them, and how their names come to light."""
+"""Blind rounds: hide the names of models until people have voted, then reveal them."""
 
 from __future__ import annotations
 
@@ -18,39 +18,46 @@ from tertulia.store.transactions import Tx
 
 
 def as_told(tx: Tx, rounds: Sequence[Round]) -> tuple[Round, ...]:
-    """Rounds as people and the index may have them."""
-    hidden = {turn.id for turn in hidden_in(tx, rounds)}
-    return tuple(veiled_round(round_, hidden) for round_ in rounds)
+    """The rounds with hidden names replaced by letters, as people and the search index may read them."""
+    hidden_ids = {turn.id for turn in hidden_in(tx, rounds)}
+    return tuple(veiled_round(round_, hidden_ids) for round_ in rounds)
 
 
 def hidden_in(tx: Tx, rounds: Sequence[Round]) -> tuple[Turn, ...]:
-    """The turns of these rounds whose names nobody is told yet, the oldest first."""
-    if not any(one.voice and one.voice.letter for round_ in rounds for one in round_.messages):
+    """The turns of these rounds whose names are still hidden, oldest first."""
+    if not any(message.voice and message.voice.letter for round_ in rounds for message in round_.messages):
         return ()
     return tuple(turn for turn in turns.of_rounds(tx, rounds) if turn.is_blind)
 
 
 def reveal(tx: Tx, question: Message) -> None:
-    """Says who said what in a round, wherever it is read."""
-    number = question.round_number
-    readers = (question.conversation_id, *(heir.id for heir in messages.heirs(tx, question)))
-    for turn in turns.reveal(tx, readers, number):
-        for reader in readers:
-            tx.emit(conversation_place(reader), Kind.CHANGED, "turn", turn.id, turn)
-    for reader in readers:
-        for message in messages.of_round(tx, reader, number):
+    """Reveals the names of a round in its conversation and in every branch that inherits the round."""
+    round_number = question.round_number
+    conversation_ids = (question.conversation_id, *(branch.id for branch in messages.heirs(tx, question)))
+    for turn in turns.reveal(tx, conversation_ids, round_number):
+        for conversation_id in conversation_ids:
+            tx.emit(conversation_place(conversation_id), Kind.CHANGED, "turn", turn.id, turn)
+    for conversation_id in conversation_ids:
+        for message in messages.of_round(tx, conversation_id, round_number):
             if message.voice is not None:
                 messages.tell(tx, message)
-        jobs.add_once(tx, "index_round", f"{reader}:{number}")
+        jobs.add_once(tx, "index_round", f"{conversation_id}:{round_number}")
 
 
 def must_be_known(tx: Tx, actor: Actor, message_id: str) -> None:
-    """For what shows a message's model, and with names what was said before it."""
+    """Raises Conflict while names are hidden in the message's round or an earlier one.
+
+    Views that show the model of a message also show the names in the rounds before it.
+    """
     message = messages.get(tx, actor, message_id)
-    row = tx.maybe(_FIRST_HIDDEN, id=message.conversation_id, first_round=0, last_round=message.round_number)
-    if row is not None:
+    turn = tx.maybe(_FIRST_HIDDEN, id=message.conversation_id, first_round=0, last_round=message.round_number)
+    if turn is not None:
         raise Conflict(
+<<<<<<< HEAD
             f"In round {row.round_number} the names are hidden, and this would reveal them. Vote there first."
+=======
+            f"In round {turn.round_number} the names are hidden, and this would tell them. Vote there first."
+>>>>>>> ph-store1
         )
 
 

@@ -1,8 +1,8 @@
-"""Blobs: bytes kept once, by their hash.
+"""Blob store (content-addressed): stores equal bytes once, under their SHA-256 hash.
 
-Small ones stand in their row; large ones on disk, or in pieces in PostgreSQL (keeping.py). Bytes arrive in
-a scratch file (incoming.py) and are whole, hashed and synced before the transaction that refers to them. A
-blob nobody refers to is swept away some time after.
+Small blobs are stored in their database row, large ones on disk, or in pieces in PostgreSQL
+(blob_backends.py). An upload is written to a scratch file (blob_upload.py); it is complete, hashed and synced
+before the transaction that refers to it. A sweep deletes blobs that nothing has referred to for a while.
 """
 
 from __future__ import annotations
@@ -24,97 +24,97 @@ from tertulia.store.keeping import Disk, Keeping, Pieces, spooled
 from tertulia.store.transactions import GONE, Tx
 
 GRACE_MS = 3_600_000
-"""A blob nobody refers to stays this long: readers finish, and an upload has the time to be referred to."""
+"""An unreferenced blob is kept this long, so readers can finish and new uploads can still be referred to."""
 
 
 class Blobs:
     def __init__(self, db: Database, folder: Path, new_id: NewId) -> None:
         self._db = db
-        self._keeping: Keeping = Pieces(db, folder) if db.is_shared else Disk(folder, new_id)
+        self._backend: Keeping = Pieces(db, folder) if db.is_shared else Disk(folder, new_id)
 
-    # ── in
+    # ── writing
 
     def receive(self) -> Incoming:
-        """For bytes that are about to arrive; use it in an `async with` block."""
-        return Incoming(self._keeping.scratch)
+        """Begins an upload; use it in an `async with` block."""
+        return Incoming(self._backend.scratch)
 
     @contextmanager
-    def saving(self, tx: Tx, arrived: Incoming) -> Iterator[None]:
-        """Keeps what has arrived, in the transaction that refers to it from inside this block.
+    def saving(self, tx: Tx, upload: Incoming) -> Iterator[None]:
+        """Saves a finished upload in the transaction that refers to it from inside this block.
 
-        A large one is put in its place last, so that a refusal in between leaves nothing there.
+        A large blob gets its final place after the block, so that an error in the block leaves no file.
         """
-        tx.hold(f"blob:{arrived.hash}")
-        is_new = tx.maybe(_TOUCH, hash=arrived.hash, now=tx.now) is None
-        is_small = arrived.size_bytes < ROW_LIMIT
+        tx.hold(f"blob:{upload.hash}")
+        is_new = tx.maybe(_TOUCH, hash=upload.hash, now=tx.now) is None
+        is_small = upload.size_bytes < ROW_LIMIT
         if is_new:
             tx.execute(
                 _ADD,
-                hash=arrived.hash,
-                size_bytes=arrived.size_bytes,
-                keeping="row" if is_small else self._keeping.name,
-                content=arrived.content() if is_small else None,
+                hash=upload.hash,
+                size_bytes=upload.size_bytes,
+                keeping="row" if is_small else self._backend.name,
+                content=upload.content() if is_small else None,
                 now=tx.now,
             )
         yield
         if is_new and not is_small:
-            self._keeping.put(tx, arrived)
+            self._backend.put(tx, upload)
 
-    # ── out
+    # ── reading
 
     async def read(self, hash: str, start: int = 0, end: int = sys.maxsize) -> AsyncGenerator[bytes]:
-        """The bytes from one place up to another, block by block; of a large blob no others are read."""
+        """Yields the bytes from start to end, block by block; of a large blob only that range is read."""
         row = await self._db.read(lambda tx: tx.maybe(_GET, hash=hash))
         if row is None:
             raise NotFound(GONE)
         if row.keeping == "row":
             yield bytes(row.content[start:end])
             return
-        async with aclosing(self._keeping.read(hash, start, end)) as blocks:
+        async with aclosing(self._backend.read(hash, start, end)) as blocks:
             async for block in blocks:
                 yield block
 
     async def head(self, hash: str, size: int = HEAD) -> bytes:
-        """The first bytes, by default enough to see what they are."""
+        """The first bytes, by default enough to detect the file type."""
         return b"".join([block async for block in self.read(hash, 0, size)])
 
     async def open(self, hash: str) -> BinaryIO:
-        """A file of the bytes to read from, which has no name anyone else could use."""
+        """Opens the bytes as a file to read from; the caller gets no path to it."""
         row = await self._db.read(lambda tx: tx.maybe(_GET, hash=hash))
         if row is None:
             raise NotFound(GONE)
-        return await (spooled(self.read(hash)) if row.keeping == "row" else self._keeping.open(hash))
+        return await (spooled(self.read(hash)) if row.keeping == "row" else self._backend.open(hash))
 
-    # ── away
+    # ── deleting
 
     async def sweep(self, before_ms: int) -> int:
-        """Removes what nobody has referred to since; returns how many blobs went."""
-        found = await self._db.read(lambda tx: tx.execute(_UNUSED, before=before_ms))
-        gone = 0
-        for row in found:
-            gone += await self._db.write(lambda tx, hash=row.hash: _remove(tx, hash, before_ms))  # type: ignore[misc]
-            await self._clear(row.hash)
-        for hash in await self._strays(before_ms):
-            await self._clear(hash)
-        return gone
+        """Deletes blobs that are unreferenced and unused since this time; returns how many."""
+        unused = await self._db.read(lambda tx: tx.execute(_UNUSED, before=before_ms))
+        removed_count = 0
+        for row in unused:
+            removed_count += await self._db.write(lambda tx, hash=row.hash: _remove(tx, hash, before_ms))  # type: ignore[misc]
+            await self._remove_orphan(row.hash)
+        for hash in await self._orphans(before_ms):
+            await self._remove_orphan(hash)
+        return removed_count
 
-    async def _strays(self, before_ms: int) -> set[str]:
-        """What stands there without a row: a crash came between the two."""
-        standing = await asyncio.to_thread(self._keeping.older_than, before_ms)
-        kept = await self._db.read(lambda tx: tx.execute(_LARGE))
-        return set(standing) - {row.hash for row in kept}
+    async def _orphans(self, before_ms: int) -> set[str]:
+        """Hashes of stored files without a database row: a crash came between writing the two."""
+        stored_hashes = await asyncio.to_thread(self._backend.older_than, before_ms)
+        rows = await self._db.read(lambda tx: tx.execute(_LARGE_HASHES))
+        return set(stored_hashes) - {row.hash for row in rows}
 
-    async def _clear(self, hash: str) -> None:
-        """In the one thread that writes: nobody can begin to refer to the hash while its bytes go."""
+    async def _remove_orphan(self, hash: str) -> None:
+        """Deletes the stored file if its row is gone; runs as a write, so that no row appears meanwhile."""
 
         def clear(tx: Tx) -> None:
-            if tx.maybe(_IS_KEPT, hash=hash) is None:
-                self._keeping.remove(hash)
+            if tx.maybe(_HAS_ROW, hash=hash) is None:
+                self._backend.remove(hash)
 
         await self._db.write(clear)
 
     def close(self) -> None:
-        self._keeping.close()
+        self._backend.close()
 
 
 _TOUCH = text("UPDATE blobs SET used_at = :now WHERE hash = :hash RETURNING hash")
@@ -126,9 +126,9 @@ _ADD = text("""
 
 _GET = text("SELECT keeping, content FROM blobs WHERE hash = :hash")
 
-_LARGE = text("SELECT hash FROM blobs WHERE keeping <> 'row'")
+_LARGE_HASHES = text("SELECT hash FROM blobs WHERE keeping <> 'row'")
 
-_IS_KEPT = text("SELECT 1 FROM blobs WHERE hash = :hash")
+_HAS_ROW = text("SELECT 1 FROM blobs WHERE hash = :hash")
 
 _NOT_IN_USE = """
     NOT EXISTS (SELECT 1 FROM file_versions AS v WHERE v.content_hash = blobs.hash)

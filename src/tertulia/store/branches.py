@@ -1,4 +1,4 @@
-"""Branches: conversations that go on from a round of another one, copying nothing; and the tree they make."""
+"""Branches: conversations that continue a round of another one and copy nothing; and the tree they form."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ def add(
     id: str | None = None,
     title: str = "",
 ) -> Conversation:
-    """A conversation that goes on from a round of another one, with all replies or with one message of it.
+    """Adds a conversation that continues a round of another one, with all its replies or only one message.
 
-    It hangs on whoever said what it goes on from, so that deleting a branch takes only what came of it.
+    Its parent becomes the conversation that wrote this round. So a branch that only inherits the round can be
+    deleted without deleting the new one.
     """
     access.to_conversation(tx, actor, parent_id).must_write()
-    tx.hold(conversation_place(parent_id))  # nothing of it is deleted meanwhile
+    tx.hold(conversation_place(parent_id))  # so that nothing in it is deleted meanwhile
     parent = conversations.get(tx, actor, parent_id)
     if not 0 <= at_round <= parent.round_count:
         raise Invalid("Choose a round of this conversation to branch from.")
     if message_id is not None:
-        _must_be_said_in(messages.round(tx, parent_id, at_round), message_id)
+        _must_be_in_round(messages.round(tx, parent_id, at_round), message_id)
     point = _origin(tx, parent, at_round, message_id)
     branch_id = id or tx.new_id()
     added = tx.maybe(
@@ -51,7 +52,7 @@ def add(
         now=tx.now,
     )
     if added is None:
-        return _made_before(tx, actor, branch_id, point, at_round)
+        return _find_duplicate(tx, actor, branch_id, point, at_round)
     return conversations.changed(tx, branch_id)
 
 
@@ -69,8 +70,8 @@ _ADD = text("""
 """)
 
 
-def _must_be_said_in(here: Round, message_id: str) -> None:
-    if all(message.id != message_id for message in here.messages):
+def _must_be_in_round(round_: Round, message_id: str) -> None:
+    if all(message.id != message_id for message in round_.messages):
         raise NotFound(GONE)
 
 
@@ -81,9 +82,9 @@ class _Point:
 
 
 def _origin(tx: Tx, parent: Conversation, at_round: int, message_id: str | None) -> _Point:
-    """Up to the conversation that said something the branch goes on from; at the beginning, to the root."""
+    """Goes up to the conversation that wrote the round the branch continues; for round 0, up to the root."""
     while parent.parent_id is not None and parent.branch_round is not None:
-        if at_round > parent.branch_round or tx.maybe(_SAID_BY_THEN, id=parent.id, at_round=at_round):
+        if at_round > parent.branch_round or tx.maybe(_HAS_MESSAGE_BY_THEN, id=parent.id, at_round=at_round):
             break
         if at_round == parent.branch_round and message_id is None:
             message_id = parent.branch_message_id
@@ -91,8 +92,8 @@ def _origin(tx: Tx, parent: Conversation, at_round: int, message_id: str | None)
     return _Point(parent.id, message_id)
 
 
-# A reply that is still being written counts as said.
-_SAID_BY_THEN = text("""
+# A reply that is still being written counts as a message.
+_HAS_MESSAGE_BY_THEN = text("""
     SELECT 1 FROM conversation_messages WHERE conversation_id = :id AND round_number <= :at_round
     UNION ALL
     SELECT 1 FROM turns
@@ -101,21 +102,26 @@ _SAID_BY_THEN = text("""
 """)
 
 
-def _made_before(tx: Tx, actor: Actor, branch_id: str, point: _Point, at_round: int) -> Conversation:
-    """Sent twice it is made once; an id that names something else is taken."""
-    made = conversations.find(tx, actor, branch_id)
-    wanted = (point.parent_id, at_round, point.message_id, actor.user_id)
-    if made and wanted == (made.parent_id, made.branch_round, made.branch_message_id, made.owner_id):
-        return made
+def _find_duplicate(tx: Tx, actor: Actor, branch_id: str, point: _Point, at_round: int) -> Conversation:
+    """The branch that an equal request made earlier; raises Conflict if the id belongs to anything else."""
+    existing = conversations.find(tx, actor, branch_id)
+    expected = (point.parent_id, at_round, point.message_id, actor.user_id)
+    if existing and expected == (
+        existing.parent_id,
+        existing.branch_round,
+        existing.branch_message_id,
+        existing.owner_id,
+    ):
+        return existing
     raise Conflict("There is already a conversation with this id. Make a new id and try again.")
 
 
-# ── the tree it stands in
+# ── reading the tree
 
 
 def relatives(tx: Tx, conversation_id: str) -> frozenset[str]:
-    """The ids of all conversations of one tree: from its root down every branch."""
-    return frozenset(row.id for row in tx.execute(_RELATIVES, id=conversation_id))
+    """The ids of all conversations in the tree of this conversation."""
+    return frozenset(row.id for row in tx.execute(_TREE_IDS, id=conversation_id))
 
 
 TREE = """
@@ -129,16 +135,16 @@ TREE = """
         SELECT c.id FROM conversations AS c JOIN tree AS t ON c.parent_id = t.id
     )
 """
-"""From a conversation's root down every branch."""
+"""All conversations in the tree of one: its root and every branch below, however deep."""
 
-_RELATIVES = text(f"{TREE} SELECT id FROM tree")
+_TREE_IDS = text(f"{TREE} SELECT id FROM tree")
 
 
 def seats(tx: Tx, conversation: Conversation) -> tuple[HeldSeat, ...]:
-    """Whose seat is whose in a conversation; and in its tree, for whoever never sat down in it."""
+    """The seat of each lane in a conversation; lanes that never sat in it have the seat of another branch."""
     rows = tx.execute(_SEATS, id=conversation.id)
     own = holding(conversation.seats, conversation.table)
-    return held_in(own, (one for row in rows for one in conversations.held(row.seats)))
+    return held_in(own, (seat for row in rows for seat in conversations.held(row.seats)))
 
 
 _SEATS = text(f"{TREE} SELECT c.seats FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id")
@@ -146,31 +152,33 @@ _SEATS = text(f"{TREE} SELECT c.seats FROM conversations AS c JOIN tree ON tree.
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """The tree a conversation stands in, itself included."""
+    """The conversations of one tree, seen from one of them; together they are the whole tree."""
 
     lineage: frozenset[str] = frozenset()
-    """Those it may inherit from."""
+    """The conversation itself and those it may inherit rounds from."""
     beside: frozenset[str] = frozenset()
-    """Those it inherits nothing from."""
+    """The rest of the tree, from which it inherits nothing."""
 
 
 def kin(tx: Tx, conversation_id: str) -> Kin:
-    rows = tx.execute(_KIN, id=conversation_id)
+    rows = tx.execute(_TREE_MEMBERSHIP, id=conversation_id)
     return Kin(
         frozenset(row.id for row in rows if row.is_above),
         frozenset(row.id for row in rows if not row.is_above),
     )
 
 
-_KIN = text(f"{TREE} SELECT t.id, t.id IN (SELECT a.id FROM ancestors AS a) AS is_above FROM tree AS t")
+_TREE_MEMBERSHIP = text(
+    f"{TREE} SELECT t.id, t.id IN (SELECT a.id FROM ancestors AS a) AS is_above FROM tree AS t"
+)
 
 
 def family(tx: Tx, actor: Actor, conversation_id: str) -> tuple[Conversation, ...]:
-    """All conversations of one tree."""
+    """All conversations in the tree of this conversation."""
     access.to_conversation(tx, actor, conversation_id)
-    return tuple(conversations.from_row(row) for row in tx.execute(_FAMILY, id=conversation_id))
+    return tuple(conversations.from_row(row) for row in tx.execute(_TREE_CONVERSATIONS, id=conversation_id))
 
 
-_FAMILY = text(
+_TREE_CONVERSATIONS = text(
     f"{TREE} SELECT {conversations.COLUMNS} FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id"
 )

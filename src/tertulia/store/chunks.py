@@ -1,6 +1,6 @@
-"""Chunks: the pieces of files and messages that can be found, written and read again.
+"""Chunks: writes and reads the searchable pieces of files and messages.
 
-`store/retrieval.py` finds them and `store/vectors.py` keeps what they mean.
+`store/retrieval.py` searches them and `store/vectors.py` stores their embedding vectors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tertulia.store.words import plain, scope
 
 @dataclass(frozen=True, slots=True)
 class NewChunk:
-    """A piece to be found, and the columns it is found by."""
+    """A chunk to index, with the texts of its full-text index columns."""
 
     content: str
     heading: str
@@ -30,16 +30,16 @@ class NewChunk:
     summary: str
     token_count: int
     place: str
-    """A file's path; for a message, its date written out."""
+    """Full-text column: the file's path; for a message, its date in words."""
     around: str
-    """A file's identifiers taken apart; for a message, what was said before and after."""
+    """Full-text column: the words in a file's identifiers; for a message, the texts before and after it."""
     called: str = ""
-    """What its heading is searched by, where that is not the heading itself: a speaker's name."""
+    """Text for the heading column of the full-text index, if not the heading itself: a speaker's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A chunk, where it belongs and what people call that."""
+    """A chunk with its number and the title of its source: the file's path or the conversation's title."""
 
     number: int
     chunk: Chunk
@@ -59,28 +59,28 @@ _REMOVE_FILE = text("DELETE FROM content_chunks WHERE file_id = :file_id")
 def add_to_file(
     tx: Tx, file_id: str, project_id: str, first: int, new: Sequence[NewChunk]
 ) -> tuple[int, ...]:
-    """The next chunks of a file, from this index on; their date is that of what stands in it."""
-    at = tx.one(_WRITTEN, file_id=file_id).created_at
+    """Adds chunks to a file from index `first` on, dated like its newest version; returns their numbers."""
+    at = tx.one(_LATEST_VERSION_DATE, file_id=file_id).created_at
     return _add(tx, _Source(Source.FILE, project_id, file_id=file_id, at=at), first, new)
 
 
-_WRITTEN = text("""
+_LATEST_VERSION_DATE = text("""
     SELECT created_at FROM file_versions WHERE file_id = :file_id ORDER BY number DESC LIMIT 1
 """)
 
 
 def replace_message(
-    tx: Tx, message_id: str, conversation_id: str, project_id: str, said_at: int, new: Sequence[NewChunk]
+    tx: Tx, message_id: str, conversation_id: str, project_id: str, created_at: int, new: Sequence[NewChunk]
 ) -> tuple[int, ...]:
-    """All chunks of a message at once: their numbers. Where only what is around changed, vectors stay."""
+    """Replaces the chunks of a message; returns their numbers. Vectors stay if only texts around changed."""
     source = _Source(
-        Source.MESSAGE, project_id, said_at, message_id=message_id, conversation_id=conversation_id
+        Source.MESSAGE, project_id, created_at, message_id=message_id, conversation_id=conversation_id
     )
-    old = tx.execute(_OF_MESSAGE, message_id=message_id)
-    if [(row.content, row.heading) for row in old] == [(chunk.content, chunk.heading) for chunk in new]:
-        for row, chunk in zip(old, new, strict=True):
-            _add_words(tx, row.number, source, chunk)
-        return tuple(row.number for row in old)
+    rows = tx.execute(_OF_MESSAGE, message_id=message_id)
+    if [(row.content, row.heading) for row in rows] == [(chunk.content, chunk.heading) for chunk in new]:
+        for row, chunk in zip(rows, new, strict=True):
+            _add_to_text_index(tx, row.number, source, chunk)
+        return tuple(row.number for row in rows)
     tx.execute(_REMOVE_MESSAGE, message_id=message_id)
     return _add(tx, source, 0, new)
 
@@ -103,7 +103,7 @@ class _Source:
 
 
 def _add(tx: Tx, source: _Source, first: int, new: Sequence[NewChunk]) -> tuple[int, ...]:
-    """Their numbers."""
+    """Inserts the chunks, indexes them and marks them as due for vectors; returns their numbers."""
     numbers = []
     for index, chunk in enumerate(new, start=first):
         number: int = tx.one(
@@ -123,7 +123,7 @@ def _add(tx: Tx, source: _Source, first: int, new: Sequence[NewChunk]) -> tuple[
             summary=chunk.summary,
             content=chunk.content,
         ).number
-        _add_words(tx, number, source, chunk)
+        _add_to_text_index(tx, number, source, chunk)
         tx.execute(_DUE, number=number, project_id=source.project_id)
         numbers.append(number)
     return tuple(numbers)
@@ -142,7 +142,7 @@ _ADD = text("""
 """)
 
 
-def _add_words(tx: Tx, number: int, source: _Source, chunk: NewChunk) -> None:
+def _add_to_text_index(tx: Tx, number: int, source: _Source, chunk: NewChunk) -> None:
     tx.execute(
         tx.words.add,
         number=number,
@@ -162,7 +162,7 @@ def remove_message(tx: Tx, message_id: str) -> None:
 
 
 def all_files(tx: Tx, project_id: str | None) -> tuple[tuple[str, str], ...]:
-    """The files of a project, or of all, each with its project: what there is to index, indexed or not."""
+    """(file id, project id) of every file in a project, or in all projects, whether indexed or not."""
     return tuple((row.id, row.project_id) for row in tx.execute(_ALL_FILES, project_id=project_id))
 
 
@@ -173,26 +173,26 @@ _ALL_FILES = text("""
 
 
 def all_conversations(tx: Tx, project_id: str | None) -> tuple[tuple[str, str, int], ...]:
-    """The conversations of a project, or of all, each with its project and how many rounds it has."""
-    rows = tx.execute(_ALL_TALK, project_id=project_id)
+    """(conversation id, project id, round count) of every conversation in a project, or in all projects."""
+    rows = tx.execute(_ALL_CONVERSATIONS, project_id=project_id)
     return tuple((row.id, row.project_id, row.round_count) for row in rows)
 
 
-_ALL_TALK = text("""
+_ALL_CONVERSATIONS = text("""
     SELECT id, project_id, round_count FROM conversations
     WHERE project_id = COALESCE(CAST(:project_id AS TEXT), project_id) ORDER BY id
 """)
 
 
-# ── reading again
+# ── reading
 
 
 class Facts(NamedTuple):
-    """What ranking looks at. A tuple: a search makes hundreds, and shows ten."""
+    """The facts of a chunk that ranking needs. A tuple, because a search makes hundreds and shows ten."""
 
     number: int
     group: str
-    """The file or the conversation it belongs to."""
+    """The id of its file or conversation."""
     path: str
     heading: str
     created_at: int
@@ -200,12 +200,12 @@ class Facts(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Who said it."""
+        """The speaker of a message; empty for a file."""
         return "" if self.path else self.heading.rpartition(", ")[0]
 
 
 def facts(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, Facts]:
-    """Of the chunks of these numbers that the actor may see."""
+    """The ranking facts of the chunks with these numbers, as far as the actor may see them."""
     rows = tx.execute(_facts(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
     return {row.number: Facts._make(row) for row in rows}
 
@@ -215,20 +215,20 @@ def _facts(among: str) -> TextClause:
     return text(f"""
         SELECT c.number, COALESCE(c.file_id, c.conversation_id) AS belongs_to, COALESCE(f.path, '') AS path,
             c.heading, c.created_at, COALESCE(c.file_id, c.message_id) AS source_id
-        FROM content_chunks AS c {_SEEN} LEFT JOIN project_files AS f ON f.id = c.file_id
-        WHERE {among.format(column="c.number", name="numbers")} {_IS_SEEN}
+        FROM content_chunks AS c {_MEMBERS} LEFT JOIN project_files AS f ON f.id = c.file_id
+        WHERE {among.format(column="c.number", name="numbers")} {_IS_VISIBLE}
     """)
 
 
-_SEEN = "CROSS JOIN project_members AS seen"
-_IS_SEEN = "AND seen.project_id = c.project_id AND seen.user_id = :actor_id"
-"""By the chunk first: whoever is a member of a hundred projects has the same few chunks looked at."""
+_MEMBERS = "CROSS JOIN project_members AS seen"
+_IS_VISIBLE = "AND seen.project_id = c.project_id AND seen.user_id = :actor_id"
+"""The CROSS JOIN makes SQLite read the chunks first: a member of a hundred projects reads no more rows."""
 
 
 def get_many(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, Found]:
-    """The chunks of these numbers that the actor may see."""
+    """The chunks with these numbers, as far as the actor may see them."""
     rows = tx.execute(_get(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
-    return {row.number: _found(row) for row in rows}
+    return {row.number: _found_chunk(row) for row in rows}
 
 
 @cache
@@ -237,14 +237,14 @@ def _get(among: str) -> TextClause:
         SELECT c.number, c.id, c.source_type, c.file_id, c.message_id, c.project_id, c.chunk_index, c.content,
             c.heading, c.location, c.summary, c.token_count, c.created_at,
             COALESCE(f.path, t.title, '') AS title
-        FROM content_chunks AS c {_SEEN}
+        FROM content_chunks AS c {_MEMBERS}
         LEFT JOIN project_files AS f ON f.id = c.file_id
         LEFT JOIN conversations AS t ON t.id = c.conversation_id
-        WHERE {among.format(column="c.number", name="numbers")} {_IS_SEEN}
+        WHERE {among.format(column="c.number", name="numbers")} {_IS_VISIBLE}
     """)
 
 
-def _found(row: Row) -> Found:
+def _found_chunk(row: Row) -> Found:
     chunk = Chunk(
         id=row.id,
         source_type=Source(row.source_type),
@@ -262,7 +262,7 @@ def _found(row: Row) -> Found:
 
 
 def count(tx: Tx, project_ids: Sequence[str], limit: int) -> int:
-    """How many chunks these projects have, counted no further than the limit."""
+    """The number of chunks in these projects; counting stops at the limit."""
     number: int = tx.one(_count(tx.words.among), project_ids=tx.words.many(project_ids), limit=limit).number
     return number
 
@@ -278,9 +278,9 @@ def _count(among: str) -> TextClause:
 
 
 def has_outside(tx: Tx, project_id: str, conversation_id: str, first_round: int, scope: SearchScope) -> bool:
-    """Whether anything could be found that a conversation does not show from a round on.
+    """True if a search could find chunks outside the rounds of a conversation from `first_round` on.
 
-    What was said before the window may have been said where this conversation branched off.
+    Rounds before `first_round` may be inherited, and then their chunks belong to another conversation.
     """
     row = tx.maybe(
         _HAS_OUTSIDE,

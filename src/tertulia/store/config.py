@@ -1,4 +1,4 @@
-"""Instance settings: one JSON value by key."""
+"""Instance settings: one JSON value per key, for the whole server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GET_ALL = text("SELECT key, value FROM config ORDER BY key")
 
 
 def default_models(tx: Tx) -> tuple[str, ...]:
-    """The models that conversations begin with in projects that name none of their own."""
+    """The models that new conversations start with in projects without default models of their own."""
     return tuple(get_all(tx).get("default_models", ()))
 
 

@@ -1,4 +1,4 @@
-"""Conversations: listed by project, told to the project's place whenever they change."""
+"""Conversations: stores and lists them; every change emits an event in the project's topic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGE_LIMIT = 100
 class ConversationPage:
     items: tuple[Conversation, ...]
     next: str | None
-    """Where the next page begins; None on the last."""
+    """The cursor of the next page; None on the last page."""
 
 
 COLUMNS = """
@@ -50,7 +50,7 @@ def add(
     table: Sequence[Voice],
     visibility: Visibility,
 ) -> Conversation:
-    """A new conversation; its id may come from the client, who then knows it before we do."""
+    """Adds a conversation. The client may choose its id, and so knows it before the server answers."""
     access.to_project(tx, actor, project_id).must_write()
     conversation_id = id or tx.new_id()
     added = tx.maybe(
@@ -79,8 +79,8 @@ _ADD = text("""
 
 
 def changed(tx: Tx, conversation_id: str) -> Conversation:
-    """Tells the project what the conversation is now, and returns it."""
-    # Two turns of one conversation may end at once: the second to look must see what the first has written.
+    """Emits an event with the conversation's current value in the project's topic, and returns the value."""
+    # Two turns of one conversation may end at once: the second to read must see what the first has written.
     tx.hold(conversation_place(conversation_id))
     conversation = read(tx, conversation_id)
     tx.emit(
@@ -90,7 +90,7 @@ def changed(tx: Tx, conversation_id: str) -> Conversation:
 
 
 def read(tx: Tx, conversation_id: str) -> Conversation:
-    """For who has looked already whether it may be seen."""
+    """Reads a conversation without a permission check; the caller has checked it."""
     return from_row(tx.one(_READ, id=conversation_id))
 
 
@@ -123,14 +123,14 @@ def from_row(row: Row) -> Conversation:
 
 
 @lru_cache(maxsize=1024)
-def voices(written: str) -> tuple[Voice, ...]:
-    """The same few tables are seated again and again."""
-    return from_json(tuple[Voice, ...], written)
+def voices(json_text: str) -> tuple[Voice, ...]:
+    """Cached: the same few tables are parsed again and again."""
+    return from_json(tuple[Voice, ...], json_text)
 
 
 @lru_cache(maxsize=1024)
-def held(written: str) -> tuple[HeldSeat, ...]:
-    return from_json(tuple[HeldSeat, ...], written)
+def held(json_text: str) -> tuple[HeldSeat, ...]:
+    return from_json(tuple[HeldSeat, ...], json_text)
 
 
 def get(tx: Tx, actor: Actor, conversation_id: str) -> Conversation:
@@ -151,7 +151,7 @@ _IS_UNNAMED = "(c.title = '' OR c.title_is_provisional)"
 
 
 def find_unnamed(tx: Tx, conversation_id: str) -> Conversation | None:
-    """For the job that makes titles: the conversation, if it still is there and still needs one."""
+    """The conversation if it still exists and nobody has named it yet; for the job that generates titles."""
     row = tx.maybe(_FIND_UNNAMED, id=conversation_id)
     return from_row(row) if row else None
 
@@ -160,7 +160,7 @@ _FIND_UNNAMED = text(f"SELECT {COLUMNS} FROM conversations AS c WHERE c.id = :id
 
 
 def needs_name(tx: Tx, conversation_id: str) -> bool:
-    """Whether neither a person nor a model has named it yet."""
+    """True while neither a person nor a model has named the conversation."""
     return tx.maybe(_NEEDS_NAME, id=conversation_id) is not None
 
 
@@ -168,7 +168,7 @@ _NEEDS_NAME = text(f"SELECT 1 FROM conversations AS c WHERE c.id = :id AND {_IS_
 
 
 def find_project(tx: Tx, conversation_id: str) -> str | None:
-    """Where a conversation belongs, for jobs that nobody asked for; None when it is gone."""
+    """The id of the conversation's project, None if it is deleted; for jobs, which act for no user."""
     row = tx.maybe(_PROJECT, id=conversation_id)
     return row.project_id if row else None
 
@@ -182,18 +182,18 @@ _PROJECT = text("SELECT project_id FROM conversations WHERE id = :id")
 def page(
     tx: Tx, actor: Actor, project_id: str, *, limit: int, cursor: str | None = None, archived: bool = False
 ) -> ConversationPage:
-    """The newest first. All pinned ones stand before the first page."""
+    """A page of conversations, newest first. The first page begins with all pinned ones, beyond its limit."""
     access.to_project(tx, actor, project_id)
     updated_at, id = (_FAR_FUTURE, "") if cursor is None else _read_cursor(cursor)
     limit = max(1, min(limit, PAGE_LIMIT))
-    found = tx.execute(
+    rows = tx.execute(
         _PAGE, project_id=project_id, archived=archived, updated_at=updated_at, id=id, limit=limit + 1
     )
-    items = [from_row(row) for row in found[:limit]]
-    more = _write_cursor(items[-1]) if len(found) > limit else None
+    items = [from_row(row) for row in rows[:limit]]
+    next_cursor = _write_cursor(items[-1]) if len(rows) > limit else None
     if cursor is None:
         items = [*_pinned(tx, project_id, archived), *items]
-    return ConversationPage(tuple(items), more)
+    return ConversationPage(tuple(items), next_cursor)
 
 
 _PAGE = text(f"""
@@ -222,14 +222,16 @@ def _write_cursor(last: Conversation) -> str:
 
 
 def _read_cursor(cursor: str) -> tuple[int, str]:
-    """What _write_cursor wrote. A forged one moves the reader within the same list, and that is all."""
+    """Parses a cursor of _write_cursor. A forged cursor can only move the reader within the same list."""
     try:
-        at, _, id = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode().partition(" ")
+        updated_at, _, id = (
+            base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode().partition(" ")
+        )
     except (binascii.Error, UnicodeError):
-        at, id = "", ""
-    if not (at.isascii() and at.isdigit() and len(at) <= 16 and is_ulid(id)):
+        updated_at, id = "", ""
+    if not (updated_at.isascii() and updated_at.isdigit() and len(updated_at) <= 16 and is_ulid(id)):
         raise Invalid("This page does not exist. Begin again with the first one.")
-    return int(at), id
+    return int(updated_at), id
 
 
 # ── changing
@@ -245,12 +247,14 @@ _RENAME = text("UPDATE conversations SET title = :title, title_is_provisional = 
 
 
 def set_title_if_unnamed(tx: Tx, conversation_id: str, title: str, *, provisional: bool = False) -> None:
-    """For a title nobody chose: a person's stays, and a conversation that is gone stays gone. A provisional
-    one is shown until there is a better one, and told to no model."""
-    before = find_unnamed(tx, conversation_id)
+    """Sets a generated title; does nothing if a person has named the conversation, or if it is gone.
+
+    A provisional title is shown to people until a better one is generated, and is never sent to a model.
+    """
+    unnamed = find_unnamed(tx, conversation_id)
     statement = _SET_PROVISIONAL_TITLE if provisional else _SET_TITLE_IF_UNNAMED
     is_set = tx.maybe(statement, id=conversation_id, title=clean_title(title)) is not None
-    if is_set and before is not None and before.title != clean_title(title):
+    if is_set and unnamed is not None and unnamed.title != clean_title(title):
         changed(tx, conversation_id)
 
 
@@ -292,7 +296,7 @@ def set_table(
     chair: Voice | None = None,
     scope: SearchScope | None = None,
 ) -> None:
-    """What the next round goes on with; says something only when that is new."""
+    """Stores the settings of the next round; emits an event only if they changed."""
     if tx.maybe(
         _SET_TABLE,
         id=conversation_id,
@@ -317,7 +321,7 @@ _SET_TABLE = text("""
 
 
 def hold_seats(tx: Tx, conversation: Conversation, voices: Sequence[Voice]) -> None:
-    """Whoever sits down for the first time keeps that seat; says something only when that is new."""
+    """Stores the seat of each voice that sits down for the first time; emits an event only if any did."""
     seats = holding(conversation.seats, (*conversation.table, *voices))
     if seats != conversation.seats:
         tx.execute(_HOLD_SEATS, id=conversation.id, seats=as_json(seats))
@@ -331,28 +335,28 @@ _HOLD_SEATS = text("UPDATE conversations SET seats = :seats WHERE id = :id")
 
 
 def remove(tx: Tx, actor: Actor, conversation_id: str) -> tuple[str, ...]:
-    """The conversation and every branch that hangs on it; returns their ids."""
+    """Deletes the conversation and every branch below it; returns their ids."""
     access.to_conversation(tx, actor, conversation_id).must_write()
     conversation = get(tx, actor, conversation_id)
-    _forget_brought(tx, conversation)
+    _redact_summaries(tx, conversation)
     ids = [row.id for row in tx.execute(_SUBTREE, id=conversation_id)]
-    said = [first for id in ids if (first := tx.one(_FIRST_SAID, id=id).id)]
-    if said:
-        receipts.forget_found(tx, conversation.project_id, min(said))
+    first_message_ids = [first_id for id in ids if (first_id := tx.one(_FIRST_MESSAGE, id=id).id)]
+    if first_message_ids:
+        receipts.forget_found(tx, conversation.project_id, min(first_message_ids))
     return _remove_all(tx, ids)
 
 
-_FIRST_SAID = text("SELECT MIN(id) AS id FROM conversation_messages WHERE conversation_id = :id")
+_FIRST_MESSAGE = text("SELECT MIN(id) AS id FROM conversation_messages WHERE conversation_id = :id")
 
 
-def _forget_brought(tx: Tx, branch: Conversation) -> None:
-    """What came of it and was told where it left is kept; its own words are not."""
+def _redact_summaries(tx: Tx, branch: Conversation) -> None:
+    """Redacts the branch's messages in its parent's receipts. Replies that used its summary are kept."""
     if branch.parent_id is not None:
-        said = frozenset(row.id for row in tx.execute(_SAID_IN, id=branch.id))
-        receipts.forget_brought(tx, branch.parent_id, said)
+        message_ids = frozenset(row.id for row in tx.execute(_MESSAGE_IDS, id=branch.id))
+        receipts.forget_brought(tx, branch.parent_id, message_ids)
 
 
-_SAID_IN = text("SELECT id FROM conversation_messages WHERE conversation_id = :id")
+_MESSAGE_IDS = text("SELECT id FROM conversation_messages WHERE conversation_id = :id")
 
 
 SUBTREE = """
@@ -362,7 +366,7 @@ SUBTREE = """
         SELECT c.id, s.depth + 1 FROM conversations AS c JOIN subtree AS s ON c.parent_id = s.id
     )
 """
-"""A conversation and every branch that hangs on it."""
+"""A conversation and every branch below it, with the depth of each."""
 
 _SUBTREE = text(f"{SUBTREE} SELECT id FROM subtree ORDER BY depth DESC, id")
 
@@ -382,7 +386,7 @@ _FOREST = text("""
 
 
 def _remove_all(tx: Tx, ids: Sequence[str]) -> tuple[str, ...]:
-    """Leaves first: SQLite follows cascades no deeper than a thousand levels, and branches may go deeper."""
+    """Deletes leaves first: SQLite follows cascades a thousand levels deep, and branches may go deeper."""
     for id in ids:
         sessions.leave_conversation(tx, id)
         attachments.release_conversation(tx, id)

@@ -1,4 +1,4 @@
-"""The database: work goes in, one transaction each; its result and its events come out on the event loop."""
+"""Database: runs each piece of work in one transaction; results and events arrive on the event loop."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["Database", "Tx"]
 T = TypeVar("T")
 
 CLOCKS_AGREE_MS = 3_000
-"""A server that has said nothing for fifteen seconds is taken for dead, and it says something every four."""
+"""The largest accepted clock difference: servers send a heartbeat every 4 s and count as dead after 15 s."""
 
 
 class Backend(Protocol):
-    """SQLite or PostgreSQL: takes work, does it in its own threads, hands it back when it is over."""
+    """SQLite or PostgreSQL: runs transactions in its own threads and hands them back when they are over."""
 
     version: str
     vectors: str
@@ -33,9 +33,9 @@ class Backend(Protocol):
 
     def start(
         self,
-        hand_back: Callable[[Sequence[Work]], None],
-        tell: Listener,
-        pass_on: Callable[[str], None],
+        on_done: Callable[[Sequence[Work]], None],
+        on_events: Listener,
+        on_message: Callable[[str], None],
     ) -> None: ...
     def say(self, tx: Tx, text: str) -> None: ...
     def survey(self, tx: Tx) -> None: ...
@@ -48,14 +48,14 @@ class Backend(Protocol):
 class Database:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._teller = Teller(self._read_after)
+        self._dispatcher = Teller(self._read_after)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._hear: Callable[[str], None] | None = None
-        backend.start(self._hand_back, self._tell_from_thread, self._pass_on_from_thread)
+        self._on_message: Callable[[str], None] | None = None
+        backend.start(self._hand_back, self._dispatch_from_thread, self._deliver_from_thread)
 
     @classmethod
     def open(cls, url: str, *, clock: Clock, new_id: NewId) -> Database:
-        """Opens what the address names and brings it up to date."""
+        """Opens the database with this address and migrates it to the newest schema."""
         if url.startswith("sqlite:///"):
             return cls(Sqlite(url.removeprefix("sqlite:///"), clock, new_id))
         if url.startswith(("postgresql://", "postgres://")):
@@ -69,37 +69,38 @@ class Database:
 
     @property
     def version(self) -> str:
-        """Which database this is, as it says itself: "SQLite 3.40.1"."""
+        """The name and version of the database, such as "SQLite 3.40.1"."""
         return self._backend.version
 
     @property
     def vectors(self) -> str:
-        """Where vectors are compared, and why not in the database where that could be."""
+        """A text for people: whether vectors are compared in the database or in memory, and why."""
         return self._backend.vectors
 
     @property
     def is_shared(self) -> bool:
-        """Several machines may use it at once, so what all of them need must be inside."""
+        """True if several servers may use the database; shared data must then be stored in it."""
         return self._backend.is_shared
 
     def clock_trouble(self) -> str | None:
-        """What is wrong with the clock here, where several machines tell by theirs who is alive."""
+        """A warning if this machine's clock differs from the database's: servers detect dead ones by time."""
         ahead_ms = self.read_now(self._backend.ahead_ms)
         if abs(ahead_ms) <= CLOCKS_AGREE_MS:
             return None
-        seconds, way = abs(ahead_ms) // 1000, "ahead of" if ahead_ms > 0 else "behind"
+        seconds, direction = abs(ahead_ms) // 1000, "ahead of" if ahead_ms > 0 else "behind"
         return (
-            f"This machine's clock is {seconds} s {way} the database's. Have both set by a time server: "
+            f"This machine's clock is {seconds} s {direction} the database's. "
+            "Have both set by a time server: "
             "servers that share a database would take each other's turns and jobs for abandoned."
         )
 
     async def read(self, work: Callable[[Tx], T]) -> T:
-        result: T = await self._ask(self._backend.read, work)
+        result: T = await self._submit(self._backend.read, work)
         return result
 
     async def write(self, work: Callable[[Tx], T]) -> T:
-        """Does the work and commits; the listeners have heard its events when this returns."""
-        result: T = await self._ask(self._backend.write, work)
+        """Runs the work and commits; the listeners have its events when this returns."""
+        result: T = await self._submit(self._backend.write, work)
         return result
 
     def read_now(self, work: Callable[[Tx], T]) -> T:
@@ -109,48 +110,48 @@ class Database:
         return self._wait(self._backend.write, work)
 
     def on_commit(self, listener: Listener) -> None:
-        """From now on, the listener hears the events of every commit, in order, on the event loop."""
-        self._teller.add(listener)
+        """Calls the listener with the events of each commit from now on, in order, on the event loop."""
+        self._dispatcher.add(listener)
 
-    async def catch_up(self, places: Sequence[str]) -> None:
-        """The listeners hear what other servers wrote in these places and this one has not heard of."""
-        numbers = await self.read(lambda tx: events.last_numbers(tx, places))
-        for place, number in numbers.items():
-            self._teller.reach(place, number)
+    async def catch_up(self, topics: Sequence[str]) -> None:
+        """Delivers events that other servers wrote in these topics and that this server missed."""
+        numbers = await self.read(lambda tx: events.last_numbers(tx, topics))
+        for topic, number in numbers.items():
+            self._dispatcher.reach(topic, number)
 
     async def survey(self) -> None:
-        """After much was written: what has outgrown the plans for reading it is looked over."""
+        """Refreshes the query planner's statistics (ANALYZE) of tables that have grown much."""
         if self._backend.is_shared:
             await self.write(self._backend.survey)
 
     async def say(self, text: str) -> None:
-        """To every other server that shares the database; kept nowhere, and nobody need hear it."""
+        """Sends a message to the other servers that share the database; not stored, may be lost."""
         await self.write(lambda tx: self._backend.say(tx, text))
 
     def on_words(self, listener: Callable[[str], None]) -> None:
-        """From now on, the listener hears what other servers say to this one, on the event loop."""
-        self._hear = listener
+        """Calls the listener with each message from another server, on the event loop."""
+        self._on_message = listener
 
     def close(self) -> None:
-        """Finishes what was begun and lets go of the database."""
+        """Finishes running transactions and closes the database."""
         self._backend.close()
 
-    def _ask(self, submit: Callable[[Work], None], run: Callable[[Tx], T]) -> asyncio.Future[T]:
+    def _submit(self, enqueue: Callable[[Work], None], run: Callable[[Tx], T]) -> asyncio.Future[T]:
         self._loop = loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        submit(Work(run, future, loop))
+        enqueue(Work(run, future, loop))
         return future
 
-    def _wait(self, submit: Callable[[Work], None], run: Callable[[Tx], T]) -> T:
+    def _wait(self, enqueue: Callable[[Work], None], run: Callable[[Tx], T]) -> T:
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
-        submit(Work(run, future, None))
+        enqueue(Work(run, future, None))
         return future.result()
 
-    def _hand_back(self, done: Sequence[Work]) -> None:
-        """From a database thread to where each is waited for; one wake-up for all that wait in one place."""
+    def _hand_back(self, tasks: Sequence[Work]) -> None:
+        """Delivers finished tasks from a database thread to their waiters, one wake-up per event loop."""
         groups: dict[asyncio.AbstractEventLoop | None, list[Work]] = {}
-        for work in done:
-            groups.setdefault(work.loop, []).append(work)
+        for task in tasks:
+            groups.setdefault(task.loop, []).append(task)
         for loop, group in groups.items():
             if loop is None:
                 self._settle_threads(group)
@@ -158,29 +159,29 @@ class Database:
                 _call(loop, self._settle, group)
 
     def _settle(self, group: Sequence[Work]) -> None:
-        """Whoever waits goes on only after this has returned, so the listeners have heard by then."""
-        for work in group:
-            work.settle()
-        for work in group:
-            self._teller.tell(work.events)
+        """Waiting coroutines continue only after this returns, so the listeners have the events by then."""
+        for task in group:
+            task.settle()
+        for task in group:
+            self._dispatcher.tell(task.events)
 
     def _settle_threads(self, group: Sequence[Work]) -> None:
-        for work in group:
-            self._tell_from_thread(work.events)
-            work.settle()
+        for task in group:
+            self._dispatch_from_thread(task.events)
+            task.settle()
 
-    def _tell_from_thread(self, news: Sequence[Event]) -> None:
-        if news and self._loop is not None:
-            _call(self._loop, self._teller.tell, news)
+    def _dispatch_from_thread(self, new_events: Sequence[Event]) -> None:
+        if new_events and self._loop is not None:
+            _call(self._loop, self._dispatcher.tell, new_events)
 
-    def _pass_on_from_thread(self, text: str) -> None:
-        if self._hear is not None and self._loop is not None:
-            _call(self._loop, self._hear, text)
+    def _deliver_from_thread(self, text: str) -> None:
+        if self._on_message is not None and self._loop is not None:
+            _call(self._loop, self._on_message, text)
 
-    async def _read_after(self, place: str, number: int) -> Sequence[Event]:
-        return await self.read(lambda tx: events.after(tx, place, number))
+    async def _read_after(self, topic: str, number: int) -> Sequence[Event]:
+        return await self.read(lambda tx: events.after(tx, topic, number))
 
 
-def _call(loop: asyncio.AbstractEventLoop, what: Callable[[T], None], argument: T) -> None:
-    with suppress(RuntimeError):  # nobody waits any more in a loop that has ended
-        loop.call_soon_threadsafe(what, argument)
+def _call(loop: asyncio.AbstractEventLoop, callback: Callable[[T], None], argument: T) -> None:
+    with suppress(RuntimeError):  # the loop is closed, so nothing waits for the result
+        loop.call_soon_threadsafe(callback, argument)

@@ -1,4 +1,4 @@
-"""Drafts: the text of running replies, written down often enough that a crash costs little."""
+"""Drafts: the text of running replies, saved often so that a crash loses little."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def _row(draft: Draft) -> dict[str, object]:
     }
 
 
-def checkpoint(tx: Tx, grown: Iterable[tuple[str, str, str, int]]) -> None:
-    """Id, text, thinking and number of each draft that has grown."""
+def checkpoint(tx: Tx, changes: Iterable[tuple[str, str, str, int]]) -> None:
+    """Saves drafts that have grown, each given as (id, content, thinking, number of deltas)."""
     tx.execute_many(
         _CHECKPOINT,
         [
             {"id": id, "content": content, "thinking": thinking, "number": number}
-            for id, content, thinking, number in grown
+            for id, content, thinking, number in changes
         ],
     )
 
@@ -94,7 +94,7 @@ def _draft(row: Row) -> Draft:
 
 
 def remove(tx: Tx, draft_id: str) -> None:
-    """A draft that has become a message; none may have been written yet."""
+    """Removes a draft whose reply is now a message. Does nothing if the draft was never written."""
     tx.execute(_REMOVE, id=draft_id)
 
 

@@ -1,4 +1,4 @@
-"""The log every client follows: what was committed in a place, in order, until it is pruned."""
+"""Event log: the committed changes of each topic, in order, which clients follow; old ones are pruned."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tertulia.store.transactions import Row, Tx
 PAGE = 1000
 
 
-def after(tx: Tx, place: str, number: int, limit: int = PAGE) -> tuple[Event, ...]:
-    """The events that follow a number, oldest first."""
+def after(tx: Tx, topic: str, number: int, limit: int = PAGE) -> tuple[Event, ...]:
+    """The events of a topic after this number, oldest first."""
     tx.number_events()
-    return tuple(_event(row) for row in tx.execute(_AFTER, place=place, number=number, limit=limit))
+    return tuple(_event(row) for row in tx.execute(_AFTER, place=topic, number=number, limit=limit))
 
 
 _AFTER = text("""
@@ -30,19 +30,19 @@ def _event(row: Row) -> Event:
     return Event(row.place, row.number, Kind(row.kind), row.noun, row.id, row.value, row.at)
 
 
-def last_number(tx: Tx, place: str) -> int:
-    """The cursor of someone who has read everything; 0 where nothing has happened yet."""
+def last_number(tx: Tx, topic: str) -> int:
+    """The number of a topic's newest event; 0 if it has none."""
     tx.number_events()
-    row = tx.maybe(_LAST, place=place)
+    row = tx.maybe(_LAST, place=topic)
     return row.number if row else 0
 
 
 _LAST = text("SELECT number FROM places WHERE place = :place")
 
 
-def last_numbers(tx: Tx, places: Sequence[str]) -> dict[str, int]:
-    """How far the log has come in each of these places; nothing of one where nothing has happened yet."""
-    rows = tx.execute(_last_of(tx.words.among), places=tx.words.many(places))
+def last_numbers(tx: Tx, topics: Sequence[str]) -> dict[str, int]:
+    """The number of each topic's newest event, without topics that have none."""
+    rows = tx.execute(_last_of(tx.words.among), places=tx.words.many(topics))
     return {row.place: row.number for row in rows}
 
 
@@ -51,10 +51,10 @@ def _last_of(among: str) -> TextClause:
     return text(f"SELECT place, number FROM places WHERE {among.format(column='place', name='places')}")
 
 
-def first_number(tx: Tx, place: str) -> int:
-    """The oldest number that is still kept: a cursor below the one before it is too old to go on from."""
+def first_number(tx: Tx, topic: str) -> int:
+    """The number of a topic's oldest event in the log. A cursor must be at least this number minus one."""
     tx.number_events()
-    row = tx.maybe(_FIRST, place=place)
+    row = tx.maybe(_FIRST, place=topic)
     return row.number if row else 1
 
 
@@ -65,7 +65,7 @@ _FIRST = text("""
 
 
 def prune(tx: Tx, before_ms: int, limit: int) -> int:
-    """Forgets what is older, the oldest first; the numbering goes on where it was. Says how many went."""
+    """Deletes at most `limit` events from before this time, oldest first; returns how many. Numbers go on."""
     return len(tx.execute(_PRUNE, before=before_ms, limit=limit))
 
 
@@ -76,17 +76,17 @@ _PRUNE = text("""
 """)
 
 
-def forget(tx: Tx, place: str) -> None:
-    """What happened in a place that no longer exists; its numbers are not used again."""
-    tx.execute(_FORGET, place=place)
+def forget(tx: Tx, topic: str) -> None:
+    """Deletes the events of a topic that no longer exists. Its numbers are not used again."""
+    tx.execute(_REMOVE_TOPIC, place=topic)
 
 
-_FORGET = text("DELETE FROM events WHERE place = :place")
+_REMOVE_TOPIC = text("DELETE FROM events WHERE place = :place")
 
 
-def redact(tx: Tx, place: str, noun: str, id: str) -> None:
-    """What was said of a thing that is gone: each event stays in its place and says only that it is gone."""
-    tx.execute(_REDACT, place=place, noun=noun, id=id)
+def redact(tx: Tx, topic: str, noun: str, id: str) -> None:
+    """Turns all events of a deleted thing into `removed` events without a value, under their old numbers."""
+    tx.execute(_REDACT, place=topic, noun=noun, id=id)
 
 
 _REDACT = text("""
@@ -94,9 +94,9 @@ _REDACT = text("""
 """)
 
 
-def rewrite(tx: Tx, place: str, noun: str, id: str, value: str) -> None:
-    """What was said of a thing that names something which is gone: each event says how the thing is now."""
-    tx.execute(_REWRITE, place=place, noun=noun, id=id, value=value)
+def rewrite(tx: Tx, topic: str, noun: str, id: str, value: str) -> None:
+    """Writes this value into all `changed` events of a thing, since old values name something deleted."""
+    tx.execute(_REWRITE, place=topic, noun=noun, id=id, value=value)
 
 
 _REWRITE = text("""
@@ -105,9 +105,9 @@ _REWRITE = text("""
 """)
 
 
-def may_follow(tx: Tx, actor: Actor, place: str) -> bool:
-    """Whether the actor may see what happens in a place; a place nobody knows is nobody's to follow."""
-    kind, _, id = place.partition(":")
+def may_follow(tx: Tx, actor: Actor, topic: str) -> bool:
+    """True if the actor may follow the events of a topic; False for unknown topics."""
+    kind, _, id = topic.partition(":")
     if kind == "user":
         return id == actor.user_id
     statement = _MAY_FOLLOW.get(kind)

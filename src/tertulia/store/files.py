@@ -1,6 +1,6 @@
-"""Project files: brought in, changed, removed. What changes is told to the project's place.
+"""Project files: adds, changes and removes them; every change emits an event in the project's topic.
 
-They are listed in `shelves.py`; what they held before is in `versions.py`.
+`file_listing.py` lists files, and `versions.py` reads their earlier versions.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ COLUMNS = """
 """
 
 
-# ── bringing in
+# ── adding
 
 
 def begin(tx: Tx, actor: Actor, project_id: str, file_id: str | None = None) -> int:
-    """Before anything arrives: whether it may, and what this person's files take up so far."""
+    """Checks that the actor may upload; returns how many bytes the actor's files use."""
     if file_id is not None:
         get(tx, actor, project_id, file_id)
     access.to_project(tx, actor, project_id).must_write()
@@ -48,13 +48,13 @@ def begin(tx: Tx, actor: Actor, project_id: str, file_id: str | None = None) -> 
 def put(
     tx: Tx, actor: Actor, project_id: str, path: str, content: Content, upload_key: str | None = None
 ) -> ProjectFile:
-    """The file of that path with this content: a new file, its next version, or what it already is."""
+    """Stores content at a path: as a new file, its next version, or unchanged if the content is equal."""
     tx.hold(project_place(project_id))
     access.to_project(tx, actor, project_id).must_write()
-    cleaned = clean_path(path)
-    row = tx.maybe(_BY_PATH, project_id=project_id, path=cleaned)
+    normal_path = clean_path(path)
+    row = tx.maybe(_BY_PATH, project_id=project_id, path=normal_path)
     if row is None:
-        return _add(tx, actor, project_id, cleaned, content, upload_key)
+        return _add(tx, actor, project_id, normal_path, content, upload_key)
     return _change(tx, actor, from_row(row), content, upload_key)
 
 
@@ -80,7 +80,7 @@ def _add(
         upload_key=upload_key,
     )
     versions.add(tx, actor.user_id, file_id, 1, content, upload_key)
-    _queue(tx, actor.user_id, project_id, file_id, 1)
+    _enqueue_index_job(tx, actor.user_id, project_id, file_id, 1)
     return _changed(tx, file_id)
 
 
@@ -97,10 +97,12 @@ _ADD = text("""
 """)
 
 
-def _queue(tx: Tx, user_id: str, project_id: str, file_id: str, version: int | None = None) -> None:
-    """Leaves the job that makes it findable; a new version asks once, another reason each time.
+def _enqueue_index_job(
+    tx: Tx, user_id: str, project_id: str, file_id: str, version: int | None = None
+) -> None:
+    """Adds the job that indexes the file: once per version, and each time when no version is given.
 
-    Who has brought much into one project waits for it there alone.
+    The queue is per project and user, so many files of one user do not delay others.
     """
     key = None if version is None else _index_key(file_id, version)
     jobs.add(tx, INDEX_JOB, file_id, key=key, queue=f"{project_id}:{user_id}")
@@ -111,7 +113,7 @@ def _index_key(file_id: str, version: int) -> str:
 
 
 def _changed(tx: Tx, file_id: str) -> ProjectFile:
-    """Tells the project what the file is now, and returns it."""
+    """Emits an event with the file's current value in the project's topic, and returns the value."""
     file = from_row(tx.one(_READ, id=file_id))
     tx.emit(project_place(file.project_id), Kind.CHANGED, "file", file.id, file)
     return file
@@ -145,8 +147,8 @@ def from_row(row: Row) -> ProjectFile:
 
 
 @lru_cache(maxsize=1024)
-def _tags(written: str) -> tuple[str, ...]:
-    return tuple(json.loads(written))
+def _tags(json_text: str) -> tuple[str, ...]:
+    return tuple(json.loads(json_text))
 
 
 # ── reading
@@ -163,15 +165,15 @@ _GET = text(f"""
 
 
 def find(tx: Tx, file_id: str) -> ProjectFile | None:
-    """For jobs, which nobody asks for: the file, if it still is there."""
+    """The file, or None if it is deleted; without a permission check, for jobs."""
     row = tx.maybe(_READ, id=file_id)
     return from_row(row) if row else None
 
 
 def used_bytes(tx: Tx, user_id: str) -> int:
-    """What a person's files take up: all versions and attachments they brought, each content counted once."""
-    used: int = tx.one(_USED, user_id=user_id).used
-    return int(used)
+    """The bytes of all file versions and attachments a user has uploaded, equal contents counted once."""
+    size: int = tx.one(_USED, user_id=user_id).used
+    return int(size)
 
 
 _USED = text("""
@@ -189,7 +191,7 @@ _USED = text("""
 def change(
     tx: Tx, actor: Actor, project_id: str, file_id: str, content: Content, seen: int | str | None = None
 ) -> ProjectFile:
-    """The next version; refused when the file is no longer what was seen: a version, or the hash of one."""
+    """Stores the next version; raises VersionConflict if `seen` is not the current version number or hash."""
     file = _writable(tx, actor, project_id, file_id)
     if seen not in (None, file.version, file.content_hash):
         yours = f"version {seen}" if isinstance(seen, int) else "an earlier one"
@@ -211,7 +213,7 @@ def _change(
     tx: Tx, actor: Actor, file: ProjectFile, content: Content, upload_key: str | None = None
 ) -> ProjectFile:
     if (content.hash, content.mime_type) == (file.content_hash, file.mime_type):
-        return _again(tx, file, upload_key)
+        return _keep_for_other_uploads(tx, file, upload_key)
     version = file.version + 1
     tx.execute(
         _CHANGE,
@@ -224,7 +226,7 @@ def _change(
         upload_key=upload_key,
     )
     versions.add(tx, actor.user_id, file.id, version, content, upload_key)
-    _queue(tx, actor.user_id, file.project_id, file.id, version)
+    _enqueue_index_job(tx, actor.user_id, file.project_id, file.id, version)
     return _changed(tx, file.id)
 
 
@@ -236,18 +238,18 @@ _CHANGE = text("""
 """)
 
 
-def _again(tx: Tx, file: ProjectFile, upload_key: str | None) -> ProjectFile:
-    """What it holds arrived once more: it stays, even when the upload that brought it first is cancelled."""
+def _keep_for_other_uploads(tx: Tx, file: ProjectFile, upload_key: str | None) -> ProjectFile:
+    """Handles a second upload of equal content: cancelling the first upload no longer removes the file."""
     if file.upload_key in (None, upload_key):
         return file
-    tx.execute(_OF_SEVERAL_UPLOADS, id=file.id)
-    tx.execute(_VERSION_OF_SEVERAL_UPLOADS, id=file.id, number=file.version)
+    tx.execute(_CLEAR_UPLOAD_KEY, id=file.id)
+    tx.execute(_CLEAR_VERSION_UPLOAD_KEY, id=file.id, number=file.version)
     return _changed(tx, file.id)
 
 
-_OF_SEVERAL_UPLOADS = text("UPDATE project_files SET upload_key = NULL WHERE id = :id")
+_CLEAR_UPLOAD_KEY = text("UPDATE project_files SET upload_key = NULL WHERE id = :id")
 
-_VERSION_OF_SEVERAL_UPLOADS = text("""
+_CLEAR_VERSION_UPLOAD_KEY = text("""
     UPDATE file_versions SET upload_key = NULL WHERE file_id = :id AND number = :number
 """)
 
@@ -255,21 +257,21 @@ _VERSION_OF_SEVERAL_UPLOADS = text("""
 def rename(
     tx: Tx, actor: Actor, project_id: str, file_id: str, path: str, seen: Content | None = None
 ) -> ProjectFile:
-    """Another path, and with it perhaps another kind of text; looked up under it from now on.
+    """Moves a file to another path and indexes it again; the new name may change its MIME type.
 
-    The kind is what was seen, as long as the file still holds that.
+    `seen` carries the MIME type detected for the new path; it is used if its hash is still current.
     """
-    cleaned = clean_path(path)
+    normal_path = clean_path(path)
     file = _writable(tx, actor, project_id, file_id)
-    if cleaned == file.path:
+    if normal_path == file.path:
         return file
-    if tx.maybe(_BY_PATH, project_id=project_id, path=cleaned) is not None:
+    if tx.maybe(_BY_PATH, project_id=project_id, path=normal_path) is not None:
         raise Conflict(
-            f"There is already a file at {cleaned}. Choose another path, or delete that file first."
+            f"There is already a file at {normal_path}. Choose another path, or delete that file first."
         )
-    kind = seen.mime_type if seen and seen.hash == file.content_hash else file.mime_type
-    tx.execute(_RENAME, id=file_id, path=cleaned, mime_type=kind, now=tx.now)
-    _queue(tx, actor.user_id, project_id, file_id)
+    mime_type = seen.mime_type if seen and seen.hash == file.content_hash else file.mime_type
+    tx.execute(_RENAME, id=file_id, path=normal_path, mime_type=mime_type, now=tx.now)
+    _enqueue_index_job(tx, actor.user_id, project_id, file_id)
     return _changed(tx, file_id)
 
 
@@ -281,7 +283,7 @@ _RENAME = text("""
 
 
 def set_metadata(tx: Tx, actor: Actor, project_id: str, file_id: str, change: MetadataChange) -> ProjectFile:
-    """What people say of the file; whether it can be looked up is worked out again when that has changed."""
+    """Changes the metadata of a file; indexes it again if `retrieval_eligible` changed."""
     before = _writable(tx, actor, project_id, file_id)
     metadata = change.of(before.metadata)
     tx.execute(
@@ -296,7 +298,7 @@ def set_metadata(tx: Tx, actor: Actor, project_id: str, file_id: str, change: Me
     )
     if before.metadata.retrieval_eligible != metadata.retrieval_eligible:
         tx.execute(_SET_INDEX, id=file_id, state="queued", chunks=before.index.chunks, percent=0, reason=None)
-        _queue(tx, actor.user_id, project_id, file_id)
+        _enqueue_index_job(tx, actor.user_id, project_id, file_id)
     return _changed(tx, file_id)
 
 
@@ -308,7 +310,7 @@ _SET_METADATA = text("""
 
 
 def set_index(tx: Tx, file_id: str, index: IndexState, *, version: int | None = None) -> ProjectFile | None:
-    """How far it can be found; None when the file is gone, or no longer at the version this is about."""
+    """Stores the indexing progress; returns None if the file is deleted or has another version by now."""
     file = find(tx, file_id)
     if file is None or version not in (None, file.version):
         return None
@@ -336,7 +338,7 @@ _SET_INDEX = text("""
 
 
 def remove(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
-    """The file with all its versions; what waited to be done with it is dropped."""
+    """Removes the file with all its versions, and cancels its waiting index jobs."""
     file = _writable(tx, actor, project_id, file_id)
     sweeps.release_file(tx, file_id)
     tx.execute(_REMOVE, id=file_id)
@@ -351,43 +353,43 @@ _REMOVE = text("DELETE FROM project_files WHERE id = :id")
 
 
 def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[str, ...]:
-    """Undoes what this person's upload brought: new files go, and changed ones are what they were before.
+    """Undoes one of the actor's uploads: removes its new files and restores the previous version of others.
 
-    What someone has changed since is no longer the upload's, and stays. Returns the hashes of what went.
+    Files that were changed again since then stay. Returns the hashes of the removed contents.
     """
     tx.hold(project_place(project_id))
     access.to_project(tx, actor, project_id).must_write()
-    brought = {"project_id": project_id, "upload_key": upload_key, "user_id": actor.user_id}
-    gone: list[str] = []
-    while rows := tx.execute(_BROUGHT, **brought):
+    upload = {"project_id": project_id, "upload_key": upload_key, "user_id": actor.user_id}
+    removed_hashes: list[str] = []
+    while rows := tx.execute(_FILES_OF_UPLOAD, **upload):
         for row in rows:
-            gone.append(row.content_hash)
-            _take_back(tx, actor, from_row(row))
-    return tuple(gone)
+            removed_hashes.append(row.content_hash)
+            _undo_version(tx, actor, from_row(row))
+    return tuple(removed_hashes)
 
 
-_BROUGHT = text(f"""
+_FILES_OF_UPLOAD = text(f"""
     SELECT {COLUMNS} FROM project_files AS f
     JOIN file_versions AS v ON v.file_id = f.id AND v.number = f.version
     WHERE f.project_id = :project_id AND f.upload_key = :upload_key AND v.created_by = :user_id
 """)
 
 
-def _take_back(tx: Tx, actor: Actor, file: ProjectFile) -> None:
+def _undo_version(tx: Tx, actor: Actor, file: ProjectFile) -> None:
     if file.version == 1:
         remove(tx, actor, file.project_id, file.id)
         return
     sweeps.release_file(tx, file.id)
     tx.execute(_REMOVE_VERSION, id=file.id, number=file.version)
-    tx.execute(_STEP_BACK, id=file.id, number=file.version - 1, now=tx.now)
+    tx.execute(_RESTORE_VERSION, id=file.id, number=file.version - 1, now=tx.now)
     jobs.free_key(tx, _index_key(file.id, file.version))
-    _queue(tx, actor.user_id, file.project_id, file.id)
+    _enqueue_index_job(tx, actor.user_id, file.project_id, file.id)
     _changed(tx, file.id)
 
 
 _REMOVE_VERSION = text("DELETE FROM file_versions WHERE file_id = :id AND number = :number")
 
-_STEP_BACK = text("""
+_RESTORE_VERSION = text("""
     UPDATE project_files SET (mime_type, size_bytes, content_hash, version, upload_key) = (
         SELECT v.mime_type, v.size_bytes, v.content_hash, v.number, v.upload_key
         FROM file_versions AS v WHERE v.file_id = :id AND v.number = :number
@@ -397,14 +399,14 @@ _STEP_BACK = text("""
 
 
 def recover(tx: Tx) -> None:
-    """At the start: what has lost its job gets another; bytes that a crash left are swept, once a day."""
-    for row in tx.execute(_STUCK):
-        _queue(tx, row.created_by, row.project_id, row.id)
+    """Runs at start: adds lost index jobs again, and a daily clean-up job for bytes that a crash left."""
+    for row in tx.execute(_WITHOUT_JOB):
+        _enqueue_index_job(tx, row.created_by, row.project_id, row.id)
     sweeps.daily(tx)
 
 
 # The jobs are read once, not once for each file: there may be thousands of both.
-_STUCK = text("""
+_WITHOUT_JOB = text("""
     SELECT f.id, f.project_id, f.created_by FROM project_files AS f
     WHERE f.index_state IN ('queued', 'reading') AND f.id NOT IN (
         SELECT payload FROM jobs WHERE kind = 'index_file' AND state IN ('waiting', 'running')
@@ -413,15 +415,15 @@ _STUCK = text("""
 
 
 def release_project(tx: Tx, project_id: str) -> None:
-    """The project is about to go and its files with it: nothing is left to do for them."""
-    if tx.maybe(_ANY, project_id=project_id):
+    """Releases the blobs and removes the index jobs of a project that is about to be deleted."""
+    if tx.maybe(_HAS_FILES, project_id=project_id):
         sweeps.release_project(tx, project_id)
-        tx.execute(_WITHDRAW_PROJECT, project_id=project_id)
+        tx.execute(_CANCEL_PROJECT_JOBS, project_id=project_id)
 
 
-_ANY = text("SELECT 1 FROM project_files WHERE project_id = :project_id LIMIT 1")
+_HAS_FILES = text("SELECT 1 FROM project_files WHERE project_id = :project_id LIMIT 1")
 
-_WITHDRAW_PROJECT = text("""
+_CANCEL_PROJECT_JOBS = text("""
     DELETE FROM jobs WHERE state = 'waiting' AND kind = 'index_file' AND payload IN (
         SELECT id FROM project_files WHERE project_id = :project_id
     )

@@ -1,4 +1,4 @@
-"""Bytes on their way in, block by block in a scratch file; nothing remains of what is not saved."""
+"""Blob upload: receives bytes block by block into a scratch file, which is deleted unless it is saved."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tertulia.core.errors import StorageFailed, StorageFull
 from tertulia.core.tasks import to_completion
 
 ROW_LIMIT = 1 << 20
-"""From here on, bytes are kept outside their row, and must be safe before it is written."""
+"""Blobs of this size and more are stored outside their row, and must be synced before it is written."""
 MEMORY_LIMIT = 64 << 10
-"""What of an upload is held in memory before it goes to a scratch file."""
+"""An upload up to this size stays in memory and needs no scratch file."""
 BLOCK = 256 << 10
 HEAD = 64 << 10
 
@@ -26,18 +26,18 @@ T = TypeVar("T")
 
 
 class Incoming:
-    """Bytes on their way in. Nothing of them remains unless they are saved."""
+    """An upload in progress. Its bytes are deleted unless they are saved."""
 
     def __init__(self, make_scratch: Callable[[], Scratch]) -> None:
         self._make_scratch = make_scratch
         self._scratch: Scratch | None = None
-        self._waiting = bytearray()
+        self._buffer = bytearray()
         self._digest = hashlib.sha256()
         self.head = b""
-        """The first bytes, enough to see what they are."""
+        """The first bytes, enough to detect the file type."""
         self.size_bytes = 0
         self.hash = ""
-        """Known when all has arrived."""
+        """SHA-256 in hex; set by finish()."""
 
     async def __aenter__(self) -> Incoming:
         return self
@@ -46,36 +46,36 @@ class Incoming:
         self.discard()
 
     def discard(self) -> None:
-        """Lets go of what has arrived; what was saved of it stays saved."""
+        """Deletes the scratch file. A saved blob is not affected."""
         scratch, self._scratch = self._scratch, None
         if scratch is not None:
             scratch.close()
 
     async def write(self, data: bytes) -> None:
-        self._waiting += data
+        self._buffer += data
         self.size_bytes += len(data)
-        if len(self._waiting) >= BLOCK:
+        if len(self._buffer) >= BLOCK:
             await to_completion(asyncio.to_thread(self._flush))
 
     async def finish(self) -> None:
-        """All has arrived; what will not stand in its row is safe on the disk."""
+        """Ends the upload: computes the hash and syncs a large one to disk."""
         await to_completion(asyncio.to_thread(self._finish))
 
     async def look(self, work: Callable[[], T]) -> T:
-        """Runs in a thread what reads the file. The file stays open until that ends."""
+        """Runs a function that reads the file in a thread; waits for the thread even when cancelled."""
         return await to_completion(asyncio.to_thread(work))
 
     def content(self) -> bytes:
-        """All of it: for a small one."""
+        """All bytes at once; for small uploads only."""
         if self._scratch is None:
-            return bytes(self._waiting)
+            return bytes(self._buffer)
         with self.file() as file:
             return file.read()
 
     def file(self) -> BinaryIO:
-        """To look inside; closing it changes nothing."""
+        """The bytes as a file of their own to read; the caller may close it."""
         if self._scratch is None:
-            return _written(self._waiting)
+            return _temporary_file(self._buffer)
         file = os.fdopen(os.dup(self._scratch.fd), "rb")
         with closed_on_failure(file):
             file.seek(0)
@@ -88,16 +88,16 @@ class Incoming:
     def _flush(self) -> None:
         if self._scratch is None:
             self._scratch = self._make_scratch()
-        self._take_in()
-        with told(), memoryview(self._waiting) as view:
-            done = 0
-            while done < len(view):
-                done += os.write(self._scratch.fd, view[done:])
-        self._waiting = bytearray()
+        self._update_digest()
+        with told(), memoryview(self._buffer) as view:
+            written_bytes = 0
+            while written_bytes < len(view):
+                written_bytes += os.write(self._scratch.fd, view[written_bytes:])
+        self._buffer = bytearray()
 
     def _finish(self) -> None:
-        if self._scratch is None and len(self._waiting) <= MEMORY_LIMIT:
-            self._take_in()
+        if self._scratch is None and len(self._buffer) <= MEMORY_LIMIT:
+            self._update_digest()
         else:
             self._flush()
         if self._scratch is not None and self.size_bytes >= ROW_LIMIT:
@@ -105,13 +105,13 @@ class Incoming:
                 os.fsync(self._scratch.fd)
         self.hash = self._digest.hexdigest()
 
-    def _take_in(self) -> None:
-        self._digest.update(self._waiting)
-        self.head += bytes(self._waiting[: HEAD - len(self.head)])
+    def _update_digest(self) -> None:
+        self._digest.update(self._buffer)
+        self.head += bytes(self._buffer[: HEAD - len(self.head)])
 
 
-def _written(content: bytes | bytearray) -> BinaryIO:
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - it is handed on
+def _temporary_file(content: bytes | bytearray) -> BinaryIO:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     with closed_on_failure(file):
         file.write(content)
         file.seek(0)
@@ -119,7 +119,7 @@ def _written(content: bytes | bytearray) -> BinaryIO:
 
 
 class Scratch:
-    """A file that is being written; gone when it is closed, unless it was moved away."""
+    """A temporary file for an upload. Closing it deletes it, unless it was renamed to its final place."""
 
     def __init__(self, fd: int, name: str | None = None, folder: int | None = None) -> None:
         self.fd = fd
@@ -135,7 +135,7 @@ class Scratch:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """What the disk refuses, in words for a person."""
+    """Translates errors of the disk into errors with a message for a person."""
     try:
         yield
     except OSError as error:

@@ -1,10 +1,10 @@
-"""Background jobs: added in the transaction that causes them, done at least once.
+"""Job queue: background jobs, added in the transaction that causes them and run at least once.
 
-waiting ─▶ running ─▶ gone, or done when it has a key (so that the key is never taken again)
+waiting ─▶ running ─▶ deleted, or `done` if it has a key (so that the key is never accepted again)
    ▲          │
-   └── fails ─┴─▶ aside after the third time, with what went wrong
+   └── fails ─┴─▶ `aside` (dead letter) after the third attempt, with its error
 
-Where many wait, their queues take turns: one person's thousand files leave another's one note its place.
+Waiting jobs are served round-robin by queue: one user's thousand files do not delay another user's note.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tertulia.store.transactions import Row, Tx
 
 ATTEMPTS = 3
 BACK_OFF_MS = 5_000
-"""Before the second attempt; each further wait is six times as long."""
+"""The wait before the second attempt; each further wait is six times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Job:
     payload: str
     key: str | None
     queue: str
-    """Whose it is, among those who take turns; empty for what serves everybody."""
+    """The queue it waits in; queues are served in turn. Empty for jobs that belong to no user."""
     attempts: int
     run_at: int
-    """When it is due; while it runs, until when it is taken."""
+    """When it is due; while it runs, when its lease ends."""
     error: str | None
 
 
@@ -41,7 +41,7 @@ _COLUMNS = "id, kind, payload, key, queue, attempts, run_at, error"
 def add(
     tx: Tx, kind: str, payload: str, *, key: str | None = None, queue: str = "", run_at: int | None = None
 ) -> bool:
-    """Leaves a job to be done. With a key, only the first of its name is taken; says whether this was it."""
+    """Adds a job. Of jobs with the same key only the first is added; returns whether it was."""
     due = tx.now if run_at is None else run_at
     added = tx.maybe(
         _ADD, id=tx.new_id(), kind=kind, payload=payload, key=key, queue=queue, run_at=due, now=tx.now
@@ -57,18 +57,24 @@ _ADD = text("""
 
 
 def add_once(tx: Tx, kind: str, payload: str = "", *, queue: str = "") -> None:
-    """Leaves a job unless one just like it waits already; one that runs may have missed what is new."""
+    """Adds a job unless an equal one is waiting; a running one may have missed the newest change."""
     tx.execute(
-        _ADD_ONCE, id=tx.new_id(), kind=kind, payload=payload, queue=queue, now=tx.now, **_halves(payload)
+        _ADD_ONCE,
+        id=tx.new_id(),
+        kind=kind,
+        payload=payload,
+        queue=queue,
+        now=tx.now,
+        **_split_payload(payload),
     )
 
 
-def _halves(payload: str) -> dict[str, str]:
-    """How it begins, which is in the index, and the rest: some are longer than an index can hold."""
+def _split_payload(payload: str) -> dict[str, str]:
+    """Splits a payload into its indexed start and the rest: some payloads are too long for an index."""
     return {"begins": payload[:64], "rest": payload[64:]}
 
 
-_LIKE_IT = """
+_IS_EQUAL = """
     state = 'waiting' AND kind = :kind AND SUBSTR(payload, 1, 64) = :begins AND SUBSTR(payload, 65) = :rest
 """
 
@@ -76,22 +82,22 @@ _ADD_ONCE = text(f"""
     INSERT INTO jobs (id, kind, payload, queue, state, run_at, attempts, created_at)
     SELECT :id, CAST(:kind AS TEXT), CAST(:payload AS TEXT), CAST(:queue AS TEXT), 'waiting',
         CAST(:now AS BIGINT), 0, CAST(:now AS BIGINT)
-    WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE {_LIKE_IT})
+    WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE {_IS_EQUAL})
 """)
 
 
 def hurry(tx: Tx, kind: str) -> None:
-    """What waits for its time is due now: the reason to wait may be gone."""
-    tx.execute(_HURRY, kind=kind, now=tx.now)
+    """Makes all waiting jobs of a kind due now, since the reason to wait may be gone."""
+    tx.execute(_RUN_NOW, kind=kind, now=tx.now)
 
 
-_HURRY = text("UPDATE jobs SET run_at = :now WHERE kind = :kind AND state = 'waiting' AND run_at > :now")
+_RUN_NOW = text("UPDATE jobs SET run_at = :now WHERE kind = :kind AND state = 'waiting' AND run_at > :now")
 
 
 def claim(tx: Tx, node: str, lease_ms: int, *, only: str = "", but: str = "", after: str = "") -> Job | None:
-    """Takes what another node let go of, or the job due the longest in the queue after the last one's.
+    """Leases a job: one whose lease has expired, or else the longest due of the next queue after `after`.
 
-    Of one kind only, or of all but one, where those who claim share the work.
+    `only` and `but` limit it to one kind or exclude one, so that workers can divide the kinds.
     """
     statement = claiming(tx.skip_locked, only, but)
     while row := tx.maybe(statement, node=node, now=tx.now, until=tx.now + lease_ms, after=after):
@@ -104,7 +110,7 @@ def claim(tx: Tx, node: str, lease_ms: int, *, only: str = "", but: str = "", af
 
 @cache
 def claiming(skip_locked: str, only: str, but: str) -> TextClause:
-    """The queues are a ring. Each step reads one entry of an index, however many wait."""
+    """The statement of claim(). Queues form a ring; each step reads one index entry, however many wait."""
     due = f"SELECT id FROM jobs WHERE {_kinds(only, but)} AND run_at <= :now AND"
     first = f"ORDER BY queue, run_at, id LIMIT 1 {skip_locked}"
     return text(f"""
@@ -119,7 +125,7 @@ def claiming(skip_locked: str, only: str, but: str) -> TextClause:
 
 
 def _kinds(only: str, but: str) -> str:
-    """Written out: an index of some kinds serves only a statement in which they are read, not handed in."""
+    """The kinds as literals: a partial index serves only a statement that names them, not parameters."""
     assert all(kind.isidentifier() for kind in (only, but) if kind)
     return f"kind = '{only}'" if only else f"kind <> '{but}'"
 
@@ -132,7 +138,7 @@ _SET_ASIDE = text("UPDATE jobs SET state = 'aside', error = :error WHERE id = :i
 
 
 def renew(tx: Tx, job_id: str, lease_ms: int) -> None:
-    """Still at it."""
+    """Extends the lease of a running job."""
     tx.execute(_RENEW, id=job_id, until=tx.now + lease_ms)
 
 
@@ -141,16 +147,16 @@ _RENEW = text("UPDATE jobs SET run_at = :until WHERE id = :id AND state = 'runni
 
 def finish(tx: Tx, job_id: str) -> None:
     if tx.maybe(_REMOVE, id=job_id) is None:
-        tx.execute(_DONE, id=job_id)
+        tx.execute(_MARK_DONE, id=job_id)
 
 
 _REMOVE = text("DELETE FROM jobs WHERE id = :id AND key IS NULL RETURNING id")
 
-_DONE = text("UPDATE jobs SET state = 'done' WHERE id = :id")
+_MARK_DONE = text("UPDATE jobs SET state = 'done' WHERE id = :id")
 
 
 def fail(tx: Tx, job_id: str, error: str) -> None:
-    """Waits longer each time; set aside after the third."""
+    """Records a failure: the job waits longer after each attempt and is set aside after the third."""
     row = tx.maybe(_ATTEMPTS, id=job_id)
     if row is None:
         return
@@ -158,24 +164,24 @@ def fail(tx: Tx, job_id: str, error: str) -> None:
         tx.execute(_SET_ASIDE, id=job_id, error=error)
     else:
         wait = BACK_OFF_MS * 6 ** (row.attempts - 1)
-        tx.execute(_WAIT, id=job_id, error=error, run_at=tx.now + wait)
+        tx.execute(_RETRY_LATER, id=job_id, error=error, run_at=tx.now + wait)
 
 
 _ATTEMPTS = text("SELECT attempts FROM jobs WHERE id = :id AND state = 'running'")
 
-_WAIT = text("UPDATE jobs SET state = 'waiting', run_at = :run_at, error = :error WHERE id = :id")
+_RETRY_LATER = text("UPDATE jobs SET state = 'waiting', run_at = :run_at, error = :error WHERE id = :id")
 
 
 def withdraw(tx: Tx, kind: str, payload: str) -> None:
-    """What it was about is gone; one that runs finds that out for itself."""
-    tx.execute(_WITHDRAW, kind=kind, **_halves(payload))
+    """Removes waiting jobs with this payload, whose subject is gone; a running one finds that out itself."""
+    tx.execute(_CANCEL, kind=kind, **_split_payload(payload))
 
 
-_WITHDRAW = text(f"DELETE FROM jobs WHERE {_LIKE_IT}")
+_CANCEL = text(f"DELETE FROM jobs WHERE {_IS_EQUAL}")
 
 
 def free_key(tx: Tx, key: str) -> None:
-    """The next job of this key is taken again."""
+    """Allows a new job with this key."""
     tx.execute(_FREE_KEY, key=key)
 
 
@@ -183,15 +189,15 @@ _FREE_KEY = text("UPDATE jobs SET key = NULL WHERE key = :key")
 
 
 def set_aside(tx: Tx) -> tuple[Job, ...]:
-    """Those that failed too often, the newest first."""
-    return tuple(_job(row) for row in tx.execute(_ASIDE))
+    """The jobs that failed too often (dead letters), newest first."""
+    return tuple(_job(row) for row in tx.execute(_DEAD_JOBS))
 
 
-_ASIDE = text(f"SELECT {_COLUMNS} FROM jobs WHERE state = 'aside' ORDER BY run_at DESC, id DESC")
+_DEAD_JOBS = text(f"SELECT {_COLUMNS} FROM jobs WHERE state = 'aside' ORDER BY run_at DESC, id DESC")
 
 
 def prune(tx: Tx, before_ms: int) -> None:
-    """Forgets keys that were done long ago."""
+    """Deletes finished jobs with keys that were added before this time."""
     tx.execute(_PRUNE, before=before_ms)
 
 

@@ -1,4 +1,4 @@
-"""Where large blobs stand: on disk beside SQLite, in pieces in PostgreSQL, where every node reaches them."""
+"""Blob back ends: store large blobs on disk beside SQLite, or in pieces in PostgreSQL for all servers."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tertulia.store.transactions import GONE, Tx
 
 PIECE = 1 << 20
 _HASH = re.compile(r"[0-9a-f]{64}")
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Keeping(Protocol):
     name: str
-    """As it stands in a blob's row."""
+    """The value of the column `keeping` in the blob's row."""
 
     def scratch(self) -> Scratch: ...
-    def put(self, tx: Tx, arrived: Incoming) -> None: ...
+    def put(self, tx: Tx, upload: Incoming) -> None: ...
     def read(self, hash: str, start: int, end: int) -> AsyncGenerator[bytes]: ...
     async def open(self, hash: str) -> BinaryIO: ...
     def remove(self, hash: str) -> None: ...
@@ -41,7 +41,7 @@ class Keeping(Protocol):
 
 
 class Disk:
-    """One file per blob, ab/abcdef…, opened under the folder's own descriptor; no link is followed."""
+    """Stores each blob as a file ab/abcdef…, opened relative to the folder's descriptor; follows no links."""
 
     name = "disk"
 
@@ -49,7 +49,7 @@ class Disk:
         self._new_id = new_id
         self._root = _open_folder(folder)
         self._incoming = self._folder("incoming")
-        for name in os.listdir(self._incoming):  # left by a crash: nobody else works in this folder
+        for name in os.listdir(self._incoming):  # left by a crash: no other process uses this folder
             os.unlink(name, dir_fd=self._incoming)
 
     def scratch(self) -> Scratch:
@@ -58,12 +58,12 @@ class Disk:
         with told():
             return Scratch(os.open(name, flags, 0o600, dir_fd=self._incoming), name, self._incoming)
 
-    def put(self, tx: Tx, arrived: Incoming) -> None:
-        """On the disk before its row is: a crash may leave a file without a row, never a row alone."""
-        scratch = arrived.scratch()
+    def put(self, tx: Tx, upload: Incoming) -> None:
+        """Moves the file into place before its row is committed, so a crash never leaves a row alone."""
+        scratch = upload.scratch()
         assert scratch.name is not None
-        with told(), self._opened(arrived.hash[:2]) as folder:
-            os.rename(scratch.name, arrived.hash, src_dir_fd=self._incoming, dst_dir_fd=folder)
+        with told(), self._subfolder(upload.hash[:2]) as folder:
+            os.rename(scratch.name, upload.hash, src_dir_fd=self._incoming, dst_dir_fd=folder)
             os.fsync(folder)
 
     async def read(self, hash: str, start: int, end: int) -> AsyncGenerator[bytes]:
@@ -74,18 +74,18 @@ class Disk:
                 start += len(block)
 
     async def open(self, hash: str) -> BinaryIO:
-        return await _opened(lambda: self._open(hash))
+        return await _open_in_thread(lambda: self._open(hash))
 
     def _open(self, hash: str) -> BinaryIO:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            with self._opened(_checked(hash)[:2]) as folder:
+            with self._subfolder(_must_be_hash(hash)[:2]) as folder:
                 return os.fdopen(os.open(hash, flags, dir_fd=folder), "rb")
         except OSError as error:
             raise StorageFailed(f"The bytes of a file cannot be read: {error.strerror}.") from error
 
     def remove(self, hash: str) -> None:
-        with suppress(FileNotFoundError), self._opened(_checked(hash)[:2]) as folder:
+        with suppress(FileNotFoundError), self._subfolder(_must_be_hash(hash)[:2]) as folder:
             os.unlink(hash, dir_fd=folder)
 
     def older_than(self, before_ms: int) -> list[str]:
@@ -98,12 +98,12 @@ class Disk:
     def _all(self) -> Iterator[tuple[str, float]]:
         for name in os.listdir(self._root):
             if len(name) == 2:
-                with self._opened(name) as folder:
+                with self._subfolder(name) as folder:
                     for hash in filter(_HASH.fullmatch, os.listdir(folder)):
                         yield hash, os.stat(hash, dir_fd=folder, follow_symlinks=False).st_mtime
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[int]:
+    def _subfolder(self, name: str) -> Iterator[int]:
         folder = self._folder(name)
         try:
             yield folder
@@ -116,22 +116,22 @@ class Disk:
             os.fsync(self._root)
         except FileExistsError:
             pass
-        return os.open(name, _FOLDER, dir_fd=self._root)
+        return os.open(name, _FOLDER_FLAGS, dir_fd=self._root)
 
 
 def _open_folder(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return os.open(folder.resolve(), _FOLDER)
+    return os.open(folder.resolve(), _FOLDER_FLAGS)
 
 
-def _checked(hash: str) -> str:
+def _must_be_hash(hash: str) -> str:
     if not _HASH.fullmatch(hash):
         raise NotFound(GONE)
     return hash
 
 
 class Pieces:
-    """Rows of a megabyte each; the scratch file has no name at all."""
+    """Stores a blob as rows of one megabyte each. Scratch files have no name."""
 
     name = "pieces"
 
@@ -144,31 +144,31 @@ class Pieces:
         with told(), tempfile.TemporaryFile(dir=self._scratch) as file:
             return Scratch(os.dup(file.fileno()))
 
-    def put(self, tx: Tx, arrived: Incoming) -> None:
-        with arrived.file() as file:
+    def put(self, tx: Tx, upload: Incoming) -> None:
+        with upload.file() as file:
             for number, piece in enumerate(iter(lambda: file.read(PIECE), b"")):
-                tx.execute(_ADD_PIECE, hash=arrived.hash, number=number, content=piece)
+                tx.execute(_ADD_PIECE, hash=upload.hash, number=number, content=piece)
 
     async def read(self, hash: str, start: int, end: int) -> AsyncGenerator[bytes]:
         while start < end:
-            number, within = divmod(start, PIECE)
+            number, offset = divmod(start, PIECE)
             row = await self._db.read(lambda tx, n=number: tx.maybe(_PIECE, hash=hash, number=n))  # type: ignore[misc]
             if row is None:
                 return
-            yield bytes(row.content[within : within + end - start])
-            start += PIECE - within
+            yield bytes(row.content[offset : offset + end - start])
+            start += PIECE - offset
 
     async def open(self, hash: str) -> BinaryIO:
         return await spooled(self.read(hash, 0, sys.maxsize), self._scratch)
 
     def remove(self, hash: str) -> None:
-        """They went with their blob's row."""
+        """Nothing to do: the pieces were deleted with the blob's row (cascade)."""
 
     def older_than(self, before_ms: int) -> list[str]:
         return []
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to do: no file is open."""
 
 
 _ADD_PIECE = text("INSERT INTO blob_pieces (hash, number, content) VALUES (:hash, :number, :content)")
@@ -176,8 +176,8 @@ _ADD_PIECE = text("INSERT INTO blob_pieces (hash, number, content) VALUES (:hash
 _PIECE = text("SELECT content FROM blob_pieces WHERE hash = :hash AND number = :number")
 
 
-async def _opened(open_file: Callable[[], BinaryIO]) -> BinaryIO:
-    """The file that a thread opens; closed when nobody waits for it any more."""
+async def _open_in_thread(open_file: Callable[[], BinaryIO]) -> BinaryIO:
+    """Opens a file in a thread; if the caller is cancelled meanwhile, closes it."""
     opening = asyncio.ensure_future(asyncio.to_thread(open_file))
     try:
         return await to_completion(opening)
@@ -188,7 +188,8 @@ async def _opened(open_file: Callable[[], BinaryIO]) -> BinaryIO:
 
 
 async def spooled(blocks: AsyncGenerator[bytes], folder: Path | None = None) -> BinaryIO:
-    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it is handed on
+    """Copies the blocks to a temporary file and returns it, ready to read from its start."""
+    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller closes it
     with closed_on_failure(file):
         async with aclosing(blocks):
             async for block in blocks:

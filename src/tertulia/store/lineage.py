@@ -1,8 +1,8 @@
-"""Lineage: which rounds of which ancestors a conversation reads.
+"""Lineage: the SQL that finds which rounds of its ancestors a branch inherits.
 
-Each ancestor is read up to the lowest branch point below it (last_round). Where that point names a reply,
-only that reply is taken of its round (only_id; '' when two points in one round name different ones).
-Ancestors that end before the first round asked for are not visited.
+Each ancestor counts up to the lowest branch point below it (last_round). If that branch point names a reply,
+only that reply of the round is inherited (only_id; '' if two branch points in one round name different ones).
+Ancestors whose inherited rounds end before :first_round are skipped.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The steps by which the schema came to be what it is; forward only."""
+"""Schema migrations (Alembic), one step per revision; forward only."""

@@ -1,4 +1,4 @@
-"""How Alembic runs our steps: inside the transaction that store/migrate.py has opened."""
+"""Alembic environment: runs the migrations inside the transaction that store/migrate.py has opened."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One file per step, named by its revision."""
+"""Migration steps: one file each, named by its revision."""

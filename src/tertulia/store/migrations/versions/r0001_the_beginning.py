@@ -1,4 +1,4 @@
-"""The beginning: accounts, projects, conversations, turns, receipts, usage, events and jobs."""
+"""Initial schema: accounts, projects, conversations, turns, receipts, usage, events and jobs."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_by_time ON jobs (state, run_at)
 """
 
-# The databases write JSON by different functions; the view reads the same.
+# The databases have different JSON functions; the view gives the same rows on both.
 VIEWS = {
     "sqlite": """
         CREATE VIEW conversation_rounds AS

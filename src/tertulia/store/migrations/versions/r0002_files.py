@@ -1,4 +1,4 @@
-"""Files: project files and their versions, blobs that hold their bytes, and the text read from them."""
+"""Files: project files and their versions, the blobs with their bytes, and the texts extracted from them."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ CREATE TABLE file_text_parts (
 )
 """
 
-# The databases name bytes differently; paths are listed in the order of their bytes on both.
-WORDS = {
+# The databases name the byte type differently; paths sort by their bytes on both.
+TYPE_NAMES = {
     "sqlite": ((" BY_BYTES", ""), (" BYTES", " BLOB")),
     "postgresql": ((" BY_BYTES", ' COLLATE "C"'), (" BYTES", " BYTEA")),
 }
@@ -93,7 +93,7 @@ WORDS = {
 
 def upgrade() -> None:
     tables = TABLES
-    for ours, theirs in WORDS[op.get_bind().dialect.name]:
-        tables = tables.replace(ours, theirs)
+    for placeholder, type_name in TYPE_NAMES[op.get_bind().dialect.name]:
+        tables = tables.replace(placeholder, type_name)
     for statement in tables.split(";"):
         op.execute(statement)

@@ -1,4 +1,4 @@
-"""Attachments: files brought along with one message; until it is sent they have none."""
+"""Attachments: files sent with one message; message_id is NULL until the message is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The council and the tree: personas, saved tables, votes and replays, and what a turn knows of its mode."""
+"""Council: personas, saved tables, votes and replays; and columns for the mode of a turn."""
 
 from __future__ import annotations
 

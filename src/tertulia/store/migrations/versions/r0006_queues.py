@@ -1,4 +1,4 @@
-"""Queues: whose job it is, so that those who wait take turns; none is searched for among all that wait."""
+"""Fair job queues: a queue per project and user, served in turn, with indexes to find the next job."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from alembic import op
 revision = "0006"
 down_revision = "0005"
 
-# Files have a worker of their own, so each worker has an index of its own. A payload can be longer than an
-# index of PostgreSQL takes.
+# Index jobs for files have their own worker, so each worker has its own index. A payload can be longer than
+# PostgreSQL allows in an index.
 STATEMENTS = """
 ALTER TABLE jobs ADD COLUMN queue TEXT NOT NULL DEFAULT '';
 UPDATE jobs SET queue = COALESCE(

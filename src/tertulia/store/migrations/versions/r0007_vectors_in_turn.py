@@ -1,4 +1,4 @@
-"""Vectors in turn: of every chunk that waits for its vector, the project, so that projects take turns."""
+"""Fair embedding order: the project of each chunk that waits for its vector, so that projects take turns."""
 
 from __future__ import annotations
 

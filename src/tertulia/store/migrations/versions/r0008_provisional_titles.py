@@ -1,4 +1,4 @@
-"""Provisional titles: whether a title is only the beginning of the first question."""
+"""Provisional titles: marks a title that is only the beginning of the first question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read replies: a draft keeps which replies of its round a model was shown, and so does recovery."""
+"""Read replies: a draft lists the replies of its round that its model was shown, so recovery knows them."""
 
 from __future__ import annotations
 

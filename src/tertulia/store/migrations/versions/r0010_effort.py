@@ -1,4 +1,4 @@
-"""Effort: how much a persona's model thinks, and how much the model of a reply was told to."""
+"""Thinking effort: the setting of a persona, and the setting a reply was requested with."""
 
 from __future__ import annotations
 

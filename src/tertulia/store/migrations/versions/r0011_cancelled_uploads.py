@@ -1,4 +1,4 @@
-"""Cancelled uploads: which upload brought what, so that a person who cancels one can have it taken back."""
+"""Cancelled uploads: the upload key of each file and attachment, so that a cancelled one is removed."""
 
 from __future__ import annotations
 

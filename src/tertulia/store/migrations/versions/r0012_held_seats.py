@@ -1,4 +1,4 @@
-"""Held seats: a conversation keeps which seat each lane has had in it, so that its colour stays."""
+"""Held seats: a conversation stores the seat of each lane, so that the lane keeps its colour."""
 
 from __future__ import annotations
 

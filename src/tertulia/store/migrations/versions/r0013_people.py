@@ -1,4 +1,4 @@
-"""People of a project: everyone who is or was a member, so that what they wrote keeps its author's name."""
+"""People of a project: everyone who is or was a member, so that their messages keep an author's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found for a question, and what a person chose to have searched for it."""
+"""Passages and search scopes: the passages found for a turn, and the scope its search was limited to."""
 
 from __future__ import annotations
 

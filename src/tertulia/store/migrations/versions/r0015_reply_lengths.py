@@ -1,4 +1,4 @@
-"""Reply lengths: how much a model was told to think for a call, and its last replies within reach."""
+"""Reply lengths: the thinking effort of each call, and indexes that find a model's latest replies."""
 
 from __future__ import annotations
 
