@@ -153,7 +153,8 @@ def project_of(payload: str) -> str:
 def forget_found(tx: Tx, project_id: str, since: str) -> None:
     """Enqueues a job that redacts deleted messages and files from all receipts of the project.
 
-    A second job runs after all current turns have ended, because their prompts may hold the deleted text.
+    If turns are running in the project, a second job follows after they must have ended, because their
+    prompts may hold the deleted text.
     """
     payload = as_json(_Gone(project_id, since[:ABOUT]))
     jobs.add_once(tx, FOUND_JOB, payload)

@@ -59,7 +59,7 @@ _FIND = text(f"SELECT {_COLUMNS} FROM replays AS r WHERE r.id = :id")
 
 
 def find_running(tx: Tx, replay_id: str) -> Replay | None:
-    """A replay that is still running, for the engine, without an actor; None once it is over."""
+    """The replay with this id, read without an actor by the engine; None once it is over."""
     row = tx.maybe(_FIND_RUNNING, id=replay_id)
     return _replay(row) if row else None
 
