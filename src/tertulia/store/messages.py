@@ -220,7 +220,7 @@ def voice(json_text: str) -> Voice:
 def page(
     tx: Tx, actor: Actor, conversation_id: str, *, before: int | None = None, limit: int = 5
 ) -> RoundPage:
-    """One page of rounds: the newest ones, or the newest before the round `before`."""
+    """A page of rounds: the newest ones, or the newest before the round `before`."""
     count: int = tx.one(_ROUND_COUNT, actor_id=actor.user_id, id=conversation_id).round_count
     end = count + 1 if before is None else max(1, min(before, count + 1))
     limit = max(1, min(limit, ROUNDS_LIMIT))

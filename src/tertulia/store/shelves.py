@@ -37,7 +37,7 @@ def page(
     prefix: str = "",
     tag: str | None = None,
 ) -> FilePage:
-    """One page of a project's files in the order of their paths."""
+    """A page of a project's files in the order of their paths."""
     access.to_project(tx, actor, project_id)
     limit = max(1, min(limit, PAGE_LIMIT))
     rows = tx.execute(

@@ -42,7 +42,7 @@ class Teller:
                 listener(deliverable)
 
     def _accepts(self, event: Event) -> bool:
-        """Whether to deliver an event now; after a gap, it is read from the log with those before it."""
+        """Whether to deliver an event now; after a gap, it is read from the log with the missing ones."""
         delivered = self._delivered.get(event.place, range(event.number, event.number))
         if event.number == delivered.stop:
             self._remember(event.place, range(delivered.start, event.number + 1))

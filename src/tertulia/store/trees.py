@@ -144,7 +144,7 @@ class _Going:
 
 
 def _find_deletion(tx: Tx, message: Message) -> _Going:
-    """What is deleted with a message, and the branches that inherit it.
+    """The messages that are deleted with a message, and the branches that inherit it.
 
     A reply is deleted with all its versions; a question with its round, including the replies to it in
     branches.

@@ -201,7 +201,7 @@ def _reveal_rounds(among: str) -> TextClause:
 
 
 def add_found(tx: Tx, turn_id: str, passages: Sequence[Passage]) -> Turn | None:
-    """Adds the passages that were sent to one voice to those of the turn.
+    """Adds the passages that were sent to one voice to the passages of the turn.
 
     Returns None and emits nothing if there is no new passage or the turn was deleted.
     """

@@ -25,7 +25,7 @@ from tertulia.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """One model call, or one user's share of it."""
+    """A single model call, or one user's share of it."""
 
     user_id: str
     project_id: str | None

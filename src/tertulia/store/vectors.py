@@ -62,7 +62,7 @@ _ALL_DUE = text("""
 
 
 def _replace_index(tx: Tx, config: int, dimensions: int) -> None:
-    """Creates the database's index for this configuration and drops those of earlier ones."""
+    """Creates the database's index for this configuration and drops the older indexes."""
     if not tx.nearness.is_in_database:
         return
     index = tx.nearness.index(config, dimensions)
