@@ -306,7 +306,7 @@ class Snapshot:
         return cls(actor, tables, {topic: events.last_number(tx, topic) for topic in tables})
 
     def comparable_with(self, earlier: Snapshot) -> dict[str, Table]:
-        """The tables without inherited messages of branches that came into view: they have no events."""
+        """The tables, but branches that came into view without inherited messages, which have no events."""
         return {
             topic: table if topic in earlier.tables else _without_inherited(topic, table)
             for topic, table in self.tables.items()

@@ -14,7 +14,7 @@ async def names(db: Database, actor: Actor, project_id: str) -> list[str]:
     return [person.name for person in await db.read(lambda tx: people.of_project(tx, actor, project_id))]
 
 
-async def test_a_project_lists_its_members_and_keeps_the_names_of_those_who_left(
+async def test_a_project_lists_present_and_former_members(
     db: Database, ada: Actor, bob: Actor, adas_home: str
 ) -> None:
     assert await names(db, ada, adas_home) == ["Ada"]

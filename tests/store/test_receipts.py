@@ -32,7 +32,7 @@ async def test_a_receipt_reads_back_as_it_was_saved(db: Database, ada: Actor) ->
     assert await db.read(lambda tx: receipts.get(tx, ada, id)) == RECEIPT
 
 
-async def test_the_first_segments_count_as_cached_by_the_provider_s_share_of_cached_tokens(
+async def test_the_first_segments_are_counted_as_cached_by_the_share_of_cached_tokens(
     db: Database, ada: Actor
 ) -> None:
     """20 of 120 tokens were cached, a sixth of the prompt."""

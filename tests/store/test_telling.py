@@ -119,7 +119,7 @@ async def test_missed_events_are_read_when_the_log_is_found_to_be_ahead() -> Non
     assert log.reads == 1
 
 
-async def test_a_topic_first_seen_at_a_number_is_followed_from_there() -> None:
+async def test_a_topic_without_deliveries_is_followed_from_its_last_number() -> None:
     log = Log()
     log.dispatcher.reach("a", 3)
     await log.settle()

@@ -39,7 +39,7 @@ LOCK_WAIT_S = 10
 CHANNEL = "tertulia"
 MESSAGE_CHANNEL = "tertulia_words"
 PAYLOAD_LIMIT = 7_900
-"""Bytes. PostgreSQL allows slightly more; a commit that writes to more topics sends several notifications."""
+"""The most bytes in a notification; PostgreSQL allows slightly more. A larger commit sends several."""
 
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # one snapshot for all queries of a read
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"

@@ -22,7 +22,7 @@ from tertulia.store.transactions import Row, Tx, as_json
 
 
 def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached_tokens: int) -> None:
-    """Stores the receipt of a message, which must be stored already."""
+    """Stores a receipt. Its message must be stored first."""
     hashed = [(_hash(segment.text), segment) for segment in receipt.segments]
     texts = {hash: segment.text for hash, segment in hashed}
     tx.execute_many(

@@ -17,7 +17,7 @@ Listener = Callable[[Sequence[Event]], None]
 ReadAfter = Callable[[str, int], Awaitable[Sequence[Event]]]
 
 REMEMBERED = 10_000
-"""How many topics are remembered with their last numbers; in any other topic, each number may come next."""
+"""How many topics are remembered; in a forgotten topic the next event may have any number."""
 
 
 class Teller:

@@ -69,7 +69,7 @@ class Dialect(Protocol):
         """Registers a transaction for the commit order, while it holds the locks of these topics."""
 
     def translate(self, error: Exception) -> TertuliaError | None:
-        """The driver's error as an error for people; None for a bug in this program."""
+        """Converts a driver's error to an error for people; None if it shows a bug in this program."""
 
 
 class Tx:

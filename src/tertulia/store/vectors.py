@@ -197,7 +197,7 @@ NONE_KEPT = Kept(0, {})
 
 
 def of_file(tx: Tx, file_id: str, path: str) -> Kept:
-    """The vectors of a file that can be reused: of the configuration in use and under the same path."""
+    """The reusable vectors of a file: those of the configuration in use that were made for the same path."""
     last = tx.maybe(_LAST_CONFIG)
     if last is None:
         return NONE_KEPT
