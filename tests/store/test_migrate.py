@@ -1,4 +1,4 @@
-"""Migrations: all steps or none, a copy first, and no step back."""
+"""Migrations: all steps or none, a copy of the file first, and no database of a newer version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Open = Callable[[History], Database]
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def reopen(request: pytest.FixtureRequest, clock: Clock, ids: Ids) -> Open:
-    """Opens a database of its own that already holds something, as a program that knows a history."""
+    """A function that opens a database, which already holds a row, with a given migration history."""
     kind: type[Sqlite] | type[Postgres] = Sqlite
     if request.param == "sqlite":
         address = request.getfixturevalue("sqlite_url").removeprefix("sqlite:///")
@@ -36,13 +36,13 @@ def reopen(request: pytest.FixtureRequest, clock: Clock, ids: Ids) -> Open:
         kind, server = Postgres, request.getfixturevalue("postgres_server")
         address = new_postgres_database(server, f"steps_{request.node.originalname}")
     first = Database(kind(address, clock, ids))
-    first.write_now(lambda tx: config.set(tx, "kept", "since the beginning"))
+    first.write_now(lambda tx: config.set(tx, "kept", "since the first version"))
     first.close()
     return lambda history: Database(kind(address, clock, ids, history))
 
 
-def later(folder: Path, steps: str) -> History:
-    """A program that knows one step more."""
+def later_history(folder: Path, steps: str) -> History:
+    """The migration history of a later version, which has one more step."""
     folder.mkdir()
     for step in (files("tertulia.store") / "migrations" / "versions").iterdir():
         if step.name.startswith("r"):
@@ -54,14 +54,14 @@ def later(folder: Path, steps: str) -> History:
     return History((*migrate.HISTORY.revisions, "9999"), folder)
 
 
-def test_the_known_steps_are_the_steps_there_are() -> None:
+def test_the_list_of_revisions_matches_the_migration_files() -> None:
     scripts = ScriptDirectory(str(files("tertulia.store") / "migrations"))
     assert migrate.HISTORY.revisions == tuple(step.revision for step in scripts.walk_revisions())[::-1]
     assert migrate.HISTORY.head == scripts.get_current_head()
 
 
-def test_an_older_database_is_brought_up_to_date(reopen: Open, tmp_path: Path) -> None:
-    history = later(tmp_path / "steps", "    op.execute(\"UPDATE config SET value = '2'\")\n")
+def test_an_older_database_is_upgraded_once(reopen: Open, tmp_path: Path) -> None:
+    history = later_history(tmp_path / "steps", "    op.execute(\"UPDATE config SET value = '2'\")\n")
     for _ in range(2):
         db = reopen(history)
         assert db.read_now(config.get_all) == {"kept": 2}
@@ -69,7 +69,7 @@ def test_an_older_database_is_brought_up_to_date(reopen: Open, tmp_path: Path) -
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(reopen: Open, tmp_path: Path) -> None:
-    history = later(
+    history = later_history(
         tmp_path / "steps",
         "    op.execute('CREATE TABLE half (done INT)')\n    op.execute('DELETE FROM config')\n"
         "    op.execute('SELECT * FROM nothing_like_it')\n",
@@ -78,12 +78,12 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(reopen: Open, tmp_path:
         with pytest.raises(Exception, match="nothing_like_it"):
             reopen(history)
     db = reopen(migrate.HISTORY)
-    assert db.read_now(config.get_all) == {"kept": "since the beginning"}
+    assert db.read_now(config.get_all) == {"kept": "since the first version"}
     db.close()
 
 
-def test_a_newer_database_is_refused_with_both_versions(reopen: Open, tmp_path: Path) -> None:
-    reopen(later(tmp_path / "steps", "    pass\n")).close()
+def test_a_newer_database_is_refused_and_the_error_names_both_revisions(reopen: Open, tmp_path: Path) -> None:
+    reopen(later_history(tmp_path / "steps", "    pass\n")).close()
     before = {path: digest(path) for path in tmp_path.glob("tertulia.db*")}
     with pytest.raises(DatabaseTooNew, match=f"9999.*{migrate.HISTORY.head}"):
         reopen(migrate.HISTORY)
@@ -94,14 +94,14 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_copy_is_taken_before_a_file_is_changed(
+def test_a_file_is_copied_before_it_is_upgraded(
     sqlite_url: str, clock: Clock, ids: Ids, tmp_path: Path
 ) -> None:
     path = tmp_path / "tertulia.db"
     first = Database.open(sqlite_url, clock=clock, new_id=ids)
     first.write_now(lambda tx: config.set(tx, "kept", "before"))
     first.close()
-    history = later(tmp_path / "steps", "    op.execute('DELETE FROM config')\n")
+    history = later_history(tmp_path / "steps", "    op.execute('DELETE FROM config')\n")
     Database(Sqlite(str(path), clock, ids, history)).close()
     copy = sqlite3.connect(tmp_path / "tertulia.db.before-9999")
     assert copy.execute("SELECT value FROM config").fetchall() == [('"before"',)]
@@ -109,15 +109,15 @@ def test_a_copy_is_taken_before_a_file_is_changed(
     assert (tmp_path / "tertulia.db.before-9999").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_new_file_needs_no_copy(tmp_path: Path, clock: Clock, ids: Ids) -> None:
+def test_a_new_database_is_not_copied(tmp_path: Path, clock: Clock, ids: Ids) -> None:
     Database.open(f"sqlite:///{tmp_path / 'new' / 'tertulia.db'}", clock=clock, new_id=ids).close()
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["tertulia.db", "tertulia.db.lock"]
 
 
-def test_a_step_that_would_orphan_rows_is_refused(
+def test_a_step_that_leaves_rows_without_parents_is_refused(
     sqlite_url: str, clock: Clock, ids: Ids, tmp_path: Path
 ) -> None:
-    history = later(
+    history = later_history(
         tmp_path / "steps",
         "    op.execute(\"INSERT INTO segments (conversation_id, hash, text) VALUES ('none', '', '')\")\n",
     )
@@ -125,15 +125,15 @@ def test_a_step_that_would_orphan_rows_is_refused(
         Sqlite(sqlite_url.removeprefix("sqlite:///"), clock, ids, history)
 
 
-def test_of_three_nodes_that_start_at_once_one_takes_the_steps(
+def test_three_nodes_that_start_at_once_all_open_a_new_database(
     postgres_server: str, clock: Clock, ids: Ids
 ) -> None:
     url = new_postgres_database(postgres_server, "three_nodes")
-    together = threading.Barrier(3, timeout=PATIENCE_S)
+    barrier = threading.Barrier(3, timeout=PATIENCE_S)
     outcomes: list[object] = []
 
     def start() -> None:
-        together.wait()
+        barrier.wait()
         try:
             Database.open(url, clock=clock, new_id=ids).close()
             outcomes.append("started")
@@ -156,19 +156,19 @@ def test_both_databases_have_the_same_columns(sqlite_url: str, postgres_database
     ).fetchall()
     file.close()
     with psycopg.connect(postgres_database) as connection:
-        same = connection.execute(
+        postgres_columns = connection.execute(
             "SELECT c.table_name, c.column_name, CASE c.is_nullable WHEN 'NO' THEN 1 ELSE 0 END "
             "FROM information_schema.columns AS c JOIN information_schema.tables AS t USING (table_name) "
             "WHERE c.table_schema = 'public' AND t.table_type = 'BASE TABLE'"
         ).fetchall()
-    # The indexes of words and of vectors are each database's own.
-    own = {("content_chunks", "words"), ("chunk_vectors", "near")}
+    # The full-text index and the vector index differ between the databases.
+    different = {("content_chunks", "words"), ("chunk_vectors", "near")}
     columns = [column for column in columns if not column[0].startswith(("retrieval_index", "sqlite_"))]
-    same = [column for column in same if column[:2] not in own]
-    assert sorted(columns) == sorted(same)
+    postgres_columns = [column for column in postgres_columns if column[:2] not in different]
+    assert sorted(columns) == sorted(postgres_columns)
 
 
-def test_what_waited_before_there_were_turns_waits_in_its_place(
+def test_waiting_jobs_and_due_chunks_get_their_queues_in_the_upgrade(
     tmp_path: Path, clock: Clock, ids: Ids
 ) -> None:
     folder = tmp_path / "steps"

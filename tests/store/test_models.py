@@ -1,4 +1,4 @@
-"""What an administrator knows better than the catalogue."""
+"""Model overrides: saved by an administrator in place of the catalogue's facts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_an_override_reads_back_as_it_was_saved(db: Database) -> None:
     assert await db.read(models.overrides) == (MODEL,)
 
 
-async def test_a_later_override_replaces_the_earlier(db: Database) -> None:
+async def test_a_later_override_replaces_the_earlier_one(db: Database) -> None:
     later = replace(MODEL, tier=Tier.FAST, prices=Prices(), is_local=False, is_demo=True)
     await db.write(lambda tx: models.save(tx, MODEL))
     await db.write(lambda tx: models.save(tx, later))

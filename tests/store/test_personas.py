@@ -1,4 +1,4 @@
-"""Personas: whose they are, who may change them, and that what they were stays known."""
+"""Personas: their owners, who may change them, and the versions that stay stored."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ NIGHT_BAKER = replace(BAKER, name="The Night Baker", instructions="Answer as if 
 
 @pytest.fixture
 async def shared(db: Database, ada: Actor, bob: Actor, adas_home: str) -> str:
-    """Ada's project, in which Bob may look around."""
+    """Ada's project, of which Bob is a viewer."""
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
     return adas_home
 
 
 async def names(db: Database, actor: Actor, project_id: str | None = None) -> list[str]:
-    seen = await db.read(lambda tx: personas.visible_to(tx, actor, project_id))
-    return [persona.character.name for persona in seen]
+    visible = await db.read(lambda tx: personas.visible_to(tx, actor, project_id))
+    return [persona.character.name for persona in visible]
 
 
-async def test_three_are_at_hand_for_everyone_from_the_first_day(
+async def test_the_first_start_adds_three_personas_for_everyone(
     db: Database, ada: Actor, bob: Actor, watch: Watch
 ) -> None:
-    async with watch(ada, bob) as news:
+    async with watch(ada, bob) as new_events:
         await db.write(personas.seed)
-    assert {event.place for event in news} == {user_place(ada.user_id), user_place(bob.user_id)}
+    assert {event.place for event in new_events} == {user_place(ada.user_id), user_place(bob.user_id)}
     assert await names(db, bob) == ["The Sage", "The Skeptic", "The Strategist"]
 
 
-async def test_a_seeded_one_that_was_removed_or_changed_is_left_alone_by_the_next_start(
+async def test_the_next_start_leaves_built_in_personas_that_were_changed_or_removed(
     db: Database, ada: Actor, watch: Watch
 ) -> None:
     await db.write(personas.seed)
@@ -55,13 +55,13 @@ async def test_a_seeded_one_that_was_removed_or_changed_is_left_alone_by_the_nex
 
 
 @pytest.mark.parametrize("scope", Scope)
-async def test_everyone_who_has_a_persona_at_hand_hears_of_it(
+async def test_everyone_who_can_see_a_persona_gets_its_events(
     db: Database, ada: Actor, bob: Actor, shared: str, watch: Watch, scope: Scope
 ) -> None:
-    async with watch(ada, bob) as news:
-        made = await db.write(lambda tx: personas.add(tx, ada, scope, shared, BAKER))
-        await db.write(lambda tx: personas.change(tx, ada, made.id, NIGHT_BAKER))
-    assert {event.place for event in news} == {
+    async with watch(ada, bob) as new_events:
+        persona = await db.write(lambda tx: personas.add(tx, ada, scope, shared, BAKER))
+        await db.write(lambda tx: personas.change(tx, ada, persona.id, NIGHT_BAKER))
+    assert {event.place for event in new_events} == {
         Scope.USER: {user_place(ada.user_id)},
         Scope.PROJECT: {project_place(shared)},
         Scope.ALL: {user_place(ada.user_id), user_place(bob.user_id)},
@@ -69,32 +69,38 @@ async def test_everyone_who_has_a_persona_at_hand_hears_of_it(
     assert await names(db, ada, shared) == ["The Night Baker"]
     assert await names(db, bob, shared) == ([] if scope is Scope.USER else ["The Night Baker"])
     async with watch(ada, bob):
-        await db.write(lambda tx: personas.remove(tx, ada, made.id))
+        await db.write(lambda tx: personas.remove(tx, ada, persona.id))
     assert await names(db, ada, shared) == []
 
 
-async def test_everyones_come_first_then_the_projects_then_ones_own(
+async def test_personas_are_listed_by_scope_server_then_project_then_own(
     db: Database, ada: Actor, adas_home: str
 ) -> None:
     for scope in (Scope.USER, Scope.PROJECT, Scope.ALL):
-        named = replace(BAKER, name=f"Of {scope}")
-        await db.write(partial(personas.add, actor=ada, scope=scope, project_id=adas_home, character=named))
+        profile = replace(BAKER, name=f"Of {scope}")
+        await db.write(partial(personas.add, actor=ada, scope=scope, project_id=adas_home, character=profile))
     assert await names(db, ada, adas_home) == ["Of all", "Of project", "Of user"]
     assert await names(db, ada) == ["Of all", "Of user"]
 
 
-async def test_a_persona_knows_only_what_its_scope_needs(db: Database, ada: Actor, adas_home: str) -> None:
-    def whose(made: Persona) -> tuple[str | None, str | None]:
-        return made.owner_id, made.project_id
+async def test_a_persona_stores_only_the_owner_or_project_of_its_scope(
+    db: Database, ada: Actor, adas_home: str
+) -> None:
+    def owner_and_project(persona: Persona) -> tuple[str | None, str | None]:
+        return persona.owner_id, persona.project_id
 
-    made = [
+    personas_added = [
         await db.write(partial(personas.add, actor=ada, scope=scope, project_id=adas_home, character=BAKER))
         for scope in (Scope.USER, Scope.PROJECT, Scope.ALL)
     ]
-    assert [whose(one) for one in made] == [(ada.user_id, None), (None, adas_home), (None, None)]
+    assert [owner_and_project(persona) for persona in personas_added] == [
+        (ada.user_id, None),
+        (None, adas_home),
+        (None, None),
+    ]
 
 
-async def test_only_administrators_change_everyones(
+async def test_only_administrators_change_personas_of_the_server(
     db: Database, ada: Actor, bob: Actor, watch: Watch
 ) -> None:
     await db.write(personas.seed)
@@ -109,26 +115,26 @@ async def test_only_administrators_change_everyones(
             await db.write(lambda tx: personas.duplicate(tx, bob, SAGE, Scope.ALL, None))
 
 
-async def test_a_viewer_changes_no_persona_of_the_project(
+async def test_a_viewer_cannot_change_personas_of_the_project(
     db: Database, ada: Actor, bob: Actor, shared: str, watch: Watch
 ) -> None:
-    made = await db.write(lambda tx: personas.add(tx, ada, Scope.PROJECT, shared, BAKER))
+    persona = await db.write(lambda tx: personas.add(tx, ada, Scope.PROJECT, shared, BAKER))
     async with watch.untouched():
         with pytest.raises(Forbidden):
             await db.write(lambda tx: personas.add(tx, bob, Scope.PROJECT, shared, BAKER))
         with pytest.raises(Forbidden):
-            await db.write(lambda tx: personas.change(tx, bob, made.id, NIGHT_BAKER))
+            await db.write(lambda tx: personas.change(tx, bob, persona.id, NIGHT_BAKER))
         with pytest.raises(Forbidden):
-            await db.write(lambda tx: personas.remove(tx, bob, made.id))
+            await db.write(lambda tx: personas.remove(tx, bob, persona.id))
 
 
-async def test_someone_elses_own_persona_is_not_there(db: Database, ada: Actor, bob: Actor) -> None:
-    made = await db.write(lambda tx: personas.add(tx, bob, Scope.USER, None, BAKER))
+async def test_another_users_own_persona_is_not_found(db: Database, ada: Actor, bob: Actor) -> None:
+    persona = await db.write(lambda tx: personas.add(tx, bob, Scope.USER, None, BAKER))
     with pytest.raises(NotFound):
-        await db.read(lambda tx: personas.get(tx, ada, made.id))
+        await db.read(lambda tx: personas.get(tx, ada, persona.id))
 
 
-async def test_a_copy_is_ones_own_to_change(db: Database, ada: Actor, bob: Actor, watch: Watch) -> None:
+async def test_the_owner_of_a_copy_can_change_it(db: Database, ada: Actor, bob: Actor, watch: Watch) -> None:
     await db.write(personas.seed)
     async with watch(ada, bob):
         copy = await db.write(lambda tx: personas.duplicate(tx, bob, SAGE, Scope.USER, None))
@@ -137,47 +143,45 @@ async def test_a_copy_is_ones_own_to_change(db: Database, ada: Actor, bob: Actor
     assert "The Night Baker" not in await names(db, ada)
 
 
-async def test_every_version_stays_known_after_changes_and_after_the_end(db: Database, ada: Actor) -> None:
-    made = await db.write(lambda tx: personas.add(tx, ada, Scope.USER, None, BAKER))
-    changed = await db.write(lambda tx: personas.change(tx, ada, made.id, NIGHT_BAKER))
-    await db.write(lambda tx: personas.remove(tx, ada, made.id))
-    assert (made.version, changed.version) == (1, 2)
+async def test_every_version_can_be_read_after_changes_and_removal(db: Database, ada: Actor) -> None:
+    persona = await db.write(lambda tx: personas.add(tx, ada, Scope.USER, None, BAKER))
+    changed = await db.write(lambda tx: personas.change(tx, ada, persona.id, NIGHT_BAKER))
+    await db.write(lambda tx: personas.remove(tx, ada, persona.id))
+    assert (persona.version, changed.version) == (1, 2)
     versions = [
-        await db.read(partial(personas.version, actor=ada, persona_id=made.id, number=number))
+        await db.read(partial(personas.version, actor=ada, persona_id=persona.id, number=number))
         for number in (1, 2)
     ]
     assert versions == [BAKER, NIGHT_BAKER]
     with pytest.raises(NotFound):
-        await db.read(lambda tx: personas.version(tx, ada, made.id, 3))
+        await db.read(lambda tx: personas.version(tx, ada, persona.id, 3))
 
 
-async def test_a_table_finds_the_characters_its_personas_had_when_they_sat_down(
-    db: Database, ada: Actor
-) -> None:
-    made = await db.write(lambda tx: personas.add(tx, ada, Scope.USER, None, BAKER))
-    await db.write(lambda tx: personas.change(tx, ada, made.id, NIGHT_BAKER))
-    then = Voice(f"persona:{made.id}:0", 4, "The Baker", "openai:gpt-4o", made.id, 1)
-    bare = Voice("openai:gpt-4o:0", 1, "GPT-4o", "openai:gpt-4o")
-    gone = Voice("persona:gone:0", 2, "Gone", "openai:gpt-4o", "gone", 1)
-    assert await db.read(lambda tx: personas.characters(tx, (then, bare, gone))) == {then.id: BAKER}
+async def test_a_table_reads_the_profiles_of_the_seated_versions(db: Database, ada: Actor) -> None:
+    persona = await db.write(lambda tx: personas.add(tx, ada, Scope.USER, None, BAKER))
+    await db.write(lambda tx: personas.change(tx, ada, persona.id, NIGHT_BAKER))
+    seated = Voice(f"persona:{persona.id}:0", 4, "The Baker", "openai:gpt-4o", persona.id, 1)
+    without_persona = Voice("openai:gpt-4o:0", 1, "GPT-4o", "openai:gpt-4o")
+    unknown_persona = Voice("persona:gone:0", 2, "Gone", "openai:gpt-4o", "gone", 1)
+    assert await db.read(lambda tx: personas.characters(tx, (seated, without_persona, unknown_persona))) == {
+        seated.id: BAKER
+    }
 
 
-async def test_what_was_said_of_a_removed_persona_is_no_longer_in_the_log(
-    db: Database, ada: Actor, watch: Watch
-) -> None:
-    made = await db.write(lambda tx: personas.add(tx, ada, Scope.USER, None, BAKER))
-    await db.write(lambda tx: personas.remove(tx, ada, made.id))
+async def test_events_of_a_removed_persona_are_redacted(db: Database, ada: Actor, watch: Watch) -> None:
+    persona = await db.write(lambda tx: personas.add(tx, ada, Scope.USER, None, BAKER))
+    await db.write(lambda tx: personas.remove(tx, ada, persona.id))
     log = await db.read(lambda tx: events.after(tx, user_place(ada.user_id), 0))
     assert {event.kind for event in log if event.noun == "persona"} == {Kind.REMOVED}
 
 
-async def test_a_house_is_full_at_some_point(db: Database, ada: Actor) -> None:
+async def test_the_number_of_personas_is_limited(db: Database, ada: Actor) -> None:
     with pytest.raises(Invalid, match="100 personas"):
         await db.write(
             lambda tx: [personas.add(tx, ada, Scope.USER, None, BAKER) for _ in range(personas.LIMIT + 1)]
         )
 
 
-async def test_a_projects_persona_needs_a_project(db: Database, ada: Actor) -> None:
+async def test_a_persona_of_a_project_needs_a_project_id(db: Database, ada: Actor) -> None:
     with pytest.raises(Invalid):
         await db.write(lambda tx: personas.add(tx, ada, Scope.PROJECT, None, BAKER))

@@ -1,4 +1,4 @@
-"""Projects and their members."""
+"""Projects: settings, members and their roles, and deletion."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from tests.store.samples import answered, conversation
 from tests.store_fixtures import Clock, Watch
 
 
-async def test_whoever_makes_a_project_owns_it(db: Database, ada: Actor, watch: Watch) -> None:
+async def test_the_creator_of_a_project_owns_it(db: Database, ada: Actor, watch: Watch) -> None:
     async with watch(ada):
-        made = await db.write(lambda tx: projects.add(tx, ada, "  Sky  watch ", "Why blue?", "Be brief."))
-    assert (made.name, made.description, made.instructions) == ("Sky watch", "Why blue?", "Be brief.")
-    assert (made.role, made.settings) == (Membership.OWNER, ProjectSettings())
-    assert await db.read(lambda tx: projects.get(tx, ada, made.id)) == made
+        project = await db.write(lambda tx: projects.add(tx, ada, "  Sky  watch ", "Why blue?", "Be brief."))
+    assert (project.name, project.description, project.instructions) == (
+        "Sky watch",
+        "Why blue?",
+        "Be brief.",
+    )
+    assert (project.role, project.settings) == (Membership.OWNER, ProjectSettings())
+    assert await db.read(lambda tx: projects.get(tx, ada, project.id)) == project
 
 
-async def test_the_project_one_began_with_comes_first(
-    db: Database, ada: Actor, bob: Actor, clock: Clock
-) -> None:
+async def test_the_home_project_is_listed_first(db: Database, ada: Actor, bob: Actor, clock: Clock) -> None:
     clock.forward(1)
     await db.write(lambda tx: projects.add(tx, ada, "Atlas"))
     assert [p.name for p in await db.read(lambda tx: projects.visible_to(tx, ada))] == ["Home", "Atlas"]
     assert [p.name for p in await db.read(lambda tx: projects.visible_to(tx, bob))] == ["Home"]
 
 
-async def test_a_change_is_told_to_each_member_with_their_own_role(
+async def test_a_change_is_emitted_to_each_member_with_their_own_role(
     db: Database, ada: Actor, bob: Actor, adas_home: str, clock: Clock, watch: Watch
 ) -> None:
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
@@ -41,27 +43,25 @@ async def test_a_change_is_told_to_each_member_with_their_own_role(
     settings = ProjectSettings(default_models=("openai:gpt-4o",), context_strategy=ContextStrategy.MINIMAL)
     async with watch(ada, bob):
         await db.write(lambda tx: projects.save(tx, bob, adas_home, name="Ours", settings=settings))
-    seen = await db.read(lambda tx: projects.get(tx, ada, adas_home))
-    assert (seen.name, seen.settings, seen.role) == ("Ours", settings, Membership.OWNER)
-    assert seen.updated_at == clock.now
+    project = await db.read(lambda tx: projects.get(tx, ada, adas_home))
+    assert (project.name, project.settings, project.role) == ("Ours", settings, Membership.OWNER)
+    assert project.updated_at == clock.now
 
 
-async def test_what_is_not_named_in_a_change_stays(db: Database, ada: Actor) -> None:
-    made = await db.write(lambda tx: projects.add(tx, ada, "Atlas", "maps", "Be exact."))
-    saved = await db.write(lambda tx: projects.save(tx, ada, made.id, description=""))
-    assert (saved.name, saved.description, saved.instructions) == ("Atlas", "", "Be exact.")
+async def test_fields_that_are_not_given_stay_unchanged(db: Database, ada: Actor) -> None:
+    project = await db.write(lambda tx: projects.add(tx, ada, "Atlas", "maps", "Be exact."))
+    changed = await db.write(lambda tx: projects.save(tx, ada, project.id, description=""))
+    assert (changed.name, changed.description, changed.instructions) == ("Atlas", "", "Be exact.")
 
 
-async def test_settings_that_cannot_work_are_not_kept(
-    db: Database, ada: Actor, adas_home: str, watch: Watch
-) -> None:
-    endless = ProjectSettings(max_context_tokens=0)
+async def test_invalid_settings_are_rejected(db: Database, ada: Actor, adas_home: str, watch: Watch) -> None:
+    settings = ProjectSettings(max_context_tokens=0)
     async with watch.untouched():
         with pytest.raises(Invalid, match="max_context_tokens"):
-            await db.write(lambda tx: projects.save(tx, ada, adas_home, settings=endless))
+            await db.write(lambda tx: projects.save(tx, ada, adas_home, settings=settings))
 
 
-async def test_a_viewer_reads_and_does_not_write(
+async def test_a_viewer_can_read_but_not_change_a_project(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
@@ -71,7 +71,7 @@ async def test_a_viewer_reads_and_does_not_write(
             await db.write(lambda tx: projects.save(tx, bob, adas_home, name="Mine"))
 
 
-async def test_an_editor_neither_removes_a_project_nor_changes_its_members(
+async def test_an_editor_can_neither_delete_a_project_nor_change_its_members(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
@@ -84,20 +84,20 @@ async def test_an_editor_neither_removes_a_project_nor_changes_its_members(
             await db.write(lambda tx: projects.remove_member(tx, bob, adas_home, ada.user_id))
 
 
-async def test_a_new_member_sees_all_that_was_said(
+async def test_a_new_member_sees_all_conversations(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    await db.write(lambda tx: answered(tx, ada, made.id))
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    await db.write(lambda tx: answered(tx, ada, chat.id))
     async with watch(ada, bob):
         members = await db.write(
             lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER)
         )
     assert [(member.name, member.role) for member in members] == [("Ada", "owner"), ("Bob", "viewer")]
-    assert await db.read(lambda tx: conversations.get(tx, bob, made.id))
+    assert await db.read(lambda tx: conversations.get(tx, bob, chat.id))
 
 
-async def test_whoever_is_removed_sees_it_no_more(
+async def test_a_removed_member_cannot_see_the_project(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
@@ -108,7 +108,7 @@ async def test_whoever_is_removed_sees_it_no_more(
     assert [m.name for m in await db.read(lambda tx: projects.members(tx, ada, adas_home))] == ["Ada"]
 
 
-async def test_everyone_may_leave_but_the_last_owner(
+async def test_members_may_leave_except_the_last_owner(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
@@ -121,11 +121,11 @@ async def test_everyone_may_leave_but_the_last_owner(
             await db.write(lambda tx: projects.set_member(tx, ada, adas_home, ada.user_id, Membership.EDITOR))
 
 
-async def test_two_owners_who_leave_at_once_leave_one_behind(db: Database, ada: Actor, bob: Actor) -> None:
-    def shared(tx: Tx) -> str:
-        made = projects.add(tx, ada, "Ours")
-        projects.set_member(tx, ada, made.id, bob.user_id, Membership.OWNER)
-        return made.id
+async def test_of_two_owners_who_leave_at_once_one_stays(db: Database, ada: Actor, bob: Actor) -> None:
+    def add_shared_project(tx: Tx) -> str:
+        project = projects.add(tx, ada, "Ours")
+        projects.set_member(tx, ada, project.id, bob.user_id, Membership.OWNER)
+        return project.id
 
     async def leave(actor: Actor, project_id: str) -> bool:
         try:
@@ -135,26 +135,26 @@ async def test_two_owners_who_leave_at_once_leave_one_behind(db: Database, ada: 
         return True
 
     for _ in range(10):
-        ours = await db.write(shared)
-        assert sorted(await asyncio.gather(leave(ada, ours), leave(bob, ours))) == [False, True]
+        shared_id = await db.write(add_shared_project)
+        assert sorted(await asyncio.gather(leave(ada, shared_id), leave(bob, shared_id))) == [False, True]
 
 
-async def test_a_removed_project_takes_everything_with_it(
+async def test_a_deleted_project_is_deleted_with_its_conversations(
     db: Database, ada: Actor, bob: Actor, watch: Watch
 ) -> None:
     project = await db.write(lambda tx: projects.add(tx, ada, "Atlas"))
     await db.write(lambda tx: projects.set_member(tx, ada, project.id, bob.user_id, Membership.EDITOR))
-    made = await db.write(lambda tx: conversation(tx, bob, project.id))
-    await db.write(lambda tx: answered(tx, bob, made.id))
+    chat = await db.write(lambda tx: conversation(tx, bob, project.id))
+    await db.write(lambda tx: answered(tx, bob, chat.id))
     async with watch(ada, bob):
         await db.write(lambda tx: projects.remove(tx, ada, project.id))
     with pytest.raises(NotFound):
-        await db.read(lambda tx: conversations.get(tx, bob, made.id))
+        await db.read(lambda tx: conversations.get(tx, bob, chat.id))
     log = await db.read(lambda tx: events.after(tx, project_place(project.id), 0))
-    assert [(event.kind, event.id) for event in log] == [(Kind.REMOVED, made.id)]
+    assert [(event.kind, event.id) for event in log] == [(Kind.REMOVED, chat.id)]
 
 
-async def test_nobody_unknown_becomes_a_member(
+async def test_an_unknown_account_cannot_become_a_member(
     db: Database, ada: Actor, adas_home: str, watch: Watch
 ) -> None:
     async with watch.untouched():
@@ -162,7 +162,7 @@ async def test_nobody_unknown_becomes_a_member(
             await db.write(lambda tx: projects.set_member(tx, ada, adas_home, "nobody", Membership.VIEWER))
 
 
-async def test_nobody_suspended_becomes_a_member_but_a_member_s_role_can_still_change(
+async def test_a_suspended_account_cannot_join_but_a_suspended_member_s_role_can_change(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     await db.write(lambda tx: users.save(tx, ada, bob.user_id, suspended=True))
@@ -180,7 +180,7 @@ async def test_nobody_suspended_becomes_a_member_but_a_member_s_role_can_still_c
 
 
 @pytest.mark.parametrize("field", ["description", "instructions"])
-async def test_a_project_s_words_have_a_limit(
+async def test_description_and_instructions_have_a_length_limit(
     db: Database, ada: Actor, adas_home: str, watch: Watch, field: str
 ) -> None:
     async with watch.untouched():

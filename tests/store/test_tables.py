@@ -1,4 +1,4 @@
-"""Saved tables: one's own or a project's, and what each person begins with."""
+"""Saved tables of users and projects, and each user's defaults for new conversations."""
 
 from __future__ import annotations
 
@@ -32,41 +32,41 @@ COUNCIL = TableSetting(
 
 @pytest.fixture
 async def shared(db: Database, ada: Actor, bob: Actor, adas_home: str) -> str:
-    """Ada's project, in which Bob may look around."""
+    """Ada's project, of which Bob is a viewer."""
     await db.write(personas.seed)
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
     return adas_home
 
 
-async def test_a_table_comes_back_as_it_was_saved(
+async def test_a_table_reads_back_as_it_was_saved(
     db: Database, ada: Actor, shared: str, watch: Watch
 ) -> None:
     async with watch(ada):
         saved = await db.write(lambda tx: tables.add(tx, ada, Scope.USER, None, COUNCIL))
-    [seen] = await db.read(lambda tx: tables.visible_to(tx, ada))
-    assert seen == saved == await db.read(lambda tx: tables.get(tx, ada, saved.id))
-    kept = TableSetting(seen.name, seen.mode, seen.visibility, seen.voices, seen.chair, seen.brief)
-    assert kept == COUNCIL
+    [table] = await db.read(lambda tx: tables.visible_to(tx, ada))
+    assert table == saved == await db.read(lambda tx: tables.get(tx, ada, saved.id))
+    spec = TableSetting(table.name, table.mode, table.visibility, table.voices, table.chair, table.brief)
+    assert spec == COUNCIL
 
 
 @pytest.mark.parametrize("scope", [Scope.USER, Scope.PROJECT])
-async def test_everyone_who_has_a_table_hears_of_it(
+async def test_everyone_who_can_see_a_table_gets_its_events(
     db: Database, ada: Actor, bob: Actor, shared: str, watch: Watch, scope: Scope
 ) -> None:
-    async with watch(ada, bob) as news:
+    async with watch(ada, bob) as new_events:
         saved = await db.write(lambda tx: tables.add(tx, ada, scope, shared, TABLE))
         await db.write(lambda tx: tables.change(tx, ada, saved.id, replace(TABLE, name="Supper")))
-    assert {event.place for event in news} == {
+    assert {event.place for event in new_events} == {
         user_place(ada.user_id) if scope is Scope.USER else project_place(shared)
     }
-    seen = await db.read(lambda tx: tables.visible_to(tx, bob, shared))
-    assert [one.name for one in seen] == ([] if scope is Scope.USER else ["Supper"])
+    visible = await db.read(lambda tx: tables.visible_to(tx, bob, shared))
+    assert [table.name for table in visible] == ([] if scope is Scope.USER else ["Supper"])
     async with watch(ada, bob):
         await db.write(lambda tx: tables.remove(tx, ada, saved.id))
     assert await db.read(lambda tx: tables.visible_to(tx, ada, shared)) == ()
 
 
-async def test_a_viewer_changes_no_table_of_the_project(
+async def test_a_viewer_cannot_change_tables_of_the_project(
     db: Database, ada: Actor, bob: Actor, shared: str, watch: Watch
 ) -> None:
     saved = await db.write(lambda tx: tables.add(tx, ada, Scope.PROJECT, shared, TABLE))
@@ -79,28 +79,26 @@ async def test_a_viewer_changes_no_table_of_the_project(
             await db.write(lambda tx: tables.remove(tx, bob, saved.id))
 
 
-async def test_a_table_is_saved_for_oneself_or_for_a_project(db: Database, ada: Actor) -> None:
+async def test_a_table_must_belong_to_a_user_or_a_project(db: Database, ada: Actor) -> None:
     for scope in (Scope.ALL, Scope.PROJECT):
         with pytest.raises(Invalid):
             await db.write(partial(tables.add, actor=ada, scope=scope, project_id=None, setting=TABLE))
 
 
-async def test_a_table_seats_only_whom_its_people_can_invite(
+async def test_a_table_seats_only_personas_that_its_people_can_see(
     db: Database, ada: Actor, bob: Actor, shared: str, watch: Watch
 ) -> None:
-    adas = await db.write(lambda tx: personas.add(tx, ada, Scope.USER, None, BAKER))
-    seating = replace(TABLE, voices=(WantedVoice(persona_id=adas.id),))
+    persona = await db.write(lambda tx: personas.add(tx, ada, Scope.USER, None, BAKER))
+    spec = replace(TABLE, voices=(WantedVoice(persona_id=persona.id),))
     async with watch.untouched():
         with pytest.raises(Invalid, match="The Baker"):
-            await db.write(lambda tx: tables.add(tx, ada, Scope.PROJECT, shared, seating))
+            await db.write(lambda tx: tables.add(tx, ada, Scope.PROJECT, shared, spec))
         with pytest.raises(NotFound):
-            await db.write(lambda tx: tables.add(tx, bob, Scope.USER, None, seating))
-    await db.write(lambda tx: tables.add(tx, ada, Scope.USER, None, seating))
+            await db.write(lambda tx: tables.add(tx, bob, Scope.USER, None, spec))
+    await db.write(lambda tx: tables.add(tx, ada, Scope.USER, None, spec))
 
 
-async def test_a_table_can_be_changed_although_one_of_its_personas_is_gone(
-    db: Database, ada: Actor, shared: str
-) -> None:
+async def test_a_table_with_a_removed_persona_can_be_changed(db: Database, ada: Actor, shared: str) -> None:
     saved = await db.write(lambda tx: tables.add(tx, ada, Scope.USER, None, COUNCIL))
     await db.write(lambda tx: personas.remove(tx, ada, SAGE.persona_id or ""))
     await db.write(lambda tx: tables.change(tx, ada, saved.id, replace(COUNCIL, name="Renamed")))
@@ -108,45 +106,45 @@ async def test_a_table_can_be_changed_although_one_of_its_personas_is_gone(
         await db.write(lambda tx: tables.add(tx, ada, Scope.USER, None, COUNCIL))
 
 
-async def test_there_is_an_end_to_tables(db: Database, ada: Actor) -> None:
+async def test_the_number_of_tables_is_limited(db: Database, ada: Actor) -> None:
     with pytest.raises(Invalid, match="100 saved groups"):
         await db.write(lambda tx: [tables.add(tx, ada, Scope.USER, None, TABLE) for _ in range(101)])
 
 
-# ── what one begins with
+# ── defaults for new conversations
 
 
-async def test_what_a_person_begins_with_is_told_to_their_devices(
+async def test_a_user_s_defaults_are_emitted_to_their_devices(
     db: Database, ada: Actor, bob: Actor, shared: str, watch: Watch
 ) -> None:
     saved = await db.write(lambda tx: tables.add(tx, ada, Scope.USER, None, TABLE))
-    chosen = Defaults(saved.id, "parallel", Visibility.CHOSEN, (SAGE, WantedVoice("openai:gpt-4o")))
+    defaults = Defaults(saved.id, "parallel", Visibility.CHOSEN, (SAGE, WantedVoice("openai:gpt-4o")))
     assert await db.read(lambda tx: tables.defaults(tx, ada)) == Defaults()
     async with watch(ada, bob):
-        await db.write(lambda tx: tables.set_defaults(tx, ada, chosen))
-    assert await db.read(lambda tx: tables.defaults(tx, ada)) == chosen
+        await db.write(lambda tx: tables.set_defaults(tx, ada, defaults))
+    assert await db.read(lambda tx: tables.defaults(tx, ada)) == defaults
     assert await db.read(lambda tx: tables.defaults(tx, bob)) == Defaults()
 
 
-async def test_what_is_gone_since_may_stay_among_the_defaults(db: Database, ada: Actor, shared: str) -> None:
+async def test_defaults_may_keep_a_deleted_table_and_persona(db: Database, ada: Actor, shared: str) -> None:
     saved = await db.write(lambda tx: tables.add(tx, ada, Scope.USER, None, TABLE))
-    chosen = Defaults(saved.id, voices=(SAGE,))
-    await db.write(lambda tx: tables.set_defaults(tx, ada, chosen))
+    defaults = Defaults(saved.id, voices=(SAGE,))
+    await db.write(lambda tx: tables.set_defaults(tx, ada, defaults))
     await db.write(lambda tx: tables.remove(tx, ada, saved.id))
     await db.write(lambda tx: personas.remove(tx, ada, SAGE.persona_id or ""))
-    changed = replace(chosen, mode="quick")
+    changed = replace(defaults, mode="quick")
     await db.write(lambda tx: tables.set_defaults(tx, ada, changed))
     assert await db.read(lambda tx: tables.defaults(tx, ada)) == changed
 
 
-async def test_a_project_begins_with_one_of_its_own_tables(db: Database, ada: Actor, shared: str) -> None:
-    ours = await db.write(lambda tx: tables.add(tx, ada, Scope.PROJECT, shared, TABLE))
-    mine = await db.write(lambda tx: tables.add(tx, ada, Scope.USER, None, TABLE))
-    foreign = ProjectSettings(default_table_id=mine.id)
+async def test_a_project_s_default_table_must_be_its_own(db: Database, ada: Actor, shared: str) -> None:
+    project_table = await db.write(lambda tx: tables.add(tx, ada, Scope.PROJECT, shared, TABLE))
+    own_table = await db.write(lambda tx: tables.add(tx, ada, Scope.USER, None, TABLE))
+    other_settings = ProjectSettings(default_table_id=own_table.id)
     with pytest.raises(Invalid):
-        await db.write(lambda tx: projects.save(tx, ada, shared, settings=foreign))
-    settings = ProjectSettings(default_table_id=ours.id)
+        await db.write(lambda tx: projects.save(tx, ada, shared, settings=other_settings))
+    settings = ProjectSettings(default_table_id=project_table.id)
     saved = await db.write(lambda tx: projects.save(tx, ada, shared, settings=settings))
-    assert saved.settings.default_table_id == ours.id
-    await db.write(lambda tx: tables.remove(tx, ada, ours.id))
+    assert saved.settings.default_table_id == project_table.id
+    await db.write(lambda tx: tables.remove(tx, ada, project_table.id))
     await db.write(lambda tx: projects.save(tx, ada, shared, settings=settings))

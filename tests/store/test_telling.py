@@ -1,4 +1,4 @@
-"""Telling: in order, once, and nothing left out."""
+"""The event dispatcher delivers events in order, once, and without gaps."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from tertulia.core.events import Event, Kind
 from tertulia.store.telling import REMEMBERED, Teller
 
 
-def event(number: int, place: str = "a") -> Event:
-    return Event(place, number, Kind.CHANGED, "note", str(number), "{}", 0)
+def event(number: int, topic: str = "a") -> Event:
+    return Event(topic, number, Kind.CHANGED, "note", str(number), "{}", 0)
 
 
 class Log:
-    """What is committed, and a listener."""
+    """An event log with one topic, its dispatcher, and a listener that collects event numbers."""
 
     def __init__(self) -> None:
         self.committed = 0
         self.reads = 0
-        self.is_away = False
-        self.heard: list[int] = []
+        self.is_unreachable = False
+        self.received: list[int] = []
         self.read = asyncio.Event()
-        self.teller = Teller(self.after)
-        self.teller.add(lambda news: self.heard.extend(one.number for one in news))
+        self.dispatcher = Teller(self.after)
+        self.dispatcher.add(lambda events: self.received.extend(event.number for event in events))
 
-    async def after(self, place: str, number: int) -> Sequence[Event]:
+    async def after(self, topic: str, number: int) -> Sequence[Event]:
         self.reads += 1
         await self.read.wait()
-        if self.is_away:
-            raise Busy("away")
-        return [event(n, place) for n in range(number + 1, self.committed + 1)]
+        if self.is_unreachable:
+            raise Busy("unreachable")
+        return [event(n, topic) for n in range(number + 1, self.committed + 1)]
 
     async def settle(self) -> None:
         self.read.set()
@@ -39,101 +39,101 @@ class Log:
             await asyncio.sleep(0)
 
 
-async def test_what_follows_is_told_at_once() -> None:
+async def test_consecutive_events_are_delivered_at_once() -> None:
     log = Log()
-    log.teller.tell([event(4), event(5), event(9, "b")])
-    log.teller.tell([event(6)])
-    assert (log.heard, log.reads) == ([4, 5, 9, 6], 0)
+    log.dispatcher.tell([event(4), event(5), event(9, "b")])
+    log.dispatcher.tell([event(6)])
+    assert (log.received, log.reads) == ([4, 5, 9, 6], 0)
 
 
-async def test_what_was_told_is_not_told_again() -> None:
+async def test_an_event_is_delivered_only_once() -> None:
     log = Log()
-    log.teller.tell([event(4), event(5)])
-    log.teller.tell([event(5), event(4), event(6)])
-    assert log.heard == [4, 5, 6]
+    log.dispatcher.tell([event(4), event(5)])
+    log.dispatcher.tell([event(5), event(4), event(6)])
+    assert log.received == [4, 5, 6]
 
 
-async def test_what_is_older_than_all_that_is_remembered_is_still_told() -> None:
+async def test_an_event_older_than_the_first_delivered_one_is_still_delivered() -> None:
     log = Log()
-    log.teller.tell([event(7)])
-    log.teller.tell([event(6)])
-    log.teller.tell([event(8)])
-    assert (log.heard, log.reads) == ([7, 6, 8], 0)
+    log.dispatcher.tell([event(7)])
+    log.dispatcher.tell([event(6)])
+    log.dispatcher.tell([event(8)])
+    assert (log.received, log.reads) == ([7, 6, 8], 0)
 
 
-async def test_what_was_overtaken_is_read_from_the_log() -> None:
+async def test_an_event_missing_before_a_later_one_is_read_from_the_log() -> None:
     log = Log()
-    log.teller.tell([event(1)])
+    log.dispatcher.tell([event(1)])
     log.committed = 3
-    log.teller.tell([event(3)])
-    assert log.heard == [1]
+    log.dispatcher.tell([event(3)])
+    assert log.received == [1]
     await log.settle()
-    log.teller.tell([event(2)])
-    assert (log.heard, log.reads) == ([1, 2, 3], 1)
+    log.dispatcher.tell([event(2)])
+    assert (log.received, log.reads) == ([1, 2, 3], 1)
 
 
-async def test_what_comes_while_the_log_is_read_is_not_lost() -> None:
+async def test_an_event_that_arrives_while_the_log_is_read_is_delivered() -> None:
     log = Log()
-    log.teller.tell([event(1)])
-    log.teller.tell([event(3)])
+    log.dispatcher.tell([event(1)])
+    log.dispatcher.tell([event(3)])
     await asyncio.sleep(0)
-    log.teller.tell([event(7)])
+    log.dispatcher.tell([event(7)])
     log.committed = 7
     await log.settle()
-    assert log.heard == [1, 2, 3, 4, 5, 6, 7]
+    assert log.received == [1, 2, 3, 4, 5, 6, 7]
 
 
-async def test_a_log_that_cannot_be_read_is_read_with_the_next_event() -> None:
+async def test_a_failed_read_of_the_log_is_repeated_with_the_next_event() -> None:
     log = Log()
-    log.teller.tell([event(1)])
-    log.is_away = True
-    log.teller.tell([event(3)])
+    log.dispatcher.tell([event(1)])
+    log.is_unreachable = True
+    log.dispatcher.tell([event(3)])
     await log.settle()
-    log.is_away, log.committed = False, 4
-    log.teller.tell([event(4)])
+    log.is_unreachable, log.committed = False, 4
+    log.dispatcher.tell([event(4)])
     await log.settle()
-    assert log.heard == [1, 2, 3, 4]
+    assert log.received == [1, 2, 3, 4]
 
 
-async def test_only_so_many_places_are_remembered() -> None:
+async def test_the_number_of_remembered_topics_is_limited() -> None:
     log = Log()
     for number in range(REMEMBERED + 1):
-        log.teller.tell([event(1, f"place {number}")])
-    log.heard.clear()
-    log.teller.tell([event(5, "place 0")])
-    log.teller.tell([event(5, "place 2")])
-    assert log.heard == [5]
+        log.dispatcher.tell([event(1, f"topic {number}")])
+    log.received.clear()
+    log.dispatcher.tell([event(5, "topic 0")])
+    log.dispatcher.tell([event(5, "topic 2")])
+    assert log.received == [5]
 
 
-async def test_what_nobody_told_us_of_is_read_when_the_log_is_seen_to_have_come_further() -> None:
+async def test_missed_events_are_read_when_the_log_is_found_to_be_ahead() -> None:
     log = Log()
-    log.teller.tell([event(1)])
+    log.dispatcher.tell([event(1)])
     log.committed = 3
-    log.teller.reach("a", 3)
-    log.teller.reach("a", 3)
+    log.dispatcher.reach("a", 3)
+    log.dispatcher.reach("a", 3)
     await log.settle()
-    log.teller.tell([event(2), event(4)])
-    assert (log.heard, log.reads) == ([1, 2, 3, 4], 1)
-    log.teller.reach("a", 4)
+    log.dispatcher.tell([event(2), event(4)])
+    assert (log.received, log.reads) == ([1, 2, 3, 4], 1)
+    log.dispatcher.reach("a", 4)
     await log.settle()
     assert log.reads == 1
 
 
-async def test_a_place_that_is_looked_at_for_the_first_time_is_followed_from_there() -> None:
+async def test_a_topic_without_deliveries_is_followed_from_its_last_number() -> None:
     log = Log()
-    log.teller.reach("a", 3)
+    log.dispatcher.reach("a", 3)
     await log.settle()
-    assert (log.heard, log.reads) == ([], 0)
-    log.teller.tell([event(3)])  # it was on its way
+    assert (log.received, log.reads) == ([], 0)
+    log.dispatcher.tell([event(3)])  # delivered late
     log.committed = 5
-    log.teller.reach("a", 5)
+    log.dispatcher.reach("a", 5)
     await log.settle()
-    assert log.heard == [3, 4, 5]
+    assert log.received == [3, 4, 5]
 
 
-async def test_nothing_is_looked_for_in_a_log_that_was_deleted() -> None:
+async def test_a_deleted_log_is_read_only_once() -> None:
     log = Log()
-    log.teller.tell([event(1)])
-    log.teller.reach("a", 3)
+    log.dispatcher.tell([event(1)])
+    log.dispatcher.reach("a", 3)
     await log.settle()
-    assert (log.heard, log.reads) == ([1], 1)
+    assert (log.received, log.reads) == ([1], 1)

@@ -1,4 +1,4 @@
-"""The text read from files, and a few lines of it."""
+"""Extracted texts of files, and ranges of their lines."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def hash(db: Database, ada: Actor) -> str:
     return db.write_now(lambda tx: file(tx, ada)).content_hash
 
 
-def keep(db: Database, hash: str, written: str, extractor: int = 1) -> None:
-    db.write_now(lambda tx: texts.save(tx, hash, extractor, Extracted(written, "text/plain")))
+def store(db: Database, hash: str, content: str, extractor: int = 1) -> None:
+    db.write_now(lambda tx: texts.save(tx, hash, extractor, Extracted(content, "text/plain")))
 
 
 def lines(db: Database, hash: str, start: int, end: int, limit: int = LIMIT) -> Lines | None:
@@ -28,28 +28,28 @@ def lines(db: Database, hash: str, start: int, end: int, limit: int = LIMIT) -> 
 
 
 @pytest.mark.parametrize(
-    "written", ["", "one", "one\n", "\n\n", "one\n" * PART, "x" * 3 * PART, "a\x0cb\u2028c\nd"]
+    "content", ["", "one", "one\n", "\n\n", "one\n" * PART, "x" * 3 * PART, "a\x0cb\u2028c\nd"]
 )
-def test_a_text_comes_back_as_it_was(db: Database, hash: str, written: str) -> None:
-    keep(db, hash, written)
-    assert db.read_now(lambda tx: texts.find(tx, hash, "text/plain", 1)) == Extracted(written, "text/plain")
+def test_a_text_reads_back_as_it_was_stored(db: Database, hash: str, content: str) -> None:
+    store(db, hash, content)
+    assert db.read_now(lambda tx: texts.find(tx, hash, "text/plain", 1)) == Extracted(content, "text/plain")
 
 
-def test_what_another_extractor_read_does_not_count(db: Database, hash: str) -> None:
-    keep(db, hash, "old", extractor=1)
+def test_the_text_of_another_extractor_version_is_not_found(db: Database, hash: str) -> None:
+    store(db, hash, "old", extractor=1)
     assert db.read_now(lambda tx: texts.find(tx, hash, "text/plain", 2)) is None
-    keep(db, hash, "new", extractor=2)
+    store(db, hash, "new", extractor=2)
     assert db.read_now(lambda tx: texts.find(tx, hash, "text/plain", 2)) == Extracted("new", "text/plain")
 
 
-def test_why_there_is_no_text_is_kept(db: Database, hash: str) -> None:
-    said = Extracted("", "application/pdf", "It is locked with a password.", has_failed=True)
-    db.write_now(lambda tx: texts.save(tx, hash, 1, said))
-    assert db.read_now(lambda tx: texts.find(tx, hash, "application/pdf", 1)) == said
+def test_the_reason_for_a_missing_text_is_stored(db: Database, hash: str) -> None:
+    extracted = Extracted("", "application/pdf", "It is locked with a password.", has_failed=True)
+    db.write_now(lambda tx: texts.save(tx, hash, 1, extracted))
+    assert db.read_now(lambda tx: texts.find(tx, hash, "application/pdf", 1)) == extracted
 
 
-def test_lines_are_counted_from_one_and_end_with_a_line_break_alone(db: Database, hash: str) -> None:
-    keep(db, hash, "one\ntwo\x0ctwo\u2028two\n\nfour")
+def test_lines_are_numbered_from_one_and_end_only_at_newlines(db: Database, hash: str) -> None:
+    store(db, hash, "one\ntwo\x0ctwo\u2028two\n\nfour")
     assert lines(db, hash, 1, 2) == Lines("one\ntwo\x0ctwo\u2028two\n", 1, 2, 4)
     assert lines(db, hash, 3, 3) == Lines("\n", 3, 3, 4)
     assert lines(db, hash, 4, 99) == Lines("four", 4, 4, 4)
@@ -57,31 +57,31 @@ def test_lines_are_counted_from_one_and_end_with_a_line_break_alone(db: Database
 
 
 def test_lines_far_into_a_long_text_are_found(db: Database, hash: str) -> None:
-    written = [f"line {n}\n" for n in range(1, 200_001)]
-    keep(db, hash, "".join(written))
+    all_lines = [f"line {n}\n" for n in range(1, 200_001)]
+    store(db, hash, "".join(all_lines))
     for start, end in ((1, 3), (29_000, 61_000), (123_456, 123_460), (199_999, 200_005)):
-        found = lines(db, hash, start, end)
-        assert found == Lines("".join(written[start - 1 : end]), start, min(end, 200_000), 200_000)
+        range_lines = lines(db, hash, start, end)
+        assert range_lines == Lines("".join(all_lines[start - 1 : end]), start, min(end, 200_000), 200_000)
 
 
-def test_no_more_is_shown_than_the_limit(db: Database, hash: str) -> None:
-    keep(db, hash, "12345\n" * 10)
+def test_lines_are_cut_to_the_limit(db: Database, hash: str) -> None:
+    store(db, hash, "12345\n" * 10)
     assert lines(db, hash, 2, 9, limit=15) == Lines("12345\n12345\n", 2, 3, 10)
     assert lines(db, hash, 2, 9, limit=3) == Lines("123", 2, 2, 10)
 
 
-def test_what_was_never_read_has_no_lines(db: Database, hash: str) -> None:
+def test_a_text_that_was_not_extracted_has_no_lines(db: Database, hash: str) -> None:
     assert lines(db, hash, 1, 9) is None
 
 
-def test_a_text_goes_with_its_bytes(db: Database, hash: str) -> None:
-    keep(db, hash, "one\n")
+def test_a_text_is_deleted_with_its_blob(db: Database, hash: str) -> None:
+    store(db, hash, "one\n")
 
-    def gone(tx: Tx) -> object:
+    def remove_and_count(tx: Tx) -> object:
         from sqlalchemy import text
 
         for table in ("file_versions", "project_files", "blobs"):
             tx.execute(text(f"DELETE FROM {table}"))
         return tx.one(text("SELECT COUNT(*) AS n FROM file_text_parts")).n
 
-    assert db.write_now(gone) == 0
+    assert db.write_now(remove_and_count) == 0

@@ -1,4 +1,4 @@
-"""Turns: opened once, moved on, never out of an end state."""
+"""Turns: opened once, changed in state, and never out of a final state."""
 
 from __future__ import annotations
 
@@ -17,80 +17,80 @@ from tests.store_fixtures import Clock, Ids, Watch
 
 
 async def test_a_turn_reads_back_as_it_was_opened(db: Database, ada: Actor, watch: Watch) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
+    chat = await db.write(lambda tx: conversation(tx, ada))
     async with watch(ada):
-        asked = await db.write(
-            lambda tx: opened(tx, ada, made.id, purpose=Purpose.RETRY, message_id="a reply")
+        turn_ = await db.write(
+            lambda tx: opened(tx, ada, chat.id, purpose=Purpose.RETRY, message_id="a reply")
         )
-    assert await db.read(lambda tx: turns.get(tx, ada, asked.id)) == asked
+    assert await db.read(lambda tx: turns.get(tx, ada, turn_.id)) == turn_
 
 
-async def test_a_turn_sent_again_is_recognised_by_who_sent_it(db: Database, ada: Actor, bob: Actor) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    asked = await db.write(lambda tx: opened(tx, ada, made.id))
-    assert await db.read(lambda tx: turns.find_opened(tx, ada.user_id, asked.id)) == (
-        asked,
+async def test_a_repeated_turn_is_found_for_the_user_who_sent_it(
+    db: Database, ada: Actor, bob: Actor
+) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    turn_ = await db.write(lambda tx: opened(tx, ada, chat.id))
+    assert await db.read(lambda tx: turns.find_opened(tx, ada.user_id, turn_.id)) == (
+        turn_,
         "fingerprint of Why?",
     )
-    assert await db.read(lambda tx: turns.find_opened(tx, bob.user_id, asked.id)) is None
+    assert await db.read(lambda tx: turns.find_opened(tx, bob.user_id, turn_.id)) is None
 
 
-async def test_a_turn_sent_twice_at_once_is_opened_once(db: Database, ada: Actor, ids: Ids) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    chosen = ids()
+async def test_a_turn_sent_several_times_at_once_is_opened_once(db: Database, ada: Actor, ids: Ids) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    turn_id = ids()
 
     def open_once(tx: Tx) -> Turn:
-        before = turns.find_opened(tx, ada.user_id, chosen)
-        return before[0] if before else opened(tx, ada, made.id, id=chosen)
+        before = turns.find_opened(tx, ada.user_id, turn_id)
+        return before[0] if before else opened(tx, ada, chat.id, id=turn_id)
 
-    asked = await asyncio.gather(*(db.write(open_once) for _ in range(8)))
-    assert set(asked) == {asked[0]}
-    assert (await db.read(lambda tx: conversations.get(tx, ada, made.id))).round_count == 1
+    opened_turns = await asyncio.gather(*(db.write(open_once) for _ in range(8)))
+    assert set(opened_turns) == {opened_turns[0]}
+    assert (await db.read(lambda tx: conversations.get(tx, ada, chat.id))).round_count == 1
 
 
-async def test_an_id_opens_one_turn(db: Database, ada: Actor, bob: Actor, watch: Watch) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
+async def test_a_turn_id_cannot_be_used_again(db: Database, ada: Actor, bob: Actor, watch: Watch) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
     other = await db.write(lambda tx: conversation(tx, bob))
-    asked = await db.write(lambda tx: opened(tx, ada, made.id))
+    turn_ = await db.write(lambda tx: opened(tx, ada, chat.id))
     async with watch.untouched():
         with pytest.raises(TurnReused):
-            await db.write(lambda tx: opened(tx, bob, other.id, id=asked.id))
+            await db.write(lambda tx: opened(tx, bob, other.id, id=turn_.id))
 
 
-async def test_a_branch_inherits_for_as_long_as_what_it_goes_on_from_is_being_answered(
-    db: Database, ada: Actor
-) -> None:
+async def test_a_branch_waits_while_a_round_it_inherits_is_being_answered(db: Database, ada: Actor) -> None:
     def branch(tx: Tx, parent_id: str, at_round: int, message_id: str | None = None) -> str:
-        made = branches.add(tx, ada, parent_id, at_round=at_round, message_id=message_id)
-        return made.id
+        branch_ = branches.add(tx, ada, parent_id, at_round=at_round, message_id=message_id)
+        return branch_.id
 
-    def grow(tx: Tx) -> tuple[Turn, dict[str, bool]]:
+    def add_tree(tx: Tx) -> tuple[Turn, dict[str, bool]]:
         root = conversation(tx, ada).id
         answered(tx, ada, root)
         running = opened(tx, ada, root)
-        said = reply(tx, running)
-        messages.add(tx, said)
+        answer = reply(tx, running)
+        messages.add(tx, answer)
         below = branch(tx, root, 2)
         expected = {
             root: False,
             below: True,
             branch(tx, below, 2): True,
             branch(tx, root, 1): False,
-            branch(tx, root, 2, said.id): False,
+            branch(tx, root, 2, answer.id): False,
         }
         return running, expected
 
-    def inheriting(tx: Tx) -> dict[str, bool]:
+    def read_inheriting(tx: Tx) -> dict[str, bool]:
         return {id: turns.is_inheriting(tx, id) for id in expected}
 
-    running, expected = await db.write(grow)
-    assert await db.read(inheriting) == expected
+    running, expected = await db.write(add_tree)
+    assert await db.read(read_inheriting) == expected
     await db.write(lambda tx: turns.set_state(tx, running.id, State.COMPLETE))
-    assert not any((await db.read(inheriting)).values())
+    assert not any((await db.read(read_inheriting)).values())
 
 
-async def test_the_turns_of_rounds_come_through_the_lineage_too(db: Database, ada: Actor) -> None:
-    def branched(tx: Tx) -> tuple[list[str], list[str]]:
+async def test_the_turns_of_rounds_include_inherited_ones(db: Database, ada: Actor) -> None:
+    def add_branch(tx: Tx) -> tuple[list[str], list[str]]:
         parent = conversation(tx, ada)
         first, _ = answered(tx, ada, parent.id, "One?")
         answered(tx, ada, parent.id, "Two?")
@@ -99,46 +99,46 @@ async def test_the_turns_of_rounds_come_through_the_lineage_too(db: Database, ad
         rounds = messages.page(tx, ada, branch.id).rounds
         return [turn.id for turn in turns.of_rounds(tx, rounds)], [first.id, own.id]
 
-    found, wanted = await db.write(branched)
-    assert found == wanted
+    turn_ids, expected = await db.write(add_branch)
+    assert turn_ids == expected
 
 
-async def test_turns_stand_in_line(db: Database, ada: Actor) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
+async def test_unfinished_turns_are_listed_running_first_then_by_age(db: Database, ada: Actor) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
     first, second, third = [
-        await db.write(lambda tx, state=state: opened(tx, ada, made.id, state=state))
+        await db.write(lambda tx, state=state: opened(tx, ada, chat.id, state=state))
         for state in (State.QUEUED, State.RUNNING, State.QUEUED)
     ]
-    line = await db.read(lambda tx: turns.waiting_or_running(tx, made.id))
-    assert [one.id for one in line] == [second.id, first.id, third.id]
+    unfinished = await db.read(lambda tx: turns.waiting_or_running(tx, chat.id))
+    assert [turn.id for turn in unfinished] == [second.id, first.id, third.id]
     assert await db.read(lambda tx: turns.count_unfinished(tx, ada.user_id)) == 3
     assert set(await db.read(turns.unfinished)) == {first, second, third}
 
 
-async def test_a_turn_moves_on_and_is_told(db: Database, ada: Actor, clock: Clock, watch: Watch) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    asked = await db.write(lambda tx: opened(tx, ada, made.id, state=State.QUEUED))
-    async with watch() as news:
-        running = await db.write(lambda tx: turns.set_state(tx, asked.id, State.RUNNING))
+async def test_each_change_of_a_turn_s_state_is_emitted(
+    db: Database, ada: Actor, clock: Clock, watch: Watch
+) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    turn_ = await db.write(lambda tx: opened(tx, ada, chat.id, state=State.QUEUED))
+    async with watch() as new_events:
+        running = await db.write(lambda tx: turns.set_state(tx, turn_.id, State.RUNNING))
         clock.forward(7)
-        ended = await db.write(lambda tx: turns.set_state(tx, asked.id, State.COMPLETE))
-    assert running == replace(asked, state=State.RUNNING)
-    assert ended == replace(asked, state=State.COMPLETE, finished_at=clock.now)
-    assert [(event.noun, event.id) for event in news] == [("turn", asked.id)] * 2
-    assert await db.read(lambda tx: turns.waiting_or_running(tx, made.id)) == ()
+        ended = await db.write(lambda tx: turns.set_state(tx, turn_.id, State.COMPLETE))
+    assert running == replace(turn_, state=State.RUNNING)
+    assert ended == replace(turn_, state=State.COMPLETE, finished_at=clock.now)
+    assert [(event.noun, event.id) for event in new_events] == [("turn", turn_.id)] * 2
+    assert await db.read(lambda tx: turns.waiting_or_running(tx, chat.id)) == ()
     assert await db.read(lambda tx: turns.count_unfinished(tx, ada.user_id)) == 0
 
 
 @pytest.mark.parametrize("end", [state for state in State if state.is_over])
-async def test_a_turn_that_is_over_stays_as_it_ended(
-    db: Database, ada: Actor, watch: Watch, end: State
-) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    asked = await db.write(lambda tx: opened(tx, ada, made.id))
-    ended = await db.write(lambda tx: turns.set_state(tx, asked.id, end))
+async def test_a_finished_turn_keeps_its_state(db: Database, ada: Actor, watch: Watch, end: State) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    turn_ = await db.write(lambda tx: opened(tx, ada, chat.id))
+    ended = await db.write(lambda tx: turns.set_state(tx, turn_.id, end))
     async with watch.untouched():
         for state in State:
-            assert await db.write(lambda tx, state=state: turns.set_state(tx, asked.id, state)) == ended
+            assert await db.write(lambda tx, state=state: turns.set_state(tx, turn_.id, state)) == ended
 
 
 async def test_an_unknown_turn_is_not_found(db: Database, ada: Actor) -> None:
@@ -147,36 +147,40 @@ async def test_an_unknown_turn_is_not_found(db: Database, ada: Actor) -> None:
 
 
 async def test_rounds_opened_at_once_get_consecutive_numbers(db: Database, ada: Actor, watch: Watch) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
+    chat = await db.write(lambda tx: conversation(tx, ada))
     async with watch(ada):
-        asked = await asyncio.gather(*(db.write(lambda tx: opened(tx, ada, made.id)) for _ in range(12)))
-    assert sorted(one.round_number for one in asked) == list(range(1, 13))
+        opened_turns = await asyncio.gather(
+            *(db.write(lambda tx: opened(tx, ada, chat.id)) for _ in range(12))
+        )
+    assert sorted(turn.round_number for turn in opened_turns) == list(range(1, 13))
 
 
-async def test_the_turns_of_a_silent_node_are_found(db: Database, ada: Actor, clock: Clock) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
+async def test_the_turns_of_a_node_without_heartbeat_are_abandoned(
+    db: Database, ada: Actor, clock: Clock
+) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
 
     def open_on(tx: Tx, node: str) -> str:
-        asked = turn(tx, ada, made.id)
-        turns.open(tx, asked, "f", node)
-        return asked.id
+        turn_ = turn(tx, ada, chat.id)
+        turns.open(tx, turn_, "f", node)
+        return turn_.id
 
-    silent = await db.write(lambda tx: open_on(tx, "one"))
+    silent_id = await db.write(lambda tx: open_on(tx, "one"))
     await db.write(lambda tx: open_on(tx, "two"))
     clock.forward(10_000)
     await db.write(lambda tx: turns.beat(tx, "two"))
-    found = await db.read(lambda tx: turns.abandoned(tx, clock.now - 5_000))
-    assert [one.id for one in found] == [silent]
+    abandoned = await db.read(lambda tx: turns.abandoned(tx, clock.now - 5_000))
+    assert [abandoned_turn.id for abandoned_turn in abandoned] == [silent_id]
 
 
-async def test_a_turn_whose_node_spoke_at_the_last_moment_is_not_taken_over(
+async def test_a_turn_is_not_taken_over_after_a_late_heartbeat_of_its_node(
     db: Database, ada: Actor, clock: Clock
 ) -> None:
-    """It was found abandoned, and before anyone took it its node was heard of again."""
-    made = await db.write(lambda tx: conversation(tx, ada))
-    asked = await db.write(lambda tx: opened(tx, ada, made.id))
+    """It was found abandoned, but its node sent a heartbeat before another node took the turn over."""
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    turn_ = await db.write(lambda tx: opened(tx, ada, chat.id))
     clock.forward(20_000)
     silent_since = clock.now - 15_000
-    assert [turn.id for turn in await db.read(lambda tx: turns.abandoned(tx, silent_since))] == [asked.id]
+    assert [turn.id for turn in await db.read(lambda tx: turns.abandoned(tx, silent_since))] == [turn_.id]
     await db.write(turns.beat)
-    assert not await db.write(lambda tx: turns.take_over(tx, asked.id, silent_since))
+    assert not await db.write(lambda tx: turns.take_over(tx, turn_.id, silent_since))

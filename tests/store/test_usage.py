@@ -1,4 +1,4 @@
-"""Usage: what calls took, summed."""
+"""Usage: sums of model calls, and the recent replies of each model."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tests.store_fixtures import contents
 MODEL = Model("openai", "gpt-4o-mini", "Mini", 128_000, 4_000, Tier.FAST, prices=FREE)
 
 
-async def test_calls_are_summed_and_unknown_prices_are_counted(db: Database, ada: Actor) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
+async def test_calls_are_summed_and_calls_without_a_price_counted(db: Database, ada: Actor) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
 
     def spend(tx: Tx) -> None:
-        turn = opened(tx, ada, made.id)
-        usage.add(tx, usage.of_reply(reply(tx, turn), made.project_id, "openai:gpt-4o"))
+        turn = opened(tx, ada, chat.id)
+        usage.add(tx, usage.of_reply(reply(tx, turn), chat.project_id, "openai:gpt-4o"))
         unpriced = reply(tx, turn, usage=replace(USAGE, cost_micros=None))
-        usage.add(tx, usage.of_reply(unpriced, made.project_id, "ollama:llama3:8b"))
-        usage.add(tx, usage.of_job(made, "title", MODEL, TokenCount(10, 0, 3, 0), 7))
+        usage.add(tx, usage.of_reply(unpriced, chat.project_id, "ollama:llama3:8b"))
+        usage.add(tx, usage.of_job(chat, "title", MODEL, TokenCount(10, 0, 3, 0), 7))
 
     await db.write(spend)
-    assert await db.read(lambda tx: usage.of_conversation(tx, ada, made.id)) == UsageSum(
+    assert await db.read(lambda tx: usage.of_conversation(tx, ada, chat.id)) == UsageSum(
         calls=3,
         input_tokens=250,
         cached_tokens=40,
@@ -43,23 +43,23 @@ async def test_calls_are_summed_and_unknown_prices_are_counted(db: Database, ada
     )
 
 
-async def test_a_conversation_without_calls_took_nothing(db: Database, ada: Actor) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    assert await db.read(lambda tx: usage.of_conversation(tx, ada, made.id)) == UsageSum(0, 0, 0, 0, 0, 0, 0)
+async def test_a_conversation_without_calls_has_zero_usage(db: Database, ada: Actor) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    assert await db.read(lambda tx: usage.of_conversation(tx, ada, chat.id)) == UsageSum(0, 0, 0, 0, 0, 0, 0)
 
 
-async def test_a_reply_is_charged_to_who_asked_and_to_its_model(db: Database, ada: Actor) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    said = await db.write(lambda tx: reply(tx, opened(tx, ada, made.id)))
-    row = usage.of_reply(said, made.project_id, "ollama:llama3:8b")
-    assert (row.user_id, row.project_id, row.message_id) == (ada.user_id, made.project_id, said.id)
+async def test_a_reply_is_charged_to_its_asker_and_model(db: Database, ada: Actor) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    message = await db.write(lambda tx: reply(tx, opened(tx, ada, chat.id)))
+    row = usage.of_reply(message, chat.project_id, "ollama:llama3:8b")
+    assert (row.user_id, row.project_id, row.message_id) == (ada.user_id, chat.project_id, message.id)
     assert (row.provider, row.model, row.purpose) == ("ollama", "llama3:8b", "reply")
 
 
-async def test_money_stays_spent_when_a_conversation_is_deleted(db: Database, ada: Actor) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
-    await db.write(lambda tx: usage.add(tx, usage.of_job(made, "title", MODEL, TokenCount(1, 0, 1, 0), 5)))
-    await db.write(lambda tx: conversations.remove(tx, ada, made.id))
+async def test_costs_stay_counted_when_a_conversation_is_deleted(db: Database, ada: Actor) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
+    await db.write(lambda tx: usage.add(tx, usage.of_job(chat, "title", MODEL, TokenCount(1, 0, 1, 0), 5)))
+    await db.write(lambda tx: conversations.remove(tx, ada, chat.id))
     assert len(contents(db)["usage"]) == 1
 
 
@@ -67,12 +67,12 @@ MINI: Asked = ("openai:gpt-4o-mini", None)
 LLAMA: Asked = ("ollama:llama3:8b", None)
 
 
-def took(
-    user: Actor, project_id: str, asked: Asked, tokens: int, purpose: str = "reply", thought: int = 0
+def reply_row(
+    actor: Actor, project_id: str, key: Asked, tokens: int, purpose: str = "reply", reasoning: int = 0
 ) -> UsageRow:
-    provider, _, model = asked[0].partition(":")
+    provider, _, model = key[0].partition(":")
     return UsageRow(
-        user_id=user.user_id,
+        user_id=actor.user_id,
         project_id=project_id,
         conversation_id=None,
         message_id=None,
@@ -82,83 +82,88 @@ def took(
         input_tokens=9,
         cached_tokens=0,
         output_tokens=tokens,
-        reasoning_tokens=thought,
+        reasoning_tokens=reasoning,
         cost_micros=None,
         latency_ms=0,
         first_token_ms=None,
-        effort=asked[1],
+        effort=key[1],
     )
 
 
-async def keep(db: Database, rows: Sequence[UsageRow]) -> None:
+async def store_rows(db: Database, rows: Sequence[UsageRow]) -> None:
     await db.write(lambda tx: [usage.add(tx, row) for row in rows])
 
 
-async def test_recent_replies_are_read_by_model_and_project(db: Database, ada: Actor, bob: Actor) -> None:
-    hers, his = await db.read(lambda tx: (home(tx, ada), home(tx, bob)))
-    await keep(
-        db, [took(ada, hers, MINI, 10, thought=4), took(bob, his, MINI, 20), took(ada, hers, LLAMA, 30)]
-    )
-    found = await db.read(lambda tx: usage.recent_replies(tx, ada, hers, [MINI, LLAMA, MINI]))
-    mini, llama = found[MINI], found[LLAMA]
-    assert mini == RecentReplies((ReplyLength(10, 6),), (ReplyLength(20, 20), ReplyLength(10, 6)))
-    assert llama == RecentReplies((ReplyLength(30, 30),), (ReplyLength(30, 30),))
-    assert await db.read(lambda tx: usage.recent_replies(tx, ada, hers, [])) == {}
-
-
-async def test_recent_replies_are_no_summaries_no_failures_and_no_other_efforts(
-    db: Database, ada: Actor
-) -> None:
-    hers = await db.read(lambda tx: home(tx, ada))
-    told: Asked = (MINI[0], Effort.HIGH)
-    await keep(
+async def test_recent_replies_are_grouped_by_model_and_project(db: Database, ada: Actor, bob: Actor) -> None:
+    adas_project, bobs_project = await db.read(lambda tx: (home(tx, ada), home(tx, bob)))
+    await store_rows(
         db,
         [
-            took(ada, hers, MINI, 10),
-            took(ada, hers, MINI, 20, "title"),
-            took(ada, hers, MINI, 0),
-            took(ada, hers, told, 900),
+            reply_row(ada, adas_project, MINI, 10, reasoning=4),
+            reply_row(bob, bobs_project, MINI, 20),
+            reply_row(ada, adas_project, LLAMA, 30),
         ],
     )
-    found = await db.read(lambda tx: usage.recent_replies(tx, ada, hers, [MINI, told]))
-    assert [reply.output_tokens for reply in found[MINI].in_project] == [10]
-    assert [reply.output_tokens for reply in found[told].everywhere] == [900]
+    recent = await db.read(lambda tx: usage.recent_replies(tx, ada, adas_project, [MINI, LLAMA, MINI]))
+    mini, llama = recent[MINI], recent[LLAMA]
+    assert mini == RecentReplies((ReplyLength(10, 6),), (ReplyLength(20, 20), ReplyLength(10, 6)))
+    assert llama == RecentReplies((ReplyLength(30, 30),), (ReplyLength(30, 30),))
+    assert await db.read(lambda tx: usage.recent_replies(tx, ada, adas_project, [])) == {}
 
 
-async def test_recent_replies_are_the_last_ones(db: Database, ada: Actor, bob: Actor) -> None:
-    hers, his = await db.read(lambda tx: (home(tx, ada), home(tx, bob)))
-    await keep(db, [took(ada, hers, MINI, tokens) for tokens in range(1, RECENT + 11)])
-    await keep(db, [took(bob, his, MINI, 1_000)])
-    found = (await db.read(lambda tx: usage.recent_replies(tx, ada, hers, [MINI])))[MINI]
-    assert [reply.output_tokens for reply in found.in_project] == list(range(RECENT + 10, 10, -1))
-    assert [reply.output_tokens for reply in found.everywhere] == [1_000, *range(RECENT + 10, 11, -1)]
+async def test_recent_replies_exclude_other_purposes_failures_and_other_efforts(
+    db: Database, ada: Actor
+) -> None:
+    project_id = await db.read(lambda tx: home(tx, ada))
+    with_effort: Asked = (MINI[0], Effort.HIGH)
+    await store_rows(
+        db,
+        [
+            reply_row(ada, project_id, MINI, 10),
+            reply_row(ada, project_id, MINI, 20, "title"),
+            reply_row(ada, project_id, MINI, 0),
+            reply_row(ada, project_id, with_effort, 900),
+        ],
+    )
+    recent = await db.read(lambda tx: usage.recent_replies(tx, ada, project_id, [MINI, with_effort]))
+    assert [reply.output_tokens for reply in recent[MINI].in_project] == [10]
+    assert [reply.output_tokens for reply in recent[with_effort].everywhere] == [900]
 
 
-async def test_a_reply_remembers_how_much_its_model_was_told_to_think(db: Database, ada: Actor) -> None:
-    made = await db.write(lambda tx: conversation(tx, ada))
+async def test_recent_replies_are_the_newest_up_to_the_limit(db: Database, ada: Actor, bob: Actor) -> None:
+    adas_project, bobs_project = await db.read(lambda tx: (home(tx, ada), home(tx, bob)))
+    await store_rows(db, [reply_row(ada, adas_project, MINI, tokens) for tokens in range(1, RECENT + 11)])
+    await store_rows(db, [reply_row(bob, bobs_project, MINI, 1_000)])
+    recent = (await db.read(lambda tx: usage.recent_replies(tx, ada, adas_project, [MINI])))[MINI]
+    assert [reply.output_tokens for reply in recent.in_project] == list(range(RECENT + 10, 10, -1))
+    assert [reply.output_tokens for reply in recent.everywhere] == [1_000, *range(RECENT + 10, 11, -1)]
+
+
+async def test_the_usage_of_a_reply_stores_its_thinking_effort(db: Database, ada: Actor) -> None:
+    chat = await db.write(lambda tx: conversation(tx, ada))
     voice = replace(FIRST, effort=Effort.LOW)
-    said = await db.write(lambda tx: reply(tx, opened(tx, ada, made.id), voice=voice))
-    await keep(db, [usage.of_reply(said, made.project_id, FIRST.model)])
-    asked: Asked = (FIRST.model, Effort.LOW)
-    found = await db.read(lambda tx: usage.recent_replies(tx, ada, made.project_id, [asked]))
-    assert found[asked].in_project == (ReplyLength(40, 35),)
+    message = await db.write(lambda tx: reply(tx, opened(tx, ada, chat.id), voice=voice))
+    await store_rows(db, [usage.of_reply(message, chat.project_id, FIRST.model)])
+    key: Asked = (FIRST.model, Effort.LOW)
+    recent = await db.read(lambda tx: usage.recent_replies(tx, ada, chat.project_id, [key]))
+    assert recent[key].in_project == (ReplyLength(40, 35),)
 
 
 @pytest.mark.parametrize("count", [1, 9])
-async def test_recent_replies_are_read_from_indexes(db: Database, ada: Actor, count: int) -> None:
-    """The calls of other models are not read, however many there were."""
-    wanted = [(f"p{number}:m", None) for number in range(count)]
+async def test_recent_replies_are_read_from_indexes_only(db: Database, ada: Actor, count: int) -> None:
+    """The query must not read the calls of other models, however many there are."""
+    keys = [(f"p{number}:m", None) for number in range(count)]
 
-    def planned(tx: Tx) -> str:
+    def read_plan(tx: Tx) -> str:
         for number in range(4_000):
-            asked = f"p{number % 99}:m" if number % 99 < 9 else "busy:m"
-            usage.add(tx, took(ada, f"project {number % 13}", (asked, None), number + 1))
+            model = f"p{number % 99}:m" if number % 99 < 9 else "busy:m"
+            usage.add(tx, reply_row(ada, f"project {number % 13}", (model, None), number + 1))
         tx.execute(text("ANALYZE usage"))
-        how = "EXPLAIN" if db.is_shared else "EXPLAIN QUERY PLAN"
-        statement = text(f"{how} {usage.recent_replies_of(count).text}")
-        return str(tx.execute(statement, project_id="project 1", **usage.named(wanted)))
+        explain = "EXPLAIN" if db.is_shared else "EXPLAIN QUERY PLAN"
+        statement = text(f"{explain} {usage.recent_replies_of(count).text}")
+        return str(tx.execute(statement, project_id="project 1", **usage.named(keys)))
 
-    plan = await db.write(planned)
+    plan = await db.write(read_plan)
     assert plan.count("usage_of_replies_by_project") == count
     assert plan.count("usage_of_replies") == 2 * count
     assert "Seq Scan" not in plan

@@ -1,4 +1,4 @@
-"""Accounts."""
+"""User accounts: creation, changes, suspension and passwords."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.store.samples import CLIENT
 from tests.store_fixtures import Watch
 
 
-async def test_a_new_account_begins_with_a_home_of_its_own(db: Database) -> None:
+async def test_a_new_account_gets_its_own_home_project(db: Database) -> None:
     user = await db.write(lambda tx: users.add(tx, "Ada", "Ada@Example.org", "hash", Standing.MEMBER))
     assert (user.name, user.email, user.suspended) == ("Ada", "ada@example.org", False)
     assert await db.read(lambda tx: users.get(tx, user.id)) == user
@@ -22,25 +22,25 @@ async def test_a_new_account_begins_with_a_home_of_its_own(db: Database) -> None
     assert (home.name, home.role) == ("Home", "owner")
 
 
-async def test_an_address_has_one_account(db: Database, ada: Actor, watch: Watch) -> None:
+async def test_an_e_mail_address_can_have_only_one_account(db: Database, ada: Actor, watch: Watch) -> None:
     async with watch.untouched():
         with pytest.raises(EmailTaken):
             await db.write(lambda tx: users.add(tx, "Eve", " ADA@example.org", "hash", Standing.ADMIN))
 
 
-async def test_of_twenty_first_visitors_one_becomes_the_administrator(db: Database) -> None:
-    async def visit(number: int) -> User | None:
+async def test_only_one_of_twenty_simultaneous_first_accounts_is_created(db: Database) -> None:
+    async def add_first(number: int) -> User | None:
         try:
             return await db.write(lambda tx: users.add_first(tx, f"V{number}", f"v{number}@example.org", "h"))
         except AlreadySetUp:
             return None
 
-    made = [user for user in await asyncio.gather(*map(visit, range(20))) if user]
-    assert [user.role for user in made] == [Standing.ADMIN]
+    accounts = [user for user in await asyncio.gather(*map(add_first, range(20))) if user]
+    assert [user.role for user in accounts] == [Standing.ADMIN]
     assert await db.read(users.count) == 1
 
 
-async def test_a_login_is_found_by_address_in_any_case(db: Database, ada: Actor) -> None:
+async def test_credentials_are_found_by_e_mail_address_in_any_case(db: Database, ada: Actor) -> None:
     login = await db.read(lambda tx: users.find_login(tx, " Ada@EXAMPLE.org "))
     assert login is not None
     assert (login.user.id, login.password_hash) == (ada.user_id, "a hash")
@@ -52,14 +52,14 @@ async def test_an_unknown_account_is_not_found(db: Database) -> None:
         await db.read(lambda tx: users.get(tx, "nobody"))
 
 
-async def test_only_an_administrator_sees_everyone(db: Database, ada: Actor, bob: Actor) -> None:
+async def test_only_an_administrator_can_list_accounts(db: Database, ada: Actor, bob: Actor) -> None:
     everyone = await db.read(lambda tx: users.visible_to(tx, ada))
     assert [user.name for user in everyone] == ["Ada", "Bob"]
     with pytest.raises(Forbidden):
         await db.read(lambda tx: users.visible_to(tx, bob))
 
 
-async def test_a_changed_account_is_told_to_its_owner(
+async def test_a_changed_account_is_emitted_to_its_owner(
     db: Database, ada: Actor, bob: Actor, watch: Watch
 ) -> None:
     async with watch(ada, bob):
@@ -70,7 +70,7 @@ async def test_a_changed_account_is_told_to_its_owner(
     assert await db.read(lambda tx: users.get(tx, bob.user_id)) == saved
 
 
-async def test_a_member_changes_no_more_than_their_own_name(
+async def test_a_member_can_change_only_their_own_name(
     db: Database, ada: Actor, bob: Actor, watch: Watch
 ) -> None:
     async with watch(bob):
@@ -82,15 +82,15 @@ async def test_a_member_changes_no_more_than_their_own_name(
             await db.write(lambda tx: users.save(tx, bob, ada.user_id, name="Eve"))
 
 
-async def test_suspending_signs_an_account_out(db: Database, ada: Actor, bob: Actor, watch: Watch) -> None:
-    async with watch(bob) as news:
+async def test_suspending_an_account_signs_it_out(db: Database, ada: Actor, bob: Actor, watch: Watch) -> None:
+    async with watch(bob) as new_events:
         await db.write(lambda tx: users.save(tx, ada, bob.user_id, suspended=True))
-    assert [(event.kind, event.noun) for event in news] == [("changed", "user"), ("removed", "session")]
+    assert [(event.kind, event.noun) for event in new_events] == [("changed", "user"), ("removed", "session")]
     assert await db.read(lambda tx: sessions.find_signed_in(tx, "token of Bob")) is None
 
 
 @pytest.mark.parametrize("change", [{"suspended": True}, {"role": Standing.MEMBER}])
-async def test_the_last_administrator_stays_one(
+async def test_the_last_administrator_cannot_be_suspended_or_demoted(
     db: Database, ada: Actor, bob: Actor, watch: Watch, change: dict[str, object]
 ) -> None:
     async with watch.untouched():
@@ -98,7 +98,7 @@ async def test_the_last_administrator_stays_one(
             await db.write(lambda tx: users.save(tx, ada, ada.user_id, **change))  # type: ignore[arg-type]
 
 
-async def test_two_administrators_who_demote_each_other_leave_one(
+async def test_of_two_administrators_who_demote_each_other_one_stays(
     db: Database, ada: Actor, bob: Actor
 ) -> None:
     await db.write(lambda tx: users.save(tx, ada, bob.user_id, role=Standing.ADMIN))
@@ -113,7 +113,7 @@ async def test_two_administrators_who_demote_each_other_leave_one(
     assert sorted(await asyncio.gather(demote(ada.user_id), demote(bob.user_id))) == [False, True]
 
 
-async def test_a_new_password_ends_every_other_session(db: Database, ada: Actor, watch: Watch) -> None:
+async def test_a_new_password_ends_all_other_sessions(db: Database, ada: Actor, watch: Watch) -> None:
     await db.write(lambda tx: sessions.add(tx, ada.user_id, "another", CLIENT))
     async with watch(ada):
         await db.write(lambda tx: users.set_password(tx, ada.user_id, "new", keep_session=ada.session_id))

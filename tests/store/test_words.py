@@ -1,4 +1,4 @@
-"""Words in PostgreSQL: a question is answered at once, however little the planner knows of a new table."""
+"""Full-text search in PostgreSQL stays fast, even when the planner has no statistics of a new table."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ def database_url(postgres_url: str) -> str:
     return postgres_url
 
 
-async def test_how_many_chunks_there_are_is_counted_once_for_a_question(db: Database) -> None:
-    """Once for each row that has a word took minutes where ten thousand chunks had just been written."""
+async def test_a_search_counts_all_chunks_only_once(db: Database) -> None:
+    """Counting once per matching row took minutes after ten thousand chunks had just been stored."""
 
     def plan(tx: Tx) -> list[str]:
-        made = file(tx, person(tx, "Ada"), "a.md", "a")
+        stored = file(tx, person(tx, "Ada"), "a.md", "a")
         new = [NewChunk(f"walnut {n}", "", Location(path="a.md"), "", 1, "", "") for n in range(50)]
-        chunks.add_to_file(tx, made.id, made.project_id, 0, new)
+        chunks.add_to_file(tx, stored.id, stored.project_id, 0, new)
         rows = tx.execute(
             text(f"EXPLAIN (ANALYZE, TIMING OFF) {Tsvector().find(EVEN, '')}"),
             query=["walnut"],
-            project_ids=[made.project_id],
+            project_ids=[stored.project_id],
             source_type=Source.FILE.value,
             limit=10,
         )
         return [row[0] for row in rows]
 
-    found = "\n".join(await db.write(plan))
-    counting = found[found.index("CTE all_of_it") :].splitlines()[1]
-    assert "loops=1)" in counting
+    plan_text = "\n".join(await db.write(plan))
+    count_line = plan_text[plan_text.index("CTE all_of_it") :].splitlines()[1]
+    assert "loops=1)" in count_line
 
 
 @pytest.fixture
 def new_database(postgres_server: str, clock: Clock, ids: Ids) -> Iterator[Database]:
-    """One whose tables nobody has ever looked over."""
+    """A database whose tables were never analysed."""
     url = new_postgres_database(postgres_server, f"new_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}")
     db = Database.open(url, clock=clock, new_id=ids)
     yield db
     db.close()
 
 
-async def test_the_first_search_after_much_was_brought_in_goes_by_the_words(new_database: Database) -> None:
-    made = await new_database.write(lambda tx: file(tx, person(tx, "Ada"), "a.md", "a"))
-    await new_database.write(lambda tx: many_chunks(tx, made, 40))
+async def test_the_first_search_after_a_large_import_uses_the_full_text_index(new_database: Database) -> None:
+    stored = await new_database.write(lambda tx: file(tx, person(tx, "Ada"), "a.md", "a"))
+    await new_database.write(lambda tx: many_chunks(tx, stored, 40))
     await new_database.survey()
-    assert await new_database.read(known_rows) == -1, "a few rows are not worth a look"
-    await new_database.write(lambda tx: many_chunks(tx, made, 8000))
+    assert await new_database.read(known_rows) == -1, "a few rows are not worth an ANALYZE"
+    await new_database.write(lambda tx: many_chunks(tx, stored, 8000))
     await new_database.survey()
     assert await new_database.read(known_rows) > 7000
 
     def plan(tx: Tx) -> str:
-        asked = {"query": ["one7"], "project_ids": [made.project_id], "source_type": "file", "limit": 10}
-        return str(tx.execute(text(f"EXPLAIN {Tsvector().find(EVEN, '')}"), **asked))
+        params = {"query": ["one7"], "project_ids": [stored.project_id], "source_type": "file", "limit": 10}
+        return str(tx.execute(text(f"EXPLAIN {Tsvector().find(EVEN, '')}"), **params))
 
     assert "content_chunks_words" in await new_database.read(plan)

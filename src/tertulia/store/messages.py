@@ -1,8 +1,8 @@
-"""Messages: written once, read through the lineage of branches.
+"""Messages: each is stored once, and branches read it through their lineage.
 
 A branch copies nothing. It reads its parent's rounds before the branch point and, of the round at that point,
-the question with all replies or with the one reply it branched from. `history` reads up this lineage, `heirs`
-looks down it; nothing else needs to know.
+the question with all replies or with the one reply it branched from. `history` follows the lineage towards
+the root and `inheriting_branches` finds the branches below; other functions need not know about branches.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class RoundPage:
     rounds: tuple[Round, ...]
     """Oldest first."""
     next_before: int | None
-    """Ask for the rounds before this one to go further back; None at the beginning."""
+    """Pass this as `before` to read the page of earlier rounds; None when there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a message is made of besides its text."""
+    """The message's content apart from its text, stored as JSON in the column `parts`."""
 
     thinking: Thinking | None = None
     attachments: tuple[Attachment, ...] = ()
@@ -61,7 +61,7 @@ class _Parts:
 
 @dataclass(frozen=True, slots=True)
 class _Metadata:
-    """How a message came to be."""
+    """How the message was produced, stored as JSON in the column `metadata`."""
 
     usage: Usage | None = None
     failure: Failure | None = None
@@ -103,10 +103,10 @@ def add(tx: Tx, message: Message) -> None:
 
 
 def tell(tx: Tx, message: Message) -> None:
-    """Says wherever a message is seen what it is."""
-    told = veiled_message(message) if _is_hidden(tx, message) else message
-    for place in places(tx, message):
-        tx.emit(place, Kind.CHANGED, "message", message.id, told)
+    """Emits the message as a `changed` event in every conversation that shows it."""
+    visible_message = veiled_message(message) if _is_hidden(tx, message) else message
+    for topic in places(tx, message):
+        tx.emit(topic, Kind.CHANGED, "message", message.id, visible_message)
 
 
 def _is_hidden(tx: Tx, message: Message) -> bool:
@@ -151,29 +151,29 @@ def find(tx: Tx, actor: Actor, message_id: str) -> Message | None:
     return _message(row) if row else None
 
 
-_FROM_SEEN = f"""
+_FROM_VISIBLE = f"""
     SELECT {_COLUMNS} FROM conversation_messages AS m
     JOIN conversations AS c ON c.id = m.conversation_id {access.MEMBER_OF_CONVERSATION}
 """
-_GET = text(f"{_FROM_SEEN} WHERE m.id = :id")
+_GET = text(f"{_FROM_VISIBLE} WHERE m.id = :id")
 
 
 def find_some(tx: Tx, actor: Actor, ids: Collection[str]) -> tuple[Message, ...]:
-    """Those of them that are there."""
+    """The messages with these ids that still exist and that the actor may see, ordered by id."""
     if not ids:
         return ()
-    rows = tx.execute(_find_some(tx.words.among), actor_id=actor.user_id, ids=tx.words.many(sorted(ids)))
+    rows = tx.execute(_select_some(tx.words.among), actor_id=actor.user_id, ids=tx.words.many(sorted(ids)))
     return tuple(map(_message, rows))
 
 
 @cache
-def _find_some(among: str) -> TextClause:
-    return text(f"{_FROM_SEEN} WHERE {among.format(column='m.id', name='ids')} ORDER BY m.id")
+def _select_some(among: str) -> TextClause:
+    return text(f"{_FROM_VISIBLE} WHERE {among.format(column='m.id', name='ids')} ORDER BY m.id")
 
 
 def _message(row: Row) -> Message:
     parts = from_json(_Parts, row.parts) if row.parts else _NO_PARTS
-    metadata = _known_metadata(row.metadata) if row.metadata else _NO_METADATA
+    metadata = _parse_metadata(row.metadata) if row.metadata else _NO_METADATA
     return Message(
         id=row.id,
         conversation_id=row.conversation_id,
@@ -206,21 +206,21 @@ _NO_METADATA = _Metadata()
 
 
 @lru_cache(maxsize=4096)
-def _known_metadata(written: str) -> _Metadata:
-    """A turn reads mostly what the turn before has read."""
-    return from_json(_Metadata, written)
+def _parse_metadata(json_text: str) -> _Metadata:
+    """Parses metadata, with a cache: a turn reads mostly the messages that the turn before has read."""
+    return from_json(_Metadata, json_text)
 
 
 @lru_cache(maxsize=1024)
-def voice(written: str) -> Voice:
-    """The same few voices speak again and again."""
-    return from_json(Voice, written)
+def voice(json_text: str) -> Voice:
+    """Parses a voice from JSON, with a cache: the same few voices recur in all messages."""
+    return from_json(Voice, json_text)
 
 
 def page(
     tx: Tx, actor: Actor, conversation_id: str, *, before: int | None = None, limit: int = 5
 ) -> RoundPage:
-    """The last rounds, or the last before one."""
+    """A page of rounds: the newest ones, or the newest before the round `before`."""
     count: int = tx.one(_ROUND_COUNT, actor_id=actor.user_id, id=conversation_id).round_count
     end = count + 1 if before is None else max(1, min(before, count + 1))
     limit = max(1, min(limit, ROUNDS_LIMIT))
@@ -235,43 +235,48 @@ _ROUND_COUNT = text(f"""
 
 
 def round(tx: Tx, conversation_id: str, number: int) -> Round:
-    found = history(tx, conversation_id, before_round=number + 1, rounds=1)
-    if not found:
+    rounds = history(tx, conversation_id, before_round=number + 1, rounds=1)
+    if not rounds:
         raise NotFound(GONE)
-    return found[0]
+    return rounds[0]
 
 
 def newest_version(tx: Tx, message: Message) -> str | None:
-    """Of the reply that this one replaces, the version that its conversation shows now."""
-    newest = message.replaces_id
-    by_replaced = {m.replaces_id: m.id for m in of_round(tx, message.conversation_id, message.round_number)}
-    while newest is not None and (newer := by_replaced.get(newest)) not in (None, message.id):
-        newest = newer
-    return newest
+    """The id of the version that the conversation shows now of the reply which this message replaces."""
+    version_id = message.replaces_id
+    by_replaced = {
+        reply.replaces_id: reply.id for reply in of_round(tx, message.conversation_id, message.round_number)
+    }
+    while version_id is not None and (next_id := by_replaced.get(version_id)) not in (None, message.id):
+        version_id = next_id
+    return version_id
 
 
 def history(tx: Tx, conversation_id: str, *, before_round: int, rounds: int) -> tuple[Round, ...]:
-    """The last rounds before a round, oldest first, through the lineage of branches."""
+    """The newest rounds before a round, oldest first, including those inherited through the lineage."""
     rows = tx.execute(
         _HISTORY, id=conversation_id, first_round=before_round - rounds, last_round=before_round - 1
     )
-    found = map(_message, rows)
-    return tuple(Round(number, tuple(said)) for number, said in groupby(found, lambda m: m.round_number))
+    messages = map(_message, rows)
+    return tuple(
+        Round(number, tuple(round_messages))
+        for number, round_messages in groupby(messages, lambda message: message.round_number)
+    )
 
 
 def some(tx: Tx, conversation_id: str, numbers: Collection[int]) -> dict[int, Round]:
-    """The rounds of these numbers that a conversation reads, in one look."""
+    """The rounds with these numbers that a conversation reads, in one query."""
     if not numbers:
         return {}
     rows = tx.execute(
-        _some(tx.words.among),
+        _select_rounds(tx.words.among),
         id=conversation_id,
         first_round=min(numbers),
         last_round=max(numbers),
         numbers=tx.words.many(sorted(numbers)),
     )
-    found = groupby(map(_message, rows), lambda m: m.round_number)
-    return {number: Round(number, tuple(said)) for number, said in found}
+    by_round = groupby(map(_message, rows), lambda message: message.round_number)
+    return {number: Round(number, tuple(round_messages)) for number, round_messages in by_round}
 
 
 _LINEAGE = f"""
@@ -286,25 +291,28 @@ _HISTORY = text(f"{_LINEAGE} {_IN_ORDER}")
 
 
 @cache
-def _some(among: str) -> TextClause:
+def _select_rounds(among: str) -> TextClause:
     return text(f"{_LINEAGE} AND {among.format(column='m.round_number', name='numbers')} {_IN_ORDER}")
 
 
 def is_shown(tx: Tx, conversation_id: str, message: Message) -> bool:
-    """Whether a conversation reads a message, as its own or through its lineage."""
+    """Whether a conversation shows a message, as its own or through its lineage."""
     if message.conversation_id == conversation_id:
         return True
-    here = history(tx, conversation_id, before_round=message.round_number + 1, rounds=1)
-    return any(one.id == message.id for round_ in here for one in round_.messages)
+    rounds = history(tx, conversation_id, before_round=message.round_number + 1, rounds=1)
+    return any(other.id == message.id for round_ in rounds for other in round_.messages)
 
 
 def own(tx: Tx, conversation_id: str, *, limit: int) -> tuple[Round, ...]:
-    """The last rounds that something was said in here and not before the branch, oldest first and whole."""
+    """The newest rounds that hold messages of this conversation itself, oldest first.
+
+    Each round is complete: it includes the messages that a branch inherits from its parent.
+    """
     numbers = [row.round_number for row in tx.execute(_OWN_ROUNDS, id=conversation_id, limit=limit)]
     if not numbers:
         return ()
-    found = history(tx, conversation_id, before_round=numbers[0] + 1, rounds=numbers[0] - numbers[-1] + 1)
-    return tuple(round_ for round_ in found if round_.number in numbers)
+    rounds = history(tx, conversation_id, before_round=numbers[0] + 1, rounds=numbers[0] - numbers[-1] + 1)
+    return tuple(round_ for round_ in rounds if round_.number in numbers)
 
 
 _OWN_ROUNDS = text("""
@@ -314,12 +322,15 @@ _OWN_ROUNDS = text("""
 
 
 def first_asked(tx: Tx, conversation_id: str) -> Message | None:
-    """The first question of its own; of a branch that only answers again, the question it answers."""
+    """The first question of this conversation itself.
+
+    If a branch only holds new replies to an inherited question, this is the inherited question.
+    """
     row = tx.maybe(_FIRST_ROUND, id=conversation_id)
     if row is None:
         return None
-    here = history(tx, conversation_id, before_round=row.round_number + 1, rounds=1)
-    return next((message for round_ in here for message in round_.messages if message.voice is None), None)
+    rounds = history(tx, conversation_id, before_round=row.round_number + 1, rounds=1)
+    return next((message for round_ in rounds for message in round_.messages if message.voice is None), None)
 
 
 _FIRST_ROUND = text("""
@@ -328,12 +339,12 @@ _FIRST_ROUND = text("""
 """)
 
 
-# ── down the lineage
+# ── branches that inherit a message
 
 
 @dataclass(frozen=True, slots=True)
 class Heir:
-    """A branch that reads a message of another conversation."""
+    """A branch that inherits a message of another conversation."""
 
     id: str
     branch_round: int
@@ -369,13 +380,13 @@ _HEIRS = text(f"""
 
 
 def places(tx: Tx, message: Message) -> tuple[str, ...]:
-    """Where a message is seen: whoever looks on from there is told what becomes of it."""
-    seen = (message.conversation_id, *(heir.id for heir in heirs(tx, message)))
-    return tuple(map(conversation_place, seen))
+    """The topics of all conversations that show a message; its events are emitted in each of them."""
+    conversation_ids = (message.conversation_id, *(branch.id for branch in heirs(tx, message)))
+    return tuple(map(conversation_place, conversation_ids))
 
 
 def of_round(tx: Tx, conversation_id: str, number: int) -> tuple[Message, ...]:
-    """What was said in a conversation itself, in one round."""
+    """The messages of one round that belong to the conversation itself, without inherited ones."""
     return tuple(_message(row) for row in tx.execute(_OF_ROUND, id=conversation_id, round_number=number))
 
 

@@ -1,6 +1,6 @@
-"""Migrations: a database of an earlier program is brought up to date, all steps or none.
+"""Schema migrations: upgrade a database of an earlier version, all steps in one transaction.
 
-Alembic is imported only when there is a step to take: it is slow to load, and nearly every start takes none.
+Alembic is imported only when a step is missing: it is slow to load, and nearly every start needs no step.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from tertulia.core.errors import DatabaseTooNew
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The steps a program knows, oldest first, and the folder they are in; None: the ones it came with."""
+    """The migration steps that this program knows, oldest first, and their folder.
+
+    None as the folder means the steps in this package.
+    """
 
     revisions: tuple[str, ...]
     folder: Path | None = None
@@ -49,7 +52,7 @@ HISTORY = History(
 
 
 def needed(revision: str | None, history: History = HISTORY) -> bool:
-    """Whether there are steps to take; refuses a database that a newer program has written."""
+    """Whether steps are missing. Raises DatabaseTooNew for a database that a newer version has written."""
     if revision is not None and revision not in history.revisions:
         raise DatabaseTooNew(
             f"This database is of revision {revision}, written by a newer Tertulia; this one knows revisions "
@@ -63,23 +66,23 @@ class Driver(Protocol):
 
 
 def revision_of(connection: Driver) -> str | None:
-    """The revision that Alembic's table names; None when it is empty, as before the first step."""
+    """The revision in Alembic's table; None when the table is empty, as it is before the first step."""
     row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     return row[0] if row else None
 
 
 def upgrade(connection: Connection, history: History = HISTORY) -> None:
-    """Takes every step that is missing, inside the transaction that is open on the connection."""
+    """Runs every missing step inside the transaction that is open on the connection."""
     from alembic import command
     from alembic.config import Config
 
-    connection.begin()  # Alembic keeps its hands off a transaction that it finds open
-    with as_file(files("tertulia.store") / "migrations") as own:
+    connection.begin()  # Alembic neither commits nor rolls back a transaction that is already open
+    with as_file(files("tertulia.store") / "migrations") as own_folder:
         config = Config()
-        config.set_main_option("script_location", str(own).replace("%", "%%"))
+        config.set_main_option("script_location", str(own_folder).replace("%", "%%"))
         config.set_main_option("path_separator", "newline")
         config.set_main_option(
-            "version_locations", str(history.folder or own / "versions").replace("%", "%%")
+            "version_locations", str(history.folder or own_folder / "versions").replace("%", "%%")
         )
         config.attributes["connection"] = connection
         command.upgrade(config, "head")

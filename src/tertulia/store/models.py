@@ -1,4 +1,4 @@
-"""What an administrator knows better about a model than the catalogue does."""
+"""Model overrides: facts about a model that an administrator set and that replace the catalogue's."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _SAVE = text("""
 
 
 def remove(tx: Tx, provider: str, model_id: str) -> None:
-    """Back to what the catalogue says."""
+    """Removes the override, so that the catalogue's facts apply again."""
     tx.execute(_REMOVE, provider=provider, model_id=model_id)
 
 

@@ -1,8 +1,9 @@
-"""Nearness, once for each database: where vectors are kept so that the nearest to a question can be found.
+"""Vector index: nearest-neighbour search over chunk vectors, one implementation per database.
 
-SQLite only keeps them, and they are compared in the server's memory (library/vectors.py). PostgreSQL with the
-extension `vector` compares them itself: the column `near` says in the extension's type what `vector` holds.
-It has no fixed size; the index over it is made for one way of embedding, when that comes into use.
+SQLite only stores vectors, and the server compares them in memory (library/vector_cache.py). PostgreSQL with
+the extension `vector` (pgvector) compares them itself: the column `near` holds the bytes of `vector` in the
+extension's type. That column has no fixed size; an index over it is created for one embedding configuration,
+when that comes into use.
 """
 
 from __future__ import annotations
@@ -15,39 +16,48 @@ from typing import Protocol
 from sqlalchemy import TextClause, text
 
 EXACT = 20_000
-"""Up to this many vectors every one is compared; above, the index is walked."""
+"""Up to this many vectors the search is exact and compares each one; above, it uses the HNSW index."""
 INDEXED_DIMENSIONS = 4_000
-"""pgvector's index takes no more; longer vectors are all compared."""
+"""The most dimensions that pgvector's index supports; longer vectors are always searched exactly."""
 
 
 class Nearness(Protocol):
     is_in_database: bool
-    """Whether it compares vectors; only then may anything but `save` be asked."""
+    """Whether the database compares vectors. If not, callers may use `save` only."""
     save: TextClause
-    """Takes number, project_id, source_type, config, generation, vector and near."""
+    """Stores a vector. Takes number, project_id, source_type, config, generation, vector and near."""
     indexes: TextClause
-    """Gives the name of each index of a way of embedding."""
+    """Lists the existing HNSW indexes. Returns name."""
     unplaced: TextClause
-    """Takes config and limit; gives number and vector of those that cannot be found yet."""
+    """Lists vectors whose column `near` is empty, so that searches miss them.
+
+    Takes config and limit; returns number and vector.
+    """
     place: TextClause
-    """Takes number and near."""
+    """Fills the column `near` of one vector. Takes number and near."""
     count: TextClause
-    """Takes config, project_ids and limit; counts no further than that."""
+    """Counts the vectors of some projects, up to a limit. Takes config, project_ids and limit."""
     walk: TextClause
-    """Has the rest of the transaction follow the index until enough is found that the filters leave."""
+    """Makes later searches of the transaction read on in the index until enough rows pass the filters."""
 
     def near(self, vector: bytes) -> str | None:
-        """The vector as the database compares it; None where it does not."""
+        """The vector as a literal of the extension's type; None where the database compares no vectors."""
 
     def index(self, config: int, dimensions: int) -> tuple[str, TextClause] | None:
-        """The name of a way's index, and how it is made; None for vectors that are too long for one."""
+        """The index of an embedding configuration: its name and the statement that creates it.
 
-    def find(self, config: int, dimensions: int, more: str, is_walk: bool) -> TextClause:
-        """Takes asked, project_ids, source_type and limit; gives number and score, the higher the better."""
+        None for vectors with more dimensions than an index supports.
+        """
+
+    def find(self, config: int, dimensions: int, conditions: str, use_index: bool) -> TextClause:
+        """The search statement. Takes asked, project_ids, source_type and limit; returns number and score.
+
+        A higher score is better.
+        """
 
 
 class InMemory:
-    """The database keeps vectors as bytes and knows nothing of them."""
+    """Stores vectors as bytes that the database cannot compare."""
 
     is_in_database = False
     indexes = unplaced = place = count = walk = text("SELECT 1 WHERE FALSE")
@@ -64,12 +74,12 @@ class InMemory:
     def index(self, config: int, dimensions: int) -> tuple[str, TextClause] | None:
         return None
 
-    def find(self, config: int, dimensions: int, more: str, is_walk: bool) -> TextClause:
+    def find(self, config: int, dimensions: int, conditions: str, use_index: bool) -> TextClause:
         return self.unplaced
 
 
 class Pgvector:
-    """PostgreSQL with its extension `vector`: half floats, compared by their inner product."""
+    """PostgreSQL with the extension `vector`: half-precision vectors, compared by inner product."""
 
     is_in_database = True
     save = text("""
@@ -116,26 +126,31 @@ class Pgvector:
                 USING hnsw ((CAST(near AS HALFVEC({dimensions}))) halfvec_ip_ops) WHERE config = {config}
         """)
 
-    def find(self, config: int, dimensions: int, more: str, is_walk: bool) -> TextClause:
-        return _walked(config, dimensions, more) if is_walk else _compared(config, dimensions, more)
+    def find(self, config: int, dimensions: int, conditions: str, use_index: bool) -> TextClause:
+        return (
+            _by_index(config, dimensions, conditions)
+            if use_index
+            else _by_comparison(config, dimensions, conditions)
+        )
 
 
-# Numbers stand in the statements as they are: for a parameter the planner cannot tell that an index fits.
+# The statements hold config and dimensions as literals: with parameters, the planner cannot tell that the
+# partial index applies.
 
 
 @cache
-def _compared(config: int, dimensions: int, more: str) -> TextClause:
+def _by_comparison(config: int, dimensions: int, conditions: str) -> TextClause:
     return text(f"""
-        SELECT v.number, -({_distance(dimensions)}) AS score FROM {_among(config, more)}
+        SELECT v.number, -({_distance(dimensions)}) AS score FROM {_candidates(config, conditions)}
         ORDER BY score DESC, v.number LIMIT :limit
     """)
 
 
 @cache
-def _walked(config: int, dimensions: int, more: str) -> TextClause:
+def _by_index(config: int, dimensions: int, conditions: str) -> TextClause:
     return text(f"""
         WITH nearest AS MATERIALIZED (
-            SELECT v.number, {_distance(dimensions)} AS distance FROM {_among(config, more)}
+            SELECT v.number, {_distance(dimensions)} AS distance FROM {_candidates(config, conditions)}
             ORDER BY distance LIMIT :limit
         )
         SELECT number, -distance AS score FROM nearest ORDER BY distance, number
@@ -147,21 +162,22 @@ def _distance(dimensions: int) -> str:
     return f"CAST(v.near AS {size}) <#> CAST(CAST(:asked AS TEXT) AS {size})"
 
 
-def _among(config: int, more: str) -> str:
-    chunks = "JOIN content_chunks AS c ON c.number = v.number" if more else ""
+def _candidates(config: int, conditions: str) -> str:
+    chunks = "JOIN content_chunks AS c ON c.number = v.number" if conditions else ""
     return f"""
         chunk_vectors AS v {chunks}
-        WHERE v.config = {config} AND v.project_id = ANY(:project_ids) AND v.source_type = :source_type {more}
+        WHERE v.config = {config} AND v.project_id = ANY(:project_ids) AND v.source_type = :source_type
+            {conditions}
     """
 
 
-# ── bringing it in
+# ── installing the extension
 
 EXTENSION = """
     SELECT default_version, installed_version FROM pg_available_extensions WHERE name = 'vector'
 """
 OLDEST = (0, 8)
-"""The first that goes on walking until filters leave enough."""
+"""The first version with iterative scans, which read on until enough rows pass the filters."""
 
 CREATE: Sequence[str] = (
     "ALTER TABLE chunk_vectors ADD COLUMN IF NOT EXISTS near HALFVEC",

@@ -1,4 +1,4 @@
-"""The order of commits: what was written in one place is handed back in its order, whatever threads do."""
+"""Commit order: returns finished transactions in the order in which they wrote to each topic."""
 
 from __future__ import annotations
 
@@ -12,48 +12,49 @@ HandBack = Callable[[Sequence[Work]], None]
 
 
 class Order:
-    """Hands work back in the order in which its places were written, however the threads come and go.
+    """A queue of transactions per topic: work is returned once it is first in the queues of all its topics.
 
-    Two transactions that write in one place commit one after the other, but their threads may return from the
-    commit the other way round. So each stands in line for its places from the moment it holds them.
+    Two transactions that write to one topic commit one after the other, but their threads may return from the
+    commit in the opposite order. So each transaction enters the queues of its topics while it holds their
+    locks.
     """
 
     def __init__(self, hand_back: HandBack) -> None:
         self._hand_back = hand_back
-        self._lines: dict[str, deque[Tx]] = {}
-        self._places: dict[Tx, set[str]] = {}
-        self._over: dict[Tx, Work | None] = {}
+        self._queues: dict[str, deque[Tx]] = {}
+        self._topics: dict[Tx, set[str]] = {}
+        self._finished: dict[Tx, Work | None] = {}
         self._lock = threading.Lock()
 
-    def enter(self, tx: Tx, places: Sequence[str]) -> None:
+    def enter(self, tx: Tx, topics: Sequence[str]) -> None:
         with self._lock:
-            mine = self._places.setdefault(tx, set())
-            for place in places:
-                if place not in mine:
-                    mine.add(place)
-                    self._lines.setdefault(place, deque()).append(tx)
+            own_topics = self._topics.setdefault(tx, set())
+            for topic in topics:
+                if topic not in own_topics:
+                    own_topics.add(topic)
+                    self._queues.setdefault(topic, deque()).append(tx)
 
     def leave(self, tx: Tx, work: Work | None = None) -> None:
-        """The transaction is over; its work, if any, goes back when those before it have gone."""
+        """Ends a transaction. Its work, if any, is returned once the transactions before it have ended."""
         with self._lock:
-            self._over[tx] = work
+            self._finished[tx] = work
             self._release(tx)
 
     def _release(self, tx: Tx) -> None:
-        mine = self._places.get(tx, set())
-        if tx not in self._over or any(self._lines[place][0] is not tx for place in mine):
+        own_topics = self._topics.get(tx, set())
+        if tx not in self._finished or any(self._queues[topic][0] is not tx for topic in own_topics):
             return
-        work = self._over.pop(tx)
-        self._places.pop(tx, None)
-        behind = [line[0] for place in mine if (line := self._step(place))]
+        work = self._finished.pop(tx)
+        self._topics.pop(tx, None)
+        followers = [queue[0] for topic in own_topics if (queue := self._step(topic))]
         if work is not None:
             self._hand_back((work,))
-        for other in behind:
-            self._release(other)
+        for follower in followers:
+            self._release(follower)
 
-    def _step(self, place: str) -> deque[Tx]:
-        line = self._lines[place]
-        line.popleft()
-        if not line:
-            del self._lines[place]
-        return line
+    def _step(self, topic: str) -> deque[Tx]:
+        queue = self._queues[topic]
+        queue.popleft()
+        if not queue:
+            del self._queues[topic]
+        return queue

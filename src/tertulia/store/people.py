@@ -1,4 +1,4 @@
-"""People of a project: everyone who is or was a member, by name, so that what they wrote keeps its author."""
+"""People of a project: the names of all present and former members, so that messages keep their authors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tertulia.store.transactions import Tx
 
 
 def add(tx: Tx, project_id: str, user_id: str) -> None:
-    """Records that someone became a member; those who follow the project hear a name that is new there."""
-    added = tx.maybe(_ADD, project_id=project_id, user_id=user_id, now=tx.now)
-    if added:
+    """Records that a user became a member; emits their name in the project's topic the first time."""
+    is_new = tx.maybe(_ADD, project_id=project_id, user_id=user_id, now=tx.now) is not None
+    if is_new:
         person = Person(user_id, tx.one(_NAME, id=user_id).name)
         tx.emit(project_place(project_id), Kind.CHANGED, "person", user_id, person)
 
@@ -28,7 +28,7 @@ _NAME = text("SELECT name FROM users WHERE id = :id")
 
 
 def of_project(tx: Tx, actor: Actor, project_id: str) -> tuple[Person, ...]:
-    """Members and former members, the first to join first; nothing of their accounts but the name."""
+    """Members and former members in the order in which they joined, with id and name only."""
     access.to_project(tx, actor, project_id)
     return tuple(Person(row.id, row.name) for row in tx.execute(_OF_PROJECT, project_id=project_id))
 
@@ -40,7 +40,7 @@ _OF_PROJECT = text("""
 
 
 def renamed(tx: Tx, user: User) -> None:
-    """Tells the projects someone is or was in the new name."""
+    """Emits a user's new name in every project that they are or were a member of."""
     for row in tx.execute(_PROJECTS_OF, user_id=user.id):
         tx.emit(project_place(row.project_id), Kind.CHANGED, "person", user.id, Person(user.id, user.name))
 

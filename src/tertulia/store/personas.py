@@ -1,7 +1,7 @@
-"""Personas: one person's, a project's or everyone's; each change is a version that is kept.
+"""Personas of a user, a project or the whole server; every change is stored as a new version.
 
-A persona that is removed is no longer at hand, but what it was stays: its replies still say who spoke, and
-one that was seeded does not come back with the next start.
+A removed persona can no longer be invited, but its row and versions stay: its replies still show its name,
+and a removed built-in persona does not come back at the next start.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tertulia.store import access, events
 from tertulia.store.transactions import Row, Tx
 
 LIMIT = 100
-"""How many a person, a project or the house can have."""
+"""The most personas that a user, a project or the server as a whole can have."""
 
 _COLUMNS = """
     p.id, p.scope, p.owner_id, p.project_id, p.version, p.created_at, p.updated_at,
     v.name, v.glyph, v.hue, v.instructions, v.model, v.tools, v.effort
 """
-_AS_IT_IS = "personas AS p JOIN persona_versions AS v ON v.persona_id = p.id AND v.version = p.version"
-_SEEN = """
+_CURRENT_VERSION = "personas AS p JOIN persona_versions AS v ON v.persona_id = p.id AND v.version = p.version"
+_IS_VISIBLE = """
     (p.scope = 'all' OR p.owner_id = :actor_id OR p.project_id IN (
         SELECT seen.project_id FROM project_members AS seen WHERE seen.user_id = :actor_id
     ))
@@ -36,7 +36,10 @@ _SEEN = """
 
 
 def seed(tx: Tx) -> None:
-    """Those who are at hand from the first day; whoever was ever here is left as people made them."""
+    """Adds the built-in personas at the first start.
+
+    A persona that was ever added is skipped, even when people have changed or removed it since.
+    """
     for persona_id, character in SEEDED.items():
         if tx.maybe(_ADD, id=persona_id, scope="all", owner_id=None, project_id=None, now=tx.now):
             _add_version(tx, persona_id, 1, character)
@@ -45,7 +48,7 @@ def seed(tx: Tx) -> None:
 
 def add(tx: Tx, actor: Actor, scope: Scope, project_id: str | None, character: Character) -> Persona:
     character = cleaned(character)
-    owner_id, project_id = _whose(scope, actor, project_id)
+    owner_id, project_id = _owner_and_project(scope, actor, project_id)
     _must_be_allowed(tx, actor, scope, project_id)
     _must_have_room(tx, scope, owner_id, project_id)
     persona_id = tx.new_id()
@@ -61,15 +64,15 @@ _ADD = text("""
 """)
 
 
-def _whose(scope: Scope, actor: Actor, project_id: str | None) -> tuple[str | None, str | None]:
-    """Its owner and its project: at most one of them."""
+def _owner_and_project(scope: Scope, actor: Actor, project_id: str | None) -> tuple[str | None, str | None]:
+    """The persona's owner id and project id; at most one of them is set."""
     if scope is Scope.PROJECT and project_id is None:
         raise Invalid("Say which project the persona is for.")
     return actor.user_id if scope is Scope.USER else None, project_id if scope is Scope.PROJECT else None
 
 
 def _must_be_allowed(tx: Tx, actor: Actor, scope: Scope, project_id: str | None) -> None:
-    """Everyone's are the administrators' to change, a project's its editors', one's own one's own."""
+    """Administrators change the server's personas, editors those of their project, users their own."""
     if scope is Scope.ALL:
         actor.must_be_admin()
     if project_id is not None:
@@ -77,8 +80,8 @@ def _must_be_allowed(tx: Tx, actor: Actor, scope: Scope, project_id: str | None)
 
 
 def _must_have_room(tx: Tx, scope: Scope, owner_id: str | None, project_id: str | None) -> None:
-    found = tx.one(_COUNT, scope=scope.value, owner_id=owner_id or "", project_id=project_id or "")
-    if found.number >= LIMIT:
+    count = tx.one(_COUNT, scope=scope.value, owner_id=owner_id or "", project_id=project_id or "")
+    if count.number >= LIMIT:
         raise Invalid(f"There are {LIMIT} personas here already. Remove one first.")
 
 
@@ -117,16 +120,16 @@ _ADD_VERSION = text("""
 
 def _changed(tx: Tx, persona_id: str) -> Persona:
     persona = _persona(tx.one(_READ, id=persona_id))
-    for place in _places(tx, persona):
-        tx.emit(place, Kind.CHANGED, "persona", persona.id, persona)
+    for topic in _topics(tx, persona):
+        tx.emit(topic, Kind.CHANGED, "persona", persona.id, persona)
     return persona
 
 
-_READ = text(f"SELECT {_COLUMNS} FROM {_AS_IT_IS} WHERE p.id = :id")
+_READ = text(f"SELECT {_COLUMNS} FROM {_CURRENT_VERSION} WHERE p.id = :id")
 
 
-def _places(tx: Tx, persona: Persona) -> Iterable[str]:
-    """Where it is told: in a project's place, or to each person who has it at hand."""
+def _topics(tx: Tx, persona: Persona) -> Iterable[str]:
+    """The topics of a persona's events: its project's, or that of each user who can see it."""
     if persona.project_id is not None:
         return [project_place(persona.project_id)]
     if persona.owner_id is not None:
@@ -162,11 +165,13 @@ def get(tx: Tx, actor: Actor, persona_id: str) -> Persona:
     return _persona(tx.one(_GET, actor_id=actor.user_id, id=persona_id))
 
 
-_GET = text(f"SELECT {_COLUMNS} FROM {_AS_IT_IS} WHERE p.id = :id AND p.removed_at IS NULL AND {_SEEN}")
+_GET = text(
+    f"SELECT {_COLUMNS} FROM {_CURRENT_VERSION} WHERE p.id = :id AND p.removed_at IS NULL AND {_IS_VISIBLE}"
+)
 
 
 def visible_to(tx: Tx, actor: Actor, project_id: str | None = None) -> tuple[Persona, ...]:
-    """Everyone's, then the project's, then one's own: who can be invited to a table there."""
+    """The personas that can be invited to a table: the server's, then the project's, then the actor's."""
     if project_id is not None:
         access.to_project(tx, actor, project_id)
     rows = tx.execute(_VISIBLE, actor_id=actor.user_id, project_id=project_id or "")
@@ -174,7 +179,7 @@ def visible_to(tx: Tx, actor: Actor, project_id: str | None = None) -> tuple[Per
 
 
 _VISIBLE = text(f"""
-    SELECT {_COLUMNS} FROM {_AS_IT_IS}
+    SELECT {_COLUMNS} FROM {_CURRENT_VERSION}
     WHERE p.removed_at IS NULL
         AND (p.scope = 'all' OR p.owner_id = :actor_id OR p.project_id = :project_id)
     ORDER BY CASE p.scope WHEN 'all' THEN 0 WHEN 'project' THEN 1 ELSE 2 END, p.created_at, p.id
@@ -182,37 +187,38 @@ _VISIBLE = text(f"""
 
 
 def version(tx: Tx, actor: Actor, persona_id: str, number: int) -> Character:
-    """What a persona was, for who could see it; also when it has been removed since."""
+    """The profile that a persona had in one version, even when the persona was removed since."""
     return _character(tx.one(_VERSION, actor_id=actor.user_id, id=persona_id, number=number))
 
 
 _VERSION = text(f"""
     SELECT v.name, v.glyph, v.hue, v.instructions, v.model, v.tools, v.effort
     FROM personas AS p JOIN persona_versions AS v ON v.persona_id = p.id AND v.version = :number
-    WHERE p.id = :id AND {_SEEN}
+    WHERE p.id = :id AND {_IS_VISIBLE}
 """)
 
 
 def was_seen(tx: Tx, actor: Actor, persona_id: str) -> bool:
-    """Whether someone may read what a persona was told; also when it has been removed since."""
-    return tx.maybe(_WAS_SEEN, actor_id=actor.user_id, id=persona_id) is not None
+    """Whether the actor may read a persona's instructions, even when the persona was removed since."""
+    return tx.maybe(_WAS_VISIBLE, actor_id=actor.user_id, id=persona_id) is not None
 
 
-_WAS_SEEN = text(f"SELECT 1 FROM personas AS p WHERE p.id = :id AND {_SEEN}")
+_WAS_VISIBLE = text(f"SELECT 1 FROM personas AS p WHERE p.id = :id AND {_IS_VISIBLE}")
 
 
 def characters(tx: Tx, table: Iterable[Voice]) -> dict[str, Character]:
-    """By the id of the voice, what each persona at a table was when it was seated.
+    """The profile of each persona at a table, in the version that was seated, by the id of its voice.
 
-    Asked for no actor: whoever seated it could see it, and the others at the table hear it.
+    There is no actor to check: the person who seated a persona could see it, and the others at the table read
+    its replies.
     """
-    found: dict[str, Character] = {}
+    by_voice: dict[str, Character] = {}
     for voice in table:
         if voice.persona_id is not None:
             row = tx.maybe(_CHARACTER, id=voice.persona_id, number=voice.persona_version)
             if row is not None:
-                found[voice.id] = _character(row)
-    return found
+                by_voice[voice.id] = _character(row)
+    return by_voice
 
 
 _CHARACTER = text("""
@@ -222,7 +228,7 @@ _CHARACTER = text("""
 
 
 def names(tx: Tx, persona_ids: Iterable[str]) -> dict[str, str]:
-    """What personas are called now, also those that have been removed."""
+    """The current names of personas by id, even of removed ones."""
     rows = [tx.maybe(_READ, id=persona_id) for persona_id in persona_ids]
     return {row.id: row.name for row in rows if row is not None}
 
@@ -231,7 +237,7 @@ def names(tx: Tx, persona_ids: Iterable[str]) -> dict[str, str]:
 
 
 def change(tx: Tx, actor: Actor, persona_id: str, character: Character) -> Persona:
-    """A new version; replies that were given stay with the one that gave them."""
+    """Saves a new version. Earlier replies keep the version that wrote them."""
     character = cleaned(character)
     persona = get(tx, actor, persona_id)
     _must_be_allowed(tx, actor, persona.scope, persona.project_id)
@@ -259,9 +265,9 @@ def remove(tx: Tx, actor: Actor, persona_id: str) -> None:
     persona = get(tx, actor, persona_id)
     _must_be_allowed(tx, actor, persona.scope, persona.project_id)
     tx.one(_REMOVE, id=persona_id, now=tx.now)
-    for place in _places(tx, persona):
-        events.redact(tx, place, "persona", persona_id)
-        tx.emit(place, Kind.REMOVED, "persona", persona_id)
+    for topic in _topics(tx, persona):
+        events.redact(tx, topic, "persona", persona_id)
+        tx.emit(topic, Kind.REMOVED, "persona", persona_id)
 
 
 _REMOVE = text("UPDATE personas SET removed_at = :now WHERE id = :id AND removed_at IS NULL RETURNING id")

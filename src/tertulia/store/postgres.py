@@ -1,4 +1,4 @@
-"""PostgreSQL: up to ten threads with a connection each; NOTIFY wakes other nodes after a commit."""
+"""PostgreSQL backend: a pool of up to ten threads with one connection each, and NOTIFY to the other nodes."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from tertulia.store.words import Tsvector, Words
 
 THREADS = 10
 ATTEMPTS = 3
-"""How often work is tried when two pieces of it stood in each other's way."""
+"""How often a transaction is tried when it deadlocks or conflicts with another one."""
 CONNECT_S = 5
 LOCK_WAIT_S = 10
 CHANNEL = "tertulia"
-WORDS = "tertulia_words"
+MESSAGE_CHANNEL = "tertulia_words"
 PAYLOAD_LIMIT = 7_900
-"""PostgreSQL takes a little more; a commit that touches more places sends several."""
+"""The most bytes in a notification; PostgreSQL allows slightly more. A larger commit sends several."""
 
-_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # one snapshot for all that one answer says
-_WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # one snapshot for all queries of a read
+_BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
-Tell = Callable[[Sequence[Event]], None]
-PassOn = Callable[[str], None]
+OnEvents = Callable[[Sequence[Event]], None]
+OnMessage = Callable[[str], None]
 Line = SimpleQueue[tuple[Work, bool] | None]
 
 
@@ -63,12 +63,12 @@ class Postgres:
         self._clock = clock
         self._new_id = new_id
         self.node = new_id()
-        self._line: Line = SimpleQueue()
+        self._queue: Line = SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._open_works = 0
-        self._gate = threading.Lock()
+        self._work_count = 0
+        self._state_lock = threading.Lock()
         self._is_closed = False
-        self._stopping = threading.Event()
+        self._stop = threading.Event()
         self._url = url
         self.version = self._prepare(history)
 
@@ -88,11 +88,11 @@ class Postgres:
         connection.execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
         return connection
 
-    def start(self, hand_back: HandBack, tell: Tell, pass_on: PassOn) -> None:
-        self._hand_back = hand_back
-        self._tell = tell
-        self._pass_on = pass_on
-        self._order = Order(hand_back)
+    def start(self, on_done: HandBack, on_events: OnEvents, on_message: OnMessage) -> None:
+        self._on_done = on_done
+        self._on_events = on_events
+        self._on_message = on_message
+        self._order = Order(on_done)
         self._listener = threading.Thread(target=self._listen, name="tertulia-listener", daemon=True)
         self._listener.start()
 
@@ -105,22 +105,22 @@ class Postgres:
         self._submit(work, is_write=True)
 
     def _submit(self, work: Work, is_write: bool) -> None:
-        with self._gate:
-            refuse(self._is_closed, self._line.qsize())
+        with self._state_lock:
+            refuse(self._is_closed, self._queue.qsize())
             self._put(work, is_write)
 
     def _put(self, work: Work, is_write: bool) -> None:
-        """Threads, and with them connections, are made only when all there are have something to do."""
-        self._open_works += 1
-        if len(self._threads) < min(self._open_works, THREADS):
+        """Starts a thread, and with it a connection, only when all existing threads are busy."""
+        self._work_count += 1
+        if len(self._threads) < min(self._work_count, THREADS):
             thread = threading.Thread(target=self._serve, name="tertulia-database", daemon=True)
             self._threads.append(thread)
             thread.start()
-        self._line.put((work, is_write))
+        self._queue.put((work, is_write))
 
     def _serve(self) -> None:
         connection: Wire | None = None
-        while (item := self._line.get()) is not None:
+        while (item := self._queue.get()) is not None:
             work, is_write = item
             try:
                 connection = connection or self._connect()
@@ -128,17 +128,17 @@ class Postgres:
             except psycopg.Error as error:
                 _drop(connection)
                 connection = None
-                work.fail(_lost(error))
-                self._hand_back((work,))
-            with self._gate:
-                self._open_works -= 1
+                work.fail(_unreachable(error))
+                self._on_done((work,))
+            with self._state_lock:
+                self._work_count -= 1
         _drop(connection)
 
     def _read(self, connection: Wire, work: Work) -> None:
-        connection.execute(_READING)
+        connection.execute(_BEGIN_READ)
         work.perform(self._tx(connection), self)
         connection.execute("ROLLBACK")
-        self._hand_back((work,))
+        self._on_done((work,))
 
     def _write(self, connection: Wire, work: Work) -> None:
         for attempt in range(1, ATTEMPTS + 1):
@@ -149,13 +149,13 @@ class Postgres:
             self._order.leave(tx)
 
     def _attempt(self, connection: Wire, tx: Tx, work: Work) -> bool:
-        """False when the work should be tried again."""
+        """Runs and commits the work. Returns False if it should be tried again."""
         try:
-            connection.execute(_WRITING)
+            connection.execute(_BEGIN_WRITE)
             work.perform(tx, self)
             if work.error is not None:
                 connection.execute("ROLLBACK")
-                return not _asks_again(work.error)
+                return not _is_retryable(work.error)
             self._notify(tx)
             connection.execute("COMMIT")
         except psycopg.Error:
@@ -170,57 +170,60 @@ class Postgres:
         for payload in _payloads(self.node, tx.events):
             tx.execute(_NOTIFY, channel=CHANNEL, payload=payload)
 
-    # ── hearing of other nodes
+    # ── notifications from other nodes
 
     def _listen(self) -> None:
-        """A lost line is taken up again. What was missed meanwhile shows as a gap in a place's numbers."""
+        """Listens for notifications and reconnects when the connection is lost.
+
+        A gap in a topic's numbers shows later that events were missed meanwhile.
+        """
         while not self._is_closed:
             try:
                 with self._connect() as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
-                    connection.execute(f"LISTEN {WORDS}")
-                    self._hear(connection)
+                    connection.execute(f"LISTEN {MESSAGE_CHANNEL}")
+                    self._receive(connection)
             except psycopg.Error:
-                self._stopping.wait(1)
+                self._stop.wait(1)
 
-    def _hear(self, connection: Wire) -> None:
-        pieces: dict[str, str] = {}
-        """Of each other node, what has come so far of the text it is saying."""
+    def _receive(self, connection: Wire) -> None:
+        received: dict[str, str] = {}
+        """The part of its current message that each other node has sent so far."""
         while not self._is_closed:
-            for notice in connection.notifies(timeout=5, stop_after=1):
-                node, _, rest = notice.payload.partition("\n")
+            for notification in connection.notifies(timeout=5, stop_after=1):
+                node, _, rest = notification.payload.partition("\n")
                 if node == self.node:
                     continue
-                if notice.channel == CHANNEL:
+                if notification.channel == CHANNEL:
                     self._fetch(rest.splitlines())
                     continue
-                left, _, piece = rest.partition("\n")
-                pieces[node] = pieces.get(node, "") + piece
-                if left == "0":
-                    self._pass_on(pieces.pop(node))
+                remaining, _, part = rest.partition("\n")
+                received[node] = received.get(node, "") + part
+                if remaining == "0":
+                    self._on_message(received.pop(node))
 
-    def _fetch(self, places: Sequence[str]) -> None:
+    def _fetch(self, lines: Sequence[str]) -> None:
         future: concurrent.futures.Future[tuple[Event, ...]] = concurrent.futures.Future()
-        with suppress(TertuliaError):  # the database is away, or we are closing; followers will find the gap
-            self._submit(Work(partial(_new_events, places=places), future, None), is_write=False)
-            self._tell(future.result())
+        with suppress(TertuliaError):  # no connection, or closing; listeners will find the gap
+            self._submit(Work(partial(_new_events, lines=lines), future, None), is_write=False)
+            self._on_events(future.result())
 
     # ── closing
 
     def close(self) -> None:
-        with self._gate:
+        with self._state_lock:
             if self._is_closed:
                 return
             self._is_closed = True
-            self._put(Work(self._say_goodbye, concurrent.futures.Future(), None), is_write=True)
+            self._put(Work(self._wake_listener, concurrent.futures.Future(), None), is_write=True)
             for _ in self._threads:
-                self._line.put(None)
-        self._stopping.set()
+                self._queue.put(None)
+        self._stop.set()
         for thread in (*self._threads, self._listener):
             thread.join()
 
-    def _say_goodbye(self, tx: Tx) -> None:
-        """Wakes our own listener, so that it sees that it may stop."""
+    def _wake_listener(self, tx: Tx) -> None:
+        """Notifies this node's own listener thread, so that it notices that it should stop."""
         tx.execute(_NOTIFY, channel=CHANNEL, payload=self.node)
 
     # ── what differs from SQLite
@@ -229,35 +232,38 @@ class Postgres:
         return _rendered(statement)
 
     def hold(self, tx: Tx, name: str) -> None:
-        tx.execute(_HOLD, name=name)
+        tx.execute(_LOCK, name=name)
 
-    def numbered(self, tx: Tx, places: Sequence[str]) -> None:
-        self._order.enter(tx, places)
+    def numbered(self, tx: Tx, topics: Sequence[str]) -> None:
+        self._order.enter(tx, topics)
 
     def say(self, tx: Tx, text: str) -> None:
-        """In pieces that a notice can hold; those of one transaction arrive together and in order."""
-        tx.execute(_UNKEPT)
+        """Sends a text to the other nodes, split to fit into notifications.
+
+        The notifications of one transaction arrive together and in order.
+        """
+        tx.execute(_ASYNC_COMMIT)
         size = (PAYLOAD_LIMIT - 100) // (1 if text.isascii() else 4)
-        pieces = [text[start : start + size] for start in range(0, len(text), size)]
-        for left, piece in zip(reversed(range(len(pieces))), pieces, strict=True):
-            tx.execute(_NOTIFY, channel=WORDS, payload=f"{self.node}\n{left}\n{piece}")
+        parts = [text[start : start + size] for start in range(0, len(text), size)]
+        for remaining, part in zip(reversed(range(len(parts))), parts, strict=True):
+            tx.execute(_NOTIFY, channel=MESSAGE_CHANNEL, payload=f"{self.node}\n{remaining}\n{part}")
 
     def ahead_ms(self, tx: Tx) -> int:
-        """How far, at least, the clock here is ahead of the database's own; however long the answer took."""
-        before, theirs, after = self._clock(), int(tx.one(_ITS_CLOCK).now), self._clock()
-        return max(0, before - theirs) + min(0, after - theirs)
+        """The least by which this machine's clock is ahead of the database's, however slow the query was."""
+        before, database_ms, after = self._clock(), int(tx.one(_DATABASE_CLOCK).now), self._clock()
+        return max(0, before - database_ms) + min(0, after - database_ms)
 
     def survey(self, tx: Tx) -> None:
-        """The planner goes by what a table held when it was last looked over: unasked, a minute ago."""
-        for row in tx.execute(_OUTGROWN):
-            tx.execute(_LOOK_OVER[row.name])
+        """Runs ANALYZE on search tables that have grown, as autovacuum would do so only a minute later."""
+        for row in tx.execute(_GROWN_TABLES):
+            tx.execute(_ANALYZE[row.name])
 
     def translate(self, error: Exception) -> TertuliaError | None:
         state = getattr(error, "sqlstate", None)
         if state is None:
-            return _lost(error) if isinstance(error, psycopg.OperationalError) else None
+            return _unreachable(error) if isinstance(error, psycopg.OperationalError) else None
         if state in _BUSY or state.startswith("08"):
-            return _lost(error)
+            return _unreachable(error)
         match state:
             case "23503":
                 return NotFound(GONE)
@@ -270,70 +276,70 @@ class Postgres:
         return None
 
 
-_AGAIN = ("40001", "40P01")
-"""Serialisation failure and deadlock: the same work will do next time."""
+_RETRYABLE = ("40001", "40P01")
+"""The SQL states of serialisation failure and deadlock: the same work can succeed when tried again."""
 
-_BUSY = frozenset((*_AGAIN, "55P03", "57014", "53300", "57P01", "57P02", "57P03"))
+_BUSY = frozenset((*_RETRYABLE, "55P03", "57014", "53300", "57P01", "57P02", "57P03"))
 
-_HOLD = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 
-_ITS_CLOCK = text("SELECT CAST(1000 * EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) AS now")
+_DATABASE_CLOCK = text("SELECT CAST(1000 * EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) AS now")
 
-_SEARCHED = ("content_chunks", "chunk_vectors")
+_SEARCH_TABLES = ("content_chunks", "chunk_vectors")
 
-# A fifth larger, and a megabyte, than when it was looked over. Asking costs next to nothing.
-_OUTGROWN = text(f"""
+# Tables that grew by a fifth and a megabyte since the last ANALYZE. This check costs next to nothing.
+_GROWN_TABLES = text(f"""
     SELECT relname AS name FROM pg_class
-    WHERE oid IN ({", ".join(f"CAST('{name}' AS REGCLASS)" for name in _SEARCHED)})
+    WHERE oid IN ({", ".join(f"CAST('{name}' AS REGCLASS)" for name in _SEARCH_TABLES)})
         AND pg_relation_size(oid) > 1.2 * relpages * CAST(current_setting('block_size') AS BIGINT) + 1048576
 """)
 
-# Another server, or the database by itself, may be at it.
-_LOOK_OVER = {name: text(f"ANALYZE (SKIP_LOCKED) {name}") for name in _SEARCHED}
+# SKIP_LOCKED, because another server or autovacuum may be analysing the same table.
+_ANALYZE = {name: text(f"ANALYZE (SKIP_LOCKED) {name}") for name in _SEARCH_TABLES}
 
-_UNKEPT = text("SET LOCAL synchronous_commit TO off")
-"""What is only said is not worth waiting for a disk."""
+_ASYNC_COMMIT = text("SET LOCAL synchronous_commit TO off")
+"""Notifications are stored nowhere, so their commit need not wait for the disk."""
 
 _NOTIFY = text("SELECT pg_notify(:channel, :payload)")
 
 
 def _drop(connection: Wire | None) -> None:
-    """The next piece of work gets a fresh one."""
+    """Closes a broken connection; the thread opens a new one for its next work."""
     if connection is not None:
         connection.close()
 
 
-def _lost(error: BaseException) -> Busy:
+def _unreachable(error: BaseException) -> Busy:
     busy = Busy("The database cannot be reached just now. Try again in a moment.")
     busy.__cause__ = error
     return busy
 
 
-def _asks_again(error: Exception) -> bool:
-    return getattr(error.__cause__, "sqlstate", None) in _AGAIN
+def _is_retryable(error: Exception) -> bool:
+    return getattr(error.__cause__, "sqlstate", None) in _RETRYABLE
 
 
-def _payloads(node: str, fresh: Sequence[Event]) -> list[str]:
-    """Who wrote, then one line per place: its name, its first new number and its last."""
+def _payloads(node: str, new_events: Sequence[Event]) -> list[str]:
+    """The notifications for a commit: the node's id, then for each topic its first and last new number."""
     spans: dict[str, tuple[int, int]] = {}
-    for event in fresh:
+    for event in new_events:
         first, _ = spans.get(event.place, (event.number, 0))
         spans[event.place] = (first, event.number)
     payloads: list[str] = []
-    for place, (first, last) in spans.items():
-        line = f"\n{place} {first} {last}"
+    for topic, (first, last) in spans.items():
+        line = f"\n{topic} {first} {last}"
         if not payloads or len(payloads[-1]) + len(line) > PAYLOAD_LIMIT:
             payloads.append(node)
         payloads[-1] += line
     return payloads
 
 
-def _new_events(tx: Tx, places: Sequence[str]) -> tuple[Event, ...]:
-    fresh: list[Event] = []
-    for line in places:
-        place, first, last = line.rsplit(" ", 2)
-        fresh += events.after(tx, place, int(first) - 1, int(last) - int(first) + 1)
-    return tuple(fresh)
+def _new_events(tx: Tx, lines: Sequence[str]) -> tuple[Event, ...]:
+    new_events: list[Event] = []
+    for line in lines:
+        topic, first, last = line.rsplit(" ", 2)
+        new_events += events.after(tx, topic, int(first) - 1, int(last) - int(first) + 1)
+    return tuple(new_events)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Preparing a PostgreSQL before anyone uses it: its tables, and the extension that compares vectors."""
+"""PostgreSQL setup at the start: upgrades the tables and installs the extension `vector` where it can."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Wire = psycopg.Connection[tuple[Any, ...]]
 
 
 def tables(connection: Wire, history: migrate.History) -> None:
-    """As this program needs them."""
+    """Creates the tables, or upgrades them to the schema that this program needs."""
     if migrate.needed(_revision(connection), history):
         with _engine(connection).connect() as wrapped:
             _upgrade(connection, wrapped, history)
 
 
 def _upgrade(connection: Wire, wrapped: Connection, history: migrate.History) -> None:
-    """Of several nodes that start at once, one takes the steps and the others wait for it.
+    """Runs the missing migrations under a lock: when several nodes start at once, the others wait for one.
 
-    The wrapping rolls back when it begins and when it ends, so all of ours happens in between.
+    SQLAlchemy rolls the connection back when `wrapped` opens and closes, so our transaction runs in between.
     """
     connection.execute("BEGIN")
     try:
@@ -43,7 +43,10 @@ def _revision(connection: Wire) -> str | None:
 
 
 def vectors(connection: Wire) -> tuple[Nearness, str]:
-    """In the database where its extension can be had, else in memory; with words for a person."""
+    """The vector index to use, and a text for people that says where vectors are compared and why.
+
+    The database compares vectors if the extension can be installed, otherwise the server does in memory.
+    """
     try:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
@@ -63,7 +66,7 @@ def vectors(connection: Wire) -> tuple[Nearness, str]:
 
 
 def _extension(connection: Wire) -> str | None:
-    """Its version; it is created where that is allowed."""
+    """The version of the extension `vector`, which is created if missing; None where it is not available."""
     row = connection.execute(nearness.EXTENSION).fetchone()
     if row is None:
         return None
@@ -84,7 +87,7 @@ def _has_column(connection: Wire) -> bool:
 
 
 def _engine(connection: Wire) -> Engine:
-    """For Alembic, which knows databases through SQLAlchemy only; closing it leaves our connection open."""
+    """An SQLAlchemy engine over our connection, for Alembic; closing it leaves the connection open."""
     return create_engine(
         "postgresql+psycopg://",
         creator=lambda: connection,

@@ -1,4 +1,4 @@
-"""Projects and their members. What changes is told to each member, with what that member may do."""
+"""Projects and their members. Each change is emitted in every member's topic, with that member's own role."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS = "p.id, p.name, p.description, p.instructions, p.settings, p.created_a
 
 
 def add(tx: Tx, actor: Actor, name: str, description: str = "", instructions: str = "") -> Project:
-    """A new project; whoever makes it owns it."""
+    """Creates a project that the actor owns."""
     project_id = tx.new_id()
     tx.execute(
         _ADD,
@@ -58,11 +58,11 @@ _SET_MEMBER = text("""
 
 
 def _changed(tx: Tx, project_id: str) -> None:
-    for row in tx.execute(_AS_SEEN_BY_ALL, project_id=project_id):
+    for row in tx.execute(_FOR_EACH_MEMBER, project_id=project_id):
         tx.emit(user_place(row.user_id), Kind.CHANGED, "project", project_id, _project(row))
 
 
-_AS_SEEN_BY_ALL = text(f"""
+_FOR_EACH_MEMBER = text(f"""
     SELECT {_COLUMNS}, seen.role, seen.user_id
     FROM projects AS p JOIN project_members AS seen ON seen.project_id = p.id
     WHERE p.id = :project_id
@@ -83,9 +83,9 @@ def _project(row: Row) -> Project:
 
 
 @lru_cache(maxsize=1024)
-def _settings(written: str) -> ProjectSettings:
-    """Read with every turn, and seldom changed."""
-    return from_json(ProjectSettings, written)
+def _settings(json_text: str) -> ProjectSettings:
+    """Parses settings, with a cache: every turn reads them, and they seldom change."""
+    return from_json(ProjectSettings, json_text)
 
 
 def get(tx: Tx, actor: Actor, project_id: str) -> Project:
@@ -96,7 +96,7 @@ _GET = text(f"SELECT {_COLUMNS}, seen.role FROM projects AS p {access.MEMBER_OF_
 
 
 def visible_to(tx: Tx, actor: Actor) -> tuple[Project, ...]:
-    """The actor's projects, the oldest first: that is the one they began with."""
+    """The actor's projects, oldest first, so that the home project comes first."""
     return tuple(_project(row) for row in tx.execute(_VISIBLE, actor_id=actor.user_id))
 
 
@@ -106,13 +106,13 @@ _VISIBLE = text(f"""
 
 
 def find_settings(tx: Tx, project_id: str) -> ProjectSettings:
-    """For jobs that nobody asked for; as they are in the beginning when the project is gone."""
+    """A project's settings, for background jobs without an actor; the defaults if the project was deleted."""
     row = tx.maybe(_SETTINGS, id=project_id)
     return _settings(row.settings) if row else ProjectSettings()
 
 
 def exists(tx: Tx, project_id: str) -> bool:
-    """For whoever holds the data itself, and need not be a member."""
+    """Whether a project exists, for command-line tools that work on the database without an actor."""
     return tx.maybe(_SETTINGS, id=project_id) is not None
 
 
@@ -147,7 +147,10 @@ def save(
 
 
 def _must_have_table(tx: Tx, actor: Actor, project_id: str, table_id: str | None) -> None:
-    """One that was named before and is gone since may stay: it is passed over."""
+    """The default table must belong to the project.
+
+    A table that was set before and deleted since may stay in the settings; it is ignored.
+    """
     if table_id is None or table_id == find_settings(tx, project_id).default_table_id:
         return
     if tables.get(tx, actor, table_id).project_id != project_id:
@@ -163,17 +166,17 @@ _SAVE = text("""
 
 
 def remove(tx: Tx, actor: Actor, project_id: str) -> tuple[str, ...]:
-    """The project and everything in it; returns the ids of its conversations."""
+    """Deletes a project with everything in it. Returns the ids of its conversations."""
     tx.hold(project_place(project_id))
     access.to_project(tx, actor, project_id).must_own()
     for row in tx.execute(_MEMBER_IDS, project_id=project_id):
-        _removed_for(tx, project_id, row.user_id)
-    gone = conversations.remove_of_project(tx, project_id)
+        _emit_removed(tx, project_id, row.user_id)
+    conversation_ids = conversations.remove_of_project(tx, project_id)
     files.release_project(tx, project_id)
     attachments.release_project(tx, project_id)
     tx.execute(_REMOVE, id=project_id)
     events.forget(tx, project_place(project_id))
-    return gone
+    return conversation_ids
 
 
 _MEMBER_IDS = text("SELECT user_id FROM project_members WHERE project_id = :project_id")
@@ -181,7 +184,7 @@ _MEMBER_IDS = text("SELECT user_id FROM project_members WHERE project_id = :proj
 _REMOVE = text("DELETE FROM projects WHERE id = :id")
 
 
-def _removed_for(tx: Tx, project_id: str, user_id: str) -> None:
+def _emit_removed(tx: Tx, project_id: str, user_id: str) -> None:
     sessions.leave_project(tx, project_id, user_id)
     events.redact(tx, user_place(user_id), "project", project_id)
     tx.emit(user_place(user_id), Kind.REMOVED, "project", project_id)
@@ -202,7 +205,7 @@ _MEMBERS = text("""
 
 
 def set_member(tx: Tx, actor: Actor, project_id: str, user_id: str, role: Membership) -> tuple[Member, ...]:
-    """Takes someone in, or changes what they may do."""
+    """Adds a member, or changes a member's role."""
     tx.hold(project_place(project_id))
     access.to_project(tx, actor, project_id).must_own()
     _must_be_able_to_join(tx, project_id, user_id)
@@ -214,7 +217,7 @@ def set_member(tx: Tx, actor: Actor, project_id: str, user_id: str, role: Member
 
 
 def _must_be_able_to_join(tx: Tx, project_id: str, user_id: str) -> None:
-    """A member who is suspended later may still be given another role."""
+    """A suspended account cannot be added, but a member who was suspended later can get another role."""
     row = tx.maybe(_CANDIDATE, id=user_id, project_id=project_id)
     if row is None:
         raise NotFound("There is no account with this id. Ask an administrator to add one first.")
@@ -238,14 +241,14 @@ _OWNER = text("SELECT 1 FROM project_members WHERE project_id = :project_id AND 
 
 
 def remove_member(tx: Tx, actor: Actor, project_id: str, user_id: str) -> None:
-    """Owners remove anyone; everyone may leave."""
+    """Removes a member. Owners may remove anyone, and all members may leave."""
     tx.hold(project_place(project_id))
     role = access.to_project(tx, actor, project_id)
     if user_id != actor.user_id:
         role.must_own()
     tx.one(_REMOVE_MEMBER, project_id=project_id, user_id=user_id)
     _must_have_an_owner(tx, project_id)
-    _removed_for(tx, project_id, user_id)
+    _emit_removed(tx, project_id, user_id)
 
 
 _REMOVE_MEMBER = text("""

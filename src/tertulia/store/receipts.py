@@ -1,4 +1,7 @@
-"""Receipts: what each reply was shown. A text is kept once per conversation, however often it is shown."""
+"""Receipts: the prompt segments that each reply was generated from.
+
+Each distinct text is stored once per conversation, in the table `segments`, under its hash.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,15 @@ from tertulia.store.transactions import Row, Tx, as_json
 
 
 def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached_tokens: int) -> None:
-    """Keeps a receipt; the message it belongs to is added first."""
+    """Stores a receipt. Its message must be stored first."""
     hashed = [(_hash(segment.text), segment) for segment in receipt.segments]
     texts = {hash: segment.text for hash, segment in hashed}
     tx.execute_many(
-        _KEEP,
-        [{"conversation_id": conversation_id, "hash": hash, "text": said} for hash, said in texts.items()],
+        _SAVE_TEXT,
+        [
+            {"conversation_id": conversation_id, "hash": hash, "text": content}
+            for hash, content in texts.items()
+        ],
     )
     tx.execute(
         _SAVE,
@@ -39,7 +45,7 @@ def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached
     )
 
 
-_KEEP = text("""
+_SAVE_TEXT = text("""
     INSERT INTO segments (conversation_id, hash, text) VALUES (:conversation_id, :hash, :text)
     ON CONFLICT (conversation_id, hash) DO NOTHING
 """)
@@ -54,87 +60,101 @@ _SAVE = text("""
 """)
 
 
-def _hash(said: str) -> str:
-    return sha256(storable(said).encode()).hexdigest()
+def _hash(content: str) -> str:
+    return sha256(storable(content).encode()).hexdigest()
 
 
 def forget(tx: Tx, conversation_id: str, number: int | None, message_ids: Collection[str]) -> None:
-    """Messages of a round and what they brought go, and with them what a conversation's receipts show of it.
+    """Redacts deleted messages and their attachments from the receipts of a conversation.
 
-    The receipts of other replies keep the place and the size of what was shown, and say that it is gone.
-    Without a number the round is not one of the conversation's own, and only what names it is looked for.
+    The receipts of the deleted messages are deleted. Other receipts keep the position and the size of each
+    redacted segment and show that its text was deleted. `number` is the round of the messages; None if the
+    conversation does not read that round, so that only segments that name the messages are redacted.
     """
-    _take_out(tx, conversation_id, _naming(tx, conversation_id, number, message_ids), number, message_ids)
+    _redact_rows(
+        tx, conversation_id, _find_mentions(tx, conversation_id, number, message_ids), number, message_ids
+    )
 
 
 def forget_brought(tx: Tx, conversation_id: str, message_ids: Collection[str]) -> None:
-    """A branch that was brought back to this conversation goes, and with it what was shown of it here."""
-    rows = tx.execute(_NAMING, conversation_id=conversation_id, word='"brought back"')
-    _take_out(tx, conversation_id, rows, None, message_ids)
+    """Redacts the messages of a deleted branch whose summary was brought back to this conversation."""
+    rows = tx.execute(_MENTIONS, conversation_id=conversation_id, word='"brought back"')
+    _redact_rows(tx, conversation_id, rows, None, message_ids)
 
 
-def _take_out(
+def _redact_rows(
     tx: Tx, conversation_id: str, rows: Iterable[Row], number: int | None, message_ids: Collection[str]
 ) -> None:
-    gone: set[str] = set()
+    hashes: set[str] = set()
     for row in rows:
         segments = from_json(tuple[Segment, ...], row.segments)
         if row.message_id in message_ids:
-            gone |= {segment.text for segment in segments}
+            hashes |= {segment.text for segment in segments}
             tx.execute(_REMOVE, message_id=row.message_id)
             continue
-        shown = [_shows(segment, number, message_ids) for segment in segments]
-        gone |= {segment.text for segment, is_gone in zip(segments, shown, strict=True) if is_gone}
-        kept = [
-            replace(one, text=_GONE, picture=None, name="") if is_gone else one
-            for one, is_gone in zip(segments, shown, strict=True)
+        deleted_flags = [_is_deleted(segment, number, message_ids) for segment in segments]
+        hashes |= {
+            segment.text for segment, is_deleted in zip(segments, deleted_flags, strict=True) if is_deleted
+        }
+        redacted = [
+            replace(segment, text=_DELETED_HASH, picture=None, name="") if is_deleted else segment
+            for segment, is_deleted in zip(segments, deleted_flags, strict=True)
         ]
         left_out = [
-            replace(one, name="") if one.source_id in message_ids else one
-            for one in from_json(tuple[LeftOut, ...], row.left_out)
+            replace(entry, name="") if entry.source_id in message_ids else entry
+            for entry in from_json(tuple[LeftOut, ...], row.left_out)
         ]
-        tx.execute(_KEEP, conversation_id=conversation_id, hash=_GONE, text=GONE_TEXT)
-        tx.execute(_REDACT, message_id=row.message_id, segments=as_json(kept), left_out=as_json(left_out))
-    for hash in sorted(gone - {_GONE}):
-        tx.execute(_LET_GO, conversation_id=conversation_id, hash=hash)
+        tx.execute(_SAVE_TEXT, conversation_id=conversation_id, hash=_DELETED_HASH, text=GONE_TEXT)
+        tx.execute(_UPDATE, message_id=row.message_id, segments=as_json(redacted), left_out=as_json(left_out))
+    for hash in sorted(hashes - {_DELETED_HASH}):
+        tx.execute(_REMOVE_TEXT, conversation_id=conversation_id, hash=hash)
 
 
-def _naming(tx: Tx, conversation_id: str, number: int | None, message_ids: Collection[str]) -> list[Row]:
-    """The receipts that may show something of them; a round that was recalled names one of its messages."""
+def _find_mentions(
+    tx: Tx, conversation_id: str, number: int | None, message_ids: Collection[str]
+) -> list[Row]:
+    """The receipts that mention one of the messages, or that show a retrieved passage of the round.
+
+    A retrieved passage covers a whole round but names only one of its messages.
+    """
     words = (*message_ids, *(() if number is None else (f'"round_number":{number}',)))
-    found = {
+    by_message = {
         row.message_id: row
         for word in words
-        for row in tx.execute(_NAMING, conversation_id=conversation_id, word=word)
+        for row in tx.execute(_MENTIONS, conversation_id=conversation_id, word=word)
     }
-    return list(found.values())
+    return list(by_message.values())
 
 
-def _shows(segment: Segment, number: int | None, message_ids: Collection[str]) -> bool:
+def _is_deleted(segment: Segment, number: int | None, message_ids: Collection[str]) -> bool:
     is_recalled = segment.layer is Layer.RETRIEVED and number is not None and segment.round_number == number
     return segment.source_id in message_ids or is_recalled
 
 
-# ── what was found elsewhere
+# ── search results from other conversations and files
 
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """Something of a project was deleted that nothing can have found before a receipt of about this id."""
+    """The payload of a redaction job: something in a project was deleted.
+
+    Receipts with smaller ids than `since` are older than what was deleted and cannot show it.
+    """
 
     project_id: str
     since: str
 
 
 def project_of(payload: str) -> str:
-    """Where something was deleted, as it was left to the job."""
+    """The project id in the payload of a redaction job."""
     return from_json(_Gone, payload).project_id
 
 
 def forget_found(tx: Tx, project_id: str, since: str) -> None:
-    """Leaves it to a job to take out of the project's receipts what is not there any more.
+    """Enqueues a job that redacts deleted messages and files from all receipts of the project.
 
-    It looks once more when all is written that is being answered now: it may have been shown this.
+    If turns are running in the project, a second job follows after they must have ended, because their
+    prompts may hold the deleted text.
     """
     payload = as_json(_Gone(project_id, since[:ABOUT]))
     jobs.add_once(tx, FOUND_JOB, payload)
@@ -144,9 +164,9 @@ def forget_found(tx: Tx, project_id: str, since: str) -> None:
 
 FOUND_JOB = "forget_found"
 ABOUT = 5
-"""So much of an id tells its time to nine hours, so that what is deleted together is looked for once."""
+"""This many leading characters of an id give its time to nine hours, so that deletions share one job."""
 FORGET_AFTER_MS = 3_600_000
-"""No turn takes as long."""
+"""Longer than any turn takes."""
 
 _ANSWERING = text("""
     SELECT 1 FROM turns AS t JOIN conversations AS c ON c.id = t.conversation_id
@@ -156,64 +176,72 @@ _ANSWERING = text("""
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """What the receipts of a conversation show, though it is gone."""
+    """The sources that a receipt of a conversation still shows although they were deleted."""
 
     conversation_id: str
     source_ids: tuple[str, ...]
 
 
 def showing_what_is_gone(tx: Tx, payload: str, after: str | None) -> tuple[tuple[Showing, ...], str | None]:
-    """Of the next receipts of a project; and after which to go on, None after the last."""
-    gone = from_json(_Gone, payload)
-    rows = tx.execute(_SINCE, project_id=gone.project_id, after=after or gone.since, limit=_SWEPT_AT_ONCE)
-    named = [(row.conversation_id, _found_elsewhere(row)) for row in rows]
-    there = still_there(tx, {_whole_of(id) for _, ids in named for id in ids})
-    missing = ((at, tuple(id for id in ids if _whole_of(id) not in there)) for at, ids in named)
-    showing = tuple(Showing(at, ids) for at, ids in missing if ids)
-    return showing, rows[-1].message_id if len(rows) == _SWEPT_AT_ONCE else None
+    """The stale receipts among the next receipts of a project, and the id to continue after.
+
+    The id is None after the last receipt.
+    """
+    deletion = from_json(_Gone, payload)
+    rows = tx.execute(
+        _NEXT_RECEIPTS, project_id=deletion.project_id, after=after or deletion.since, limit=_BATCH
+    )
+    sources = [(row.conversation_id, _retrieved_ids(row)) for row in rows]
+    existing = still_there(tx, {_source_id(id) for _, ids in sources for id in ids})
+    deleted = (
+        (conversation_id, tuple(id for id in ids if _source_id(id) not in existing))
+        for conversation_id, ids in sources
+    )
+    stale = tuple(Showing(conversation_id, ids) for conversation_id, ids in deleted if ids)
+    return stale, rows[-1].message_id if len(rows) == _BATCH else None
 
 
-_SWEPT_AT_ONCE = 200
+_BATCH = 200
 
-_SINCE = text("""
+_NEXT_RECEIPTS = text("""
     SELECT r.message_id, r.conversation_id, r.segments, r.left_out
     FROM receipts AS r JOIN conversations AS c ON c.id = r.conversation_id
     WHERE c.project_id = :project_id AND r.message_id > :after ORDER BY r.message_id LIMIT :limit
 """)
 
 
-def _found_elsewhere(row: Row) -> tuple[str, ...]:
+def _retrieved_ids(row: Row) -> tuple[str, ...]:
     segments = from_json(tuple[Segment, ...], row.segments)
     left_out = from_json(tuple[LeftOut, ...], row.left_out)
-    named = [(one.layer, one.source_id) for one in segments if one.text != _GONE]
-    named += [(one.layer, one.source_id) for one in left_out if one.name]
-    found = (Layer.RETRIEVED, Layer.ALWAYS)
-    return tuple(dict.fromkeys(id for layer, id in named if id and layer in found))
+    sources = [(entry.layer, entry.source_id) for entry in segments if entry.text != _DELETED_HASH]
+    sources += [(entry.layer, entry.source_id) for entry in left_out if entry.name]
+    retrieved = (Layer.RETRIEVED, Layer.ALWAYS)
+    return tuple(dict.fromkeys(id for layer, id in sources if id and layer in retrieved))
 
 
-def _whole_of(source_id: str) -> str:
-    """The file, for some of its lines."""
+def _source_id(source_id: str) -> str:
+    """The file's id in a source id that names lines of a file; message ids are returned as they are."""
     return source_id.partition(":")[0]
 
 
 def still_there(tx: Tx, ids: Collection[str]) -> set[str]:
-    """Of messages and files, those that were not deleted."""
-    return {row.id for row in tx.execute(_those_there(tx.words.among), ids=tx.words.many(sorted(ids)))}
+    """Which of these ids of messages and files still exist."""
+    return {row.id for row in tx.execute(_select_existing(tx.words.among), ids=tx.words.many(sorted(ids)))}
 
 
 @cache
-def _those_there(among: str) -> TextClause:
-    is_one = among.format(column="id", name="ids")
+def _select_existing(among: str) -> TextClause:
+    has_id = among.format(column="id", name="ids")
     return text(f"""
-        SELECT id FROM conversation_messages WHERE {is_one}
-        UNION ALL SELECT id FROM project_files WHERE {is_one}
+        SELECT id FROM conversation_messages WHERE {has_id}
+        UNION ALL SELECT id FROM project_files WHERE {has_id}
     """)
 
 
 GONE_TEXT = "(This was deleted.)"
-_GONE = _hash(GONE_TEXT)
+_DELETED_HASH = _hash(GONE_TEXT)
 
-_NAMING = text("""
+_MENTIONS = text("""
     SELECT message_id, segments, left_out FROM receipts
     WHERE conversation_id = :conversation_id AND (
         message_id = :word OR segments LIKE '%' || CAST(:word AS TEXT) || '%'
@@ -223,11 +251,11 @@ _NAMING = text("""
 
 _REMOVE = text("DELETE FROM receipts WHERE message_id = :message_id")
 
-_REDACT = text(
+_UPDATE = text(
     "UPDATE receipts SET segments = :segments, left_out = :left_out WHERE message_id = :message_id"
 )
 
-_LET_GO = text("""
+_REMOVE_TEXT = text("""
     DELETE FROM segments WHERE conversation_id = :conversation_id AND hash = :hash AND NOT EXISTS (
         SELECT 1 FROM receipts AS r
         WHERE r.conversation_id = :conversation_id AND r.segments LIKE '%' || CAST(:hash AS TEXT) || '%'
@@ -236,7 +264,10 @@ _LET_GO = text("""
 
 
 def get(tx: Tx, actor: Actor, message_id: str) -> Receipt:
-    """As it was sent, but for what was deleted since and what a persona of somebody else was told."""
+    """The receipt of a message as it was sent, without texts deleted since.
+
+    The instructions of another user's private persona are withheld.
+    """
     row = tx.one(_GET, actor_id=actor.user_id, message_id=message_id)
     segments = from_json(tuple[Segment, ...], row.segments)
     texts = _texts(tx, row.conversation_id, [segment.text for segment in segments])
@@ -262,7 +293,10 @@ WITHHELD = "(Only the person who made this persona can read its instructions.)"
 
 
 def _is_withheld(tx: Tx, actor: Actor, segment: Segment) -> bool:
-    """Of the system's segments, only what a persona was told has a source: the persona."""
+    """Whether a segment holds instructions of a persona that the actor may not see.
+
+    Among the system segments, only a persona's instructions have a source id: the persona's.
+    """
     if segment.layer is not Layer.SYSTEM or segment.source_id is None:
         return False
     return not personas.was_seen(tx, actor, segment.source_id)
@@ -276,18 +310,18 @@ _GET = text(f"""
 
 
 def _texts(tx: Tx, conversation_id: str, hashes: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for begin in range(0, len(hashes), _AT_ONCE):
-        some = {f"hash_{i}": hash for i, hash in enumerate(hashes[begin : begin + _AT_ONCE])}
-        rows = tx.execute(_TEXTS, conversation_id=conversation_id, **(_NONE | some))
-        found |= {row.hash: row.text for row in rows}
-    return found
+    by_hash: dict[str, str] = {}
+    for start in range(0, len(hashes), _TEXTS_PER_QUERY):
+        batch = {f"hash_{i}": hash for i, hash in enumerate(hashes[start : start + _TEXTS_PER_QUERY])}
+        rows = tx.execute(_TEXTS, conversation_id=conversation_id, **(_NO_HASHES | batch))
+        by_hash |= {row.hash: row.text for row in rows}
+    return by_hash
 
 
-_AT_ONCE = 50
-_NONE: dict[str, str] = {f"hash_{i}": "" for i in range(_AT_ONCE)}
+_TEXTS_PER_QUERY = 50
+_NO_HASHES: dict[str, str] = {f"hash_{i}": "" for i in range(_TEXTS_PER_QUERY)}
 
 _TEXTS = text(f"""
     SELECT hash, text FROM segments
-    WHERE conversation_id = :conversation_id AND hash IN ({", ".join(f":{name}" for name in _NONE)})
+    WHERE conversation_id = :conversation_id AND hash IN ({", ".join(f":{name}" for name in _NO_HASHES)})
 """)

@@ -1,4 +1,4 @@
-"""Replays: how far each is, told in the place of the branch it fills."""
+"""Replays: the stored progress of each replay. Its events go to the topic of the branch that it fills."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = """
 
 
 def add(tx: Tx, replay: Replay, request: str) -> None:
-    """The request is kept beside it as it came."""
+    """Stores a replay, with the client's request as it arrived."""
     tx.execute(
         _ADD,
         id=replay.id,
@@ -33,7 +33,7 @@ def add(tx: Tx, replay: Replay, request: str) -> None:
         created_by=replay.created_by,
         created_at=replay.created_at,
     )
-    _tell(tx, replay)
+    _emit_changed(tx, replay)
 
 
 _ADD = text("""
@@ -49,7 +49,7 @@ _ADD = text("""
 
 
 def find(tx: Tx, actor: Actor, conversation_id: str) -> Replay | None:
-    """The replay that fills a conversation; None for one that a person leads."""
+    """The replay that fills a conversation; None for a conversation that no replay fills."""
     access.to_conversation(tx, actor, conversation_id)
     row = tx.maybe(_FIND, id=conversation_id)
     return _replay(row) if row else None
@@ -59,7 +59,7 @@ _FIND = text(f"SELECT {_COLUMNS} FROM replays AS r WHERE r.id = :id")
 
 
 def find_running(tx: Tx, replay_id: str) -> Replay | None:
-    """For who carries it on; None once it is over."""
+    """The replay with this id, read without an actor by the engine; None once it is over."""
     row = tx.maybe(_FIND_RUNNING, id=replay_id)
     return _replay(row) if row else None
 
@@ -68,9 +68,9 @@ _FIND_RUNNING = text(f"SELECT {_COLUMNS} FROM replays AS r WHERE r.id = :id AND 
 
 
 def request(tx: Tx, replay_id: str) -> str:
-    """As it came."""
-    asked: str = tx.one(_REQUEST, id=replay_id).request
-    return asked
+    """The client's request as it arrived."""
+    stored: str = tx.one(_REQUEST, id=replay_id).request
+    return stored
 
 
 _REQUEST = text("SELECT request FROM replays WHERE id = :id")
@@ -93,8 +93,8 @@ def _replay(row: Row) -> Replay:
 
 
 def advance(tx: Tx, replay_id: str, done_round: int, spent_micros: int) -> None:
-    """One more round was answered; a replay that is over stays as it ended."""
-    _changed(tx, tx.maybe(_ADVANCE, id=replay_id, done_round=done_round, spent_micros=spent_micros))
+    """Records that one more round was answered. The state is not changed, so an ended replay stays ended."""
+    _emit_row(tx, tx.maybe(_ADVANCE, id=replay_id, done_round=done_round, spent_micros=spent_micros))
 
 
 _ADVANCE = text(f"""
@@ -104,8 +104,8 @@ _ADVANCE = text(f"""
 
 
 def end(tx: Tx, replay_id: str, state: ReplayState, reason: str = "") -> None:
-    """Once: whoever ends it first says why."""
-    _changed(tx, tx.maybe(_END, id=replay_id, state=state.value, reason=reason))
+    """Ends a running replay. If it has ended already, its first state and reason stay."""
+    _emit_row(tx, tx.maybe(_END, id=replay_id, state=state.value, reason=reason))
 
 
 _END = text(f"""
@@ -115,7 +115,7 @@ _END = text(f"""
 
 
 def abandoned(tx: Tx, before_ms: int) -> tuple[tuple[Replay, str], ...]:
-    """Those nobody has been at work on since, each with its request."""
+    """Running replays without any turn since this time, each with its request."""
     rows = tx.execute(_ABANDONED, before=before_ms)
     return tuple((_replay(row), row.request) for row in rows)
 
@@ -129,10 +129,10 @@ _ABANDONED = text(f"""
 """)
 
 
-def _changed(tx: Tx, row: Row | None) -> None:
+def _emit_row(tx: Tx, row: Row | None) -> None:
     if row is not None:
-        _tell(tx, _replay(row))
+        _emit_changed(tx, _replay(row))
 
 
-def _tell(tx: Tx, replay: Replay) -> None:
+def _emit_changed(tx: Tx, replay: Replay) -> None:
     tx.emit(conversation_place(replay.id), Kind.CHANGED, "replay", replay.id, replay)

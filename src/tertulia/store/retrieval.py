@@ -1,4 +1,4 @@
-"""Retrieval: which chunks have the words of a question, or its meaning, within what filters leave."""
+"""Retrieval: full-text search and vector search over chunks, within filters."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tertulia.store.words import ENOUGH, phrases, scope
 class Scored(NamedTuple):
     number: int
     score: float
-    """The higher the better; comparable only within one answer."""
+    """A higher score is better. Scores are comparable only within one result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """Filters, worked out: which files, whose words, which time; None and nothing mean no limit."""
+    """Filters resolved to ids, a speaker and a time range. None means no limit; an empty tuple, no match."""
 
     file_ids: tuple[str, ...] | None = None
     conversation_ids: tuple[str, ...] | None = None
@@ -53,38 +53,43 @@ def narrowed(tx: Tx, project_ids: Sequence[str], source: Source, filters: Filter
     if not (filters.file_types or filters.paths or filters.tags):
         return Narrowed(since=filters.since, until=filters.until)
     rows = [row for project_id in project_ids for row in tx.execute(_FILES, project_id=project_id)]
-    fitting = tuple(row.id for row in rows if _fits(row, filters))
-    return Narrowed(file_ids=fitting, since=filters.since, until=filters.until)
+    file_ids = tuple(row.id for row in rows if _matches(row, filters))
+    return Narrowed(file_ids=file_ids, since=filters.since, until=filters.until)
 
 
 _FILES = text("SELECT id, path, tags FROM project_files WHERE project_id = :project_id")
 
 
-def _fits(row: Row, filters: Filters) -> bool:
+def _matches(row: Row, filters: Filters) -> bool:
     path = row.path.casefold()
-    endings = tuple(f".{kind.lstrip('*.')}".casefold() for kind in filters.file_types)
+    endings = tuple(f".{file_type.lstrip('*.')}".casefold() for file_type in filters.file_types)
     return (
         (not endings or path.endswith(endings))
-        and (not filters.paths or any(_is_in(path, place.casefold()) for place in filters.paths))
+        and (not filters.paths or any(_is_under(path, pattern.casefold()) for pattern in filters.paths))
         and (not filters.tags or not set(filters.tags).isdisjoint(from_json(tuple[str, ...], row.tags)))
     )
 
 
-def _is_in(path: str, place: str) -> bool:
-    """A place is a file, a folder, or a pattern of either: docs, docs/plan.md, docs/*, *.py."""
-    place = place.removeprefix("./").strip("/")
-    if place in ("", "."):
+def _is_under(path: str, pattern: str) -> bool:
+    """Whether a path matches a file, a folder or a pattern: docs, docs/plan.md, docs/*, *.py."""
+    pattern = pattern.removeprefix("./").strip("/")
+    if pattern in ("", "."):
         return True
-    return path == place or path.startswith(f"{place}/") or ("*" in place and fnmatchcase(path, place))
+    return (
+        path == pattern or path.startswith(f"{pattern}/") or ("*" in pattern and fnmatchcase(path, pattern))
+    )
 
 
 PHRASES = 128
-"""A page of a script without spaces is one word, and as many phrases as it has characters."""
+"""The most phrases of a query. A page in a script without spaces is one word with a phrase per character."""
 MANY = 50_000
-"""From so many chunks on it matters how they are searched."""
+"""From this number of chunks on, a search without a project filter can be much faster."""
 SAMPLE = 50
 SPARE = 3
-"""So many times what is wanted is looked through: the project has more than half of everything."""
+"""A search without a project filter fetches this many times the limit.
+
+The projects hold more than half of all chunks, so enough of the rows are theirs.
+"""
 
 
 def by_words(
@@ -97,19 +102,22 @@ def by_words(
     within: Narrowed = _OPEN,
     many: int = MANY,
 ) -> tuple[Scored, ...]:
-    """Those with any of the words, best first; whatever is written in them is only looked for."""
-    every = (phrase for word in words for phrase in phrases(word))  # one that comes twice counts twice
-    wanted = list(islice(every, PHRASES))
-    if not wanted or not project_ids or within.file_ids == ():
+    """Full-text search: the chunks with any of the words, best first.
+
+    The words are data: operators of the query language in them have no effect.
+    """
+    all_phrases = (phrase for word in words for phrase in phrases(word))  # a repeated phrase counts twice
+    query_phrases = list(islice(all_phrases, PHRASES))
+    if not query_phrases or not project_ids or within.file_ids == ():
         return ()
-    if within.is_open and _is_most(tx, project_ids, source, many if len(project_ids) == 1 else 0):
-        best = _among_all(tx, project_ids, source, wanted, weights, limit)
+    if within.is_open and _hold_most_chunks(tx, project_ids, source, many if len(project_ids) == 1 else 0):
+        best = _by_words_everywhere(tx, project_ids, source, query_phrases, weights, limit)
         if best is not None:
             return best
     limits = _limits(tx, within)
     rows = tx.execute(
         tx.words.find(weights, _conditions(tx.words.among, tuple(limits))),
-        query=tx.words.query([scope(id, source) for id in project_ids], wanted),
+        query=tx.words.query([scope(id, source) for id in project_ids], query_phrases),
         project_ids=tx.words.many(project_ids),
         source_type=source.value,
         limit=limit,
@@ -118,10 +126,10 @@ def by_words(
     return tuple(Scored(row.number, float(row.score)) for row in rows)
 
 
-def _is_most(tx: Tx, project_ids: Sequence[str], source: Source, many: int) -> bool:
-    """Whether what is said in these projects, or their files, is most of all there is; by a sample."""
+def _hold_most_chunks(tx: Tx, project_ids: Sequence[str], source: Source, minimum: int) -> bool:
+    """Whether these projects hold most of all chunks, estimated from a sample."""
     last: int = tx.one(_LAST).number or 0 if tx.words.hurries else 0
-    if last < many:
+    if last < minimum:
         return False
     numbers = tx.words.many([last * part // SAMPLE for part in range(1, SAMPLE + 1)])
     projects = tx.words.many(project_ids)
@@ -141,37 +149,44 @@ def _sample(among: str) -> TextClause:
     """)
 
 
-def _among_all(
-    tx: Tx, project_ids: Sequence[str], source: Source, wanted: Sequence[str], weights: Weights, limit: int
+def _by_words_everywhere(
+    tx: Tx,
+    project_ids: Sequence[str],
+    source: Source,
+    query_phrases: Sequence[str],
+    weights: Weights,
+    limit: int,
 ) -> tuple[Scored, ...] | None:
-    """Searched without a scope, which costs more than it narrows; what is not its own is left out then.
+    """Searches all projects and drops the rows of others: here the project filter costs more than it saves.
 
-    None when that leaves too few, and there may be more.
+    None when too few rows are left although there may be more.
     """
     rows = {
         phrase: tx.one(tx.words.count, query=tx.words.query((), [phrase]), limit=ENOUGH).rows
-        for phrase in dict.fromkeys(wanted)
+        for phrase in dict.fromkeys(query_phrases)
     }
-    query, times = tx.words.hurried(wanted, rows)
-    found = tx.execute(tx.words.find(weights, ""), query=query, limit=SPARE * limit)
-    scored = [Scored(row.number, row.score / times) for row in found]
-    own = _own(tx, project_ids, source, scored[:limit])
+    query, factor = tx.words.hurried(query_phrases, rows)
+    matches = tx.execute(tx.words.find(weights, ""), query=query, limit=SPARE * limit)
+    scored = [Scored(row.number, row.score / factor) for row in matches]
+    own = _only_of_projects(tx, project_ids, source, scored[:limit])
     if len(own) < limit:
-        own += _own(tx, project_ids, source, scored[limit:])
+        own += _only_of_projects(tx, project_ids, source, scored[limit:])
     return None if len(own) < limit and len(scored) == SPARE * limit else tuple(own[:limit])
 
 
-def _own(tx: Tx, project_ids: Sequence[str], source: Source, scored: Sequence[Scored]) -> list[Scored]:
-    numbers, projects = tx.words.many([one.number for one in scored]), tx.words.many(project_ids)
+def _only_of_projects(
+    tx: Tx, project_ids: Sequence[str], source: Source, scored: Sequence[Scored]
+) -> list[Scored]:
+    numbers, projects = tx.words.many([chunk.number for chunk in scored]), tx.words.many(project_ids)
     rows = tx.execute(
-        _of_projects(tx.words.among), project_ids=projects, source_type=source.value, numbers=numbers
+        _select_of_projects(tx.words.among), project_ids=projects, source_type=source.value, numbers=numbers
     )
-    its = {row.number for row in rows}
-    return [one for one in scored if one.number in its]
+    own_numbers = {row.number for row in rows}
+    return [chunk for chunk in scored if chunk.number in own_numbers]
 
 
 @cache
-def _of_projects(among: str) -> TextClause:
+def _select_of_projects(among: str) -> TextClause:
     return text(f"""
         SELECT number FROM content_chunks
         WHERE {among.format(column="number", name="numbers")}
@@ -189,19 +204,22 @@ def by_meaning(
     within: Narrowed = _OPEN,
     exact: int = EXACT,
 ) -> tuple[Scored, ...] | None:
-    """The nearest, best first; None where the database does not compare vectors, or not all of them yet."""
-    near = tx.nearness
-    if not near.is_in_database or tx.maybe(near.unplaced, config=config, limit=1):
+    """Vector search: the nearest chunks, best first.
+
+    None where the database does not compare vectors, or cannot compare all of them yet.
+    """
+    index = tx.nearness
+    if not index.is_in_database or tx.maybe(index.unplaced, config=config, limit=1):
         return None
     if not project_ids or within.file_ids == ():
         return ()
     limits = _limits(tx, within)
-    is_walk = within.is_open and _count_near(tx, config, project_ids, exact + 1) > exact
-    if is_walk:
-        tx.execute(near.walk)
+    use_index = within.is_open and _count_near(tx, config, project_ids, exact + 1) > exact
+    if use_index:
+        tx.execute(index.walk)
     rows = tx.execute(
-        near.find(config, len(vector) // 2, _conditions(tx.words.among, tuple(limits)), is_walk),
-        asked=near.near(vector),
+        index.find(config, len(vector) // 2, _conditions(tx.words.among, tuple(limits)), use_index),
+        asked=index.near(vector),
         project_ids=tx.words.many(project_ids),
         source_type=source.value,
         limit=limit,
@@ -217,8 +235,8 @@ def _count_near(tx: Tx, config: int, project_ids: Sequence[str], limit: int) -> 
 
 
 def _limits(tx: Tx, within: Narrowed) -> dict[str, object]:
-    """Only those there are: a condition that is always true still costs."""
-    given = {
+    """The parameters of the limits that are set. Others are left out: even a trivial condition costs time."""
+    values = {
         "file_ids": None if within.file_ids is None else tx.words.many(within.file_ids),
         "conversation_ids": None
         if within.conversation_ids is None
@@ -227,7 +245,7 @@ def _limits(tx: Tx, within: Narrowed) -> dict[str, object]:
         "since": within.since,
         "until": within.until,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 _CONDITIONS = {
@@ -247,16 +265,16 @@ def _conditions(among: str, names: tuple[str, ...]) -> str:
 
 
 def within(tx: Tx, project_id: str, source: Source, limits: Narrowed) -> tuple[int, ...]:
-    """The chunks that filters leave, for a search that is not made in the database."""
-    given = _limits(tx, limits)
-    statement = _within(_conditions(tx.words.among, tuple(given)))
-    rows = tx.execute(statement, project_id=project_id, source_type=source.value, **given)
+    """The numbers of the chunks that pass the filters, for a vector search in the server's memory."""
+    params = _limits(tx, limits)
+    statement = _within(_conditions(tx.words.among, tuple(params)))
+    rows = tx.execute(statement, project_id=project_id, source_type=source.value, **params)
     return tuple(row.number for row in rows)
 
 
 @cache
-def _within(more: str) -> TextClause:
+def _within(conditions: str) -> TextClause:
     return text(f"""
         SELECT c.number FROM content_chunks AS c
-        WHERE c.project_id = :project_id AND c.source_type = :source_type {more}
+        WHERE c.project_id = :project_id AND c.source_type = :source_type {conditions}
     """)

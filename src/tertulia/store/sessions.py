@@ -1,4 +1,4 @@
-"""Signed-in clients: found by the hash of their token on every request."""
+"""Sessions of signed-in clients, looked up by the token hash on every request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tertulia.core.users import Actor, Standing, User
 from tertulia.store.transactions import Row, Tx, as_json
 
 TOUCH_MS = 600_000
-"""A session's last activity is written at most this often."""
+"""The least time between two writes of a session's last activity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def add(tx: Tx, user_id: str, token_hash: str, client_info: ClientInfo) -> Sessi
         client_info=as_json(client_info),
         now=tx.now,
     )
-    _changed(tx, session)
+    _emit_changed(tx, session)
     return replace(session, is_current=True)
 
 
@@ -47,12 +47,12 @@ _ADD = text("""
 _COLUMNS = "id, user_id, client_info, created_at, last_active_at, project_id, conversation_id"
 
 
-def _changed(tx: Tx, session: Session) -> None:
+def _emit_changed(tx: Tx, session: Session) -> None:
     tx.emit(user_place(session.user_id), Kind.CHANGED, "session", session.id, session)
 
 
 def find_signed_in(tx: Tx, token_hash: str) -> SignedIn | None:
-    """Who a token stands for; None when it never did, or no longer does."""
+    """The user and session of a token; None for an unknown, expired or suspended one."""
     row = tx.maybe(_FIND_SIGNED_IN, token_hash=token_hash)
     if row is None or is_over(row.created_at, row.last_active_at, tx.now):
         return None
@@ -85,7 +85,7 @@ def _session(row: Row) -> Session:
 
 
 def is_open(tx: Tx, session_id: str) -> bool:
-    """Still signed in, by an account that may."""
+    """Whether a session has not expired and its account is not suspended."""
     row = tx.maybe(_IS_OPEN, id=session_id)
     return row is not None and not is_over(row.created_at, row.last_active_at, tx.now)
 
@@ -97,9 +97,9 @@ _IS_OPEN = text("""
 
 
 def touch(tx: Tx, session_id: str) -> None:
-    """The client was here; said now and then."""
+    """Records activity of the client, at most once per TOUCH_MS."""
     if row := tx.maybe(_TOUCH, id=session_id, now=tx.now, before=tx.now - TOUCH_MS):
-        _changed(tx, _session(row))
+        _emit_changed(tx, _session(row))
 
 
 _TOUCH = text(f"""
@@ -109,13 +109,13 @@ _TOUCH = text(f"""
 
 
 def stand(tx: Tx, session_id: str, project_id: str | None, conversation_id: str | None) -> None:
-    """Where the client is now; a place its user cannot see counts as none."""
-    row = tx.maybe(_STAND, id=session_id, project_id=project_id, conversation_id=conversation_id)
+    """Records which project and conversation the client shows; None for those that its user cannot see."""
+    row = tx.maybe(_SET_LOCATION, id=session_id, project_id=project_id, conversation_id=conversation_id)
     if row:
-        _changed(tx, _session(row))
+        _emit_changed(tx, _session(row))
 
 
-_STAND = text(f"""
+_SET_LOCATION = text(f"""
     UPDATE sessions SET
         project_id = (
             SELECT m.project_id FROM project_members AS m
@@ -134,9 +134,9 @@ _STAND = text(f"""
 
 
 def leave_project(tx: Tx, project_id: str, user_id: str) -> None:
-    """Nobody stands where they may no longer be."""
+    """Clears the location of a user's sessions in a project that the user may no longer see."""
     for row in tx.execute(_LEAVE_PROJECT, project_id=project_id, user_id=user_id):
-        _changed(tx, _session(row))
+        _emit_changed(tx, _session(row))
 
 
 _LEAVE_PROJECT = text(f"""
@@ -147,7 +147,7 @@ _LEAVE_PROJECT = text(f"""
 
 def leave_conversation(tx: Tx, conversation_id: str) -> None:
     for row in tx.execute(_LEAVE_CONVERSATION, conversation_id=conversation_id):
-        _changed(tx, _session(row))
+        _emit_changed(tx, _session(row))
 
 
 _LEAVE_CONVERSATION = text(f"""
@@ -156,11 +156,11 @@ _LEAVE_CONVERSATION = text(f"""
 
 
 def visible_to(tx: Tx, actor: Actor) -> tuple[Session, ...]:
-    """One's own sessions that are not over, the last used first."""
-    found = (_session(row) for row in tx.execute(_VISIBLE, actor_id=actor.user_id))
+    """The actor's sessions that have not expired, the most recently used first."""
+    sessions = (_session(row) for row in tx.execute(_VISIBLE, actor_id=actor.user_id))
     return tuple(
         replace(session, is_current=session.id == actor.session_id)
-        for session in found
+        for session in sessions
         if not is_over(session.created_at, session.last_active_at, tx.now)
     )
 
@@ -173,33 +173,33 @@ _VISIBLE = text(f"""
 def remove(tx: Tx, actor: Actor, session_id: str) -> None:
     """Signs out one of the actor's clients."""
     row = tx.one(_REMOVE, id=session_id, actor_id=actor.user_id)
-    _removed(tx, row.user_id, row.id)
+    _emit_removed(tx, row.user_id, row.id)
 
 
 _REMOVE = text("DELETE FROM sessions WHERE id = :id AND user_id = :actor_id RETURNING id, user_id")
 
 
-def _removed(tx: Tx, user_id: str, session_id: str) -> None:
+def _emit_removed(tx: Tx, user_id: str, session_id: str) -> None:
     tx.emit(user_place(user_id), Kind.REMOVED, "session", session_id)
 
 
 def remove_of_user(tx: Tx, user_id: str, keep: str | None = None) -> None:
-    """Signs an account out everywhere, but for the session to keep."""
+    """Signs an account out everywhere, except in the session `keep`."""
     for row in tx.execute(_REMOVE_OF_USER, user_id=user_id, keep=keep or ""):
-        _removed(tx, user_id, row.id)
+        _emit_removed(tx, user_id, row.id)
 
 
 _REMOVE_OF_USER = text("DELETE FROM sessions WHERE user_id = :user_id AND id <> :keep RETURNING id")
 
 
 def remove_over(tx: Tx) -> int:
-    """Those that have been idle or have lasted too long. Returns how many went."""
-    over = tx.execute(
+    """Deletes sessions that were idle or have lasted too long. Returns their number."""
+    rows = tx.execute(
         _REMOVE_OVER, idle_since=tx.now - IDLE_DAYS * DAY_MS, begun_before=tx.now - ABSOLUTE_DAYS * DAY_MS
     )
-    for row in over:
-        _removed(tx, row.user_id, row.id)
-    return len(over)
+    for row in rows:
+        _emit_removed(tx, row.user_id, row.id)
+    return len(rows)
 
 
 _REMOVE_OVER = text("""

@@ -1,4 +1,4 @@
-"""Shelves: a project's files as people page through them, and as its prompts list and show them."""
+"""File listing: pages of a project's files for people, and the lists of files in prompts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE_LIMIT = 100
 class FilePage:
     items: tuple[ProjectFile, ...]
     next: str | None
-    """Where the next page begins; None on the last."""
+    """The cursor of the next page; None on the last page."""
 
 
 def page(
@@ -37,10 +37,10 @@ def page(
     prefix: str = "",
     tag: str | None = None,
 ) -> FilePage:
-    """In the order of their paths."""
+    """A page of a project's files in the order of their paths."""
     access.to_project(tx, actor, project_id)
     limit = max(1, min(limit, PAGE_LIMIT))
-    found = tx.execute(
+    rows = tx.execute(
         _PAGE,
         project_id=project_id,
         after="" if cursor is None else _read_cursor(cursor),
@@ -48,11 +48,11 @@ def page(
         tag="" if tag is None else json.dumps(tag, ensure_ascii=False),
         limit=limit + 1,
     )
-    items = tuple(from_row(row) for row in found[:limit])
-    return FilePage(items, _write_cursor(items[-1]) if len(found) > limit else None)
+    items = tuple(from_row(row) for row in rows[:limit])
+    return FilePage(items, _write_cursor(items[-1]) if len(rows) > limit else None)
 
 
-# A tag is found as it is written in the list, with its quotes: taking it out would change the text.
+# A file has a tag if removing the quoted tag from the JSON list changes the text.
 _PAGE = text(f"""
     SELECT {COLUMNS} FROM project_files AS f
     WHERE f.project_id = :project_id AND f.path > :after
@@ -67,7 +67,7 @@ def _write_cursor(last: ProjectFile) -> str:
 
 
 def _read_cursor(cursor: str) -> str:
-    """What _write_cursor wrote. A forged one moves the reader within the same list, and that is all."""
+    """The path in a cursor. A forged cursor only moves the reader within the same list."""
     try:
         return clean_path(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode())
     except (binascii.Error, UnicodeError, Invalid):
@@ -86,13 +86,13 @@ _ALWAYS = text(f"""
 
 
 def of_project(tx: Tx, project_id: str) -> Shelf:
-    """The project's files in the order of their paths, or the top folders in the order of their names."""
+    """A project's files in the order of their paths; if there are many, its top-level folders instead."""
     count: int = tx.one(_COUNT, project_id=project_id).files
     if not count:
         return Shelf()
     if count > LISTED:
-        tops = Counter(_top(row.path) for row in tx.execute(_PATHS, project_id=project_id))
-        return Shelf(count, folders=tuple(Folder(*top) for top in sorted(tops.items())))
+        counts = Counter(_top(row.path) for row in tx.execute(_PATHS, project_id=project_id))
+        return Shelf(count, folders=tuple(Folder(*folder) for folder in sorted(counts.items())))
     rows = tx.execute(_ENTRIES, project_id=project_id)
     return Shelf(count, tuple(FileEntry(row.path, row.size_bytes, row.summary) for row in rows))
 

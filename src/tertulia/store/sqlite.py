@@ -1,6 +1,6 @@
-"""SQLite: one process owns the file, one thread writes and checkpoints, a few others read beside it.
+"""SQLite backend: one process owns the file; one thread writes and checkpoints, four others read.
 
-Writes that wait together are committed together: each in a savepoint of its own, one COMMIT, one sync.
+Group commit: writes that wait together are committed together, each in its own savepoint, with one sync.
 Only one connection ever writes or checkpoints: SQLite before 3.51.3 can damage a WAL file when two do.
 """
 
@@ -61,15 +61,15 @@ class Sqlite:
         self._new_id = new_id
         self._reads: Line = SimpleQueue()
         self._writes: Line = SimpleQueue()
-        self._refusal: StorageFailed | None = None
-        self._gate = threading.Lock()
+        self._write_error: StorageFailed | None = None
+        self._state_lock = threading.Lock()
         self._is_closed = False
-        self._lock = _lock(self._path)
+        self._lock_descriptor = _lock_file(self._path)
         try:
             self._writer = self._open_writer(history)
             self._readers = [self._connect(_READER) for _ in range(READERS)]
         except BaseException:
-            os.close(self._lock)
+            os.close(self._lock_descriptor)
             raise
 
     # ── opening
@@ -87,7 +87,7 @@ class Sqlite:
             ) from error
 
     def _connect(self, pragmas: Sequence[str]) -> sqlite3.Connection:
-        """Without an isolation level the driver begins and commits nothing of its own accord."""
+        """Opens a connection. Without an isolation level the driver begins and commits nothing by itself."""
         connection = sqlite3.connect(
             self._path,
             timeout=BUSY_MS / 1000,
@@ -102,19 +102,23 @@ class Sqlite:
     def _migrate(self, writer: sqlite3.Connection, history: migrate.History) -> None:
         if _revision(writer) is not None:
             _copy(writer, self._path.with_name(f"{self._path.name}.before-{history.head}"))
-        writer.execute("PRAGMA foreign_keys = OFF")  # a step may rebuild a table that others refer to
+        writer.execute("PRAGMA foreign_keys = OFF")  # a migration may rebuild a table that others refer to
         with _engine(writer).connect() as wrapped:
             _upgrade(writer, wrapped, history)
         writer.execute("PRAGMA foreign_keys = ON")
 
     def start(
         self,
-        hand_back: Callable[[Sequence[Work]], None],
-        tell: Callable[[Sequence[Event]], None],
-        pass_on: Callable[[str], None],
+        on_done: Callable[[Sequence[Work]], None],
+        on_events: Callable[[Sequence[Event]], None],
+        on_message: Callable[[str], None],
     ) -> None:
-        """Nobody else writes in this file, so there is nothing to tell but what is handed back."""
-        self._hand_back = hand_back
+        """Starts the threads.
+
+        No other process writes to the file, so all events come with finished work and `on_events` and
+        `on_message` are never called.
+        """
+        self._on_done = on_done
         self._threads = [threading.Thread(target=self._serve_writes, name="tertulia-writer", daemon=True)]
         for reader in self._readers:
             self._threads.append(
@@ -130,17 +134,17 @@ class Sqlite:
     def read(self, work: Work) -> None:
         self._submit(self._reads, work)
 
-    def _submit(self, line: Line, work: Work) -> None:
-        with self._gate:
-            refuse(self._is_closed, line.qsize())
-            line.put(work)
+    def _submit(self, queue: Line, work: Work) -> None:
+        with self._state_lock:
+            refuse(self._is_closed, queue.qsize())
+            queue.put(work)
 
     def _serve_reads(self, reader: sqlite3.Connection) -> None:
         while (work := self._reads.get()) is not None:
-            self._look(reader, work)
-            self._hand_back((work,))
+            self._perform_read(reader, work)
+            self._on_done((work,))
 
-    def _look(self, reader: sqlite3.Connection, work: Work) -> None:
+    def _perform_read(self, reader: sqlite3.Connection, work: Work) -> None:
         try:
             reader.execute("BEGIN")
             work.perform(self._tx(reader), self)
@@ -159,10 +163,10 @@ class Sqlite:
     def _serve_writes(self) -> None:
         while batch := self._next_batch():
             self._commit(batch)
-            self._hand_back(batch)
+            self._on_done(batch)
 
     def _next_batch(self) -> list[Work]:
-        """All that waits, up to a limit; empty when there will be no more."""
+        """All waiting writes, up to BATCH_LIMIT; empty when the backend is closing."""
         batch: list[Work] = []
         work = self._writes.get()
         while work is not None:
@@ -179,8 +183,8 @@ class Sqlite:
 
     def _commit(self, batch: Sequence[Work]) -> None:
         try:
-            if self._refusal is not None:
-                raise self._refusal
+            if self._write_error is not None:
+                raise self._write_error
             self._writer.execute("BEGIN IMMEDIATE")
             if len(batch) == 1:
                 self._attempt_alone(batch[0])
@@ -195,7 +199,7 @@ class Sqlite:
                 work.fail(meaning(error, self))
 
     def _attempt_alone(self, work: Work) -> None:
-        """No savepoint: SQLite would keep a copy of every page before it changes, for nobody."""
+        """Runs a single write. A savepoint would make SQLite copy each page before it is changed."""
         work.perform(self._tx(self._writer), self)
         if work.error is None:
             self._writer.execute("COMMIT")
@@ -206,16 +210,16 @@ class Sqlite:
         self._writer.execute("SAVEPOINT work")
         work.perform(self._tx(self._writer), self)
         if work.error is not None:
-            if not self._writer.in_transaction:  # SQLite gave up all of it, and with it the others' work
-                raise work.error if isinstance(work.error, TertuliaError) else Busy(_LOST)
+            if not self._writer.in_transaction:  # SQLite rolled back the transaction with the others' work
+                raise work.error if isinstance(work.error, TertuliaError) else Busy(_ROLLED_BACK)
             self._writer.execute("ROLLBACK TO work")
         self._writer.execute("RELEASE work")
 
     # ── closing
 
     def close(self) -> None:
-        """Readers go first: whoever closes last checkpoints, and that must be the writer."""
-        with self._gate:
+        """Closes the readers first: the last connection to close checkpoints, and that must be the writer."""
+        with self._state_lock:
             if self._is_closed:
                 return
             self._is_closed = True
@@ -226,7 +230,7 @@ class Sqlite:
             thread.join()
         for connection in (*self._readers, self._writer):
             connection.close()
-        os.close(self._lock)
+        os.close(self._lock_descriptor)
 
     # ── what differs from PostgreSQL
 
@@ -234,20 +238,20 @@ class Sqlite:
         return statement.text
 
     def hold(self, tx: Tx, name: str) -> None:
-        """Only one thread writes: everything is held already."""
+        """Does nothing: only one thread writes, so it needs no further lock."""
 
-    def numbered(self, tx: Tx, places: Sequence[str]) -> None:
-        """One thread writes and hands back: the order is right already."""
+    def numbered(self, tx: Tx, topics: Sequence[str]) -> None:
+        """Does nothing: one thread writes and returns all work, so the order is right already."""
 
     def say(self, tx: Tx, text: str) -> None:
-        """Nobody else has this file."""
+        """Does nothing: no other node uses this file."""
 
     def ahead_ms(self, tx: Tx) -> int:
-        """It has no clock of its own."""
+        """Always 0: SQLite has no clock of its own."""
         return 0
 
     def survey(self, tx: Tx) -> None:
-        """Its plans go by the statements alone."""
+        """Does nothing: SQLite's plans depend on the statements alone."""
 
     def translate(self, error: Exception) -> TertuliaError | None:
         code = getattr(error, "sqlite_errorcode", 0)
@@ -272,12 +276,12 @@ class Sqlite:
     def _failed(self, error: Exception, code: int) -> StorageFailed:
         failed = StorageFailed(f"The database file cannot be used: {error}. Look at the disk it is on.")
         if code in (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC):
-            # After a failed sync nobody knows what is on the disk; going on might acknowledge what is lost.
-            self._refusal = failed
+            # After a failed sync the state of the disk is unknown: later writes might be confirmed and lost.
+            self._write_error = failed
         return failed
 
 
-_LOST = "The database cancelled the write. Nothing was saved; try again."
+_ROLLED_BACK = "The database cancelled the write. Nothing was saved; try again."
 
 _WRITER = (
     "journal_mode = WAL",
@@ -289,8 +293,8 @@ _WRITER = (
 _READER = ("query_only = ON", "wal_autocheckpoint = 0")
 
 
-def _lock(path: Path) -> int:
-    """Takes the file that says this database has an owner; the system lets go of it when the process ends."""
+def _lock_file(path: Path) -> int:
+    """Locks the file that marks the database as in use; the system unlocks it when the process ends."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -312,13 +316,16 @@ def _lock(path: Path) -> int:
 
 
 def _revision(connection: sqlite3.Connection) -> str | None:
-    """Reading the schema also finds out whether the file is a database at all."""
+    """The schema revision. Reading it also finds out whether the file is a database at all."""
     exists = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
     return migrate.revision_of(connection) if exists else None
 
 
 def _upgrade(connection: sqlite3.Connection, wrapped: Connection, history: migrate.History) -> None:
-    """The wrapping rolls back when it begins and when it ends, so all of ours happens in between."""
+    """Runs the missing migrations in one transaction and checks the foreign keys before it commits.
+
+    SQLAlchemy rolls the connection back when `wrapped` opens and closes, so our transaction runs in between.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
         migrate.upgrade(wrapped, history)
@@ -331,14 +338,14 @@ def _upgrade(connection: sqlite3.Connection, wrapped: Connection, history: migra
 
 
 def _engine(connection: sqlite3.Connection) -> Engine:
-    """For Alembic, which knows databases through SQLAlchemy only; closing it leaves our connection open."""
+    """An SQLAlchemy engine over our connection, for Alembic; closing it leaves the connection open."""
     return create_engine(
         "sqlite://", creator=lambda: connection, poolclass=StaticPool, isolation_level="AUTOCOMMIT"
     )
 
 
 def _copy(connection: sqlite3.Connection, target: Path) -> None:
-    """A copy that was read back, before anything is changed."""
+    """Copies the database before a migration, and checks the copy."""
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
     copy = sqlite3.connect(target)
     try:

@@ -1,4 +1,4 @@
-"""Sweeps: bytes that were let go are swept away some time after, once for all of the same hour."""
+"""Blob cleanup: schedules jobs that delete blobs which no file refers to any more, at most one per hour."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tertulia.store.transactions import Tx
 
 SWEEP_JOB = "sweep_blobs"
 SWEEP_AFTER_MS = 3_900_000
-"""A little more than the time a blob stays that nobody refers to."""
+"""A little longer than an unreferenced blob is kept."""
 
 
 def release_file(tx: Tx, file_id: str) -> None:
-    """The file is about to go with all its versions."""
+    """Releases the blobs of all versions of a file that is about to be deleted."""
     tx.execute(_RELEASE_FILE, file_id=file_id, now=tx.now)
     later(tx)
 
@@ -25,7 +25,7 @@ _RELEASE_FILE = text("""
 
 
 def release_project(tx: Tx, project_id: str) -> None:
-    """The project is about to go, and its files with it."""
+    """Releases the blobs of all files of a project that is about to be deleted."""
     tx.execute(_RELEASE_PROJECT, project_id=project_id, now=tx.now)
     later(tx)
 
@@ -39,10 +39,11 @@ _RELEASE_PROJECT = text("""
 
 
 def later(tx: Tx) -> None:
+    """Enqueues a cleanup job; all of the same hour share one."""
     due = tx.now + SWEEP_AFTER_MS
     jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:{due // 3_600_000}", run_at=due)
 
 
 def daily(tx: Tx) -> None:
-    """At the start: for what a crash left."""
+    """Enqueues the cleanup at the server's start, at most once a day, for blobs that a crash left."""
     jobs.add(tx, SWEEP_JOB, "", key=f"{SWEEP_JOB}:day:{tx.now // 86_400_000}")

@@ -1,4 +1,4 @@
-"""Saved tables, and what each person begins with."""
+"""Saved tables, and each user's defaults for new conversations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tertulia.store import access, events, personas
 from tertulia.store.transactions import Row, Tx, as_json
 
 LIMIT = 100
-"""How many a person or a project can have."""
+"""The most saved tables that a user or a project can have."""
 
 _COLUMNS = """
     t.id, t.scope, t.owner_id, t.project_id, t.name, t.mode, t.visibility, t.voices, t.chair, t.brief,
@@ -27,9 +27,9 @@ _COLUMNS = """
 
 def add(tx: Tx, actor: Actor, scope: Scope, project_id: str | None, setting: TableSetting) -> SavedTable:
     setting = cleaned(setting)
-    owner_id, project_id = _whose(scope, actor, project_id)
+    owner_id, project_id = _owner_and_project(scope, actor, project_id)
     _must_be_allowed(tx, actor, project_id)
-    _must_be_at_hand(tx, actor, project_id, setting.guests)
+    _must_be_visible(tx, actor, project_id, setting.guests)
     if tx.one(_COUNT, owner_id=owner_id or "", project_id=project_id or "").number >= LIMIT:
         raise Invalid(f"There are {LIMIT} saved groups here already. Remove one first.")
     table_id = tx.new_id()
@@ -40,7 +40,7 @@ def add(tx: Tx, actor: Actor, scope: Scope, project_id: str | None, setting: Tab
         owner_id=owner_id,
         project_id=project_id,
         now=tx.now,
-        **_written(setting),
+        **_params(setting),
     )
     return _changed(tx, table_id)
 
@@ -60,8 +60,8 @@ _COUNT = text("""
 """)
 
 
-def _whose(scope: Scope, actor: Actor, project_id: str | None) -> tuple[str | None, str | None]:
-    """Its owner or its project, never both."""
+def _owner_and_project(scope: Scope, actor: Actor, project_id: str | None) -> tuple[str | None, str | None]:
+    """The table's owner id and project id; exactly one of them is set."""
     if scope is Scope.USER:
         return actor.user_id, None
     if scope is Scope.PROJECT and project_id is not None:
@@ -74,8 +74,8 @@ def _must_be_allowed(tx: Tx, actor: Actor, project_id: str | None) -> None:
         access.to_project(tx, actor, project_id).must_write()
 
 
-def _must_be_at_hand(tx: Tx, actor: Actor, project_id: str | None, guests: Iterable[WantedVoice]) -> None:
-    """A project's table seats nobody whom others of the project could not invite."""
+def _must_be_visible(tx: Tx, actor: Actor, project_id: str | None, guests: Iterable[WantedVoice]) -> None:
+    """Every persona must be visible to the actor, and at a project's table to all members of the project."""
     for guest in guests:
         if guest.persona_id is None:
             continue
@@ -84,7 +84,7 @@ def _must_be_at_hand(tx: Tx, actor: Actor, project_id: str | None, guests: Itera
             raise Invalid(f"{persona.character.name} is not visible to everyone in this project.")
 
 
-def _written(setting: TableSetting) -> dict[str, object]:
+def _params(setting: TableSetting) -> dict[str, object]:
     return {
         "name": setting.name,
         "mode": setting.mode,
@@ -97,14 +97,14 @@ def _written(setting: TableSetting) -> dict[str, object]:
 
 def _changed(tx: Tx, table_id: str) -> SavedTable:
     table = _table(tx.one(_READ, id=table_id))
-    tx.emit(_place(table), Kind.CHANGED, "table", table.id, table)
+    tx.emit(_topic(table), Kind.CHANGED, "table", table.id, table)
     return table
 
 
 _READ = text(f"SELECT {_COLUMNS} FROM saved_tables AS t WHERE t.id = :id")
 
 
-def _place(table: SavedTable) -> str:
+def _topic(table: SavedTable) -> str:
     return project_place(table.project_id) if table.project_id else user_place(table.owner_id or "")
 
 
@@ -138,7 +138,7 @@ _GET = text(f"""
 
 
 def visible_to(tx: Tx, actor: Actor, project_id: str | None = None) -> tuple[SavedTable, ...]:
-    """The project's, then one's own."""
+    """The project's tables, then the actor's own."""
     if project_id is not None:
         access.to_project(tx, actor, project_id)
     rows = tx.execute(_VISIBLE, actor_id=actor.user_id, project_id=project_id or "")
@@ -156,11 +156,11 @@ def change(tx: Tx, actor: Actor, table_id: str, setting: TableSetting) -> SavedT
     setting = cleaned(setting)
     table = get(tx, actor, table_id)
     _must_be_allowed(tx, actor, table.project_id)
-    known = {guest.persona_id for guest in (*table.voices, *filter(None, [table.chair]))}
-    _must_be_at_hand(
-        tx, actor, table.project_id, (guest for guest in setting.guests if guest.persona_id not in known)
+    known_ids = {guest.persona_id for guest in (*table.voices, *filter(None, [table.chair]))}
+    _must_be_visible(
+        tx, actor, table.project_id, (guest for guest in setting.guests if guest.persona_id not in known_ids)
     )
-    tx.one(_CHANGE, id=table_id, now=tx.now, **_written(setting))
+    tx.one(_CHANGE, id=table_id, now=tx.now, **_params(setting))
     return _changed(tx, table_id)
 
 
@@ -175,32 +175,35 @@ def remove(tx: Tx, actor: Actor, table_id: str) -> None:
     table = get(tx, actor, table_id)
     _must_be_allowed(tx, actor, table.project_id)
     tx.one(_REMOVE, id=table_id)
-    events.redact(tx, _place(table), "table", table_id)
-    tx.emit(_place(table), Kind.REMOVED, "table", table_id)
+    events.redact(tx, _topic(table), "table", table_id)
+    tx.emit(_topic(table), Kind.REMOVED, "table", table_id)
 
 
 _REMOVE = text("DELETE FROM saved_tables WHERE id = :id RETURNING id")
 
 
-# ── what a person begins with
+# ── defaults for new conversations
 
 
 def defaults(tx: Tx, actor: Actor) -> Defaults:
-    written = tx.one(_DEFAULTS, id=actor.user_id).defaults
-    return from_json(Defaults, written) if written else Defaults()
+    stored = tx.one(_DEFAULTS, id=actor.user_id).defaults
+    return from_json(Defaults, stored) if stored else Defaults()
 
 
 _DEFAULTS = text("SELECT defaults FROM users WHERE id = :id")
 
 
 def set_defaults(tx: Tx, actor: Actor, new: Defaults) -> Defaults:
-    """What was named before and is gone since may stay: it is passed over until it is changed."""
+    """Saves the actor's defaults.
+
+    A table or persona that was deleted since it was chosen may stay; it is ignored until it is changed.
+    """
     check_voices(new.voices, len(new.voices))
     before = defaults(tx, actor)
     if new.table_id is not None and new.table_id != before.table_id:
         get(tx, actor, new.table_id)
-    known = {voice.persona_id for voice in before.voices}
-    _must_be_at_hand(tx, actor, None, (voice for voice in new.voices if voice.persona_id not in known))
+    known_ids = {voice.persona_id for voice in before.voices}
+    _must_be_visible(tx, actor, None, (voice for voice in new.voices if voice.persona_id not in known_ids))
     tx.execute(_SET_DEFAULTS, id=actor.user_id, defaults=as_json(new))
     tx.emit(user_place(actor.user_id), Kind.CHANGED, "defaults", actor.user_id, new)
     return new

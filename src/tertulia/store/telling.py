@@ -1,7 +1,7 @@
-"""Telling: listeners hear the events of each place in order, also when several nodes write in it.
+"""Event dispatcher: delivers each topic's events to listeners in order, even when several nodes write to it.
 
-Our own commits come straight from our threads, those of other nodes by way of the log, so one may overtake
-the other. A number that does not follow the last one says that something is on its way; the log has it.
+Events of this node come straight from its threads, those of other nodes from the event log, so one may
+overtake another. If a number does not follow the last one, events are missing; they are read from the log.
 """
 
 from __future__ import annotations
@@ -17,70 +17,77 @@ Listener = Callable[[Sequence[Event]], None]
 ReadAfter = Callable[[str, int], Awaitable[Sequence[Event]]]
 
 REMEMBERED = 10_000
-"""Places whose last number is known; of a place that is not, any number may be the next."""
+"""How many topics are remembered; in a forgotten topic the next event may have any number."""
 
 
 class Teller:
-    """Lives on the event loop: nothing here waits, and nothing is called from a thread."""
+    """Runs on the event loop: its methods do not block, and threads must not call them."""
 
     def __init__(self, read_after: ReadAfter) -> None:
         self._read_after = read_after
         self._listeners: list[Listener] = []
-        self._told: OrderedDict[str, range] = OrderedDict()
-        """Of each remembered place, the numbers told, without a gap."""
-        self._behind: dict[str, int] = {}
-        """Places that wait for the log, and the highest number seen of each."""
-        self._reading: set[asyncio.Task[None]] = set()
+        self._delivered: OrderedDict[str, range] = OrderedDict()
+        """For each remembered topic, the range of numbers delivered without a gap."""
+        self._missing_up_to: dict[str, int] = {}
+        """The topics with missing events, and the highest number known in each."""
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
-    def tell(self, news: Sequence[Event]) -> None:
-        following = [event for event in news if self._follows(event)]
-        if following:
+    def tell(self, events: Sequence[Event]) -> None:
+        deliverable = [event for event in events if self._accepts(event)]
+        if deliverable:
             for listener in self._listeners:
-                listener(following)
+                listener(deliverable)
 
-    def _follows(self, event: Event) -> bool:
-        told = self._told.get(event.place, range(event.number, event.number))
-        if event.number == told.stop:
-            self._remember(event.place, range(told.start, event.number + 1))
-        elif event.number > told.stop:
+    def _accepts(self, event: Event) -> bool:
+        """Whether to deliver an event now; after a gap, it is read from the log with the missing ones."""
+        delivered = self._delivered.get(event.place, range(event.number, event.number))
+        if event.number == delivered.stop:
+            self._remember(event.place, range(delivered.start, event.number + 1))
+        elif event.number > delivered.stop:
             self._catch_up(event.place, event.number)
             return False
-        # Older than all that is remembered: late, but never told, and someone may wait to hear it.
-        return event.number not in told
+        # An event older than the remembered range is late but was never delivered, so it is delivered now.
+        return event.number not in delivered
 
-    def _remember(self, place: str, told: range) -> None:
-        self._told[place] = told
-        self._told.move_to_end(place)
-        if len(self._told) > REMEMBERED:
-            self._told.popitem(last=False)
+    def _remember(self, topic: str, delivered: range) -> None:
+        self._delivered[topic] = delivered
+        self._delivered.move_to_end(topic)
+        if len(self._delivered) > REMEMBERED:
+            self._delivered.popitem(last=False)
 
-    def reach(self, place: str, number: int) -> None:
-        """The log has come so far. What another node said while the line to it was down is read up now."""
-        if place not in self._told:
-            self._remember(place, range(number + 1, number + 1))
-        elif number >= self._told[place].stop:
-            self._catch_up(place, number)
+    def reach(self, topic: str, number: int) -> None:
+        """Learns the last number in a topic's log, and reads missing events if it is ahead.
 
-    def _catch_up(self, place: str, number: int) -> None:
-        is_reading = place in self._behind
-        self._behind[place] = max(number, self._behind.get(place, 0))
+        That happens when another node wrote events while this one was not connected to the database.
+        """
+        if topic not in self._delivered:
+            self._remember(topic, range(number + 1, number + 1))
+        elif number >= self._delivered[topic].stop:
+            self._catch_up(topic, number)
+
+    def _catch_up(self, topic: str, number: int) -> None:
+        is_reading = topic in self._missing_up_to
+        self._missing_up_to[topic] = max(number, self._missing_up_to.get(topic, 0))
         if not is_reading:
-            task = asyncio.get_running_loop().create_task(self._read_up(place))
-            self._reading.add(task)
-            task.add_done_callback(self._reading.discard)
+            task = asyncio.get_running_loop().create_task(self._read_missing(topic))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
-    async def _read_up(self, place: str) -> None:
-        """Reads until nothing is missing. When the database is away, the place's next event tries again."""
+    async def _read_missing(self, topic: str) -> None:
+        """Reads the log until nothing is missing.
+
+        If the database cannot be reached, the topic's next event tries again.
+        """
         try:
-            while place in self._told and self._told[place].stop <= self._behind[place]:
-                news = await self._read_after(place, self._told[place].stop - 1)
-                if not news:  # the place is gone, and its events with it
+            while topic in self._delivered and self._delivered[topic].stop <= self._missing_up_to[topic]:
+                events = await self._read_after(topic, self._delivered[topic].stop - 1)
+                if not events:  # the topic was deleted with its events
                     return
-                self.tell(news)
+                self.tell(events)
         except TertuliaError:
             pass
         finally:
-            del self._behind[place]
+            del self._missing_up_to[topic]

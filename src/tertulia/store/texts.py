@@ -1,4 +1,4 @@
-"""The text read from files: kept by their content, in parts, so that a few lines cost little to show."""
+"""Extracted texts of files, stored by content hash in parts, so that reading a few lines is cheap."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tertulia.core.files import Extracted
 from tertulia.store.transactions import Row, Tx
 
 PART = 256 << 10
-"""Characters; a part ends with the line that fills it."""
+"""Characters per part; a part ends with the line that reaches this size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Some lines of a text, counted from 1; the last one is included."""
+    """A range of lines of a text, numbered from 1; `end_line` is included."""
 
     text: str
     start_line: int
     end_line: int
     total_lines: int
     reason: str | None = None
-    """Why there is no text, or not all of it."""
+    """Why the text is missing or incomplete."""
 
 
 def save(tx: Tx, content_hash: str, extractor: int, extracted: Extracted) -> None:
-    """What this version of the extractor made of it; what an earlier one made is replaced."""
+    """Stores the text from this version of the extractor, and replaces that of an earlier version."""
     tx.execute(_REMOVE, content_hash=content_hash, mime_type=extracted.mime_type)
     parts = list(_parts(extracted.text))
     tx.execute(
@@ -65,30 +65,30 @@ _ADD_PART = text("""
 """)
 
 
-def line_count(written: str) -> int:
-    """As editors count: what follows the last line break is a line only when there is something."""
-    return written.count("\n") + (not written.endswith("\n")) if written else 0
+def line_count(content: str) -> int:
+    """The number of lines as editors count: text after the last line break is a line only if not empty."""
+    return content.count("\n") + (not content.endswith("\n")) if content else 0
 
 
-def _parts(written: str) -> Iterator[tuple[int, str]]:
+def _parts(content: str) -> Iterator[tuple[int, str]]:
     start, line = 0, 1
-    while start < len(written):
-        end = written.find("\n", start + PART) + 1 or len(written)
-        part = written[start:end]
+    while start < len(content):
+        end = content.find("\n", start + PART) + 1 or len(content)
+        part = content[start:end]
         yield line, part
         start, line = end, line + part.count("\n")
 
 
 def find(tx: Tx, content_hash: str, mime_type: str, extractor: int) -> Extracted | None:
-    """All of it; None when it was not read yet, or by an earlier version of the extractor."""
-    row = _found(tx, content_hash, mime_type, extractor)
+    """The whole text; None if it was not extracted yet, or by another version of the extractor."""
+    row = _find_row(tx, content_hash, mime_type, extractor)
     if row is None:
         return None
     parts = tx.execute(_PARTS, content_hash=content_hash, mime_type=mime_type, first=0, last=1 << 62)
     return Extracted("".join(part.content for part in parts), mime_type, row.reason, bool(row.has_failed))
 
 
-def _found(tx: Tx, content_hash: str, mime_type: str, extractor: int) -> Row | None:
+def _find_row(tx: Tx, content_hash: str, mime_type: str, extractor: int) -> Row | None:
     return tx.maybe(_FIND, content_hash=content_hash, mime_type=mime_type, extractor=extractor)
 
 
@@ -107,47 +107,49 @@ def lines(
     end_line: int,
     limit: int,
 ) -> Lines | None:
-    """These lines, as far as there are any and the limit of characters allows; None when it was not read."""
-    row = _found(tx, content_hash, mime_type, extractor)
+    """A range of lines, cut to the existing lines and to `limit` characters; None if not extracted yet."""
+    row = _find_row(tx, content_hash, mime_type, extractor)
     if row is None:
         return None
     last = min(end_line, row.line_count)
     parts = tx.execute(_PARTS, content_hash=content_hash, mime_type=mime_type, first=start_line, last=last)
-    found = _between(_numbered(parts), start_line, last, limit)
-    return Lines("".join(found), start_line, start_line + len(found) - 1, row.line_count, row.reason)
+    range_lines = _cut(_numbered(parts), start_line, last, limit)
+    return Lines(
+        "".join(range_lines), start_line, start_line + len(range_lines) - 1, row.line_count, row.reason
+    )
 
 
 def lines_in(extracted: Extracted, start_line: int, end_line: int, limit: int) -> Lines:
-    """The same of a text that is not kept."""
+    """The same range of lines from a text that is not stored."""
     numbered = enumerate((line[0] for line in _LINE.finditer(extracted.text)), start=1)
-    found = _between(numbered, start_line, end_line, limit)
+    range_lines = _cut(numbered, start_line, end_line, limit)
     total = sum(1 for _ in _LINE.finditer(extracted.text))
-    return Lines("".join(found), start_line, start_line + len(found) - 1, total, extracted.reason)
+    return Lines("".join(range_lines), start_line, start_line + len(range_lines) - 1, total, extracted.reason)
 
 
-def _between(numbered: Iterable[tuple[int, str]], first: int, last: int, limit: int) -> list[str]:
-    found: list[str] = []
+def _cut(numbered: Iterable[tuple[int, str]], first: int, last: int, limit: int) -> list[str]:
+    range_lines: list[str] = []
     size = 0
     for number, line in numbered:
         if number < first:
             continue
         size += len(line)
-        if number > last or (found and size > limit):
+        if number > last or (range_lines and size > limit):
             break
-        found.append(line[:limit])
-    return found
+        range_lines.append(line[:limit])
+    return range_lines
 
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a line ends with \n and with nothing else, as editors count
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # only \n ends a line, as in editors
 
 
 def _numbered(parts: list[Row]) -> Iterator[tuple[int, str]]:
     for part in parts:
-        for number, found in enumerate(_LINE.finditer(part.content), start=part.start_line):
-            yield number, found[0]
+        for number, line in enumerate(_LINE.finditer(part.content), start=part.start_line):
+            yield number, line[0]
 
 
-# A part holds the first line asked for when it is the last one to begin at it or before it.
+# The first line of the range is in the last part that begins at or before it.
 _PARTS = text("""
     SELECT start_line, content FROM file_text_parts
     WHERE content_hash = :content_hash AND mime_type = :mime_type AND start_line <= :last AND start_line >= (

@@ -1,4 +1,4 @@
-"""One transaction: what a noun's functions are handed to read, write and say what changed."""
+"""Transactions: the object `Tx`, with which the store's functions read, write and emit events."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tertulia.store.nearness import Nearness
 from tertulia.store.words import Words
 
 GONE = "This does not exist, or you may not see it."
-"""The one sentence for what is missing and for what is hidden, so that nobody can tell them apart."""
+"""The same message for missing and for hidden things, so that no client can tell them apart."""
 
 WAITING_LIMIT = 10_000
-"""More work than this in one line is refused: whoever waits that long has given up."""
+"""The most work that may wait in one queue. More is refused, because its client would give up waiting."""
 
 
 Row = Any
-"""A named tuple of the columns a statement asks for."""
+"""A named tuple of the columns that a statement selects."""
 
 
 class Cursor(Protocol):
-    """The driver's own. SQLAlchemy's results cost five times the statement they come from."""
+    """The driver's own cursor: SQLAlchemy's results would take five times as long as their statements."""
 
     @property
     def description(self) -> Any: ...
@@ -42,45 +42,45 @@ class Cursor(Protocol):
 
 
 class Dialect(Protocol):
-    """What differs between the databases while a transaction runs."""
+    """The differences between the databases during a transaction."""
 
     error: type[Exception]
-    """What everything the driver raises has in common."""
+    """The base class of the driver's exceptions."""
 
     skip_locked: str
-    """Ends a SELECT that takes a row nobody else has taken."""
+    """The clause at the end of a SELECT that skips rows which another transaction has locked."""
 
     words: Words
-    """Its index of words."""
+    """The full-text index."""
 
     nearness: Nearness
-    """How it keeps vectors, and whether it compares them."""
+    """The vector index."""
 
     node: str
-    """Who writes: the name of this server among those that share the database."""
+    """The name of this node among those that share the database."""
 
     def render(self, statement: TextClause) -> str:
-        """The statement in the driver's own style of parameters."""
+        """The statement with placeholders in the driver's style."""
 
     def hold(self, tx: Tx, name: str) -> None:
-        """Until this transaction ends, nobody else gets past holding the same name."""
+        """Takes the advisory lock of this name until the transaction ends."""
 
-    def numbered(self, tx: Tx, places: Sequence[str]) -> None:
-        """Called while the transaction holds these places and nobody else can write in them."""
+    def numbered(self, tx: Tx, topics: Sequence[str]) -> None:
+        """Registers a transaction for the commit order, while it holds the locks of these topics."""
 
     def translate(self, error: Exception) -> TertuliaError | None:
-        """What a driver's error means to a person; None when it is a mistake of ours."""
+        """Converts a driver's error to an error for people; None if it shows a bug in this program."""
 
 
 class Tx:
-    """A running transaction. Its events get their numbers when the work is done, in one go."""
+    """A running transaction. Its events are numbered together when the work is done."""
 
-    __slots__ = ("_cursor", "_dialect", "_said", "events", "new_id", "now")
+    __slots__ = ("_cursor", "_dialect", "_pending", "events", "new_id", "now")
 
     def __init__(self, cursor: Cursor, dialect: Dialect, clock: Clock, new_id: NewId) -> None:
         self._cursor = cursor
         self._dialect = dialect
-        self._said: dict[tuple[str, str, str], tuple[Kind, object]] = {}
+        self._pending: dict[tuple[str, str, str], tuple[Kind, object]] = {}
         self.events: tuple[Event, ...] = ()
         self.now = clock()
         self.new_id = new_id
@@ -123,53 +123,56 @@ class Tx:
         return self._dialect.node
 
     def hold(self, name: str) -> None:
-        """Keeps others out from here to the commit, where what is written depends on what was read."""
+        """Takes an advisory lock until the commit, for writes that depend on what was read before."""
         self._dialect.hold(self, name)
 
-    def emit(self, place: str, kind: Kind, noun: str, id: str, value: object | None = None) -> None:
-        """Says that something changed. Said twice in one transaction, only the last word counts."""
-        self._said.pop((place, noun, id), None)
-        self._said[place, noun, id] = (kind, value)
+    def emit(self, topic: str, kind: Kind, noun: str, id: str, value: object | None = None) -> None:
+        """Emits an event. Of several for one thing in a topic, only the transaction's last one is logged."""
+        self._pending.pop((topic, noun, id), None)
+        self._pending[topic, noun, id] = (kind, value)
 
     def number_events(self) -> None:
-        """Appends what was said to the log, place by place in order of name so that no two wait in a ring."""
-        if not self._said:
-            return
-        said, self._said = self._said, {}
-        counts: dict[str, int] = {}
-        for place, _, _ in said:
-            counts[place] = counts.get(place, 0) + 1
-        places = sorted(counts)
-        last = {place: self._take_numbers(place, counts[place]) - counts[place] for place in places}
-        self._dialect.numbered(self, places)
-        fresh = []
-        for (place, noun, id), (kind, value) in said.items():
-            last[place] += 1
-            fresh.append(
-                Event(place, last[place], kind, noun, id, None if value is None else as_json(value), self.now)
-            )
-        self.execute_many(_APPEND, [_row(event) for event in fresh])
-        self.events += tuple(fresh)
+        """Appends the emitted events to the log.
 
-    def _take_numbers(self, place: str, count: int) -> int:
-        number: int = self.one(_TAKE_NUMBERS, place=place, count=count).number
+        Topics are numbered in the order of their names, so that two transactions cannot deadlock.
+        """
+        if not self._pending:
+            return
+        pending, self._pending = self._pending, {}
+        counts: dict[str, int] = {}
+        for topic, _, _ in pending:
+            counts[topic] = counts.get(topic, 0) + 1
+        topics = sorted(counts)
+        last = {topic: self._reserve_numbers(topic, counts[topic]) - counts[topic] for topic in topics}
+        self._dialect.numbered(self, topics)
+        new_events = []
+        for (topic, noun, id), (kind, value) in pending.items():
+            last[topic] += 1
+            new_events.append(
+                Event(topic, last[topic], kind, noun, id, None if value is None else as_json(value), self.now)
+            )
+        self.execute_many(_APPEND, [_row(event) for event in new_events])
+        self.events += tuple(new_events)
+
+    def _reserve_numbers(self, topic: str, count: int) -> int:
+        number: int = self.one(_RESERVE_NUMBERS, place=topic, count=count).number
         return number
 
 
 _SHAPES: dict[TextClause, Callable[[Iterable[Any]], Row] | None] = {}
-"""How the rows of each statement are made; None for one that gives none."""
+"""The row constructor of each statement; None for a statement without result rows."""
 
 
 def _shape(cursor: Cursor) -> Callable[[Iterable[Any]], Row] | None:
     if cursor.description is None:
         return None
     names = [column[0] for column in cursor.description]
-    row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # the names are known only now
+    row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # the names are known only at run time
     make: Callable[[Iterable[Any]], Row] = row._make
     return make
 
 
-_TAKE_NUMBERS = text("""
+_RESERVE_NUMBERS = text("""
     INSERT INTO places (place, number) VALUES (:place, :count)
     ON CONFLICT (place) DO UPDATE SET number = places.number + excluded.number
     RETURNING number
@@ -194,11 +197,11 @@ def _row(event: Event) -> dict[str, object]:
 
 
 def as_json(value: object) -> str:
-    """The value as JSON that any database can hold, and that reads back as it is stored."""
-    written = to_json(value)
-    if "\\u0000" in written:
-        written = json.dumps(_without_nul(json.loads(written)), ensure_ascii=False, separators=(",", ":"))
-    return storable(written)
+    """The value as JSON without characters that a database cannot store, so that it reads back unchanged."""
+    json_text = to_json(value)
+    if "\\u0000" in json_text:
+        json_text = json.dumps(_without_nul(json.loads(json_text)), ensure_ascii=False, separators=(",", ":"))
+    return storable(json_text)
 
 
 def _without_nul(value: Any) -> Any:
@@ -212,33 +215,35 @@ def _without_nul(value: Any) -> Any:
 
 
 def _storable(params: Mapping[str, object]) -> Mapping[str, object]:
-    """Copied only where something may have to be mended: nearly all that is written is plain ASCII."""
+    """The parameters without unstorable characters. Plain ASCII, nearly all there is, is not copied."""
     for value in params.values():
         if isinstance(value, str) and (not value.isascii() or "\0" in value):
-            return {name: storable(one) if isinstance(one, str) else one for name, one in params.items()}
+            return {
+                name: storable(param) if isinstance(param, str) else param for name, param in params.items()
+            }
     return params
 
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """Something to do in a transaction of its own, and who waits for it."""
+    """A function to run in its own transaction, and the future that waits for its result."""
 
     run: Callable[[Tx], Any]
     future: asyncio.Future[Any] | concurrent.futures.Future[Any]
     loop: asyncio.AbstractEventLoop | None
-    """Where the one who waits lives; None when a thread waits."""
+    """The event loop of the future; None when a thread waits."""
     result: Any = None
     error: Exception | None = None
     events: tuple[Event, ...] = ()
 
     def perform(self, tx: Tx, dialect: Dialect) -> None:
-        """Does it, up to the commit; what goes wrong is kept for the one who waits."""
+        """Runs the function and numbers its events, without committing; stores an error for the future."""
         try:
             self.result = self.run(tx)
             tx.number_events()
         except dialect.error as error:
             self.fail(meaning(error, dialect))
-        except Exception as error:  # noqa: BLE001  handed on to the one who waits
+        except Exception as error:  # noqa: BLE001  raised in the waiting code
             self.error = error
         else:
             self.error, self.events = None, tx.events
@@ -247,7 +252,7 @@ class Work:
         self.error, self.result, self.events = error, None, ()
 
     def settle(self) -> None:
-        """Tells the one who waits, unless it has stopped waiting."""
+        """Sets the result or the error in the future, unless it was cancelled."""
         if self.future.done():
             return
         if self.error is not None:
@@ -257,16 +262,16 @@ class Work:
 
 
 def meaning(error: Exception, dialect: Dialect) -> Exception:
-    """What a person is told; the driver's error itself when it is a mistake of ours."""
-    told = dialect.translate(error)
-    if told is None:
+    """The error for people, or the driver's error itself if it shows a bug in this program."""
+    translated = dialect.translate(error)
+    if translated is None:
         return error
-    told.__cause__ = error
-    return told
+    translated.__cause__ = error
+    return translated
 
 
 def refuse(is_closed: bool, waiting: int) -> None:
-    """No work for a database that is closing, nor more than it can do while someone still waits for it."""
+    """Raises Busy if the database is closing or too much work is waiting."""
     if is_closed:
         raise Busy("The server is stopping. Try again when it is back.")
     if waiting >= WAITING_LIMIT:

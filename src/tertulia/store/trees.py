@@ -1,7 +1,7 @@
-"""Trees: a conversation with its branches as one thing, to be drawn, compared and cut back.
+"""Branch trees: a conversation with all its branches; comparison of branches, and deletion of messages.
 
-What is deleted is gone wherever it was seen: every branch that inherited it is told and reads on without it.
-The money it cost stays spent.
+A deleted message disappears from every conversation that showed it, and each of them gets the events. Its
+costs stay in the usage table.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from tertulia.store.transactions import Row, Tx, as_json
 
 def get(tx: Tx, actor: Actor, conversation_id: str) -> Tree:
     family = branches.family(tx, actor, conversation_id)
-    rows = tx.execute(_SAID, id=conversation_id)
-    return tree(conversation_id, family, [_said(row) for row in rows])
+    rows = tx.execute(_MESSAGES, id=conversation_id)
+    return tree(conversation_id, family, [_summary(row) for row in rows])
 
 
 _MARKUP = 5
-"""How much of a question is read for each character that is shown: marks and addresses take room."""
+"""Characters of a question read per character shown, because Markdown signs and links are removed."""
 
-_SAID = text(f"""
+_MESSAGES = text(f"""
     {TREE}
     SELECT m.id, m.conversation_id, m.round_number, m.role, m.replaces_id, m.created_at, m.created_by,
         CASE WHEN t.is_blind THEN NULL ELSE m.voice END AS voice,
@@ -70,7 +70,7 @@ _SAID = text(f"""
 """)
 
 
-def _said(row: Row) -> Said:
+def _summary(row: Row) -> Said:
     return Said(
         id=row.id,
         conversation_id=row.conversation_id,
@@ -86,23 +86,23 @@ def _said(row: Row) -> Said:
 
 
 def compared(tx: Tx, actor: Actor, left_id: str, right_id: str) -> Comparison:
-    """Two conversations of one tree, side by side from where they differ."""
+    """Compares two conversations of one tree from the round where they part."""
     left, right = conversations.get(tx, actor, left_id), conversations.get(tx, actor, right_id)
     if right.id not in branches.relatives(tx, left.id):
         raise Conflict("These two are not branches of one conversation, so there is nothing to compare.")
-    return compare(_whole(tx, left.id, left.round_count), _whole(tx, right.id, right.round_count))
+    return compare(_all_rounds(tx, left.id, left.round_count), _all_rounds(tx, right.id, right.round_count))
 
 
-def _whole(tx: Tx, conversation_id: str, round_count: int) -> tuple[Round, ...]:
+def _all_rounds(tx: Tx, conversation_id: str, round_count: int) -> tuple[Round, ...]:
     rounds = messages.history(tx, conversation_id, before_round=round_count + 1, rounds=round_count + 1)
     return blind.as_told(tx, rounds)
 
 
-# ── before something is deleted
+# ── previews of a deletion
 
 
 def removal(tx: Tx, actor: Actor, conversation_id: str) -> Removal:
-    """What would go with a conversation."""
+    """Counts what would be deleted with a conversation."""
     access.to_conversation(tx, actor, conversation_id)
     count = tx.one(_REMOVAL, id=conversation_id)
     titles = tuple(row.title for row in tx.execute(_TITLES, id=conversation_id))
@@ -125,10 +125,10 @@ _TITLES = text(f"""
 
 
 def message_removal(tx: Tx, actor: Actor, message_id: str) -> MessageRemoval:
-    """What would go with a message."""
-    going = _going(tx, messages.get(tx, actor, message_id))
-    replies = sum(message.role is not Role.USER for message in going.messages)
-    return MessageRemoval(len(going.messages) - replies, replies, len(going.heirs))
+    """Counts what would be deleted with a message."""
+    deletion = _find_deletion(tx, messages.get(tx, actor, message_id))
+    replies = sum(message.role is not Role.USER for message in deletion.messages)
+    return MessageRemoval(len(deletion.messages) - replies, replies, len(deletion.heirs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,125 +138,136 @@ class _Going:
 
     @property
     def conversation_ids(self) -> tuple[str, ...]:
-        """Where any of it was said or read."""
-        said = (message.conversation_id for message in self.messages)
-        return tuple(dict.fromkeys((*said, *(heir.id for heir in self.heirs))))
+        """The conversations that hold or show any of the messages."""
+        own = (message.conversation_id for message in self.messages)
+        return tuple(dict.fromkeys((*own, *(branch.id for branch in self.heirs))))
 
 
-def _going(tx: Tx, message: Message) -> _Going:
-    """A reply goes with its versions; a question with its round, and with what branches answered to it."""
+def _find_deletion(tx: Tx, message: Message) -> _Going:
+    """The messages that are deleted with a message, and the branches that inherit it.
+
+    A reply is deleted with all its versions; a question with its round, including the replies to it in
+    branches.
+    """
     heirs = messages.heirs(tx, message)
-    here = messages.of_round(tx, message.conversation_id, message.round_number)
+    round_messages = messages.of_round(tx, message.conversation_id, message.round_number)
     if message.role is not Role.USER:
-        return _Going(_versions(message, here), heirs)
-    theirs = (one for heir in heirs for one in messages.of_round(tx, heir.id, message.round_number))
-    return _Going((*here, *theirs), heirs)
+        return _Going(_versions(message, round_messages), heirs)
+    in_branches = (
+        other for branch in heirs for other in messages.of_round(tx, branch.id, message.round_number)
+    )
+    return _Going((*round_messages, *in_branches), heirs)
 
 
-def _versions(message: Message, here: Iterable[Message]) -> tuple[Message, ...]:
-    """In the order of their age a version stands after the one it replaces."""
-    family = {message.id}
-    ordered = sorted(here, key=lambda one: one.id)
-    for one in reversed(ordered):
-        if one.id in family and one.replaces_id:
-            family.add(one.replaces_id)
-    for one in ordered:
-        if one.replaces_id in family:
-            family.add(one.id)
-    return tuple(one for one in ordered if one.id in family)
+def _versions(message: Message, round_messages: Iterable[Message]) -> tuple[Message, ...]:
+    """All versions of a reply: those it replaces and those that replace it.
+
+    Ids grow with time, so in their order a version comes after the one it replaces.
+    """
+    version_ids = {message.id}
+    ordered = sorted(round_messages, key=lambda other: other.id)
+    for other in reversed(ordered):
+        if other.id in version_ids and other.replaces_id:
+            version_ids.add(other.replaces_id)
+    for other in ordered:
+        if other.replaces_id in version_ids:
+            version_ids.add(other.id)
+    return tuple(other for other in ordered if other.id in version_ids)
 
 
 # ── deleting
 
 
 def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
-    """Takes a message out of its conversation and out of every branch that reads it. Numbers stay."""
+    """Deletes a message from its conversation and every branch that shows it. Round numbers stay."""
     message = messages.get(tx, actor, message_id)
     access.to_conversation(tx, actor, message.conversation_id).must_write()
-    for conversation_id in sorted(_going(tx, message).conversation_ids):
-        tx.hold(conversation_place(conversation_id))  # whoever answers there is seen below
-    going = _going(tx, message)
-    _must_be_quiet(tx, going, message.round_number)
-    ids = frozenset(id for one in going.messages for id in (one.id, *(file.id for file in one.attachments)))
-    for conversation_id in going.conversation_ids:
-        _forget_shown(tx, _Shown(conversation_id, message.round_number, tuple(sorted(ids))))
-    for conversation_id in _left(tx, going):
-        _forget_shown(tx, _Shown(conversation_id, None, tuple(sorted(ids))))
-    for one in going.messages:
-        _remove(tx, one)
+    for conversation_id in sorted(_find_deletion(tx, message).conversation_ids):
+        tx.hold(conversation_place(conversation_id))  # so that _must_not_be_answering sees every turn
+    deletion = _find_deletion(tx, message)
+    _must_not_be_answering(tx, deletion, message.round_number)
+    ids = frozenset(
+        id for target in deletion.messages for id in (target.id, *(file.id for file in target.attachments))
+    )
+    for conversation_id in deletion.conversation_ids:
+        _redact(tx, _Shown(conversation_id, message.round_number, tuple(sorted(ids))))
+    for conversation_id in _parents(tx, deletion):
+        _redact(tx, _Shown(conversation_id, None, tuple(sorted(ids))))
+    for target in deletion.messages:
+        _remove(tx, target)
     project_id = conversations.get(tx, actor, message.conversation_id).project_id
-    receipts.forget_found(tx, project_id, min(one.id for one in going.messages))
-    _index_again(tx, message, going)
+    receipts.forget_found(tx, project_id, min(target.id for target in deletion.messages))
+    _reindex(tx, message, deletion)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What the receipts of a conversation are not to show any more."""
+    """The messages to redact from a conversation's receipts; the payload of a redaction job."""
 
     conversation_id: str
     number: int | None
     ids: tuple[str, ...]
 
 
-def _forget_shown(tx: Tx, shown: _Shown) -> None:
-    """Now, and once more when all is written that is being answered now: it may have been shown this."""
-    _forget_in(tx, shown)
-    if turns.waiting_or_running(tx, shown.conversation_id):
-        jobs.add(tx, FORGET_JOB, as_json(shown), run_at=tx.now + receipts.FORGET_AFTER_MS)
+def _redact(tx: Tx, scope: _Shown) -> None:
+    """Redacts receipts now, and again later if turns are running, whose prompts may hold the deleted text."""
+    _redact_now(tx, scope)
+    if turns.waiting_or_running(tx, scope.conversation_id):
+        jobs.add(tx, FORGET_JOB, as_json(scope), run_at=tx.now + receipts.FORGET_AFTER_MS)
 
 
 def forget_again(tx: Tx, payload: str) -> None:
-    """What was left to be done by a deletion."""
-    _forget_in(tx, from_json(_Shown, payload))
+    """Runs a redaction job that a deletion enqueued."""
+    _redact_now(tx, from_json(_Shown, payload))
 
 
-def _forget_in(tx: Tx, shown: _Shown) -> None:
-    receipts.forget(tx, shown.conversation_id, shown.number, shown.ids)
-    turns.forget_found(tx, turns.naming(tx, shown.conversation_id, shown.ids), shown.ids)
+def _redact_now(tx: Tx, scope: _Shown) -> None:
+    receipts.forget(tx, scope.conversation_id, scope.number, scope.ids)
+    turns.forget_found(tx, turns.naming(tx, scope.conversation_id, scope.ids), scope.ids)
 
 
 FORGET_JOB = "forget_shown"
 
 
-def _left(tx: Tx, going: _Going) -> set[str]:
-    """The conversations that these branches left, and may have been brought back to."""
-    owners = {one.conversation_id for one in going.messages}
+def _parents(tx: Tx, deletion: _Going) -> set[str]:
+    """The parents of the conversations with deleted messages: a summary of the branch may be stored there."""
+    owners = {message.conversation_id for message in deletion.messages}
     parents = {row.parent_id for id in owners for row in tx.execute(_PARENT, id=id)}
-    return parents - set(going.conversation_ids)
+    return parents - set(deletion.conversation_ids)
 
 
 _PARENT = text("SELECT parent_id FROM conversations WHERE id = :id AND parent_id IS NOT NULL")
 
 
-def _must_be_quiet(tx: Tx, going: _Going, number: int) -> None:
-    """A reply that came later would stand in a round without its question."""
-    for conversation_id in going.conversation_ids:
+def _must_not_be_answering(tx: Tx, deletion: _Going, number: int) -> None:
+    """Raises Conflict while the round is being answered: a later reply would be left without its question."""
+    for conversation_id in deletion.conversation_ids:
         for turn in turns.waiting_or_running(tx, conversation_id):
             if turn.round_number == number:
                 raise Conflict("This round is being answered. Stop it or wait for it, then delete.")
 
 
 def _remove(tx: Tx, message: Message) -> None:
-    """With the votes on it, wherever they were told."""
-    places = messages.places(tx, message)
-    votes = [row.id for row in tx.execute(_FORGET_VOTES, message_id=message.id)]
-    for place in places:
-        for noun, id in (("message", message.id), *(("vote", id) for id in votes)):
-            events.redact(tx, place, noun, id)
-            tx.emit(place, Kind.REMOVED, noun, id)
+    """Deletes a message with its votes, and emits that in every conversation that shows it."""
+    topics = messages.places(tx, message)
+    vote_ids = [row.id for row in tx.execute(_REMOVE_VOTES, message_id=message.id)]
+    for topic in topics:
+        for noun, id in (("message", message.id), *(("vote", id) for id in vote_ids)):
+            events.redact(tx, topic, noun, id)
+            tx.emit(topic, Kind.REMOVED, noun, id)
     attachments.release_message(tx, message.id)
     tx.execute(_REMOVE, id=message.id)
 
 
-_FORGET_VOTES = text("DELETE FROM votes WHERE message_id = :message_id RETURNING id")
+_REMOVE_VOTES = text("DELETE FROM votes WHERE message_id = :message_id RETURNING id")
 
 _REMOVE = text("DELETE FROM conversation_messages WHERE id = :id")
 
 
-def _index_again(tx: Tx, message: Message, going: _Going) -> None:
-    """What stood beside it is found by its words too, until the index looks again."""
+def _reindex(tx: Tx, message: Message, deletion: _Going) -> None:
+    """Re-indexes the round: until then, a search for the deleted words still finds its neighbours."""
     number = message.round_number
-    beside = {one.conversation_id for one in going.messages}
-    beside |= {heir.id for heir in going.heirs if heir.branch_round == number}
-    for conversation_id in sorted(beside):
+    conversation_ids = {other.conversation_id for other in deletion.messages}
+    conversation_ids |= {branch.id for branch in deletion.heirs if branch.branch_round == number}
+    for conversation_id in sorted(conversation_ids):
         jobs.add_once(tx, "index_round", f"{conversation_id}:{number}")

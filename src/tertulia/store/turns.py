@@ -1,4 +1,4 @@
-"""Turns: who is answering what, and how it ended."""
+"""Turns: the rows of all turns with their states, nodes and heartbeats."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ _COLUMNS = """
 
 
 def open(tx: Tx, turn: Turn, fingerprint: str, node: str | None = None) -> None:
-    """Writes down a turn; the fingerprint tells a repeated request from another one under the same id."""
-    added = tx.maybe(
+    """Stores a new turn.
+
+    The request fingerprint distinguishes a repeated request from a different one with the same id.
+    """
+    row = tx.maybe(
         _OPEN,
         id=turn.id,
         conversation_id=turn.conversation_id,
@@ -55,9 +58,9 @@ def open(tx: Tx, turn: Turn, fingerprint: str, node: str | None = None) -> None:
         search_scope=None if turn.scope is None else as_json(turn.scope),
         found=as_json(turn.found),
     )
-    if added is None:
+    if row is None:
         raise TurnReused("This turn id was already used. Make a new id and send again.")
-    _changed(tx, turn)
+    _emit_changed(tx, turn)
 
 
 _OPEN = text("""
@@ -75,14 +78,14 @@ _OPEN = text("""
 """)
 
 
-def _changed(tx: Tx, turn: Turn) -> None:
+def _emit_changed(tx: Tx, turn: Turn) -> None:
     tx.emit(conversation_place(turn.conversation_id), Kind.CHANGED, "turn", turn.id, veiled_turn(turn))
 
 
 def find_opened(tx: Tx, user_id: str, turn_id: str) -> tuple[Turn, str] | None:
-    """The turn a person opened under this id before, and the fingerprint of what they sent.
+    """The turn that a user opened under this id before, and its request fingerprint.
 
-    Of two requests that come at once, the second waits here for the first, and then finds its turn.
+    Of two simultaneous requests, the second waits here for the first, and then finds its turn.
     """
     tx.hold(f"turn:{turn_id}")
     row = tx.maybe(_FIND_OPENED, id=turn_id, user_id=user_id)
@@ -113,15 +116,15 @@ def _turn(row: Row) -> Turn:
         is_blind=bool(row.is_blind),
         style=Style(row.style),
         scope=None if row.search_scope is None else from_json(SearchScope, row.search_scope),
-        found=_found(row.found),
+        found=_parse_passages(row.found),
     )
 
 
-def _found(written: str) -> tuple[Passage, ...]:
-    return () if written == _NOTHING else from_json(tuple[Passage, ...], written)
+def _parse_passages(json_text: str) -> tuple[Passage, ...]:
+    return () if json_text == _NO_PASSAGES else from_json(tuple[Passage, ...], json_text)
 
 
-_NOTHING = "[]"
+_NO_PASSAGES = "[]"
 
 
 def get(tx: Tx, actor: Actor, turn_id: str) -> Turn:
@@ -136,7 +139,7 @@ _GET = text(f"""
 
 
 def waiting_or_running(tx: Tx, conversation_id: str) -> tuple[Turn, ...]:
-    """Those not over, in the order in which they will be answered."""
+    """The unfinished turns of a conversation, in the order in which they are answered."""
     return tuple(_turn(row) for row in tx.execute(_WAITING_OR_RUNNING, conversation_id=conversation_id))
 
 
@@ -148,12 +151,12 @@ _WAITING_OR_RUNNING = text(f"""
 
 
 def is_inheriting(tx: Tx, conversation_id: str) -> bool:
-    """Whether somebody is still answering, in a conversation it left, what this one goes on from."""
-    found = tx.maybe(_INHERITING, id=conversation_id, first_round=0, last_round=_NO_LAST)
-    return found is not None
+    """Whether a round that a branch inherits is still being answered in one of its ancestors."""
+    row = tx.maybe(_INHERITING, id=conversation_id, first_round=0, last_round=_NO_LAST_ROUND)
+    return row is not None
 
 
-_NO_LAST = 2**31
+_NO_LAST_ROUND = 2**31
 
 _INHERITING = text(f"""
     {LINEAGE}
@@ -164,14 +167,14 @@ _INHERITING = text(f"""
 
 
 def of_rounds(tx: Tx, rounds: Sequence[Round]) -> tuple[Turn, ...]:
-    """Those that the messages of these rounds were written in, also before the branch, the oldest first."""
+    """The turns that wrote the messages of these rounds, inherited rounds included, oldest first."""
     ids = sorted({message.turn_id for round_ in rounds for message in round_.messages})
-    rows = tx.execute(_of_rounds(tx.words.among), ids=tx.words.many(ids))
+    rows = tx.execute(_select_of_rounds(tx.words.among), ids=tx.words.many(ids))
     return tuple(_turn(row) for row in rows)
 
 
 @cache
-def _of_rounds(among: str) -> TextClause:
+def _select_of_rounds(among: str) -> TextClause:
     return text(f"""
         SELECT {_COLUMNS} FROM turns AS t WHERE {among.format(column="t.id", name="ids")}
         ORDER BY t.round_number, t.created_at, t.id
@@ -179,13 +182,13 @@ def _of_rounds(among: str) -> TextClause:
 
 
 def reveal(tx: Tx, conversation_ids: Sequence[str], number: int) -> tuple[Turn, ...]:
-    """Those of a round that were blind until now; who calls this tells of them."""
-    rows = tx.execute(_reveal(tx.words.among), ids=tx.words.many(conversation_ids), number=number)
+    """Makes the blind turns of a round visible and returns them. The caller emits their events."""
+    rows = tx.execute(_reveal_rounds(tx.words.among), ids=tx.words.many(conversation_ids), number=number)
     return tuple(_turn(row) for row in rows)
 
 
 @cache
-def _reveal(among: str) -> TextClause:
+def _reveal_rounds(among: str) -> TextClause:
     return text(f"""
         UPDATE turns AS t SET is_blind = FALSE
         WHERE {among.format(column="t.conversation_id", name="ids")}
@@ -194,81 +197,85 @@ def _reveal(among: str) -> TextClause:
     """)
 
 
-# ── what was found for a question
+# ── passages found for a question
 
 
 def add_found(tx: Tx, turn_id: str, passages: Sequence[Passage]) -> Turn | None:
-    """Adds what one voice was sent to what the others were; says something only when that is new.
+    """Adds the passages that were sent to one voice to the passages of the turn.
 
-    None: there is nothing new, or the turn is gone.
+    Returns None and emits nothing if there is no new passage or the turn was deleted.
     """
-    row = tx.maybe(_FOUND_BY, id=turn_id)
+    row = tx.maybe(_LOCK_PASSAGES, id=turn_id)
     if row is None:
         return None
-    known = _found(row.found)
-    found = united(known, passages)
-    return _set_found(tx, turn_id, found) if found != known else None
+    stored = _parse_passages(row.found)
+    all_passages = united(stored, passages)
+    return _save_passages(tx, turn_id, all_passages) if all_passages != stored else None
 
 
-def _set_found(tx: Tx, turn_id: str, found: Sequence[Passage]) -> Turn:
-    turn = _turn(tx.one(_SET_FOUND, id=turn_id, found=as_json(tuple(found))))
-    _changed(tx, turn)
+def _save_passages(tx: Tx, turn_id: str, passages: Sequence[Passage]) -> Turn:
+    turn = _turn(tx.one(_SAVE_PASSAGES, id=turn_id, found=as_json(tuple(passages))))
+    _emit_changed(tx, turn)
     return turn
 
 
-_FOUND_BY = text("UPDATE turns SET found = found WHERE id = :id RETURNING found")  # the others wait for it
+_LOCK_PASSAGES = text("UPDATE turns SET found = found WHERE id = :id RETURNING found")  # locks the row
 
-_SET_FOUND = text(f"""
+_SAVE_PASSAGES = text(f"""
     UPDATE turns AS t SET found = :found WHERE t.id = :id RETURNING {_COLUMNS.replace("t.", "")}
 """)
 
 
 def forget_found(tx: Tx, turn_ids: Sequence[str], source_ids: Collection[str]) -> None:
-    """Some sources were deleted: these turns do not name them any more, nor do the events that told of it."""
+    """Removes passages of deleted sources from these turns, and from the events that showed them."""
     for id in turn_ids:
-        row = tx.maybe(_FOUND_BY, id=id)
-        known = _found(row.found) if row else ()
-        left = without(known, source_ids)
-        if left != known:
-            turn = _set_found(tx, id, left)
-            place = conversation_place(turn.conversation_id)
-            events.rewrite(tx, place, "turn", id, as_json(veiled_turn(turn)))
+        row = tx.maybe(_LOCK_PASSAGES, id=id)
+        stored = _parse_passages(row.found) if row else ()
+        remaining = without(stored, source_ids)
+        if remaining != stored:
+            turn = _save_passages(tx, id, remaining)
+            topic = conversation_place(turn.conversation_id)
+            events.rewrite(tx, topic, "turn", id, as_json(veiled_turn(turn)))
 
 
 def naming(tx: Tx, conversation_id: str, source_ids: Collection[str]) -> tuple[str, ...]:
-    """Ids of the turns of a conversation that found one of these sources."""
-    rows = tx.execute(_WITH_FOUND, conversation_id=conversation_id)
-    return tuple(row.id for row in rows if any(one.source_id in source_ids for one in _found(row.found)))
+    """The ids of a conversation's turns with passages of these sources."""
+    rows = tx.execute(_WITH_PASSAGES, conversation_id=conversation_id)
+    return tuple(
+        row.id
+        for row in rows
+        if any(passage.source_id in source_ids for passage in _parse_passages(row.found))
+    )
 
 
-_WITH_FOUND = text("""
+_WITH_PASSAGES = text("""
     SELECT id, found FROM turns WHERE conversation_id = :conversation_id AND found <> '[]' ORDER BY id
 """)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundGone:
-    """What some turns name as found, though it was deleted since."""
+    """Turns with passages of sources that were deleted since."""
 
     turn_ids: tuple[str, ...]
     source_ids: frozenset[str]
     next: str | None
-    """After which turn to go on; None after the last."""
+    """The turn id to continue after; None after the last turn."""
 
 
 def found_gone(tx: Tx, project_id: str, after: str) -> FoundGone:
-    """Of the next turns of a project that found something."""
-    rows = tx.execute(_FOUND_IN_PROJECT, project_id=project_id, after=after, limit=_AT_ONCE)
-    named = {row.id: {one.source_id for one in _found(row.found)} for row in rows}
-    ids = frozenset(id for ids in named.values() for id in ids)
-    gone = ids - receipts.still_there(tx, ids)
-    naming = tuple(turn_id for turn_id, ids in named.items() if not gone.isdisjoint(ids))
-    return FoundGone(naming, gone, rows[-1].id if len(rows) == _AT_ONCE else None)
+    """The stale passages among the next turns of a project that have passages."""
+    rows = tx.execute(_NEXT_WITH_PASSAGES, project_id=project_id, after=after, limit=_BATCH)
+    by_turn = {row.id: {passage.source_id for passage in _parse_passages(row.found)} for row in rows}
+    ids = frozenset(id for ids in by_turn.values() for id in ids)
+    deleted_ids = ids - receipts.still_there(tx, ids)
+    turn_ids = tuple(turn_id for turn_id, ids in by_turn.items() if not deleted_ids.isdisjoint(ids))
+    return FoundGone(turn_ids, deleted_ids, rows[-1].id if len(rows) == _BATCH else None)
 
 
-_AT_ONCE = 200
+_BATCH = 200
 
-_FOUND_IN_PROJECT = text("""
+_NEXT_WITH_PASSAGES = text("""
     SELECT t.id, t.found FROM turns AS t JOIN conversations AS c ON c.id = t.conversation_id
     WHERE c.project_id = :project_id AND t.found <> '[]' AND t.id > :after ORDER BY t.id LIMIT :limit
 """)
@@ -285,12 +292,12 @@ _COUNT_UNFINISHED = text("""
 
 
 def set_state(tx: Tx, turn_id: str, state: State) -> Turn:
-    """Moves a turn on. One that is over stays as it ended."""
+    """Sets the state of a turn. A finished turn keeps its state."""
     row = tx.maybe(_SET_STATE, id=turn_id, state=state.value, finished_at=tx.now if state.is_over else None)
     if row is None:
         return _turn(tx.one(_READ, id=turn_id))
     turn = _turn(row)
-    _changed(tx, turn)
+    _emit_changed(tx, turn)
     return turn
 
 
@@ -303,7 +310,7 @@ _READ = text(f"SELECT {_COLUMNS} FROM turns AS t WHERE t.id = :id")
 
 
 def unfinished(tx: Tx) -> tuple[Turn, ...]:
-    """Every turn that is not over, the oldest first."""
+    """All unfinished turns, oldest first."""
     return tuple(_turn(row) for row in tx.execute(_UNFINISHED))
 
 
@@ -313,7 +320,7 @@ _UNFINISHED = text(f"""
 
 
 def beat(tx: Tx, node: str | None = None) -> None:
-    """A node, this one unless told otherwise, is alive, and so are its turns."""
+    """Records a heartbeat for all unfinished turns of a node; of this node by default."""
     tx.execute(_BEAT, node=node or tx.node, now=tx.now)
 
 
@@ -323,7 +330,7 @@ _BEAT = text("""
 
 
 def abandoned(tx: Tx, before_ms: int) -> tuple[Turn, ...]:
-    """Unfinished turns whose node has not been heard of since."""
+    """Unfinished turns whose node has sent no heartbeat since this time."""
     return tuple(_turn(row) for row in tx.execute(_ABANDONED, before=before_ms))
 
 
@@ -334,7 +341,7 @@ _ABANDONED = text(f"""
 
 
 def take_over(tx: Tx, turn_id: str, before_ms: int) -> bool:
-    """Makes an abandoned turn this node's own; of several that try at once, one does."""
+    """Makes an abandoned turn this node's own. Returns False if another node was faster."""
     return tx.maybe(_TAKE_OVER, id=turn_id, before=before_ms, node=tx.node, now=tx.now) is not None
 
 
@@ -345,27 +352,27 @@ _TAKE_OVER = text("""
 
 
 def keep(tx: Tx, turn_id: str) -> None:
-    """From here to the commit nobody takes it over; raises NotFound when someone has."""
-    tx.one(_KEEP, id=turn_id, node=tx.node, now=tx.now)
+    """Raises NotFound if another node has taken the turn over; otherwise none can until the commit."""
+    tx.one(_ASSERT_OWNED, id=turn_id, node=tx.node, now=tx.now)
 
 
-_KEEP = text("UPDATE turns SET heartbeat_at = :now WHERE id = :id AND node = :node RETURNING id")
+_ASSERT_OWNED = text("UPDATE turns SET heartbeat_at = :now WHERE id = :id AND node = :node RETURNING id")
 
 
 def must_wait(tx: Tx, turn: Turn) -> bool:
-    """Whether another node runs a turn of this conversation, or has an earlier round of it in its queue."""
-    found = tx.maybe(
-        _BEFORE,
+    """Whether another node runs a turn of this conversation, or queues an earlier round of it."""
+    row = tx.maybe(
+        _BLOCKING,
         conversation_id=turn.conversation_id,
         node=tx.node,
         number=turn.round_number,
         ask=Purpose.ASK.value,
         summary=Purpose.SUMMARY.value,
     )
-    return found is not None
+    return row is not None
 
 
-_BEFORE = text("""
+_BLOCKING = text("""
     SELECT id FROM turns
     WHERE conversation_id = :conversation_id AND node <> :node AND (
         state = 'running'
@@ -376,11 +383,13 @@ _BEFORE = text("""
 
 
 def has_company(tx: Tx, turn: Turn) -> bool:
-    """Whether other turns answer the same round, here or in a conversation this one left; or the turn that
-    would go on with it was stopped since this one was opened."""
+    """Whether other turns answer the same round, in this conversation or an ancestor.
+
+    True too if an ask or synthesis of the round was stopped since this turn was opened.
+    """
     number = turn.round_number
-    found = tx.maybe(
-        _COMPANY,
+    row = tx.maybe(
+        _OTHERS_OF_ROUND,
         id=turn.conversation_id,
         first_round=number,
         last_round=number,
@@ -389,10 +398,10 @@ def has_company(tx: Tx, turn: Turn) -> bool:
         ask=Purpose.ASK.value,
         synthesis=Purpose.SYNTHESIS.value,
     )
-    return found is not None
+    return row is not None
 
 
-_COMPANY = text(f"""
+_OTHERS_OF_ROUND = text(f"""
     {LINEAGE}
     SELECT 1 FROM lineage AS l JOIN turns AS t ON t.conversation_id = l.id AND t.round_number = :first_round
     WHERE l.only_id IS NULL AND t.id <> :turn_id AND (
@@ -404,7 +413,7 @@ _COMPANY = text(f"""
 
 
 def is_here(tx: Tx, turn_id: str) -> bool:
-    """Whether it is this node's."""
+    """Whether this node owns the turn."""
     return tx.maybe(_IS_HERE, id=turn_id, node=tx.node) is not None
 
 
@@ -412,23 +421,23 @@ _IS_HERE = text("SELECT 1 FROM turns WHERE id = :id AND node = :node")
 
 
 def elsewhere(tx: Tx) -> tuple[Turn, ...]:
-    """Those that other nodes run or have in line."""
-    return tuple(_turn(row) for row in tx.execute(_RUN_ELSEWHERE, node=tx.node))
+    """The turns that other nodes run or queue."""
+    return tuple(_turn(row) for row in tx.execute(_OF_OTHER_NODES, node=tx.node))
 
 
-_RUN_ELSEWHERE = text(f"""
+_OF_OTHER_NODES = text(f"""
     SELECT {_COLUMNS} FROM turns AS t WHERE t.state IN ('queued', 'running') AND t.node <> :node
 """)
 
 
 def find(tx: Tx, turn_id: str) -> Turn | None:
-    """For who runs or mirrors it; it may be gone with its conversation."""
+    """The turn with this id, read without an actor by nodes that run or mirror it; None if it was deleted."""
     row = tx.maybe(_READ, id=turn_id)
     return _turn(row) if row else None
 
 
 def next_round(tx: Tx, conversation_id: str) -> int:
-    """Takes the next round's number. Whoever else wants one waits until this transaction is over."""
+    """Reserves the next round number. Other transactions that want one wait until this one ends."""
     number: int = tx.one(_NEXT_ROUND, id=conversation_id, now=tx.now).round_count
     return number
 

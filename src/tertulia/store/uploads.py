@@ -1,8 +1,8 @@
-"""Cancelled uploads: what they brought is taken back, and what still arrives under their key is refused.
+"""Upload cancellation: removes what an upload has saved, and rejects what still arrives under its key.
 
-A client gives each upload a key of its own. It cannot know whether the server has saved an upload when a
-person cancels it: both orders end with nothing saved. Saving and cancelling hold the same lock (`hold`), so
-that one of them sees the other.
+A client gives each upload its own key. When a person cancels, the client cannot know whether the server has
+saved the upload yet; in both orders nothing stays saved. Saving and cancelling take the same lock
+(`lock_quota`), so that the second sees the first.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from tertulia.store.transactions import Tx
 
 
 def hold(tx: Tx, user_id: str) -> None:
-    """One of a person's uploads is saved or cancelled at a time: their room is counted, too."""
+    """Serialises saving and cancelling a user's uploads, so that the quota check is exact as well."""
     tx.hold(f"quota:{user_id}")
 
 
 def cancel(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[str, ...]:
-    """Returns the hashes of what was taken back."""
+    """Cancels an upload. Returns the content hashes of the files that were removed."""
     hold(tx, actor.user_id)
     attachments.take_back(tx, actor, project_id, upload_key)
-    gone = files.take_back(tx, actor, project_id, upload_key)
+    hashes = files.take_back(tx, actor, project_id, upload_key)
     tx.execute(_CANCEL, user_id=actor.user_id, upload_key=upload_key, now=tx.now)
-    return gone
+    return hashes
 
 
 _CANCEL = text("""
@@ -46,7 +46,7 @@ _IS_CANCELLED = text("""
 
 
 def forget_cancelled(tx: Tx, before_ms: int) -> None:
-    """No upload takes as long."""
+    """Deletes old cancellations; `before_ms` must lie further back than any upload lasts."""
     tx.execute(_FORGET, before=before_ms)
 
 

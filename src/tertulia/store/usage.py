@@ -1,7 +1,7 @@
-"""Usage: what every call took and cost.
+"""Usage: tokens, cost and latency of every model call.
 
-Rows name what was paid for but do not hang on it: money stays spent when a conversation is deleted, or a cap
-could be escaped by deleting.
+Rows have no foreign key to their conversation: the cost stays counted when the conversation is deleted, as
+people could otherwise escape a cap by deleting.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tertulia.store.transactions import Tx
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """One call of a model, or one person's part of it."""
+    """A single model call, or one user's share of it."""
 
     user_id: str
     project_id: str | None
@@ -39,11 +39,11 @@ class UsageRow:
     output_tokens: int
     reasoning_tokens: int
     cost_micros: int | None
-    """None: the price is not known."""
+    """None if the price is not known."""
     latency_ms: int
     first_token_ms: int | None
     effort: Effort | None = None
-    """How much the model was told to think. None: as much as it does by itself."""
+    """The thinking effort that was requested; None for the model's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class UsageSum:
     output_tokens: int
     reasoning_tokens: int
     cost_micros: int
-    """Of the calls whose price is known."""
+    """The cost of the calls whose price is known."""
     unpriced_calls: int
 
 
 def of_reply(message: Message, project_id: str, model_key: str) -> UsageRow:
-    """What a reply took, from the usage it carries."""
+    """The usage row of a reply, from the usage stored in its message."""
     provider, _, model = model_key.partition(":")
     usage = message.usage
     assert usage is not None, "a reply without usage called no model"
@@ -85,7 +85,7 @@ def of_reply(message: Message, project_id: str, model_key: str) -> UsageRow:
 def of_job(
     conversation: Conversation, purpose: str, model: Model, count: TokenCount, cost_micros: int | None
 ) -> UsageRow:
-    """What was done in the background, charged to the conversation's owner."""
+    """The usage row of a background job, charged to the conversation's owner."""
     return UsageRow(
         user_id=conversation.owner_id,
         project_id=conversation.project_id,
@@ -159,50 +159,56 @@ _OF_CONVERSATION = text("""
 
 
 Asked = tuple[str, Effort | None]
-"""A model's key, and how much it is told to think."""
+"""A model's key and the requested thinking effort."""
 
 
 def recent_replies(
-    tx: Tx, actor: Actor, project_id: str, asked: Collection[Asked]
+    tx: Tx, actor: Actor, project_id: str, keys: Collection[Asked]
 ) -> Mapping[Asked, RecentReplies]:
-    """Of each model as it is asked, the last replies in the project and in all projects, in one query."""
+    """The newest replies of each model and effort, in the project and in all projects, in one query."""
     access.to_project(tx, actor, project_id)
-    wanted = tuple(dict.fromkeys(asked))
-    if not wanted:
+    distinct_keys = tuple(dict.fromkeys(keys))
+    if not distinct_keys:
         return {}
-    found: dict[tuple[int, int], list[ReplyLength]] = defaultdict(list)
-    for row in tx.execute(recent_replies_of(len(wanted)), project_id=project_id, **named(wanted)):
-        found[row.place, row.in_project].append(ReplyLength(row.output_tokens, row.written_tokens))
+    lengths: dict[tuple[int, int], list[ReplyLength]] = defaultdict(list)
+    for row in tx.execute(
+        recent_replies_of(len(distinct_keys)), project_id=project_id, **named(distinct_keys)
+    ):
+        lengths[row.number, row.in_project].append(ReplyLength(row.output_tokens, row.written_tokens))
     return {
-        one: RecentReplies(tuple(found[place, 1]), tuple(found[place, 0])) for place, one in enumerate(wanted)
+        key: RecentReplies(tuple(lengths[number, 1]), tuple(lengths[number, 0]))
+        for number, key in enumerate(distinct_keys)
     }
 
 
-def named(wanted: Collection[Asked]) -> Mapping[str, str]:
-    named: dict[str, str] = {}
-    for place, (model_key, effort) in enumerate(wanted):
+def named(keys: Collection[Asked]) -> Mapping[str, str]:
+    params: dict[str, str] = {}
+    for number, (model_key, effort) in enumerate(keys):
         provider, _, model = model_key.partition(":")
-        named |= {f"provider_{place}": provider, f"model_{place}": model, f"effort_{place}": effort or ""}
-    return named
+        params |= {f"provider_{number}": provider, f"model_{number}": model, f"effort_{number}": effort or ""}
+    return params
 
 
 @cache
 def recent_replies_of(count: int) -> TextClause:
-    """A part for each list, each with a limit of its own: so it reads no more than it returns."""
-    parts = (_recent(place, in_project) for place in range(count) for in_project in (True, False))
+    """The query for the recent replies of `count` models.
+
+    It has one part with its own limit per list, so that it reads no more rows than it returns.
+    """
+    parts = (_recent(number, in_project) for number in range(count) for in_project in (True, False))
     return text(" UNION ALL ".join(parts))
 
 
-def _recent(place: int, in_project: bool) -> str:
-    """A reply that failed before its first token is none."""
+def _recent(number: int, in_project: bool) -> str:
+    """The newest replies of one model; those that failed before their first token are left out."""
     return f"""
     SELECT * FROM (
-        SELECT {place} AS place, {int(in_project)} AS in_project, output_tokens,
+        SELECT {number} AS number, {int(in_project)} AS in_project, output_tokens,
             output_tokens - reasoning_tokens AS written_tokens
         FROM usage
         WHERE {"project_id = :project_id AND" if in_project else ""}
-            provider = :provider_{place} AND model = :model_{place} AND effort = :effort_{place}
+            provider = :provider_{number} AND model = :model_{number} AND effort = :effort_{number}
             AND purpose = 'reply' AND output_tokens > 0
         ORDER BY id DESC LIMIT {RECENT}
-    ) AS recent_{place}_{int(in_project)}
+    ) AS recent_{number}_{int(in_project)}
     """

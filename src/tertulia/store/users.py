@@ -1,4 +1,4 @@
-"""Accounts."""
+"""User accounts with their passwords, server roles and suspensions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tertulia.store import people, projects, sessions
 from tertulia.store.transactions import GONE, Row, Tx
 
 HOME = "Home"
-"""The project everyone begins with."""
+"""The name of each user's first project."""
 
 _ADMINS = "administrators"
-"""Held by whoever changes how many administrators there are."""
+"""The lock for changes to the number of administrators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Login:
 
 
 def add(tx: Tx, name: str, email: str, password_hash: str, role: Standing) -> User:
-    """A new account and its first project."""
+    """Creates an account and its first project."""
     user = User(tx.new_id(), clean_name(name), clean_email(email), role, False, tx.now)
-    added = tx.maybe(
+    row = tx.maybe(
         _ADD,
         id=user.id,
         name=user.name,
@@ -37,7 +37,7 @@ def add(tx: Tx, name: str, email: str, password_hash: str, role: Standing) -> Us
         role=role.value,
         now=tx.now,
     )
-    if added is None:
+    if row is None:
         raise EmailTaken("There is already an account with this e-mail address.")
     tx.emit(user_place(user.id), Kind.CHANGED, "user", user.id, user)
     projects.add(tx, Actor(user.id, role), HOME)
@@ -54,7 +54,7 @@ _COLUMNS = "id, name, email, role, suspended, created_at"
 
 
 def add_first(tx: Tx, name: str, email: str, password_hash: str) -> User:
-    """The administrator of a new server: of many who try at once, one succeeds."""
+    """Creates the administrator of a new server. Of simultaneous attempts, one succeeds."""
     tx.hold(_ADMINS)
     if count(tx):
         raise AlreadySetUp("This server already has an administrator. Sign in, or ask them for an account.")
@@ -89,7 +89,7 @@ _GET = text(f"SELECT {_COLUMNS} FROM users WHERE id = :id")
 
 
 def visible_to(tx: Tx, actor: Actor) -> tuple[User, ...]:
-    """Every account, for an administrator."""
+    """All accounts; only administrators may list them."""
     actor.must_be_admin()
     return tuple(_user(row) for row in tx.execute(_ALL))
 
@@ -106,12 +106,12 @@ def save(
     role: Standing | None = None,
     suspended: bool | None = None,
 ) -> User:
-    """Administrators change any account, others only their own name.
+    """Changes an account. Administrators change any account, others only their own name.
 
-    Suspending signs the account out, and so does making it an administrator's: what a session was good for
-    when it began is all it is ever good for.
+    Suspending an account signs it out, and so does making it an administrator: a session never gains rights
+    after it began.
     """
-    _must_be_allowed(actor, user_id, changes_standing=role is not None or suspended is not None)
+    _must_be_allowed(actor, user_id, changes_rights=role is not None or suspended is not None)
     tx.hold(_ADMINS)
     before = get(tx, user_id)
     row = tx.one(
@@ -132,12 +132,12 @@ def save(
     return user
 
 
-def _must_be_allowed(actor: Actor, user_id: str, changes_standing: bool) -> None:
+def _must_be_allowed(actor: Actor, user_id: str, changes_rights: bool) -> None:
     if actor.is_admin:
         return
     if actor.user_id != user_id:
         raise NotFound(GONE)
-    if changes_standing:
+    if changes_rights:
         raise Forbidden("Only an administrator can do this.")
 
 
@@ -151,7 +151,7 @@ _ACTIVE_ADMINS = text("SELECT COUNT(*) AS number FROM users WHERE role = 'admin'
 
 
 def set_password(tx: Tx, user_id: str, password_hash: str, keep_session: str | None = None) -> None:
-    """A new password ends every other session."""
+    """Sets a password and ends all sessions except `keep_session`."""
     tx.one(_SET_PASSWORD, id=user_id, password_hash=password_hash)
     sessions.remove_of_user(tx, user_id, keep=keep_session)
 
@@ -160,8 +160,8 @@ _SET_PASSWORD = text("UPDATE users SET password_hash = :password_hash WHERE id =
 
 
 def password_hash(tx: Tx, user_id: str) -> str:
-    found: str = tx.one(_PASSWORD_HASH, id=user_id).password_hash
-    return found
+    stored: str = tx.one(_PASSWORD_HASH, id=user_id).password_hash
+    return stored
 
 
 _PASSWORD_HASH = text("SELECT password_hash FROM users WHERE id = :id")

@@ -1,4 +1,7 @@
-"""Vectors: what each chunk means, made by one way of embedding at a time; which still wait for theirs."""
+"""Chunk vectors (embeddings): stored vectors, and the chunks that still wait for theirs.
+
+An embedding configuration is a model with a number of dimensions; one is in use at a time.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from tertulia.store.transactions import Tx, as_json
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A chunk that waits for its vector, with what it is embedded under."""
+    """A chunk that waits for its vector, with the title and heading that are embedded with it."""
 
     number: int
     source: Source
@@ -26,20 +29,23 @@ class Due:
     project_id: str
     conversation_id: str | None
     user_id: str | None
-    """Who wrote it, or brought it; None when they are gone."""
+    """The author of the message or uploader of the file; None if the account was deleted."""
 
 
 def set_config(tx: Tx, model: str, dimensions: int) -> int:
-    """The number of this way of embedding. When it is not the last one used, every chunk is due again."""
+    """Puts an embedding configuration into use and returns its number.
+
+    If it differs from the last one, all chunks are due for embedding again.
+    """
     row = tx.maybe(_LAST_CONFIG)
     if row is not None and (row.model, row.dimensions) == (model, dimensions):
-        _index_config(tx, row.id, dimensions)
+        _replace_index(tx, row.id, dimensions)
         id: int = row.id
         return id
     id = row.id + 1 if row else 1
     tx.execute(_ADD_CONFIG, id=id, model=model, dimensions=dimensions, now=tx.now)
     tx.execute(_ALL_DUE)
-    _index_config(tx, id, dimensions)
+    _replace_index(tx, id, dimensions)
     return id
 
 
@@ -55,28 +61,28 @@ _ALL_DUE = text("""
 """)
 
 
-def _index_config(tx: Tx, config: int, dimensions: int) -> None:
-    """The index of this way of embedding takes the place of the last one's."""
+def _replace_index(tx: Tx, config: int, dimensions: int) -> None:
+    """Creates the database's index for this configuration and drops the older indexes."""
     if not tx.nearness.is_in_database:
         return
-    wanted = tx.nearness.index(config, dimensions)
-    there = [row.name for row in tx.execute(tx.nearness.indexes)]
-    for name in there:
-        if wanted is None or name != wanted[0]:
+    index = tx.nearness.index(config, dimensions)
+    existing = [row.name for row in tx.execute(tx.nearness.indexes)]
+    for name in existing:
+        if index is None or name != index[0]:
             tx.execute(text(f"DROP INDEX {name}"))
-    if wanted is not None and wanted[0] not in there:
-        tx.execute(wanted[1])
+    if index is not None and index[0] not in existing:
+        tx.execute(index[1])
 
 
 def find_config(tx: Tx, model: str, dimensions: int) -> int | None:
-    """The number of this way of embedding; None while it is not in use, or replaces what another has made."""
+    """The number of this configuration; None if it is not in use or still replaces vectors of another one."""
     row = tx.maybe(_LAST_CONFIG)
     if row is None or (row.model, row.dimensions) != (model, dimensions):
         return None
     return None if tx.maybe(_IS_REPLACING, config=row.id) else row.id
 
 
-# In each project the newest are embedded first, so what another model has made waits at the other end.
+# In each project the newest chunks are embedded first, so vectors of another model have the lowest numbers.
 _IS_REPLACING = text("""
     SELECT 1 FROM (SELECT number FROM vectors_due ORDER BY number LIMIT 100) AS d
     JOIN chunk_vectors AS v ON v.number = d.number WHERE v.config <> :config LIMIT 1
@@ -84,9 +90,9 @@ _IS_REPLACING = text("""
 
 
 def due(tx: Tx, limit: int, after: str = "") -> tuple[Due, ...]:
-    """Chunks without a vector: the newest of the project after the last one's, then of those that follow it.
+    """The next chunks without a vector: newest first, from the projects that follow the project `after`.
 
-    The projects are a ring, so that none waits for all that another has.
+    Projects take turns (round robin), so that none waits for all chunks of another.
     """
     rows = tx.execute(_DUE_AFTER, limit=limit, after=after)
     rows += tx.execute(_DUE_FROM_THE_FIRST, limit=limit - len(rows), after=after)
@@ -126,7 +132,7 @@ _DUE_FROM_THE_FIRST = text(_DUE.format(which="<="))
 
 
 def count_due_in_file(tx: Tx, file_id: str) -> tuple[int, int]:
-    """How many of a file's chunks have no vector yet, and how many chunks it has."""
+    """The number of a file's chunks without a vector, and the number of all its chunks."""
     row = tx.one(_COUNT_DUE, file_id=file_id)
     return row.due, row.chunks
 
@@ -138,7 +144,7 @@ _COUNT_DUE = text("""
 
 
 def save(tx: Tx, config: int, vectors: Iterable[tuple[int, bytes]]) -> None:
-    """Those whose chunk is gone meanwhile are dropped."""
+    """Stores vectors by chunk number; skips chunks that were deleted meanwhile."""
     generations: dict[str, int] = {}
     for number, vector in vectors:
         row = tx.maybe(_PROJECT_OF, number=number)
@@ -171,32 +177,36 @@ _NOT_DUE = text("DELETE FROM vectors_due WHERE number = :number")
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The vectors of what is read anew, by what they were made from."""
+    """The vectors of a file or message that is indexed again, by the hash of heading and content."""
 
     config: int
     vectors: Mapping[bytes, bytes]
 
     def of(self, heading: str, content: str) -> bytes | None:
-        return self.vectors.get(_made_from(heading, content))
+        return self.vectors.get(_text_hash(heading, content))
 
     def again(self, numbers: Sequence[int], new: Sequence[NewChunk]) -> list[tuple[int, bytes]]:
-        """For chunks that were just written: those whose text has not changed."""
-        found = (self.of(chunk.heading, chunk.content) for chunk in new)
-        return [(number, one) for number, one in zip(numbers, found, strict=True) if one is not None]
+        """The numbers of newly stored chunks whose text has not changed, with their vectors."""
+        vectors = (self.of(chunk.heading, chunk.content) for chunk in new)
+        return [
+            (number, vector) for number, vector in zip(numbers, vectors, strict=True) if vector is not None
+        ]
 
 
 NONE_KEPT = Kept(0, {})
 
 
 def of_file(tx: Tx, file_id: str, path: str) -> Kept:
-    """Those that are as they would be made again: in the way in use, under the same path."""
+    """The reusable vectors of a file: those of the configuration in use that were made for the same path."""
     last = tx.maybe(_LAST_CONFIG)
     if last is None:
         return NONE_KEPT
-    under = f'"path":{as_json(path)}'
+    path_json = f'"path":{as_json(path)}'
     rows = tx.execute(_OF_FILE, file_id=file_id, config=last.id)
-    made = {_made_from(row.heading, row.content): bytes(row.vector) for row in rows if under in row.location}
-    return Kept(last.id, made)
+    vectors = {
+        _text_hash(row.heading, row.content): bytes(row.vector) for row in rows if path_json in row.location
+    }
+    return Kept(last.id, vectors)
 
 
 def of_message(tx: Tx, message_id: str) -> Kept:
@@ -204,7 +214,7 @@ def of_message(tx: Tx, message_id: str) -> Kept:
     if last is None:
         return NONE_KEPT
     rows = tx.execute(_OF_MESSAGE, message_id=message_id, config=last.id)
-    return Kept(last.id, {_made_from(row.heading, row.content): bytes(row.vector) for row in rows})
+    return Kept(last.id, {_text_hash(row.heading, row.content): bytes(row.vector) for row in rows})
 
 
 _OF_MESSAGE = text("""
@@ -220,12 +230,15 @@ _OF_FILE = text("""
 """)
 
 
-def _made_from(heading: str, content: str) -> bytes:
+def _text_hash(heading: str, content: str) -> bytes:
     return hashlib.sha256(f"{heading}\n{content}".encode("utf-8", "replace")).digest()
 
 
 def place(tx: Tx, limit: int) -> int:
-    """Hands on to the database those it cannot compare yet, from before it could; says how many."""
+    """Copies vectors into the database's vector index that were stored before it had one.
+
+    Returns their number.
+    """
     last = tx.maybe(_LAST_CONFIG)
     if last is None or not tx.nearness.is_in_database:
         return 0
@@ -237,7 +250,7 @@ def place(tx: Tx, limit: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LibraryState:
-    """How far a project's vectors have come: each write makes a generation, each chunk removed is counted."""
+    """The version of a project's vectors: each write raises `generation`, each removed chunk `removals`."""
 
     generation: int = 0
     removals: int = 0
@@ -256,11 +269,11 @@ class Vectors:
     numbers: tuple[int, ...]
     are_files: tuple[bool, ...]
     joined: bytes
-    """All vectors one after the other."""
+    """All vectors concatenated."""
 
 
 def of_project(tx: Tx, project_id: str, config: int, after: int = 0) -> Vectors:
-    """Those written after a generation."""
+    """The vectors of a project that were written after a generation."""
     rows = tx.execute(_VECTORS, project_id=project_id, config=config, after=after)
     return Vectors(
         tuple(row.number for row in rows),
@@ -276,7 +289,7 @@ _VECTORS = text("""
 
 
 def numbers(tx: Tx, project_id: str) -> tuple[int, ...]:
-    """All chunks of a project that have a vector."""
+    """The numbers of all chunks of a project that have a vector."""
     return tuple(row.number for row in tx.execute(_NUMBERS, project_id=project_id))
 
 

@@ -1,4 +1,4 @@
-"""Versions: what a file held each time it was changed. The newest is what it holds now."""
+"""File versions: every content that a file has had. The newest version is its current content."""
 
 from __future__ import annotations
 
@@ -38,21 +38,24 @@ _ADD = text("""
 
 
 def of_file(tx: Tx, actor: Actor, project_id: str, file_id: str) -> tuple[FileVersion, ...]:
-    """The newest first. Every file has at least one, so none means that there is no such file to see."""
+    """A file's versions, newest first.
+
+    Every file has at least one, so without rows the file does not exist or is hidden from the actor.
+    """
     rows = tx.execute(_OF_FILE, actor_id=actor.user_id, project_id=project_id, file_id=file_id)
     if not rows:
         raise NotFound(GONE)
     return tuple(_version(row) for row in rows)
 
 
-_SEEN = f"""
+_SELECT_VISIBLE = f"""
     SELECT v.file_id, v.number, v.content_hash, v.size_bytes, v.mime_type, v.created_by, v.created_at
     FROM file_versions AS v JOIN project_files AS f ON f.id = v.file_id
     JOIN projects AS p ON p.id = f.project_id {access.MEMBER_OF_PROJECT}
     WHERE f.id = :file_id AND f.project_id = :project_id
 """
 
-_OF_FILE = text(f"{_SEEN} ORDER BY v.number DESC")
+_OF_FILE = text(f"{_SELECT_VISIBLE} ORDER BY v.number DESC")
 
 
 def _version(row: Row) -> FileVersion:
@@ -68,8 +71,8 @@ def _version(row: Row) -> FileVersion:
 
 
 def get(tx: Tx, actor: Actor, project_id: str, file_id: str, number: int) -> FileVersion:
-    asked = {"actor_id": actor.user_id, "project_id": project_id, "file_id": file_id}
-    return _version(tx.one(_GET, **asked, number=number))
+    file = {"actor_id": actor.user_id, "project_id": project_id, "file_id": file_id}
+    return _version(tx.one(_GET, **file, number=number))
 
 
-_GET = text(f"{_SEEN} AND v.number = :number")
+_GET = text(f"{_SELECT_VISIBLE} AND v.number = :number")

@@ -1,7 +1,7 @@
-"""Votes: one of each person in each round, told wherever the reply is seen that it was cast on.
+"""Votes: one per user and round, emitted in every conversation that shows the reply it was cast on.
 
-Also a tie hangs on the reply that named its round: it is seen where that one is, and goes with it. A vote
-that was taken back is kept as such: whoever votes again after it has seen the names.
+A tie belongs to one reply of the round as well: it is shown where that reply is and deleted with it. A vote
+that was taken back stays stored as such: a later vote of that user is not blind, as the names were shown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tertulia.store import access, blind, events, messages, turns
 from tertulia.store.transactions import Row, Tx, as_json
 
 COUNTED = 10_000
-"""The newest votes and replies of a project that its leaderboard looks at."""
+"""How many of a project's newest votes and replies its leaderboard counts."""
 
 _COLUMNS = """
     v.id, v.conversation_id, v.round_number, v.message_id, v.user_id, v.verdict, v.is_blind, v.contenders,
@@ -31,33 +31,33 @@ _COLUMNS = """
 
 
 def cast(tx: Tx, actor: Actor, message_id: str, verdict: Choice) -> Vote:
-    """What someone says of a round; said again, the last word counts."""
-    meant = messages.get(tx, actor, message_id)
-    access.to_conversation(tx, actor, meant.conversation_id).must_write()
-    tx.hold(conversation_place(meant.conversation_id))  # of two votes at once, one is the last word
+    """Stores the actor's vote in a round, and replaces an earlier one."""
+    reply = messages.get(tx, actor, message_id)
+    access.to_conversation(tx, actor, reply.conversation_id).must_write()
+    tx.hold(conversation_place(reply.conversation_id))  # orders simultaneous votes
     if verdict is Choice.NONE:
-        return _take_back(tx, actor, meant)
-    here = messages.round(tx, meant.conversation_id, meant.round_number)
-    against = votes.contenders(here, meant, verdict)
-    is_blind = _comes_to_light(tx, actor, here)
-    before = _find(tx, actor, meant)
+        return _withdraw(tx, actor, reply)
+    round_ = messages.round(tx, reply.conversation_id, reply.round_number)
+    contenders = votes.contenders(round_, reply, verdict)
+    is_blind = _reveal_if_blind(tx, actor, round_)
+    before = _find(tx, actor, reply)
     row = tx.one(
         _CAST,
         id=tx.new_id(),
-        conversation_id=meant.conversation_id,
-        round_number=meant.round_number,
+        conversation_id=reply.conversation_id,
+        round_number=reply.round_number,
         user_id=actor.user_id,
         verdict=verdict.value,
-        message_id=meant.id,
-        contenders=as_json(against),
+        message_id=reply.id,
+        contenders=as_json(contenders),
         is_blind=is_blind,
         now=tx.now,
     )
     vote = _vote(row)
     if before is not None:
-        _gone(tx, actor, before)
-    for place in messages.places(tx, meant):
-        tx.emit(place, Kind.CHANGED, "vote", vote.id, vote)
+        _emit_removed(tx, actor, before)
+    for topic in messages.places(tx, reply):
+        tx.emit(topic, Kind.CHANGED, "vote", vote.id, vote)
     return vote
 
 
@@ -76,38 +76,38 @@ _CAST = text(f"""
 """)
 
 
-def _comes_to_light(tx: Tx, actor: Actor, here: Round) -> bool:
-    """Whether this is the first vote of a blind round, whosever it is: with it the names are told."""
-    question = here.question
-    tx.hold(conversation_place(question.conversation_id))  # of two first votes at once, one is blind
+def _reveal_if_blind(tx: Tx, actor: Actor, round_: Round) -> bool:
+    """Reveals a blind round's names if this is its first vote by any user; returns whether it was."""
+    question = round_.question
+    tx.hold(conversation_place(question.conversation_id))  # of two simultaneous first votes, one is blind
     if not turns.get(tx, actor, question.turn_id).is_blind:
         return False
-    for conversation_id in {message.conversation_id for message in here.messages}:
-        if any(one.round_number == here.number for one in turns.waiting_or_running(tx, conversation_id)):
+    for conversation_id in {message.conversation_id for message in round_.messages}:
+        if any(turn.round_number == round_.number for turn in turns.waiting_or_running(tx, conversation_id)):
             raise Conflict("The names come to light with the first vote: wait until all have finished.")
     blind.reveal(tx, question)
     return True
 
 
-def _take_back(tx: Tx, actor: Actor, meant: Message) -> Vote:
-    before = _find(tx, actor, meant)
+def _withdraw(tx: Tx, actor: Actor, reply: Message) -> Vote:
+    before = _find(tx, actor, reply)
     if before is None:
         raise Conflict("You have not voted in this round, so there is nothing to take back.")
-    _gone(tx, actor, before)
-    return _vote(tx.one(_TAKE_BACK, id=before.id))
+    _emit_removed(tx, actor, before)
+    return _vote(tx.one(_WITHDRAW, id=before.id))
 
 
-_TAKE_BACK = text(f"""
+_WITHDRAW = text(f"""
     UPDATE votes SET verdict = 'none' WHERE id = :id RETURNING {_COLUMNS.replace("v.", "")}
 """)
 
 
-def _find(tx: Tx, actor: Actor, meant: Message) -> Row | None:
-    """What someone has said of a round so far."""
+def _find(tx: Tx, actor: Actor, reply: Message) -> Row | None:
+    """The row of the actor's current vote in a round."""
     return tx.maybe(
         _FIND,
-        conversation_id=meant.conversation_id,
-        round_number=meant.round_number,
+        conversation_id=reply.conversation_id,
+        round_number=reply.round_number,
         user_id=actor.user_id,
     )
 
@@ -119,10 +119,10 @@ _FIND = text("""
 """)
 
 
-def _gone(tx: Tx, actor: Actor, row: Row) -> None:
-    for place in messages.places(tx, messages.get(tx, actor, row.message_id)):
-        events.redact(tx, place, "vote", row.id)
-        tx.emit(place, Kind.REMOVED, "vote", row.id)
+def _emit_removed(tx: Tx, actor: Actor, row: Row) -> None:
+    for topic in messages.places(tx, messages.get(tx, actor, row.message_id)):
+        events.redact(tx, topic, "vote", row.id)
+        tx.emit(topic, Kind.REMOVED, "vote", row.id)
 
 
 def _vote(row: Row) -> Vote:
@@ -143,26 +143,33 @@ def _vote(row: Row) -> Vote:
 
 
 def of_rounds(tx: Tx, actor: Actor, conversation_id: str, rounds: Iterable[Round]) -> tuple[Vote, ...]:
-    """What was voted on in rounds that were read; in a branch, as far as it has what was voted on."""
+    """The votes on the messages of these rounds.
+
+    A branch shows only votes on replies that it shows itself.
+    """
     access.to_conversation(tx, actor, conversation_id)
     return tuple(_in_rounds(tx, tuple(rounds)))
 
 
 def chosen(tx: Tx, rounds: Iterable[Round]) -> frozenset[str]:
-    """The replies that were marked best in rounds that were read."""
-    read = tuple(rounds)
-    return votes.chosen(read, tuple(_in_rounds(tx, read)))
+    """The ids of the replies marked best in these rounds."""
+    all_rounds = tuple(rounds)
+    return votes.chosen(all_rounds, tuple(_in_rounds(tx, all_rounds)))
 
 
 def _in_rounds(tx: Tx, rounds: tuple[Round, ...]) -> Iterator[Vote]:
-    there = {message.id for round_ in rounds for message in round_.messages}
+    message_ids = {message.id for round_ in rounds for message in round_.messages}
     numbers: dict[str, set[int]] = {}
     for round_ in rounds:
         for message in round_.messages:
             numbers.setdefault(message.conversation_id, set()).add(round_.number)
-    for conversation_id, its in numbers.items():
-        rows = tx.execute(_BETWEEN, conversation_id=conversation_id, first=min(its), last=max(its))
-        yield from (_vote(row) for row in rows if row.round_number in its and row.message_id in there)
+    for conversation_id, round_numbers in numbers.items():
+        rows = tx.execute(
+            _BETWEEN, conversation_id=conversation_id, first=min(round_numbers), last=max(round_numbers)
+        )
+        yield from (
+            _vote(row) for row in rows if row.round_number in round_numbers and row.message_id in message_ids
+        )
 
 
 _BETWEEN = text(f"""
@@ -174,7 +181,7 @@ _BETWEEN = text(f"""
 
 
 def of_project(tx: Tx, actor: Actor, project_id: str) -> tuple[Vote, ...]:
-    """The newest first."""
+    """The votes of a project, newest first."""
     access.to_project(tx, actor, project_id)
     return tuple(map(_vote, tx.execute(_OF_PROJECT, project_id=project_id, limit=COUNTED)))
 
@@ -187,7 +194,7 @@ _OF_PROJECT = text(f"""
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What one reply took."""
+    """The cost and latency of one reply."""
 
     persona_id: str | None
     model: str
@@ -197,16 +204,16 @@ class Effort:
 
 
 def efforts(tx: Tx, actor: Actor, project_id: str) -> tuple[Effort, ...]:
-    """Of the newest replies that came to their end in a project."""
+    """The cost and latency of a project's newest complete replies."""
     access.to_project(tx, actor, project_id)
-    rows = tx.execute(_EFFORTS, project_id=project_id, limit=COUNTED)
+    rows = tx.execute(_REPLY_COSTS, project_id=project_id, limit=COUNTED)
     return tuple(
         Effort(row.persona_id, row.model_id, row.cost_micros, row.latency_ms, row.first_token_ms)
         for row in rows
     )
 
 
-_EFFORTS = text("""
+_REPLY_COSTS = text("""
     SELECT m.persona_id, m.model_id, u.cost_micros, u.latency_ms, u.first_token_ms
     FROM usage AS u JOIN conversation_messages AS m ON m.id = u.message_id
     WHERE u.project_id = :project_id AND m.role = 'advisor' AND m.status = 'complete'
