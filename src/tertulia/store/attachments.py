@@ -126,11 +126,7 @@ def _attachment(row: Row) -> Attachment:
 
 
 def unsent(tx: Tx, actor: Actor, project_id: str, ids: Sequence[str]) -> tuple[Attachment, ...]:
-<<<<<<< HEAD
-    """The actor's own of this project, in the order named; refused when one was already sent."""
-=======
     """The actor's own attachments in this project, in the order of ids; Conflict if one was sent already."""
->>>>>>> ph-store1
     access.to_project(tx, actor, project_id)
     rows = [tx.one(_OWN, actor_id=actor.user_id, project_id=project_id, id=id) for id in dict.fromkeys(ids)]
     if any(row.message_id is not None for row in rows):
@@ -160,20 +156,11 @@ _SEND = text("""
 
 
 def remove(tx: Tx, actor: Actor, attachment_id: str) -> None:
-<<<<<<< HEAD
-    """One that was not sent; what was said with a message stays with it."""
-    found = tx.one(_GET, actor_id=actor.user_id, id=attachment_id)
-    gone = tx.maybe(_REMOVE, id=attachment_id)
-    if gone is None:
-        raise Conflict("This file was sent with a message. Delete the message to delete it.")
-    _release(tx, [found.content_hash])
-=======
     """Removes an unsent attachment. A sent one stays with its message: Conflict."""
     attachment = tx.one(_GET, actor_id=actor.user_id, id=attachment_id)
     if tx.maybe(_REMOVE, id=attachment_id) is None:
-        raise Conflict("This file went with a message. It goes when the message is deleted.")
+        raise Conflict("This file was sent with a message. Delete the message to delete it.")
     _release(tx, [attachment.content_hash])
->>>>>>> ph-store1
 
 
 _REMOVE = text("DELETE FROM attachments WHERE id = :id AND message_id IS NULL RETURNING id")
