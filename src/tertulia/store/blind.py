@@ -53,7 +53,8 @@ def must_be_known(tx: Tx, actor: Actor, message_id: str) -> None:
     turn = tx.maybe(_FIRST_HIDDEN, id=message.conversation_id, first_round=0, last_round=message.round_number)
     if turn is not None:
         raise Conflict(
-            f"In round {turn.round_number} the names are hidden, and this would reveal them. Vote there first."
+            f"In round {turn.round_number} the names are hidden, and this would reveal them. "
+            "Vote there first."
         )
 
 
