@@ -31,6 +31,15 @@ async def test_an_unknown_conversation_says_so_on_each_of_its_pages(
     await expect(page.get_by_role("main")).to_contain_text("Conversation not found")
 
 
+async def test_an_unknown_project_says_so_once_and_leads_on(windows: Windows, sam: Person) -> None:
+    page = await windows.open(sam, "/p/nowhere")
+    await expect(page.get_by_role("heading", name="Project not found")).to_be_attached()
+    await page.wait_for_load_state("networkidle")
+    await expect(page.get_by_role("region", name="Messages").get_by_role("alert")).to_have_count(0)
+    await page.get_by_role("main").get_by_role("link", name="New conversation").click()
+    await expect(page).to_have_url(re.compile("/new$"))
+
+
 async def test_settings_without_a_panel_open_the_first_of_ones_own(windows: Windows, sam: Person) -> None:
     page = await windows.open(sam, "/settings")
     await expect(page).to_have_url(re.compile("/settings/appearance$"))

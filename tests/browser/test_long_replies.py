@@ -7,6 +7,7 @@ import re
 import pytest_asyncio
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
+from tertulia.app import new_id
 from tests.browser.room import Room
 from tests.browser.windows import DESK, TABLET, Windows
 from tests.patience import soon
@@ -14,6 +15,7 @@ from tests.upstream.scripted import Upstream
 from tests.world import Person
 
 LONG = "\n\n".join(f"Paragraph {number} of a reply that goes on and on." for number in range(60))
+STRATEGIST = "0000000000000000STRATEG1ST"
 NARROW: ViewportSize = {"width": 1366, "height": 768}
 
 
@@ -109,6 +111,27 @@ async def test_actions_never_cover_the_name(windows: Windows, sam: Person, talk:
         assert await name.evaluate("(name) => name.scrollWidth <= name.clientWidth"), (
             "its letters are all there"
         )
+
+
+async def test_beside_versions_in_a_narrow_card_the_name_is_whole(
+    windows: Windows, sam: Person, upstream: Upstream
+) -> None:
+    upstream.says("Short.")
+    voices = [
+        {"persona_id": STRATEGIST},
+        *({"model": f"voices:{name}"} for name in ("alpha", "beta", "gamma")),
+    ]
+    replies = await sam.hear("Say something.", voices=voices)
+    [mine] = [reply for reply in replies if reply["voice"]["persona_id"]]
+    opened = await sam.post(f"/api/messages/{mine['id']}/retry", {"id": new_id()}, expect=202)
+    await sam.ended(opened["turn"]["id"])
+    page = await windows.open(sam, f"/c/{replies[0]['conversation_id']}", DESK)
+    card = Room(page).reply("The Strategist")
+    await expect(card).to_contain_text("2 of 2")
+    await card.hover()
+    name = card.get_by_role("heading", level=3)
+    assert await name.evaluate("(name) => name.scrollWidth <= name.clientWidth")
+    await expect(card.locator("footer").get_by_role("button", name="More")).to_be_visible()
 
 
 async def test_actions_stand_at_the_foot_too(windows: Windows, sam: Person, talk: str) -> None:

@@ -45,6 +45,19 @@ async def test_scroll_bars_take_room_in_these_windows(windows: Windows, sam: Per
     await page.wait_for_function("(feed) => feed.offsetWidth > feed.clientWidth", arg=await _feed(page))
 
 
+async def test_the_composer_leaves_the_scroll_bar_free(windows: Windows, sam: Person, talk: str) -> None:
+    page = await windows.open(sam, f"/c/{talk}")
+    await expect(page.get_by_role("feed")).to_contain_text("Paragraph 39")
+    await page.wait_for_function(
+        """(view) => {
+            const bar = view.getBoundingClientRect().left + view.clientWidth;
+            const dock = view.parentElement.querySelector('.dock').getBoundingClientRect();
+            return view.offsetWidth > view.clientWidth && Math.round(dock.right) === Math.round(bar);
+        }""",
+        arg=await _feed(page),
+    )
+
+
 @SIZES
 async def test_no_page_of_the_house_scrolls_as_a_whole(
     windows: Windows, sam: Person, upstream: Upstream, talk: str, viewport: ViewportSize

@@ -16,8 +16,8 @@ export const LAYOUTS: { value: Layout; label: string }[] = [
 export const layout = remember<Layout>('layout', 'columns');
 
 export class Reading {
-  /** Lane keys by round key. */
-  #open = $state.raw<Record<string, string>>({});
+  /** Lane keys by round key, the last opened first. */
+  #open = $state.raw<Record<string, string[]>>({});
   /** Rounds and lanes whose traces are unfolded. */
   #unfolded = $state.raw<Record<string, boolean>>({});
 
@@ -45,12 +45,15 @@ export class Reading {
     return this.layout;
   }
 
-  openIn(round: string): string | undefined {
-    return this.#open[round];
+  /** The lane of a round that was opened last; among some of its lanes, as where each step has tabs of its own. */
+  openIn(round: string, among?: { key: string }[]): string | undefined {
+    const opened = this.#open[round] ?? [];
+    return among ? opened.find((key) => among.some((lane) => lane.key === key)) : opened[0];
   }
 
   open(round: string, lane: string): void {
-    this.#open = { ...this.#open, [round]: lane };
+    const others = (this.#open[round] ?? []).filter((key) => key !== lane);
+    this.#open = { ...this.#open, [round]: [lane, ...others] };
   }
 
   isUnfolded(round: string, lane: string): boolean {

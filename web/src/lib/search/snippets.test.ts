@@ -137,6 +137,20 @@ it('shows what was said in the palette as plain words around what matched', () =
   expect(file.map(({ text }) => text).join('')).toContain('`my_token` is *here*');
 });
 
+it('reads a Markdown file as plain words in a preview', () => {
+  const snippet = '## Keys\n\nThe **gateway** keeps `session_ids` for 30 days';
+  const start = snippet.indexOf('session_ids');
+  const found = {
+    source_type: 'file' as const,
+    title: 'docs/plan.md',
+    snippet,
+    highlights: [{ start, end: start + 11 }],
+  };
+  const line = excerpt(found, Infinity).map(({ text }) => text);
+  expect(line.join('')).toBe('Keys. The gateway keeps session_ids for 30 days');
+  expect(line).toContain('session_ids');
+});
+
 it('takes the marks off what matched, too', () => {
   const said = 'The warmth of the *starter* counts, and the **starter** itself.';
   const spans = ['*starter', '**starter'].map((each) => {

@@ -28,6 +28,16 @@ export function snippetPieces(snippet: string, highlights: Span[]): Piece[] {
   return pieces;
 }
 
+/** What stands in Markdown as plain words, in a file too; any other file as it is. */
+export function readPieces({ source_type, title, snippet, highlights }: ReadHit): Piece[] {
+  const isSource = source_type === 'file' && !MARKDOWN.test(title);
+  return (isSource ? snippetPieces : plainPieces)(snippet, highlights);
+}
+
+type ReadHit = Pick<Hit, 'source_type' | 'title' | 'snippet' | 'highlights'>;
+
+const MARKDOWN = /\.(md|markdown)$/i;
+
 /** What was said, without the marks by which it was laid out: a few lines of it are read as plain words. */
 export function plainPieces(snippet: string, highlights: Span[]): Piece[] {
   const marked = snippetPieces(snippet, highlights)
@@ -74,9 +84,8 @@ function allLines({ snippet, highlights, content, location }: Hit): SnippetLine[
 }
 
 /** One line around the first word that matched, for where there is little room. */
-export function excerpt({ source_type, snippet, highlights }: Hit, before = 24): Piece[] {
-  const read = source_type === 'file' ? snippetPieces : plainPieces;
-  const pieces = read(snippet, highlights).map(({ text, isHit }) => ({
+export function excerpt(hit: ReadHit, before = 24): Piece[] {
+  const pieces = readPieces(hit).map(({ text, isHit }) => ({
     text: text.replace(/\s+/g, ' '),
     isHit,
   }));
