@@ -12,11 +12,11 @@ TertuliaError            code = the class name in snake case; message = a senten
 │   ├── EmailTaken
 │   ├── TurnReused
 │   └── NothingToContinue
-├── Stale                the client's version is out of date: someone changed it since
+├── VersionConflict      the client's version is out of date: someone changed it since
 ├── TooLarge
 │   └── QuotaSpent       the person's files have used up their quota
 ├── WrongType            the content type is wrong: send JSON
-├── NoSuchPart           the requested range is beyond the file's end; carries size_bytes
+├── RangeNotSatisfiable  the requested range is beyond the file's end; carries size_bytes
 ├── Invalid              the request can be read, but its values are not allowed
 │   ├── UnknownModel
 │   ├── UnknownSetting
