@@ -284,7 +284,7 @@ def _cells(data: object, shown: Sequence[Shown], seats: Mapping[str, int]) -> It
         stance = _text(item.get("stance")).lower()
         if len(seats_named) != 1 or stance not in tuple(Stance):
             continue
-        for reply in (read.message for read in shown if seats[read.name] == seats_named[0]):
+        for reply in (entry.message for entry in shown if seats[entry.name] == seats_named[0]):
             if quote := find_quote(_text(item.get("quote")), reply.content):
                 yield Cell(seats_named[0], Stance(stance), quote, reply.id)
                 break

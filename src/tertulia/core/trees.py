@@ -224,10 +224,8 @@ class _Grown:
         another."""
         previous_round = question.round_number - 1
         for inherited in self._lineage(question.conversation_id):
-            last, only_id = (
-                min(inherited.last, previous_round),
-                inherited.only_id if inherited.last <= previous_round else None,
-            )
+            last = min(inherited.last, previous_round)
+            only_id = inherited.only_id if inherited.last <= previous_round else None
             reached = max((n for n in self._own[inherited.conversation_id] if n <= last), default=0)
             if reached:
                 return _Stretch(inherited.conversation_id, reached, only_id if reached == last else None)
