@@ -22,8 +22,8 @@ PICTURE_SIDE = 8_000
 PICTURES_BYTES = 15_000_000
 """The most bytes of all images of one prompt together."""
 DENSEST = 16
-"""The most characters per token in a text worth showing. A text above this ratio is left out without
-counting its tokens."""
+"""Characters per token, at most, in a text worth showing. A text longer than this times the free tokens is
+left out without counting its tokens."""
 
 
 SHOWN = "attached"
