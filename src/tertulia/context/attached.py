@@ -26,7 +26,7 @@ DENSEST = 16
 left out without counting its tokens."""
 
 
-SHOWN = "attached"
+SHOWN_REASON = "attached"
 """The receipt's reason for a segment that shows an attachment."""
 
 
@@ -76,7 +76,7 @@ def attached(
 
 def shown_texts(segments: Iterable[Segment], inputs: Material) -> tuple[str, ...]:
     """The attachment texts among these segments."""
-    shown_ids = {segment.source_id for segment in segments if segment.reason == SHOWN}
+    shown_ids = {segment.source_id for segment in segments if segment.reason == SHOWN_REASON}
     return tuple(attachment.text for attachment in inputs.attached if attachment.id in shown_ids)
 
 
@@ -138,7 +138,7 @@ def _segment(
         layer=layer,
         role="user",
         text=text,
-        reason=SHOWN,
+        reason=SHOWN_REASON,
         tokens=tokens,
         source_id=attachment.id,
         round_number=number,

@@ -101,10 +101,10 @@ class ModelFacts:
     output_micros: int | None = None
 
 
-def described(model: Model, facts: ModelFacts) -> Model:
+def described(model: Model, overrides: ModelFacts) -> Model:
     """The model with the corrections. The price of writing to the provider's cache changes in proportion."""
-    attributes = {name: value for name in _ATTRIBUTES if (value := getattr(facts, name)) is not None}
-    prices = {name: value for name in _PRICES if (value := getattr(facts, name)) is not None}
+    attributes = {name: value for name in _ATTRIBUTES if (value := getattr(overrides, name)) is not None}
+    prices = {name: value for name in _PRICES if (value := getattr(overrides, name)) is not None}
     corrected = replace(
         model, **attributes, prices=in_proportion(replace(model.prices, **prices), model.prices)
     )

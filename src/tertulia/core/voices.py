@@ -131,7 +131,7 @@ def seat_aside(
     seats = {held_seat.lane: held_seat.seat for held_seat in held}
     aside = []
     for voice, lane in zip_longest(voices, lanes):
-        chosen = in_lane(voice, lane) if lane else voice
+        chosen = with_lane(voice, lane) if lane else voice
         present = known.get(chosen.id)
         number = present.seat if present else _free_seat(seats.get(chosen.id, voice.seat), occupied)
         occupied.add(number)
@@ -139,7 +139,7 @@ def seat_aside(
     return tuple(aside)
 
 
-def in_lane(voice: Voice, lane: str) -> Voice:
+def with_lane(voice: Voice, lane: str) -> Voice:
     """The voice in another lane of the same model or persona: the second GPT-4o of a table is "GPT-4o 2"."""
     own_key, _, own_number = voice.id.rpartition(":")
     key, _, number = lane.rpartition(":")

@@ -74,14 +74,14 @@ def chosen(rounds: Iterable[Round], votes: Sequence[Vote]) -> frozenset[str]:
     best_ids: set[str] = set()
     for round_ in rounds:
         reply_ids = {reply.id for reply in round_.replies}
-        latest = standing(vote for vote in votes if vote.round_number == round_.number)
+        latest = latest_votes(vote for vote in votes if vote.round_number == round_.number)
         best = [vote for vote in latest if vote.verdict is Choice.BEST and vote.message_id in reply_ids]
         if best:
             best_ids.add(best[-1].message_id or "")
     return frozenset(best_ids)
 
 
-def standing(votes: Iterable[Vote]) -> tuple[Vote, ...]:
+def latest_votes(votes: Iterable[Vote]) -> tuple[Vote, ...]:
     """The latest vote of each person on one round, the newest last.
 
     A person may have voted before a branch, and again on the branch's version of the round; the branch knows
