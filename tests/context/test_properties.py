@@ -113,11 +113,11 @@ def test_roles_alternate_and_the_question_comes_last(inputs):
 
 @given(consecutive_turns())
 def test_the_next_prompt_starts_with_the_same_bytes_unless_rounds_were_dropped(turns):
-    before, after = (assemble(turn, count).receipt for turn in turns)
-    stable = [s for s in before.segments if s.layer in (Layer.SYSTEM, Layer.ROUNDS)]
+    first, second = (assemble(turn, count).receipt for turn in turns)
+    stable = [s for s in first.segments if s.layer in (Layer.SYSTEM, Layer.ROUNDS)]
     window_moved = window_has_moved(turns)
-    over_budget = any(item.reason == "over the budget" for item in after.left_out)
-    assert bytes_of(after.segments[: len(stable)]) == bytes_of(stable) or window_moved or over_budget
+    over_budget = any(item.reason == "over the budget" for item in second.left_out)
+    assert bytes_of(second.segments[: len(stable)]) == bytes_of(stable) or window_moved or over_budget
 
 
 @given(random_inputs())
@@ -138,17 +138,17 @@ def test_at_least_half_of_the_rounds_that_fit_are_shown(inputs):
 
 @given(consecutive_turns())
 def test_the_cacheable_part_is_sent_again_with_the_same_bytes(turns):
-    before, after = (assemble(turn, count) for turn in turns)
-    ends = [index for index, m in enumerate(before.prompt.messages) if m.ends_cacheable]
+    first, second = (assemble(turn, count) for turn in turns)
+    ends = [index for index, m in enumerate(first.prompt.messages) if m.ends_cacheable]
     assert len(ends) <= 1
     if (
         ends
         and not window_has_moved(turns)
-        and not any(item.reason == "over the budget" for item in after.receipt.left_out)
+        and not any(item.reason == "over the budget" for item in second.receipt.left_out)
     ):
         length = ends[0] + 1
-        assert [m.content for m in after.prompt.messages[:length]] == [
-            m.content for m in before.prompt.messages[:length]
+        assert [m.content for m in second.prompt.messages[:length]] == [
+            m.content for m in first.prompt.messages[:length]
         ]
 
 

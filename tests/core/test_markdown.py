@@ -19,7 +19,7 @@ MARKS = st.sampled_from(
 
 
 @pytest.mark.parametrize(("markdown", "plain"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_plain_text_matches_the_shared_cases(markdown: str, plain: str) -> None:
+def test_plain_text_matches_the_cases_shared_with_the_interface(markdown: str, plain: str) -> None:
     assert plain_text(markdown) == plain
 
 

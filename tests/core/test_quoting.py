@@ -63,7 +63,7 @@ def test_a_quotation_that_the_text_does_not_contain_is_not_found(quotation: str)
 
 
 @given(text=st.text(), start=st.integers(0, 50), length=st.integers(1, 50))
-def test_every_part_of_a_text_with_letters_is_found_in_it(text: str, start: int, length: int) -> None:
+def test_every_excerpt_with_letters_is_found_in_its_text(text: str, start: int, length: int) -> None:
     part = text[start : start + length]
     assert stands_in(part, text) == any(map(str.isalnum, part))
 

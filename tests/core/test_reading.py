@@ -62,11 +62,11 @@ def test_a_quote_is_returned_exactly_as_in_the_text_or_empty(quote, match):
 
 @given(st.text(min_size=1), st.integers(0, 200), st.integers(1, 40))
 def test_every_span_of_words_is_found_in_its_text(text, start, length):
-    found = find_quote(text[start : start + length], text)
-    assert found in text
+    quote = find_quote(text[start : start + length], text)
+    assert quote in text
     words = text[start : start + length].split()
     if words and all(word.isalnum() for word in words):
-        assert [part.strip("*_`~>") for part in found.split()] == words
+        assert [part.strip("*_`~>") for part in quote.split()] == words
 
 
 @given(st.text(), st.text())

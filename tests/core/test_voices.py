@@ -19,8 +19,8 @@ class Table:
     def __init__(self) -> None:
         self.held: tuple[HeldSeat, ...] = ()
 
-    def sit(self, *wanted: Wanted) -> dict[str, int]:
-        voices = seat(wanted, held=self.held)
+    def sit(self, *requests: Wanted) -> dict[str, int]:
+        voices = seat(requests, held_seats=self.held)
         self.held = holding(self.held, voices)
         return {voice.name: voice.seat for voice in voices}
 
@@ -58,8 +58,8 @@ def test_a_ninth_voice_takes_the_oldest_seat_of_an_absent_voice() -> None:
 def test_an_absent_voice_asked_in_an_aside_gets_its_old_seat() -> None:
     table = Table()
     table.sit(ALPHA, BETA, GAMMA)
-    present = seat([ALPHA, BETA], held=table.held)
-    [aside] = seat_aside(seat([GAMMA]), present, held=table.held)
+    present = seat([ALPHA, BETA], held_seats=table.held)
+    [aside] = seat_aside(seat([GAMMA]), present, held_seats=table.held)
     assert aside.seat == 3
 
 
@@ -68,7 +68,7 @@ def test_a_branch_inherits_the_seats_of_its_tree() -> None:
     others = (HeldSeat("house:alpha:0", 4), HeldSeat("house:beta:0", 2))
     seats = held_in(own, others)
     assert seats == (HeldSeat("house:alpha:0", 1), HeldSeat("house:beta:0", 2))
-    assert [voice.seat for voice in seat([GAMMA, BETA], held=seats)] == [3, 2]
+    assert [voice.seat for voice in seat([GAMMA, BETA], held_seats=seats)] == [3, 2]
 
 
 @given(
@@ -78,8 +78,8 @@ def test_a_branch_inherits_the_seats_of_its_tree() -> None:
 )
 def test_a_voice_never_changes_its_seat(rounds: list[list[Wanted]]) -> None:
     table, first_seats = Table(), dict[str, int]()
-    for wanted in rounds:
-        seats = table.sit(*wanted)
+    for requests in rounds:
+        seats = table.sit(*requests)
         assert len(set(seats.values())) == len(seats)
         for name, seat_number in seats.items():
             assert first_seats.setdefault(name, seat_number) == seat_number
@@ -90,7 +90,7 @@ def test_a_voice_never_changes_its_seat(rounds: list[list[Wanted]]) -> None:
     st.lists(st.sampled_from(MODELS), max_size=8), st.lists(st.builds(HeldSeat, st.text(), st.integers(1, 8)))
 )
 def test_every_voice_gets_a_different_seat_with_any_held_seats(
-    wanted: list[Wanted], held: list[HeldSeat]
+    requests: list[Wanted], held_seats: list[HeldSeat]
 ) -> None:
-    voices: tuple[Voice, ...] = seat(wanted, held=held)
+    voices: tuple[Voice, ...] = seat(requests, held_seats=held_seats)
     assert sorted({voice.seat for voice in voices}) == sorted(voice.seat for voice in voices)

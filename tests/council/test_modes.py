@@ -33,8 +33,6 @@ class ScriptedTable:
 
     wish = ""
     can_outline = True
-    said: Sequence[Message] = ()
-    reviews: Sequence[Message] = ()
 
     def __init__(
         self,

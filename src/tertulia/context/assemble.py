@@ -149,7 +149,7 @@ def _without_files(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
 def _fitting_files(
     segments: tuple[Segment, ...], allowance: Room
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
-    """Splits off the always-included files that are too large for this model."""
+    """The segments that fit, and the always-included files that are too large for this model."""
     fitting: list[Segment] = []
     left_out: list[LeftOut] = []
     for segment in segments:
@@ -262,9 +262,11 @@ def _working_rounds(
     return _flatten(_drop_in_steps(rounds, allowance), Layer.ROUNDS)
 
 
-def _hidden_replies(inputs: Material, shown: frozenset[int], count: CountTokens) -> tuple[LeftOut, ...]:
+def _hidden_replies(
+    inputs: Material, shown_rounds: frozenset[int], count: CountTokens
+) -> tuple[LeftOut, ...]:
     """The replies of the shown rounds that the visibility hides, and the messages that a person removed."""
-    rounds = [round_ for round_ in inputs.rounds if round_.number in shown]
+    rounds = [round_ for round_ in inputs.rounds if round_.number in shown_rounds]
     replies = (reply for round_ in rounds for reply in unseen_replies(round_, inputs, count))
     if not inputs.without:
         return tuple(replies)
@@ -306,8 +308,8 @@ def _newest_fitting(
             continue
         allowance.tokens -= size
         attachments = attach(round_)
-        shown = (*attachments.segments, *segments)
-        rendered.append(_Told(round_.number, size, shown, attachments.left_out))
+        round_segments = (*attachments.segments, *segments)
+        rendered.append(_Told(round_.number, size, round_segments, attachments.left_out))
     return rendered[::-1]
 
 

@@ -28,12 +28,12 @@ def in_step(inputs: Material, count: CountTokens) -> Iterator[Segment]:
         yield Segment(Layer.QUESTION, "user", style, "how to differ", count(style))
 
 
-def _reply_segment(shown: Shown, inputs: Material, count: CountTokens) -> Segment:
+def _reply_segment(shown_reply: Shown, inputs: Material, count: CountTokens) -> Segment:
     """A reply of this round; the voice's own reply has the assistant role, unless the mode hides the
     names."""
-    reply, voice = shown.message, shown.message.voice
-    is_own = voice is not None and voice.id == inputs.voice.id and shown.name == voice.name
-    text = reply.content if is_own else f"[{shown.name}]: {reply.content}"
+    reply, voice = shown_reply.message, shown_reply.message.voice
+    is_own = voice is not None and voice.id == inputs.voice.id and shown_reply.name == voice.name
+    text = reply.content if is_own else f"[{shown_reply.name}]: {reply.content}"
     return Segment(
         Layer.QUESTION,
         "assistant" if is_own else "user",

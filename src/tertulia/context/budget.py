@@ -66,10 +66,10 @@ def tier_for(model: Model, strategy: ContextStrategy) -> Tier:
 
 
 def window_start(round_count: int, working_rounds: int) -> int:
-    """How many of the earliest rounds are outside the window.
+    """The number of earliest rounds outside the window.
 
-    The window grows by up to half past its size and then drops back to it, so that the start of the prompt
-    stays the same for several turns and the provider's cache holds.
+    The window grows to one and a half times its size at most, and then drops back to its size. So the start
+    of the prompt stays the same for several turns, and the provider's cache stays valid.
     """
     if round_count <= working_rounds:
         return 0

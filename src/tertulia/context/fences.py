@@ -15,8 +15,8 @@ _ROWS = re.compile("`{3,}")
 
 def fenced(text: str) -> str:
     """The visible text between two fences that are longer than any row of backticks in it."""
-    shown, fence = visible(text), SHORTEST
-    if fence in shown:
-        shown = _ROWS.sub(lambda row: row[0][:MOST], shown)
-        fence = "`" * (max(map(len, _ROWS.findall(shown))) + 1)
-    return "\n".join((fence, shown.removesuffix("\n"), fence))
+    visible_text, fence = visible(text), SHORTEST
+    if fence in visible_text:
+        visible_text = _ROWS.sub(lambda row: row[0][:MOST], visible_text)
+        fence = "`" * (max(map(len, _ROWS.findall(visible_text))) + 1)
+    return "\n".join((fence, visible_text.removesuffix("\n"), fence))

@@ -46,8 +46,8 @@ def taken_out(question: Message, layer: Layer, inputs: Material, count: CountTok
 
 
 def named_only(question: Message, inputs: Material) -> Iterator[str]:
-    """One line per reference without its text, for a recalled round: it is a single segment, and the
-    referenced message may be deleted before it."""
+    """Notes without the referenced text, for a recalled round: that is a single segment, and the referenced
+    message may be deleted before it."""
     for reference in _references_of(question, inputs):
         message = reference.message
         if message is not None and reference.message_id not in inputs.without:

@@ -31,7 +31,7 @@ CONVERSATIONS_OFF = "not searched: other conversations are off for this question
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the prompt contains already."""
+    """The rounds and attachments that the prompt contains already."""
 
     rounds: frozenset[int]
     attached: tuple[str, ...] = ()

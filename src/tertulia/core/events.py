@@ -26,8 +26,8 @@ class Event:
     number: int
     kind: Kind
     noun: str
-    """project, conversation, file, message, turn, vote, session, user, person, persona, table or
-    defaults."""
+    """The kind of value: project, conversation, file, message, turn, vote, session, user, person, persona,
+    table or defaults."""
     id: str
     value: str | None
     """The new value as JSON; None when removed."""

@@ -15,7 +15,7 @@ DEPTH_LIMIT = 32
 TAG_LIMIT = 50
 SUMMARY_LIMIT = 1000
 LISTED = 50
-"""A prompt names each file of a project with at most this many; of more, it names the folders."""
+"""The file list of a prompt names single files up to this number; of more, it names the folders."""
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 

@@ -53,12 +53,12 @@ class Cell:
 class Topic:
     name: str
     cells: tuple[Cell, ...]
-    """One cell for each voice that says something about the topic."""
+    """The stances, one cell for each voice that says something about the topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The content of a synthesis."""
+    """The content of a synthesis as data: headline, agreement, tensions, next steps and map."""
 
     headline: str
     agreement: tuple[Point, ...] = ()

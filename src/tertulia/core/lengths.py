@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 RECENT = 50
-"""The number of recent replies to look at."""
+"""An estimate uses at most this many recent replies."""
 ENOUGH = 5
 """The fewest replies that allow an estimate."""
 

@@ -61,8 +61,8 @@ class _Block:
 
 
 def plain_text(markdown: str, limit: int | None = None) -> str:
-    """One line of plain text, cut between words. Code blocks are left out unless the text has nothing
-    else."""
+    """The text on one line without markup, cut between words. Code blocks are left out unless the text has
+    nothing else."""
     blocks = list(_blocks(markdown[:LONGEST].replace("\r\n", "\n").replace(_MARK, "")))
     prose = [block for block in blocks if block.kind is not _Kind.CODE]
     return shortened(_join_blocks(prose or blocks), limit)
@@ -137,21 +137,21 @@ def _inline(text: str) -> str:
         protected.append(inner)
         return f"{_MARK}{len(protected) - 1}{_MARK}"
 
-    text = _CODE.sub(lambda found: protect(found[2].strip()), text)
-    text = _FORMULA.sub(lambda found: protect(next(filter(None, found.groups())).strip()), text)
-    text = _ESCAPED.sub(lambda found: protect(found[1]), text)
-    text = _LINK.sub(r"\1", _IMAGE.sub(lambda found: found[1] or "Image", text))
-    text = _ADDRESS.sub(lambda found: protect(found[1] or found[2]), text)
-    for mark, inner in ((_STARS, r"\2"), (_LOW_LINES, r"\2"), (_STRUCK, r"\1")):
-        while (without := mark.sub(inner, text)) != text:
-            text = without
+    text = _CODE.sub(lambda match: protect(match[2].strip()), text)
+    text = _FORMULA.sub(lambda match: protect(next(filter(None, match.groups())).strip()), text)
+    text = _ESCAPED.sub(lambda match: protect(match[1]), text)
+    text = _LINK.sub(r"\1", _IMAGE.sub(lambda match: match[1] or "Image", text))
+    text = _ADDRESS.sub(lambda match: protect(match[1] or match[2]), text)
+    for pattern, inner in ((_STARS, r"\2"), (_LOW_LINES, r"\2"), (_STRUCK, r"\1")):
+        while (stripped := pattern.sub(inner, text)) != text:
+            text = stripped
     return _one_line(_restore(unescape(text), protected))
 
 
 def _restore(text: str, protected: list[str]) -> str:
     """Puts the protected texts back; a protected text may contain the mark of an earlier one."""
     while _MARKED.search(text):
-        text = _MARKED.sub(lambda found: protected[int(found[1])], text)
+        text = _MARKED.sub(lambda match: protected[int(match[1])], text)
     return text
 
 
@@ -162,18 +162,18 @@ def _one_line(text: str) -> str:
 def _join_blocks(blocks: list[_Block]) -> str:
     """Joins the blocks, ending each like a sentence so that it does not run into the next."""
     pieces = []
-    for block, after in zip_longest(blocks, blocks[1:]):
-        end = "" if after is None or _ENDED.search(block.text) else _end(block.kind, after.kind)
+    for block, next_block in zip_longest(blocks, blocks[1:]):
+        end = "" if next_block is None or _ENDED.search(block.text) else _end(block.kind, next_block.kind)
         pieces.append(block.text + end)
     return " ".join(filter(None, pieces))
 
 
-def _end(kind: _Kind, after: _Kind) -> str:
+def _end(kind: _Kind, next_kind: _Kind) -> str:
     match kind:
         case _Kind.CODE:
             return ""
         case _Kind.ITEM | _Kind.ROW:
-            return ";" if after is kind else "."
+            return ";" if next_kind is kind else "."
         case _Kind.BLOCK:
             return "."
         case _:

@@ -59,7 +59,7 @@ class Failure:
     """Why a reply did not complete."""
 
     code: str
-    """One of rate_limited, unavailable, auth, timeout_first_byte, timeout_idle, timeout_total, cut,
+    """Any of rate_limited, unavailable, auth, timeout_first_byte, timeout_idle, timeout_total, cut,
     malformed, too_large, context_length, filtered, length, empty, restarted or internal."""
     message: str
     detail: str | None = None

@@ -127,9 +127,9 @@ def _final_punctuation(text: str) -> str:
 # ── a ranking
 
 
-def read_ranking(text: str, shown: Sequence[Shown]) -> Ranking | None:
+def read_ranking(text: str, replies: Sequence[Shown]) -> Ranking | None:
     """The order in which a review puts the answers it was shown; None unless each answer has a place."""
-    by_letter = {reply.name.split()[-1]: reply.message.id for reply in shown}
+    by_letter = {reply.name.split()[-1]: reply.message.id for reply in replies}
     order = parse_order(text, tuple(by_letter))
     return ranking_of(order, by_letter) if order else None
 
@@ -143,9 +143,9 @@ _IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]{2,200})[)\]]\s*+(?:\.\s*+)?$")
 _QUESTION = re.compile(r"^\*\*(.{3,200}?)\*\*\W*\s*(.*)$", re.DOTALL)
 
 
-def read_synthesis(text: str, shown: Sequence[Shown]) -> Outline | None:
+def read_synthesis(text: str, replies: Sequence[Shown]) -> Outline | None:
     """The sections under their headings; without a map, which only the outline's JSON has."""
-    seats = _seats(shown)
+    seats = _seats(replies)
     sections: dict[str, list[str]] = {"agreement": [], "tensions": [], "next_steps": []}
     head: list[str] = []
     section: str | None = None
@@ -229,19 +229,19 @@ OUTLINE_SCHEMA = _object(
 """The JSON schema for models that support one; the output of other models is parsed in the same way."""
 
 
-def read_outline(text: str, shown: Sequence[Shown]) -> Outline | None:
+def read_outline(text: str, replies: Sequence[Shown]) -> Outline | None:
     """Parses the first JSON object in the text; leaves out parts of a wrong type."""
     data = _object_in(text)
     if data is None:
         return None
-    shown = [reply for reply in shown if reply.message.role is not Role.SYNTHESIS]
-    seats = _seats(shown)
+    replies = [reply for reply in replies if reply.message.role is not Role.SYNTHESIS]
+    seats = _seats(replies)
     outline = Outline(
         headline=_text(data.get("headline")),
         agreement=tuple(_points(data.get("agreement"), seats)),
         tensions=tuple(_tensions(data.get("tensions"), seats)),
         next_steps=tuple(_points(data.get("next_steps"), seats)),
-        map=tuple(_topics(data.get("map"), shown, seats)),
+        map=tuple(_topics(data.get("map"), replies, seats)),
     )
     return outline if outline.agreement or outline.tensions or outline.next_steps or outline.map else None
 
@@ -270,21 +270,21 @@ def _tensions(data: object, seats: Mapping[str, int]) -> Iterator[Tension]:
             yield Tension(question, tuple(sides))
 
 
-def _topics(data: object, shown: Sequence[Shown], seats: Mapping[str, int]) -> Iterator[Topic]:
+def _topics(data: object, replies: Sequence[Shown], seats: Mapping[str, int]) -> Iterator[Topic]:
     for item in _objects(data):
-        cells = {cell.seat: cell for cell in _cells(item.get("cells"), shown, seats)}
+        cells = {cell.seat: cell for cell in _cells(item.get("cells"), replies, seats)}
         if (name := _text(item.get("topic"))) and cells:
             yield Topic(name, tuple(cells[seat] for seat in sorted(cells)))
 
 
-def _cells(data: object, shown: Sequence[Shown], seats: Mapping[str, int]) -> Iterator[Cell]:
+def _cells(data: object, replies: Sequence[Shown], seats: Mapping[str, int]) -> Iterator[Cell]:
     """The cells whose quotation occurs in a reply of the voice they name."""
     for item in _objects(data):
         seats_named = _seats_of([_text(item.get("who"))], seats)
         stance = _text(item.get("stance")).lower()
         if len(seats_named) != 1 or stance not in tuple(Stance):
             continue
-        for reply in (entry.message for entry in shown if seats[entry.name] == seats_named[0]):
+        for reply in (entry.message for entry in replies if seats[entry.name] == seats_named[0]):
             if quote := find_quote(_text(item.get("quote")), reply.content):
                 yield Cell(seats_named[0], Stance(stance), quote, reply.id)
                 break
@@ -321,8 +321,8 @@ def _escape_cell(quote: str) -> str:
 # ── names and seats
 
 
-def _seats(shown: Sequence[Shown]) -> dict[str, int]:
-    return {reply.name: reply.message.voice.seat for reply in shown if reply.message.voice}
+def _seats(replies: Sequence[Shown]) -> dict[str, int]:
+    return {reply.name: reply.message.voice.seat for reply in replies if reply.message.voice}
 
 
 def _seats_of(names: Sequence[str], seats: Mapping[str, int]) -> tuple[int, ...]:

@@ -236,13 +236,13 @@ class _Grown:
     def versions(self, conversation_id: str) -> Iterator[Versions]:
         lineage = tuple(self._lineage(conversation_id))
         for versions in self._regenerated:
-            shown = self._shown_version(lineage, versions)
-            if shown is not None:
+            current = self._shown_version(lineage, versions)
+            if current is not None:
                 yield Versions(
-                    round_number=shown.round_number,
+                    round_number=current.round_number,
                     conversation_ids=tuple(version.conversation_id for version in versions),
                     message_ids=tuple(version.id for version in versions),
-                    index=versions.index(shown),
+                    index=versions.index(current),
                 )
 
     def _shown_version(self, lineage: Sequence[_Stretch], versions: Sequence[Said]) -> Said | None:

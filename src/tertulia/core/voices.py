@@ -57,17 +57,17 @@ class HeldSeat:
 
 
 def seat(
-    wanted: Iterable[Wanted], seated: Iterable[Voice] = (), held: Iterable[HeldSeat] = ()
+    seat_requests: Iterable[Wanted], seated: Iterable[Voice] = (), held_seats: Iterable[HeldSeat] = ()
 ) -> tuple[Voice, ...]:
     """Assigns a seat, a lane and a unique name to each; the same model twice gets two lanes and two names.
 
-    `seated` are the voices already at the table; `held` are the seats of the conversation, the oldest first.
+    `seated` are the voices already at the table; `held_seats` are the seats of the conversation, oldest first.
     """
-    requests = tuple(wanted)
+    requests = tuple(seat_requests)
     present = tuple(seated)
     names = {voice.name for voice in present}
     lanes = _lanes(requests, Counter(voice.id.rpartition(":")[0] for voice in present))
-    seats = _choose_seats(requests, lanes, {voice.seat for voice in present}, held)
+    seats = _choose_seats(requests, lanes, {voice.seat for voice in present}, held_seats)
     voices = []
     for request, lane, seat_number in zip(requests, lanes, seats, strict=True):
         name = _unused_name(request.name, names)
@@ -97,9 +97,9 @@ def _lanes(requests: tuple[Wanted, ...], used: Counter[str]) -> list[str]:
     return lanes
 
 
-def holding(held: Iterable[HeldSeat], voices: Iterable[Voice]) -> tuple[HeldSeat, ...]:
+def holding(held_seats: Iterable[HeldSeat], voices: Iterable[Voice]) -> tuple[HeldSeat, ...]:
     """The seats of a conversation after these voices were seated; each keeps its current seat."""
-    seats = {held_seat.lane: held_seat.seat for held_seat in held}
+    seats = {held_seat.lane: held_seat.seat for held_seat in held_seats}
     seats.update((voice.id, voice.seat) for voice in voices)
     return tuple(HeldSeat(lane, seat_number) for lane, seat_number in seats.items())
 
@@ -120,7 +120,7 @@ def seat_aside(
     voices: Iterable[Voice],
     table: Iterable[Voice],
     lanes: Sequence[str] = (),
-    held: Iterable[HeldSeat] = (),
+    held_seats: Iterable[HeldSeat] = (),
 ) -> tuple[Voice, ...]:
     """Seats the voices of an aside: a voice of the table keeps its seat, any other takes a free one.
 
@@ -128,7 +128,7 @@ def seat_aside(
     """
     known = {voice.id: voice for voice in table}
     occupied = {voice.seat for voice in known.values()}
-    seats = {held_seat.lane: held_seat.seat for held_seat in held}
+    seats = {held_seat.lane: held_seat.seat for held_seat in held_seats}
     aside = []
     for voice, lane in zip_longest(voices, lanes):
         chosen = with_lane(voice, lane) if lane else voice
@@ -160,14 +160,14 @@ def _free_seat(preferred: int, occupied: set[int]) -> int:
 
 
 def _choose_seats(
-    requests: tuple[Wanted, ...], lanes: list[str], occupied: set[int], held: Iterable[HeldSeat]
+    requests: tuple[Wanted, ...], lanes: list[str], occupied: set[int], held_seats: Iterable[HeldSeat]
 ) -> list[int]:
     """A lane keeps the seat that it holds in the conversation; a new lane takes a seat that no lane holds.
 
     A new persona takes the seat of its own colour if no lane holds it. When every seat is held, the new lane
     takes the seat of a lane that is not at the table, the longest held first.
     """
-    seats = {held_seat.lane: held_seat.seat for held_seat in held}
+    seats = {held_seat.lane: held_seat.seat for held_seat in held_seats}
     assigned: dict[int, int] = {}
 
     def assign(index: int, number: int | None, reserved: Iterable[int]) -> None:

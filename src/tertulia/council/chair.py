@@ -52,15 +52,15 @@ the brackets above."""
 async def conclude(table: Table, replies: Sequence[Message], *, ranks: str = "") -> None:
     """Asks the chair for the synthesis, then for its outline. Does nothing if no reply has text."""
     replies = await table.current(replies)
-    shown = as_shown(replies)
-    if not shown:
+    readable = as_shown(replies)
+    if not readable:
         return
     task = "\n\n".join(
         part for part in (_absence_note(table.voices, replies), ranks, _SYNTHESIS, _wish_note(table)) if part
     )
-    synthesis = await table.ask(table.chair, Brief(Step.SYNTHESIS, Role.SYNTHESIS, shown, task))
-    if was_heard(synthesis) and table.can_outline and len({reply.name for reply in shown}) > 1:
-        read = (*shown, *as_shown((synthesis,)))
+    synthesis = await table.ask(table.chair, Brief(Step.SYNTHESIS, Role.SYNTHESIS, readable, task))
+    if was_heard(synthesis) and table.can_outline and len({reply.name for reply in readable}) > 1:
+        read = (*readable, *as_shown((synthesis,)))
         await table.ask(table.chair, Brief(Step.OUTLINE, Role.SYNTHESIS, read, _OUTLINE))
 
 

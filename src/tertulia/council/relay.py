@@ -16,5 +16,5 @@ _NEXT = (
 async def relay(table: Table) -> None:
     answers: list[Message] = []
     for voice in table.voices:
-        shown = as_shown(await table.current(answers))
-        answers.append(await table.ask(voice, Brief(shown=shown, task=_NEXT if shown else "")))
+        earlier = as_shown(await table.current(answers))
+        answers.append(await table.ask(voice, Brief(shown=earlier, task=_NEXT if earlier else "")))
