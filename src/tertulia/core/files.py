@@ -41,7 +41,7 @@ class FileMetadata:
 
 @dataclass(frozen=True, slots=True)
 class MetadataChange:
-    """A partial update of the metadata: None leaves a field as it is."""
+    """A partial update of the metadata; a field without a value stays as it is."""
 
     always_in_context: bool | None = None
     retrieval_eligible: bool | None = None

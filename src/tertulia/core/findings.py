@@ -100,8 +100,7 @@ class Critique:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The order in which a reviewer puts the answers of the others, best first, without knowing who wrote
-    them."""
+    """A reviewer's order of the others' answers, best first; the reviewer does not know who wrote them."""
 
     message_ids: tuple[str, ...]
     places: tuple[int, ...] = ()

@@ -89,7 +89,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """An administrator's corrections to a model; None keeps the catalogue's value."""
+    """An administrator's corrections to a model; a field without a value keeps the catalogue's."""
 
     display_name: str | None = None
     context_window: int | None = None

@@ -26,8 +26,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Character:
-    """The content of a persona. Every change makes a new version, and each reply stores the version it
-    used."""
+    """The content of a persona; every change makes a new version, and each reply stores its version."""
 
     name: str
     glyph: str

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Effort(StrEnum):
-    """How much a voice thinks; None elsewhere means the model's default."""
+    """How much a voice thinks; no value means the model's default."""
 
     OFF = "off"
     LOW = "low"

@@ -77,7 +77,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The effect of deleting a conversation."""
+    """The extent of deleting a conversation: everything that is deleted with it."""
 
     conversations: int
     rounds: int
@@ -88,13 +88,13 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class MessageRemoval:
-    """The effect of deleting a message."""
+    """The extent of deleting a message: what is deleted with it, and how many branches inherit it."""
 
     rounds: int
     replies: int
     """Includes earlier and later versions."""
     branches: int
-    """The branches that inherit the message and continue without it."""
+    """They continue without the message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def seat(
 ) -> tuple[Voice, ...]:
     """Assigns a seat, a lane and a unique name to each; the same model twice gets two lanes and two names.
 
-    `seated` are the voices already at the table; `held_seats` are the seats of the conversation, oldest first.
+    `seated` are the voices already at the table; `held_seats` are the conversation's seats, oldest first.
     """
     requests = tuple(seat_requests)
     present = tuple(seated)
