@@ -1,4 +1,4 @@
-"""What prompts are made of in these tests: by hand, and at random."""
+"""Prompt inputs for the tests of this room: built by hand, and random ones for property tests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tertulia.context.material import AttachedText, FileText, Material
 from tertulia.core.attachments import Attachment
 from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.conversations import Visibility
+from tertulia.core.files import Shelf
 from tertulia.core.messages import Message, Quote, Role, Round, Status, speaker_of
 from tertulia.core.models import Abilities, Model, Tier
 from tertulia.core.projects import ContextStrategy
@@ -23,6 +24,9 @@ TABLE = (ANNA, BERT, CARA)
 
 
 WIDE = Model("x", "anna", "Anna", context_window=200_000, max_output_tokens=4_000, tier=Tier.SMART)
+
+
+NO_FILES = Shelf()
 
 
 def count(text: str) -> int:
@@ -51,27 +55,60 @@ def round_(number: int, question: str | None = None, voices=TABLE) -> Round:
     return Round(number, (message(number, None, question or f"question {number}"), *replies))
 
 
-def material(rounds: tuple[Round, ...] = (), question: str | Message = "And now?", **more) -> Material:
-    number = len(rounds) + 1 if not rounds else rounds[-1].number + 1
-    asked = question if isinstance(question, Message) else message(number, None, question)
-    given = {
-        "voice": ANNA,
-        "model": WIDE,
-        "project_name": "Home",
-        "instructions": "",
-        "conversation_title": "Tea",
-        "rounds": rounds,
-        "question": asked,
-        "visibility": Visibility.OPEN,
-        "context_strategy": ContextStrategy.SMART,
-        "max_context_tokens": 128_000,
-        "max_output_tokens": 4_000,
-    }
-    return Material(**(given | more))
+def make_inputs(
+    rounds: tuple[Round, ...] = (),
+    question: str | Message = "And now?",
+    *,
+    model: Model = WIDE,
+    instructions: str = "",
+    persona_instructions: str = "",
+    visibility: Visibility = Visibility.OPEN,
+    context_strategy: ContextStrategy = ContextStrategy.SMART,
+    max_context_tokens: int = 128_000,
+    max_output_tokens: int = 4_000,
+    max_results: int = 10,
+    referenced_messages: tuple[Message, ...] = (),
+    branch_rounds: tuple[Round, ...] = (),
+    partial_reply: str = "",
+    always_included: tuple[FileText, ...] = (),
+    file_listing: Shelf = NO_FILES,
+    attachment_texts: tuple[AttachedText, ...] = (),
+    hits: tuple[Hit, ...] = (),
+    recalled_rounds: tuple[Round, ...] = (),
+    excluded_ids: frozenset[str] = frozenset(),
+    best_reply_ids: frozenset[str] = frozenset(),
+) -> Material:
+    """Prompt inputs for Anna's answer to the question; everything else is empty unless given."""
+    number = rounds[-1].number + 1 if rounds else 1
+    return Material(
+        voice=ANNA,
+        model=model,
+        project_name="Home",
+        instructions=instructions,
+        conversation_title="Tea",
+        rounds=rounds,
+        question=question if isinstance(question, Message) else message(number, None, question),
+        visibility=visibility,
+        context_strategy=context_strategy,
+        max_context_tokens=max_context_tokens,
+        max_output_tokens=max_output_tokens,
+        max_results=max_results,
+        persona_instructions=persona_instructions,
+        cited=referenced_messages,
+        brought=branch_rounds,
+        partial=partial_reply,
+        always=always_included,
+        shelf=file_listing,
+        attached=attachment_texts,
+        hits=hits,
+        recalled=recalled_rounds,
+        without=excluded_ids,
+        chosen=best_reply_ids,
+    )
 
 
-def rounds(many: int) -> tuple[Round, ...]:
-    return tuple(round_(number) for number in range(1, many + 1))
+def rounds(number: int) -> tuple[Round, ...]:
+    return tuple(round_(index) for index in range(1, number + 1))
 
 
 texts = st.text(min_size=1, max_size=300)
@@ -81,38 +118,39 @@ TEXT, PICTURE = "text/plain", "image/png"
 
 
 @st.composite
-def conversations(draw) -> tuple[Round, ...]:
-    many = draw(st.integers(0, 30))
-    made: list[Round] = []
-    for number in range(1, many + 1):
+def random_rounds(draw) -> tuple[Round, ...]:
+    length = draw(st.integers(0, 30))
+    rounds_so_far: list[Round] = []
+    for number in range(1, length + 1):
         voices = draw(st.lists(st.sampled_from(TABLE), unique=True))
         replies = [message(number, voice, draw(st.text(max_size=200))) for voice in voices]
-        question = message(number, None, draw(texts), attachments=draw(brought_along(number)))
-        made.append(Round(number, (draw(referring(question, made)), *replies)))
-    return tuple(made)
+        question = message(number, None, draw(texts), attachments=draw(random_attachments(number)))
+        rounds_so_far.append(Round(number, (draw(with_references(question, rounds_so_far)), *replies)))
+    return tuple(rounds_so_far)
 
 
 @st.composite
-def referring(draw, question: Message, before: Sequence[Round]) -> Message:
-    """The question as it is, or about something that was said before."""
-    said = [one.id for round_ in before for one in round_.messages]
-    if not said or not draw(st.booleans()):
+def with_references(draw, question: Message, before: Sequence[Round]) -> Message:
+    """The question, perhaps with a reply reference and quotes of earlier messages."""
+    message_ids = [earlier.id for round_ in before for earlier in round_.messages]
+    if not message_ids or not draw(st.booleans()):
         return question
-    quotes = st.builds(Quote, st.sampled_from(said), texts)
-    replied = draw(st.one_of(st.none(), st.sampled_from(said)))
-    return replace(question, reply_to_id=replied, quotes=tuple(draw(st.lists(quotes, max_size=2))))
+    quotes = st.builds(Quote, st.sampled_from(message_ids), texts)
+    reply_to_id = draw(st.one_of(st.none(), st.sampled_from(message_ids)))
+    return replace(question, reply_to_id=reply_to_id, quotes=tuple(draw(st.lists(quotes, max_size=2))))
 
 
 @st.composite
-def still_there(draw, made: Sequence[Round]) -> tuple[Message, ...]:
-    """What was said, but for what was deleted since."""
-    said = tuple(one for round_ in made for one in round_.messages)
-    gone = draw(st.sets(st.sampled_from([one.id for one in said]), max_size=2)) if said else set()
-    return tuple(one for one in said if one.id not in gone)
+def surviving_messages(draw, rounds: Sequence[Round]) -> tuple[Message, ...]:
+    """The messages of the rounds, except up to two deleted ones."""
+    messages = tuple(message for round_ in rounds for message in round_.messages)
+    ids = [message.id for message in messages]
+    deleted_ids = draw(st.sets(st.sampled_from(ids), max_size=2)) if ids else set()
+    return tuple(message for message in messages if message.id not in deleted_ids)
 
 
 @st.composite
-def brought_along(draw, number: int) -> tuple[Attachment, ...]:
+def random_attachments(draw, number: int) -> tuple[Attachment, ...]:
     kinds = draw(st.one_of(st.just([]), st.lists(st.sampled_from([TEXT, PICTURE]), max_size=3)))
     sides = st.one_of(st.none(), st.integers(1, 9000))
     return tuple(
@@ -130,15 +168,15 @@ def brought_along(draw, number: int) -> tuple[Attachment, ...]:
 
 
 @st.composite
-def read_from(draw, made: tuple[Round, ...], *more: Attachment) -> tuple[AttachedText, ...]:
-    """What the attachments hold: much, little, nothing, or nobody could read them."""
-    brought = [one for round_ in made for one in round_.question.attachments]
-    held = st.one_of(st.text(max_size=60), st.integers(0, 5000).map(lambda long: "word " * long))
+def random_attachment_texts(draw, rounds: tuple[Round, ...], *more: Attachment) -> tuple[AttachedText, ...]:
+    """The texts of the attachments: long, short, empty, or missing because the file is unreadable."""
+    attachments = [attachment for round_ in rounds for attachment in round_.question.attachments]
+    contents = st.one_of(st.text(max_size=60), st.integers(0, 5000).map(lambda length: "word " * length))
     reasons = st.one_of(st.none(), st.just("Only the first pages were read."))
     return tuple(
-        AttachedText(one.id, draw(held), draw(reasons))
-        for one in (*brought, *more)
-        if not one.is_picture and draw(st.integers(0, 9))
+        AttachedText(attachment.id, draw(contents), draw(reasons))
+        for attachment in (*attachments, *more)
+        if not attachment.is_picture and draw(st.integers(0, 9))
     )
 
 
@@ -170,53 +208,66 @@ file_hits = st.builds(
 )  # fmt: skip
 
 
-def round_hits(made: tuple[Round, ...]) -> st.SearchStrategy[Hit]:
-    said = [m for r in made for m in r.messages] or [message(0, None, "nothing")]
-    return st.sampled_from(said).map(
-        lambda m: hit(f"k{m.id}", m.content, source_id=m.id, conversation_id="c", round_number=m.round_number)
+def hits_in_rounds(rounds: tuple[Round, ...]) -> st.SearchStrategy[Hit]:
+    messages = [earlier for round_ in rounds for earlier in round_.messages]
+    return st.sampled_from(messages or [message(0, None, "nothing")]).map(
+        lambda found: hit(
+            f"k{found.id}",
+            found.content,
+            source_id=found.id,
+            conversation_id="c",
+            round_number=found.round_number,
+        )
     )
 
 
 @st.composite
-def materials(draw) -> Material:
+def random_inputs(draw) -> Material:
     tier = draw(st.sampled_from(list(Tier)))
     window = draw(st.integers(900, 20_000))
-    made = draw(conversations())
-    asked = draw(brought_along(0))
+    earlier_rounds = draw(random_rounds())
+    attachments = draw(random_attachments(0))
     files = tuple(
         FileText(f"f{i}", f"a/{i}.md", text)
         for i, text in enumerate(draw(st.lists(st.text(max_size=80), max_size=2)))
     )
     abilities = Abilities(vision=draw(st.booleans()))
-    question = message(len(made) + 1, None, draw(st.text(min_size=1, max_size=100)), attachments=asked)
-    return material(
-        made,
-        question=draw(referring(question, made)),
-        cited=draw(still_there(made)),
-        attached=draw(read_from(made, *asked)),
+    question = message(
+        len(earlier_rounds) + 1, None, draw(st.text(min_size=1, max_size=100)), attachments=attachments
+    )
+    return make_inputs(
+        earlier_rounds,
+        question=draw(with_references(question, earlier_rounds)),
+        referenced_messages=draw(surviving_messages(earlier_rounds)),
+        attachment_texts=draw(random_attachment_texts(earlier_rounds, *attachments)),
         model=replace(WIDE, tier=tier, context_window=window, abilities=abilities),
         visibility=draw(st.sampled_from(list(Visibility))),
-        chosen=frozenset(
+        best_reply_ids=frozenset(
             reply.id
-            for one in made
+            for round_ in earlier_rounds
             if draw(st.booleans())
-            for reply in one.replies[draw(st.integers(0, 2)) :][:1]
+            for reply in round_.replies[draw(st.integers(0, 2)) :][:1]
         ),
         max_output_tokens=200,
         max_context_tokens=draw(st.integers(700, 30_000)),
-        always=files,
-        hits=tuple(draw(st.lists(st.one_of(file_hits, round_hits(made)), max_size=12))),
-        recalled=made,
+        always_included=files,
+        hits=tuple(draw(st.lists(st.one_of(file_hits, hits_in_rounds(earlier_rounds)), max_size=12))),
+        recalled_rounds=earlier_rounds,
     )
 
 
 @st.composite
-def talks(draw) -> tuple[Material, Material]:
-    """Two turns, one after the other: the question of the first is history in the second."""
-    made = draw(conversations().filter(lambda made: len(made) > 1))
+def consecutive_turns(draw) -> tuple[Material, Material]:
+    """Two turns in a row: the question of the first is in the history of the second."""
+    history = draw(random_rounds().filter(lambda rounds: len(rounds) > 1))
     model = replace(WIDE, abilities=Abilities(vision=draw(st.booleans())))
-    attached, cited = draw(read_from(made)), draw(still_there(made))
-    return (
-        material(made[:-1], made[-1].question, attached=attached, cited=cited, model=model),
-        material(made, attached=attached, cited=cited, model=model),
+    attachments, messages = draw(random_attachment_texts(history)), draw(surviving_messages(history))
+    first = make_inputs(
+        history[:-1],
+        history[-1].question,
+        attachment_texts=attachments,
+        referenced_messages=messages,
+        model=model,
     )
+    second = make_inputs(history, attachment_texts=attachments, referenced_messages=messages, model=model)
+    return first, second

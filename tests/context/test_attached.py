@@ -1,4 +1,5 @@
-"""What was brought along: where it stands, who sees it, and what is said when it cannot be shown."""
+"""Attachments in prompts: their place, the models that see them, and the notes for those that cannot be
+shown."""
 
 from __future__ import annotations
 
@@ -13,20 +14,20 @@ from tertulia.core.attachments import Attachment
 from tertulia.core.models import Abilities
 from tertulia.core.prompts import Picture
 from tertulia.core.receipts import Layer
-from tests.context.materials import WIDE, count, hit, material, message, round_, rounds
+from tests.context.materials import WIDE, count, hit, make_inputs, message, round_, rounds
 
-SEEING = replace(WIDE, abilities=Abilities(vision=True))
+WITH_VISION = replace(WIDE, abilities=Abilities(vision=True))
 NOTES = Attachment("a1", "notes.md", "text/markdown", 8, "hash of notes")
 PHOTO = Attachment("a2", "photo.png", "image/png", 9_000, "hash of photo", 640, 480)
-READ = (AttachedText("a1", "# Notes\nBuy tea."),)
+TEXTS = (AttachedText("a1", "# Notes\nBuy tea."),)
 
 
-def asked(*brought: Attachment, number: int = 1, text: str = "What is this?"):
-    return message(number, None, text, attachments=brought)
+def question_with(*attachments: Attachment, number: int = 1, text: str = "What is this?"):
+    return message(number, None, text, attachments=attachments)
 
 
-def test_a_text_stands_with_its_question():
-    assembled = assemble(material(question=asked(NOTES), attached=READ), count)
+def test_a_text_attachment_comes_right_before_its_question():
+    assembled = assemble(make_inputs(question=question_with(NOTES), attachment_texts=TEXTS), count)
     assert assembled.prompt.messages[-1].content == (
         "Attached, notes.md:\n```\n# Notes\nBuy tea.\n```\n\nWhat is this?"
     )
@@ -34,14 +35,14 @@ def test_a_text_stands_with_its_question():
     assert (piece.layer, piece.source_id, piece.name) == (Layer.QUESTION, "a1", "notes.md")
 
 
-def test_as_history_it_stands_in_the_same_place_in_the_same_bytes():
-    before = replace(round_(1), messages=(asked(NOTES), *round_(1).messages[1:]))
-    prompt = assemble(material((before,), attached=READ), count).prompt
+def test_an_attachment_of_an_earlier_round_has_the_same_place_and_bytes():
+    earlier_round = replace(round_(1), messages=(question_with(NOTES), *round_(1).messages[1:]))
+    prompt = assemble(make_inputs((earlier_round,), attachment_texts=TEXTS), count).prompt
     assert prompt.messages[0].content == "Attached, notes.md:\n```\n# Notes\nBuy tea.\n```\n\nWhat is this?"
 
 
-def test_a_picture_goes_to_a_model_that_sees():
-    assembled = assemble(material(question=asked(PHOTO), model=SEEING), count)
+def test_an_image_is_sent_to_a_model_with_vision():
+    assembled = assemble(make_inputs(question=question_with(PHOTO), model=WITH_VISION), count)
     last = assembled.prompt.messages[-1]
     assert last.pictures == (Picture("hash of photo", "image/png"),)
     assert "Attached, photo.png: an image" in last.content
@@ -50,18 +51,20 @@ def test_a_picture_goes_to_a_model_that_sees():
     assert piece.tokens == count(piece.text) + picture_tokens(640, 480)
 
 
-def test_for_one_that_does_not_see_it_is_left_out_and_said_to_be():
-    assembled = assemble(material(question=asked(PHOTO)), count)
+def test_a_model_without_vision_is_told_about_an_image_that_is_left_out():
+    assembled = assemble(make_inputs(question=question_with(PHOTO)), count)
     assert assembled.prompt.messages[-1].pictures == ()
     assert "(Attached, but not shown to you: photo.png.)" in assembled.prompt.messages[-1].content
-    [left] = assembled.receipt.left_out
-    assert (left.name, left.reason, left.source_id) == ("photo.png", "this model cannot see images", "a2")
+    [item] = assembled.receipt.left_out
+    assert (item.name, item.reason, item.source_id) == ("photo.png", "this model cannot see images", "a2")
 
 
-def test_pictures_of_several_rounds_stay_with_their_messages_in_order():
-    other = replace(PHOTO, id="a3", name="other.png", content_hash="other")
-    before = replace(round_(1), messages=(asked(PHOTO), *round_(1).messages[1:]))
-    prompt = assemble(material((before,), asked(other, number=2), model=SEEING), count).prompt
+def test_images_of_several_rounds_stay_with_their_messages():
+    second_photo = replace(PHOTO, id="a3", name="other.png", content_hash="other")
+    earlier_round = replace(round_(1), messages=(question_with(PHOTO), *round_(1).messages[1:]))
+    prompt = assemble(
+        make_inputs((earlier_round,), question_with(second_photo, number=2), model=WITH_VISION), count
+    ).prompt
     assert [[p.content_hash for p in m.pictures] for m in prompt.messages] == [
         ["hash of photo"],
         [],
@@ -70,96 +73,123 @@ def test_pictures_of_several_rounds_stay_with_their_messages_in_order():
 
 
 @pytest.mark.parametrize("change", [{"size_bytes": 5_000_001}, {"width": 8_001}, {"height": 30_000}], ids=str)
-def test_a_picture_larger_than_models_take_is_left_out(change):
-    receipt = assemble(material(question=asked(replace(PHOTO, **change)), model=SEEING), count).receipt
-    assert [left.reason for left in receipt.left_out] == [
+def test_an_image_above_the_size_limits_is_left_out(change):
+    receipt = assemble(
+        make_inputs(question=question_with(replace(PHOTO, **change)), model=WITH_VISION), count
+    ).receipt
+    assert [item.reason for item in receipt.left_out] == [
         "models take images of up to 5 MB and 8,000 pixels a side"
     ]
 
 
-def test_pictures_are_shown_up_to_what_one_request_carries_the_newest_first():
-    large = [replace(PHOTO, id=f"a{n}", name=f"{n}.png", size_bytes=4_900_000) for n in range(5)]
-    talk = tuple(
-        replace(r, messages=(asked(large[r.number], number=r.number), *r.messages[1:])) for r in rounds(4)
+def test_the_newest_images_are_shown_up_to_the_size_limit_of_a_request():
+    images = [replace(PHOTO, id=f"a{n}", name=f"{n}.png", size_bytes=4_900_000) for n in range(5)]
+    history = tuple(
+        replace(
+            round_,
+            messages=(question_with(images[round_.number], number=round_.number), *round_.messages[1:]),
+        )
+        for round_ in rounds(4)
     )
-    receipt = assemble(material(talk, model=SEEING), count).receipt
+    receipt = assemble(make_inputs(history, model=WITH_VISION), count).receipt
     assert [s.name for s in receipt.segments if s.picture] == ["2.png", "3.png", "4.png"]
-    assert [(left.name, left.reason) for left in receipt.left_out] == [("1.png", "over the budget")]
+    assert [(item.name, item.reason) for item in receipt.left_out] == [("1.png", "over the budget")]
 
 
-def test_what_is_too_large_is_left_out_whole_and_the_rounds_before_it_stay():
-    long = (AttachedText("a1", "word " * 20_000),)
-    small = replace(WIDE, context_window=4_000)
-    talk = rounds(2)
-    third = replace(round_(3), messages=(asked(NOTES, number=3), *round_(3).messages[1:]))
-    for given in (
-        material(talk, asked(NOTES, number=3), attached=long, model=small, max_output_tokens=200),
-        material((*talk, third), attached=long, model=small, max_output_tokens=200),
+def test_a_too_large_attachment_is_left_out_and_earlier_rounds_stay():
+    texts = (AttachedText("a1", "word " * 20_000),)
+    small_model = replace(WIDE, context_window=4_000)
+    history = rounds(2)
+    third = replace(round_(3), messages=(question_with(NOTES, number=3), *round_(3).messages[1:]))
+    for inputs in (
+        make_inputs(
+            history,
+            question_with(NOTES, number=3),
+            attachment_texts=texts,
+            model=small_model,
+            max_output_tokens=200,
+        ),
+        make_inputs((*history, third), attachment_texts=texts, model=small_model, max_output_tokens=200),
     ):
-        assembled = assemble(given, count)
+        assembled = assemble(inputs, count)
         assert "word" not in "".join(m.content for m in assembled.prompt.messages)
         assert "question 1" in assembled.prompt.messages[0].content
-        [left] = assembled.receipt.left_out
-        assert (left.name, left.reason, left.round_number) == ("notes.md", "over the budget", 3)
-        assert left.tokens > 20_000
+        [item] = assembled.receipt.left_out
+        assert (item.name, item.reason, item.round_number) == ("notes.md", "over the budget", 3)
+        assert item.tokens > 20_000
 
 
 @pytest.mark.parametrize(
-    ("read", "reason"),
+    ("texts", "reason"),
     [
         ((AttachedText("a1", "", "It is protected by a password."),), "It is protected by a password."),
         ((AttachedText("a1", ""),), "it holds no text"),
         ((), "it could not be read"),
     ],
 )
-def test_what_cannot_be_read_is_named_with_the_reason(read, reason):
-    assembled = assemble(material(question=asked(NOTES), attached=read), count)
-    assert [(left.name, left.reason) for left in assembled.receipt.left_out] == [("notes.md", reason)]
+def test_an_unreadable_attachment_is_left_out_with_its_reason(texts, reason):
+    assembled = assemble(make_inputs(question=question_with(NOTES), attachment_texts=texts), count)
+    assert [(item.name, item.reason) for item in assembled.receipt.left_out] == [("notes.md", reason)]
     assert assembled.prompt.messages[-1].content.endswith("What is this?")
 
 
-def test_what_was_read_in_part_says_so():
-    read = (AttachedText("a1", "# Notes", "Only the first 5,000 pages were read."),)
-    last = assemble(material(question=asked(NOTES), attached=read), count).prompt.messages[-1].content
+def test_a_partly_read_attachment_says_so():
+    texts = (AttachedText("a1", "# Notes", "Only the first 5,000 pages were read."),)
+    last = (
+        assemble(make_inputs(question=question_with(NOTES), attachment_texts=texts), count)
+        .prompt.messages[-1]
+        .content
+    )
     assert last.startswith("Attached, notes.md (Only the first 5,000 pages were read):\n```\n# Notes")
 
 
-def test_one_that_a_person_took_out_is_neither_shown_nor_mentioned_and_the_receipt_says_so():
-    given = material(question=asked(NOTES, PHOTO), attached=READ, model=SEEING)
-    assembled = assemble(replace(given, without=frozenset({"a1", "a2"})), count)
+def test_a_removed_attachment_is_absent_from_the_prompt_and_listed_as_left_out():
+    inputs = make_inputs(
+        question=question_with(NOTES, PHOTO),
+        attachment_texts=TEXTS,
+        model=WITH_VISION,
+        excluded_ids=frozenset({"a1", "a2"}),
+    )
+    assembled = assemble(inputs, count)
     assert assembled.prompt.messages[-1].content == "What is this?"
-    assert [(left.source_id, left.reason) for left in assembled.receipt.left_out] == [
+    assert [(item.source_id, item.reason) for item in assembled.receipt.left_out] == [
         ("a1", TAKEN_OUT),
         ("a2", TAKEN_OUT),
     ]
 
 
-def looked_up(receipt):
+def retrieved_names(receipt):
     return [
         segment.name for segment in receipt.segments if segment.layer is Layer.RETRIEVED and segment.source_id
     ]
 
 
-def test_what_was_brought_along_is_not_looked_up_as_well():
-    """Now or in a round that is shown; where it has no room, its passages may come."""
-    found = (
+def test_search_results_leave_out_passages_of_shown_attachments():
+    """This holds for attachments of the question and of a shown round. The passages of an attachment without
+    space may be shown."""
+    hits = (
         hit("f1", "Buy tea.", path="notes.md", start_line=2, end_line=2),
         hit("f2", "Buy rope.", path="other.md", start_line=1, end_line=1),
     )
-    now = material(question=asked(NOTES), attached=READ, hits=found)
-    before = replace(round_(1), messages=(asked(NOTES), *round_(1).messages[1:]))
-    then = material((before,), attached=READ, hits=found)
-    no_room = replace(now, attached=(AttachedText("a1", "Buy tea." + " word" * 200_000),))
-    assert looked_up(assemble(now, count).receipt) == ["other.md:1-1"]
-    assert looked_up(assemble(then, count).receipt) == ["other.md:1-1"]
-    assert looked_up(assemble(no_room, count).receipt) == ["notes.md:2-2", "other.md:1-1"]
+    now = make_inputs(question=question_with(NOTES), attachment_texts=TEXTS, hits=hits)
+    earlier_round = replace(round_(1), messages=(question_with(NOTES), *round_(1).messages[1:]))
+    history = make_inputs((earlier_round,), attachment_texts=TEXTS, hits=hits)
+    too_large = (AttachedText("a1", "Buy tea." + " word" * 200_000),)
+    no_room = make_inputs(question=question_with(NOTES), attachment_texts=too_large, hits=hits)
+    assert retrieved_names(assemble(now, count).receipt) == ["other.md:1-1"]
+    assert retrieved_names(assemble(history, count).receipt) == ["other.md:1-1"]
+    assert retrieved_names(assemble(no_room, count).receipt) == ["notes.md:2-2", "other.md:1-1"]
 
 
-def test_a_recalled_round_names_what_was_attached_then():
-    talk = rounds(40)
-    second = replace(talk[1], messages=(asked(NOTES, number=2), *talk[1].messages[1:]))
-    found = (hit("k", "Bert says 2", source_id="m2Bert", conversation_id="c", round_number=2),)
-    last = assemble(material(talk, hits=found, recalled=(second,)), count).prompt.messages[-1].content
+def test_a_recalled_round_names_its_attachments():
+    history = rounds(40)
+    second = replace(history[1], messages=(question_with(NOTES, number=2), *history[1].messages[1:]))
+    hits = (hit("k", "Bert says 2", source_id="m2Bert", conversation_id="c", round_number=2),)
+    last = (
+        assemble(make_inputs(history, hits=hits, recalled_rounds=(second,)), count)
+        .prompt.messages[-1]
+        .content
+    )
     assert "[round 2]:\n(Attached then: notes.md.)\n[User]: What is this?" in last
 
 
@@ -175,5 +205,5 @@ def test_a_recalled_round_names_what_was_attached_then():
         ((None, None), 2805),
     ],
 )
-def test_a_picture_counts_by_its_tiles_after_it_was_made_to_fit(size, tokens):
+def test_an_images_tokens_are_its_tiles_after_scaling(size, tokens):
     assert picture_tokens(*size) == tokens

@@ -1,4 +1,4 @@
-"""What a model is shown besides its own line: the rounds of a branch that comes back."""
+"""Branch summaries: the rounds of a branch in the prompt of the voice that summarises it."""
 
 from __future__ import annotations
 
@@ -10,40 +10,48 @@ from hypothesis import strategies as st
 from tertulia.context.assemble import assemble, rebuild
 from tertulia.context.budget import budget_tokens
 from tertulia.core.receipts import Layer
-from tests.context.materials import WIDE, count, material, round_, rounds
+from tests.context.materials import WIDE, count, make_inputs, round_, rounds
 
 
-def test_a_branch_is_retold_with_every_voice_by_its_name():
-    """Also the one that tells it: it was not there."""
-    told = assemble(material(rounds(2), brought=(round_(2, "what if?"),)), count).prompt.messages[-1].content
-    assert "[User, round 2 of the branch]: what if?\n\n[Anna]: Anna says 2\n\n[Bert]: Bert says 2" in told
-    assert told.index("what if?") < told.index("And now?")
+def test_the_rounds_of_a_branch_carry_every_voices_name():
+    """Even the name of the summarising voice, which is not part of the branch."""
+    last = (
+        assemble(make_inputs(rounds(2), branch_rounds=(round_(2, "what if?"),)), count)
+        .prompt.messages[-1]
+        .content
+    )
+    assert "[User, round 2 of the branch]: what if?\n\n[Anna]: Anna says 2\n\n[Bert]: Bert says 2" in last
+    assert last.index("what if?") < last.index("And now?")
 
 
-def test_rounds_that_were_deleted_are_not_counted_as_hidden():
-    left = tuple(one for one in rounds(4) if one.number != 2)
-    told = assemble(material(left), count).prompt.messages
-    assert "not shown here" not in told[-1].content
-    assert [m.content for m in told if m.role == "assistant"] == ["Anna says 1", "Anna says 3", "Anna says 4"]
+def test_deleted_rounds_are_not_counted_as_hidden():
+    remaining = tuple(round_ for round_ in rounds(4) if round_.number != 2)
+    messages = assemble(make_inputs(remaining), count).prompt.messages
+    assert "not shown here" not in messages[-1].content
+    assert [message.content for message in messages if message.role == "assistant"] == [
+        "Anna says 1",
+        "Anna says 3",
+        "Anna says 4",
+    ]
 
 
 @given(
     sizes=st.lists(st.integers(1, 4_000), min_size=1, max_size=12),
     window=st.integers(9_000, 40_000),
 )
-def test_of_a_branch_the_newest_whole_rounds_that_fit_are_told_and_the_rest_is_named(sizes, window):
+def test_the_newest_complete_rounds_of_a_branch_that_fit_are_shown_and_the_rest_is_counted(sizes, window):
     model = replace(WIDE, context_window=window)
-    brought = tuple(round_(number, "x" * size * 4) for number, size in enumerate(sizes, start=5))
-    given = material(rounds(4), brought=brought, model=model)
-    assembled = assemble(given, count)
+    branch = tuple(round_(number, "x" * size * 4) for number, size in enumerate(sizes, start=5))
+    inputs = make_inputs(rounds(4), branch_rounds=branch, model=model)
+    assembled = assemble(inputs, count)
     receipt = assembled.receipt
-    assert receipt.tokens <= budget_tokens(model, given.max_output_tokens, given.max_context_tokens)
+    assert receipt.tokens <= budget_tokens(model, inputs.max_output_tokens, inputs.max_context_tokens)
     assert rebuild(receipt) == assembled.prompt
-    told = [s.round_number for s in receipt.segments if s.reason == "brought back"]
-    kept = sorted(set(told))
-    assert kept == [one.number for one in brought][len(brought) - len(kept) :]
-    assert all(told.count(number) == 4 for number in kept)
-    missing = [left.round_number for left in receipt.left_out if left.layer is Layer.QUESTION]
-    assert missing == [one.number for one in brought][: len(brought) - len(kept)]
-    said = f"(There is no room for the first {len(missing)} rounds of the branch.)"
-    assert (said in assembled.prompt.messages[-1].content) == bool(missing)
+    segment_rounds = [s.round_number for s in receipt.segments if s.reason == "brought back"]
+    shown = sorted(set(segment_rounds))
+    assert shown == [round_.number for round_ in branch][len(branch) - len(shown) :]
+    assert all(segment_rounds.count(number) == 4 for number in shown)
+    missing = [item.round_number for item in receipt.left_out if item.layer is Layer.QUESTION]
+    assert missing == [round_.number for round_ in branch][: len(branch) - len(shown)]
+    note = f"(There is no room for the first {len(missing)} rounds of the branch.)"
+    assert (note in assembled.prompt.messages[-1].content) == bool(missing)

@@ -1,4 +1,4 @@
-"""The window and the budget: how many rounds are shown, and which go first."""
+"""Window and budget: the number of rounds shown, and the rounds that are dropped first."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tertulia.context.budget import budget_tokens, cacheable_tokens, tier_for, w
 from tertulia.core.models import WORKING_ROUNDS, Tier
 from tertulia.core.projects import ContextStrategy
 from tertulia.core.receipts import Layer
-from tests.context.materials import WIDE, count, material, round_, rounds
+from tests.context.materials import WIDE, count, make_inputs, round_, rounds
 
 
 @pytest.mark.parametrize(("tier", "working"), [("smart", 20), ("balanced", 10), ("fast", 5), ("cheap", 5)])
-def test_the_window_has_the_rounds_of_its_tier_and_says_how_many_are_hidden(tier, working):
+def test_the_window_has_the_rounds_of_its_tier_and_the_prompt_counts_hidden_rounds(tier, working):
     model = replace(WIDE, tier=Tier(tier))
-    assembled = assemble(material(rounds(40), model=model), count)
+    assembled = assemble(make_inputs(rounds(40), model=model), count)
     shown = {s.round_number for s in assembled.receipt.segments if s.layer is Layer.ROUNDS}
     assert working <= len(shown) < working * 1.5
     assert max(shown) == 40
@@ -29,28 +29,31 @@ def test_the_window_has_the_rounds_of_its_tier_and_says_how_many_are_hidden(tier
     )
 
 
-def test_a_minimal_project_shows_a_smart_model_as_little_as_a_cheap_one():
+def test_a_minimal_context_strategy_lowers_a_smart_model_to_the_cheap_tier():
     assert tier_for(WIDE, ContextStrategy.MINIMAL) is Tier.CHEAP
     assert tier_for(WIDE, ContextStrategy.BALANCED) is Tier.BALANCED
     assert tier_for(WIDE, ContextStrategy.SMART) is Tier.SMART
 
 
-def test_a_question_that_cannot_fit_is_refused_with_both_numbers():
+def test_a_too_long_question_is_refused_with_both_token_counts():
     small = replace(WIDE, context_window=1_000)
     with pytest.raises(DoesNotFit, match=r"Anna has room for [\d,]+ tokens and this needs [\d,]+"):
-        assemble(material(question="x" * 10_000, model=small, max_output_tokens=200), count)
+        assemble(make_inputs(question="x" * 10_000, model=small, max_output_tokens=200), count)
 
 
 LONG = "word " * 4_000
 
 
 @pytest.mark.parametrize(
-    ("more", "advice"),
+    ("changes", "advice"),
     [
         ({"question": LONG}, "Shorten the message, or ask a model with a larger window."),
         ({"instructions": LONG}, "Most of it is the project's instructions: shorten them, or ask"),
         ({"persona_instructions": LONG}, "Most of it is the persona's instructions: shorten them, or ask"),
-        ({"partial": LONG}, "Most of it is the reply so far: regenerate it instead of continuing, or ask"),
+        (
+            {"partial_reply": LONG},
+            "Most of it is the reply so far: regenerate it instead of continuing, or ask",
+        ),
         ({"model": replace(WIDE, context_window=300)}, "Ask a model with a larger window."),
         (
             {"max_context_tokens": 0},
@@ -62,25 +65,25 @@ LONG = "word " * 4_000
         ),
     ],
 )
-def test_what_cannot_fit_is_refused_with_what_to_do_about_it(more, advice):
-    small = {"model": replace(WIDE, context_window=4_000), "max_output_tokens": 200}
-    with pytest.raises(DoesNotFit) as refused:
-        assemble(material(**(small | more)), count)
-    assert advice in refused.value.message
+def test_a_prompt_that_cannot_fit_is_refused_with_advice(changes, advice):
+    defaults = {"model": replace(WIDE, context_window=4_000), "max_output_tokens": 200}
+    with pytest.raises(DoesNotFit) as error:
+        assemble(make_inputs(**(defaults | changes)), count)
+    assert advice in error.value.message
 
 
-def test_over_the_budget_the_oldest_rounds_go_first_and_the_receipt_says_so():
+def test_the_oldest_rounds_are_dropped_first_and_listed_in_the_receipt():
     small = replace(WIDE, context_window=900)
-    assembled = assemble(material(rounds(20), model=small, max_output_tokens=200), count)
+    assembled = assemble(make_inputs(rounds(20), model=small, max_output_tokens=200), count)
     shown = sorted({s.round_number for s in assembled.receipt.segments if s.layer is Layer.ROUNDS})
-    gone = [left.round_number for left in assembled.receipt.left_out if left.round_number]
+    dropped = [item.round_number for item in assembled.receipt.left_out if item.round_number]
     assert shown == list(range(shown[0], 21))
-    assert gone == list(range(gone[0], shown[0]))
+    assert dropped == list(range(dropped[0], shown[0]))
 
 
-def test_a_voice_is_told_how_many_rounds_it_is_not_shown_also_when_there_was_no_room_for_them():
+def test_the_prompt_counts_hidden_rounds_even_when_the_budget_dropped_them():
     small = replace(WIDE, context_window=900)
-    assembled = assemble(material(rounds(20), model=small, max_output_tokens=200), count)
+    assembled = assemble(make_inputs(rounds(20), model=small, max_output_tokens=200), count)
     shown = {s.round_number for s in assembled.receipt.segments if s.layer is Layer.ROUNDS}
     assert 0 < len(shown) < 20
     last = assembled.prompt.messages[-1].content
@@ -91,50 +94,54 @@ def test_a_voice_is_told_how_many_rounds_it_is_not_shown_also_when_there_was_no_
     ("window", "project", "budget"),
     [(100_000, 128_000, 94_000), (200_000, 128_000, 128_000), (5_000, 128_000, 900), (2_000, 128_000, 0)],
 )
-def test_the_budget_is_the_window_less_the_answer_less_a_margin_and_never_above_the_projects(
-    window, project, budget
-):
+def test_the_budget_is_the_window_minus_answer_and_margin_up_to_the_projects_limit(window, project, budget):
     assert budget_tokens(replace(WIDE, context_window=window), 4_000, project) == budget
 
 
 @pytest.mark.parametrize(
     ("answer", "budget"), [(16_000, 264_000), (128_000, 264_000), (200_000, 192_000), (400_000, 0)]
 )
-def test_the_budget_keeps_to_a_models_limit_for_input_however_short_the_answer(answer, budget):
+def test_the_budget_respects_a_models_input_limit_even_for_short_answers(answer, budget):
     model = replace(WIDE, context_window=400_000, max_input_tokens=272_000)
     assert budget_tokens(model, answer, 1_000_000) == budget
 
 
 @given(st.integers(0, 200), st.sampled_from(sorted(set(WORKING_ROUNDS.values()))))
-def test_the_window_grows_by_up_to_half_and_drops_back(history, working):
-    shown = history - window_start(history, working)
-    assert shown == history if history <= working else working <= shown < working + max(1, working // 2) + 1
+def test_the_window_grows_by_up_to_half_its_size_and_then_drops_back(round_count, working):
+    shown = round_count - window_start(round_count, working)
+    assert (
+        shown == round_count
+        if round_count <= working
+        else working <= shown < working + max(1, working // 2) + 1
+    )
 
 
 @pytest.mark.parametrize("working", sorted(set(WORKING_ROUNDS.values())))
-def test_the_window_begins_at_the_same_round_for_half_its_size(working):
+def test_the_window_starts_at_the_same_round_for_half_its_size(working):
     starts = [window_start(history, working) for history in range(working, working + 40)]
     assert len(set(starts)) == -(-40 // (working // 2))
 
 
 @pytest.mark.parametrize("tokens", [100, 150, 220, 400])
-def test_where_the_budget_ends_before_the_window_the_prompt_still_begins_alike_for_several_turns(tokens):
+def test_a_small_budget_still_keeps_the_first_round_the_same_for_several_turns(tokens):
     model = replace(WIDE, context_window=2_600)
-    talk = tuple(round_(number, "x" * tokens * 4) for number in range(1, 62))
-    begins = []
-    for asked in range(30, 60):
-        receipt = assemble(material(talk[:asked], model=model, max_output_tokens=200), count).receipt
+    history = tuple(round_(number, "x" * tokens * 4) for number in range(1, 62))
+    first_rounds = []
+    for length in range(30, 60):
+        receipt = assemble(make_inputs(history[:length], model=model, max_output_tokens=200), count).receipt
         assert receipt.left_out[-1].reason in ("over the budget", WITH_THE_OLDEST)
-        begins.append(next(s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS))
-    assert begins == sorted(begins)
-    assert len(set(begins)) <= len(begins) // 2 + 1
+        first_rounds.append(next(s.round_number for s in receipt.segments if s.layer is Layer.ROUNDS))
+    assert first_rounds == sorted(first_rounds)
+    assert len(set(first_rounds)) <= len(first_rounds) // 2 + 1
 
 
-def test_a_provider_is_to_keep_the_system_prompt_and_the_rounds_up_to_the_mark_but_nothing_short():
+def test_the_cacheable_tokens_are_system_prompt_and_marked_rounds_and_zero_if_short():
     long = "x" * 4 * 2_000
-    receipt = assemble(material(rounds(2), instructions=long), count).receipt
+    receipt = assemble(make_inputs(rounds(2), instructions=long), count).receipt
     marked = next(i for i, s in enumerate(receipt.segments) if s.ends_cacheable)
     assert cacheable_tokens(receipt) == sum(s.tokens for s in receipt.segments[: marked + 1])
-    alone = assemble(material(instructions=long), count).receipt
-    assert cacheable_tokens(alone) == sum(s.tokens for s in alone.segments if s.role == "system")
-    assert cacheable_tokens(assemble(material(rounds(2)), count).receipt) == 0
+    without_rounds = assemble(make_inputs(instructions=long), count).receipt
+    assert cacheable_tokens(without_rounds) == sum(
+        s.tokens for s in without_rounds.segments if s.role == "system"
+    )
+    assert cacheable_tokens(assemble(make_inputs(rounds(2)), count).receipt) == 0

@@ -1,4 +1,4 @@
-"""Blind rounds: letters in an order of their own, and nothing beside them that would tell."""
+"""Blind rounds: voices get letters in a secret order, and nothing else identifies them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TURN = Turn(
 NAMES = ("alpha", "beta", "gamma")
 
 
-def said(voice: Voice) -> Message:
+def reply_by(voice: Voice) -> Message:
     return Message(
         "m", "c", 1, "t", f"agent:{voice.model}", Role.ADVISOR, "Tea.", Status.INTERRUPTED, "u", 0, voice,
         usage=Usage(1, 0, 1, 0, 77_001, 77_002, 77_003),
@@ -30,7 +30,7 @@ def said(voice: Voice) -> Message:
     )  # fmt: skip
 
 
-def test_letters_are_given_in_an_order_that_only_the_secret_decides() -> None:
+def test_the_secret_alone_decides_the_order_of_the_letters() -> None:
     orders = {
         tuple(voice.name for voice in lettered(table, f"secret {n}"))
         for n in range(60)
@@ -41,19 +41,19 @@ def test_letters_are_given_in_an_order_that_only_the_secret_decides() -> None:
     assert {replace(voice, letter="") for voice in SEATED} == set(TABLE)
 
 
-def test_what_is_told_of_a_blind_round_names_nobody_by_word_price_or_time() -> None:
+def test_an_anonymised_blind_round_contains_no_name_price_or_time() -> None:
     waiting = Waiting(5, 1, 2, "Alpha is busy.")
     draft = Draft("m", "t", "c", 1, SEATED[0], Role.ADVISOR, "Te", "", 1, 0, waiting=waiting)
     draft = replace(draft, read_replies=(ReadReply("n", 2, "Beta"),))
-    message = replace(said(SEATED[0]), read_replies=draft.read_replies)
-    told = to_json([veiled_turn(TURN), veiled_message(message), veiled_draft(draft)]).lower()
-    assert not any(word in told for word in (*NAMES, "7700", "house"))
-    assert veiled_message(said(SEATED[1])).voice == Voice("mind:B", 2, "Voice B", "", letter="B")
+    message = replace(reply_by(SEATED[0]), read_replies=draft.read_replies)
+    serialized = to_json([veiled_turn(TURN), veiled_message(message), veiled_draft(draft)]).lower()
+    assert not any(word in serialized for word in (*NAMES, "7700", "house"))
+    assert veiled_message(reply_by(SEATED[1])).voice == Voice("mind:B", 2, "Voice B", "", letter="B")
 
 
-def test_what_is_not_blind_is_told_as_it_is() -> None:
-    known = replace(TURN, is_blind=False)
-    assert veiled_turn(known) is known
-    assert known.was_blind
-    other = Round(1, (said(SEATED[0]),))
-    assert veiled_round(other, {"another turn"}) == other
+def test_anonymising_leaves_a_turn_and_a_round_that_are_not_blind_unchanged() -> None:
+    revealed = replace(TURN, is_blind=False)
+    assert veiled_turn(revealed) is revealed
+    assert revealed.was_blind
+    other_round = Round(1, (reply_by(SEATED[0]),))
+    assert veiled_round(other_round, {"another turn"}) == other_round

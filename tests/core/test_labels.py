@@ -1,4 +1,4 @@
-"""Labels: people read names where a reviewer wrote of nameless answers."""
+"""Answer labels: people read names where a reviewer wrote "Answer A"."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ READ = tuple(
 
 
 @pytest.mark.parametrize(("written", "read"), VECTOR["texts"])
-def test_a_review_reads_with_names(written, read):
+def test_labels_in_a_review_are_replaced_by_names(written, read):
     assert with_names(written, READ) == read
 
 
 @given(st.text())
-def test_a_text_about_replies_with_names_stays_as_it_is(text):
+def test_a_text_stays_unchanged_if_no_reply_had_a_label(text):
     assert with_names(text, (ReadReply("M1", 1, "Ada"),)) == text
 
 
 @given(st.lists(st.sampled_from(["Answer A", "B", "then", "C", ">", "\n", "a clear case", "**"])))
-def test_naming_twice_changes_nothing_more(parts):
+def test_replacing_labels_a_second_time_changes_nothing(parts):
     once = with_names(" ".join(parts), READ)
     assert with_names(once, READ) == once

@@ -1,4 +1,4 @@
-"""Plain text from Markdown: the words stay, the marks go."""
+"""Plain text from Markdown: the words stay and the markup goes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MARKS = st.sampled_from(
 
 
 @pytest.mark.parametrize(("markdown", "plain"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_plain_text_is_what_is_said_and_no_more(markdown: str, plain: str) -> None:
+def test_plain_text_matches_the_cases_shared_with_the_interface(markdown: str, plain: str) -> None:
     assert plain_text(markdown) == plain
 
 
 @given(st.lists(st.tuples(WORDS, MARKS), min_size=1, max_size=8))
-def test_words_stay_whole_and_lose_their_marks(said: list[tuple[str, str]]) -> None:
-    markdown = " ".join(mark.format(word) for word, mark in said)
-    assert plain_text(markdown) == " ".join(word for word, _ in said)
+def test_words_stay_complete_and_lose_their_markup(words: list[tuple[str, str]]) -> None:
+    markdown = " ".join(mark.format(word) for word, mark in words)
+    assert plain_text(markdown) == " ".join(word for word, _ in words)
 
 
 @given(
@@ -34,20 +34,20 @@ def test_words_stay_whole_and_lose_their_marks(said: list[tuple[str, str]]) -> N
         st.tuples(st.sampled_from(["# {}", "- {}", "> {}", "{}", "1. {}"]), WORDS), min_size=2, max_size=6
     )
 )
-def test_no_block_runs_into_the_next(blocks: list[tuple[str, str]]) -> None:
+def test_each_block_ends_like_a_sentence(blocks: list[tuple[str, str]]) -> None:
     plain = plain_text("\n\n".join(mark.format(word) for mark, word in blocks))
     assert [word.rstrip(".;") for word in plain.split()] == [word for _, word in blocks]
     assert all(word[-1] in ".;" for word in plain.split()[:-1])
 
 
 @given(st.text())
-def test_any_text_becomes_one_line(text: str) -> None:
+def test_plain_text_of_any_text_is_one_line(text: str) -> None:
     plain = plain_text(text)
     assert plain == " ".join(plain.split())
 
 
 @given(st.text(), st.integers(min_value=1, max_value=40))
-def test_a_preview_is_no_longer_than_it_may_be(text: str, most: int) -> None:
+def test_a_preview_keeps_to_its_length_limit(text: str, most: int) -> None:
     assert len(plain_text(text, most)) <= most + len("…")
 
 

@@ -1,4 +1,4 @@
-"""Personas: how they are called, addressed and kept within bounds."""
+"""Personas: names, handles, and the limits of their fields."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ BAKER = Character("The Baker", "", 4, "Bake.", "voices:alpha")
         ("賢者", "賢者"),
     ],
 )
-def test_a_persona_is_addressed_by_its_name_without_the_article(name: str, handle: str) -> None:
+def test_a_personas_handle_is_its_name_without_the_article(name: str, handle: str) -> None:
     assert handle_of(name) == handle
 
 
-def test_what_is_seeded_is_as_clean_as_what_people_make() -> None:
+def test_the_built_in_personas_are_valid_and_differ_in_handle_and_colour() -> None:
     for persona_id, character in SEEDED.items():
         assert is_ulid(persona_id)
         assert cleaned(character) == character
@@ -36,12 +36,12 @@ def test_what_is_seeded_is_as_clean_as_what_people_make() -> None:
     assert len({character.hue for character in SEEDED.values()}) == len(SEEDED)
 
 
-def test_space_around_words_is_not_kept() -> None:
+def test_cleaning_a_persona_removes_extra_whitespace() -> None:
     spaced = replace(BAKER, name=" The   Baker ", glyph=" 🥖 ", instructions="\n Bake.\n")
     assert cleaned(spaced) == replace(BAKER, glyph="🥖")
 
 
 @pytest.mark.parametrize("name", ["", "  ", "...", "x" * 61, "A]: B", 'Say "hi"'])
-def test_a_name_that_would_break_the_tags_is_refused(name: str) -> None:
+def test_a_persona_name_is_refused_if_it_would_break_the_speaker_tags(name: str) -> None:
     with pytest.raises(Invalid):
         cleaned(replace(BAKER, name=name))

@@ -1,4 +1,4 @@
-"""Plain JSON and back."""
+"""Serialization: dataclasses to JSON and back."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ messages = st.builds(
 
 
 @given(turns)
-def test_a_turn_comes_back_as_it_was(turn):
+def test_a_turn_survives_a_round_trip_through_json(turn):
     assert from_json(Turn, to_json(turn)) == turn
 
 
 @given(messages)
-def test_a_message_comes_back_as_it_was(message):
+def test_a_message_survives_a_round_trip_through_json(message):
     assert from_json(Message, to_json(message)) == message
 
 
-def test_missing_fields_keep_their_default_and_unknown_ones_are_left_out():
-    read = from_plain(
+def test_missing_fields_get_their_default_and_unknown_fields_are_ignored():
+    settings = from_plain(
         ProjectSettings, {"context_strategy": "minimal", "retrieval_config": {"chunk_size": 9}, "x": 1}
     )
-    assert read.context_strategy is ContextStrategy.MINIMAL
-    assert read.retrieval_config.chunk_size == 9
-    assert read.retrieval_config.enabled is True
+    assert settings.context_strategy is ContextStrategy.MINIMAL
+    assert settings.retrieval_config.chunk_size == 9
+    assert settings.retrieval_config.enabled is True
 
 
-def test_enums_are_their_values():
+def test_enums_serialize_to_their_values():
     assert to_plain((State.RUNNING, None, 1.5)) == ["running", None, 1.5]

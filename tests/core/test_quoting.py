@@ -1,4 +1,4 @@
-"""Quoting: words a person selected stand in the text they were drawn from."""
+"""Quote matching: a quotation that a person selected is found in the Markdown source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tertulia.core.quoting import stands_in
 
-DRAWN = "# Tea\n\nSteep it for **three** min_utes_, at `90 °C`.\n> “Not\n> longer”, they say."
+SOURCE = "# Tea\n\nSteep it for **three** min_utes_, at `90 °C`.\n> “Not\n> longer”, they say."
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ DRAWN = "# Tea\n\nSteep it for **three** min_utes_, at `90 °C`.\n> “Not\n> lo
         "Tea Steep",
     ],
 )
-def test_what_can_be_selected_stands_in_the_text(selected: str) -> None:
-    assert stands_in(selected, DRAWN)
+def test_a_selection_from_rendered_text_is_found_in_its_source(selected: str) -> None:
+    assert stands_in(selected, SOURCE)
 
 
-LISTED = """Three ways, see [the guide](https://example.org/tea "Tea") or ![a pot](pot.png) this:
+SOURCE_WITH_BLOCKS = """Three ways, see [the guide](https://example.org/tea "Tea") or ![a pot](pot.png) this:
 
 - Loose &amp; hot
 - In a bag
@@ -53,23 +53,23 @@ steep(3)
         "[the guide](https://example.org/tea",
     ],
 )
-def test_lists_links_tables_and_code_are_selected_as_they_are_drawn(selected: str) -> None:
-    assert stands_in(selected, LISTED)
+def test_a_selection_across_lists_links_tables_and_code_is_found(selected: str) -> None:
+    assert stands_in(selected, SOURCE_WITH_BLOCKS)
 
 
-@pytest.mark.parametrize("other", ["four minutes", "three at", "", "  ", "**", "longer Not"])
-def test_what_was_not_said_does_not(other: str) -> None:
-    assert not stands_in(other, DRAWN)
+@pytest.mark.parametrize("quotation", ["four minutes", "three at", "", "  ", "**", "longer Not"])
+def test_a_quotation_that_the_text_does_not_contain_is_not_found(quotation: str) -> None:
+    assert not stands_in(quotation, SOURCE)
 
 
 @given(text=st.text(), start=st.integers(0, 50), length=st.integers(1, 50))
-def test_every_part_of_a_text_that_has_letters_stands_in_it(text: str, start: int, length: int) -> None:
+def test_every_excerpt_with_letters_is_found_in_its_text(text: str, start: int, length: int) -> None:
     part = text[start : start + length]
     assert stands_in(part, text) == any(map(str.isalnum, part))
 
 
-def test_a_long_quotation_of_a_longer_text_is_settled_at_once() -> None:
-    """A search that began again at every word would still be looking."""
+def test_a_long_quotation_is_matched_in_linear_time() -> None:
+    """A quadratic search would not finish."""
     assert not stands_in("a " * 990 + "b", "a " * 500_000)
     for start in ("![", "](", "1.", "```", ']( "'):
         assert not stands_in("b", start * 300_000)

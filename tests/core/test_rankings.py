@@ -1,4 +1,4 @@
-"""Rankings: an order is read however it is written, and several are added up fairly."""
+"""Ranking parser: reads an order in many forms, and combines several rankings by mean place."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ B_A_C = (("B",), ("A",), ("C",))
         "Ranking: B (clear) > A (long) > C (wrong)",
     ],
 )
-def test_an_order_of_three_is_read_in_whatever_form(text):
+def test_an_order_of_three_answers_is_parsed_in_many_forms(text):
     assert parse_order(text, THREE) == B_A_C
 
 
@@ -74,7 +74,7 @@ def test_an_order_of_three_is_read_in_whatever_form(text):
         '["B", "C"]',
     ],
 )
-def test_an_order_of_two_is_read_in_whatever_form(text):
+def test_an_order_of_two_answers_is_parsed_in_many_forms(text):
     assert parse_order(text, TWO) == (("B",), ("C",))
 
 
@@ -88,7 +88,7 @@ def test_an_order_of_two_is_read_in_whatever_form(text):
         ("Response B is best.", (("B",), ("A", "C"))),
     ],
 )
-def test_those_who_are_not_told_apart_tie(text, order):
+def test_answers_that_are_not_ordered_against_each_other_tie(text, order):
     assert parse_order(text, THREE) == order
 
 
@@ -110,11 +110,11 @@ def test_those_who_are_not_told_apart_tie(text, order):
         "3. Answer C: it says nothing that anyone could go on with, at great length.",
     ],
 )
-def test_a_text_that_does_not_place_everyone_is_no_ranking(text):
+def test_a_text_without_a_place_for_every_answer_is_no_ranking(text):
     assert parse_order(text, THREE) is None
 
 
-def test_one_answer_alone_has_no_ranking():
+def test_a_single_answer_has_no_ranking():
     assert parse_order("Ranking: A", ("A",)) is None
 
 
@@ -128,26 +128,26 @@ LETTERS = st.lists(st.sampled_from("ABCDEFG"), min_size=2, max_size=7, unique=Tr
     st.sampled_from(["", "Answer ", "Response ", "Antwort "]),
     st.text("xyz .\n", max_size=80),
 )
-def test_every_order_that_is_written_as_asked_is_read_back(order, sign, mark, word, before):
+def test_every_order_in_the_requested_form_is_parsed(order, sign, mark, word, before):
     text = f"{before}\nRanking: {sign.join(f'{mark}{word}{letter}{mark}' for letter in order)}"
     assert parse_order(text, sorted(order)) == tuple((letter,) for letter in order)
 
 
 @given(LETTERS)
-def test_every_order_in_json_is_read_back(order):
+def test_every_order_in_json_is_parsed(order):
     groups = tuple((letter,) for letter in order)
     assert parse_order(json.dumps({"ranking": order}), sorted(order)) == groups
     assert parse_order(json.dumps({letter: n for n, letter in enumerate(order, 1)}), sorted(order)) == groups
 
 
 @given(st.text(max_size=400) | st.text("AB >=<1.\n:*[]{}\"',rankibest", max_size=400), LETTERS)
-def test_whatever_is_read_places_every_letter_once(text, letters):
+def test_every_parsed_order_contains_each_letter_once(text, letters):
     order = parse_order(text, letters)
     if order is not None:
         assert sorted(itertools.chain(*order)) == sorted(letters)
 
 
-def test_of_a_long_review_the_end_is_read():
+def test_the_ranking_at_the_end_of_a_long_review_is_parsed():
     assert parse_order("Ranking: A > B > C\n" + "x" * LONGEST + "\nRanking: B > A > C", THREE) == B_A_C
 
 
@@ -158,32 +158,32 @@ def ranking(order):
     return ranking_of(tuple(map(tuple, order)), {letter: letter.lower() for letter in "ABCD"})
 
 
-def test_those_who_tie_share_the_places_they_take_up():
+def test_tied_answers_share_the_mean_of_their_places():
     tied = ranking([["B"], ["A", "C"], ["D"]])
     assert tied == Ranking(("b", "a", "c", "d"), (1, 2, 2, 4))
-    assert [mean_place(tied, one) for one in "bacd"] == [1, Fraction(5, 2), Fraction(5, 2), 4]
+    assert [mean_place(tied, message_id) for message_id in "bacd"] == [1, Fraction(5, 2), Fraction(5, 2), 4]
     assert mean_place(tied, "x") is None
 
 
-def test_standings_are_means_and_equal_means_share_a_place():
-    found = standings("abcd", [ranking("AB"), ranking("BA"), ranking("C")])
-    assert [(one.message_id, one.place, one.mean, one.rankings) for one in found] == [
+def test_answers_are_sorted_by_mean_place_and_equal_means_share_a_place():
+    combined = standings("abcd", [ranking("AB"), ranking("BA"), ranking("C")])
+    assert [(row.message_id, row.place, row.mean, row.rankings) for row in combined] == [
         ("c", 1, 1, 1),
         ("a", 2, Fraction(3, 2), 2),
         ("b", 2, Fraction(3, 2), 2),
     ]
 
 
-def test_an_old_ranking_without_places_counts_from_one():
+def test_a_ranking_without_places_counts_from_one():
     assert mean_place(Ranking(("b", "a")), "a") == 2
 
 
 @given(st.lists(st.permutations("ABCD"), min_size=1, max_size=8))
-def test_the_order_of_reviewers_does_not_matter_and_places_add_up(orders):
+def test_mean_places_do_not_depend_on_the_order_of_reviewers_and_keep_their_sum(orders):
     rankings = [ranking(order) for order in orders]
-    found = standings("abcd", rankings)
-    assert {one.message_id: one.mean for one in found} == {
-        one.message_id: one.mean for one in standings("dcba", rankings[::-1])
+    combined = standings("abcd", rankings)
+    assert {row.message_id: row.mean for row in combined} == {
+        row.message_id: row.mean for row in standings("dcba", rankings[::-1])
     }
-    assert sum(one.mean for one in found) == 1 + 2 + 3 + 4
-    assert all(one.place == 1 + sum(other.mean < one.mean for other in found) for one in found)
+    assert sum(row.mean for row in combined) == 1 + 2 + 3 + 4
+    assert all(row.place == 1 + sum(other.mean < row.mean for other in combined) for row in combined)

@@ -1,4 +1,4 @@
-"""Ratings: what votes say about strength, and how sure one can be of it."""
+"""Ratings: Bradley–Terry strengths from votes, and their confidence intervals."""
 
 from __future__ import annotations
 
@@ -16,89 +16,95 @@ NAMES = tuple("abcdef")
 
 
 @st.composite
-def matches(draw: st.DrawFn) -> Match:
-    there = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=6))
-    return Match(tuple(there), draw(st.one_of(st.none(), st.sampled_from(there))))
+def random_votes(draw: st.DrawFn) -> Match:
+    contenders = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=6))
+    return Match(tuple(contenders), draw(st.one_of(st.none(), st.sampled_from(contenders))))
 
 
-def won(best: str, other: str, times: int = 1) -> list[Match]:
+def wins(best: str, other: str, times: int = 1) -> list[Match]:
     return [Match((best, other), best)] * times
 
 
-def test_nobody_voted_nobody_rated() -> None:
+def test_no_votes_give_no_ratings() -> None:
     assert rate([]) == {}
 
 
-def test_ten_to_one_is_about_four_hundred_points() -> None:
-    rated = rate([*won("a", "b", 1000), *won("b", "a", 100)])
+def test_winning_ten_to_one_is_worth_about_four_hundred_points() -> None:
+    rated = rate([*wins("a", "b", 1000), *wins("b", "a", 100)])
     assert rated["a"].rating - rated["b"].rating == pytest.approx(400, abs=5)
 
 
-def test_ties_alone_leave_everyone_in_the_middle() -> None:
+def test_contenders_with_ties_alone_all_have_the_mean_rating() -> None:
     rated = rate([Match(("a", "b", "c"), None)] * 5)
-    assert [one.rating for one in rated.values()] == pytest.approx([MIDDLE] * 3)
+    assert [rating.rating for rating in rated.values()] == pytest.approx([MIDDLE] * 3)
 
 
 def test_a_tie_counts_as_half_a_win_for_each() -> None:
-    tied, halves = [Match(("a", "b"), None)] * 2, [*won("a", "b"), *won("b", "a")]
-    assert rate(won("a", "c") + tied) == rate(won("a", "c") + halves)
+    tied, halves = [Match(("a", "b"), None)] * 2, [*wins("a", "b"), *wins("b", "a")]
+    assert rate(wins("a", "c") + tied) == rate(wins("a", "c") + halves)
 
 
-def test_strengths_are_found_again_from_many_votes() -> None:
-    true = {"a": 0.8, "b": 0.2, "c": -1.0}
-    dice = random.Random(7)
+def test_many_votes_recover_the_strengths_that_produced_them() -> None:
+    true_strengths = {"a": 0.8, "b": 0.2, "c": -1.0}
+    random_source = random.Random(7)
     votes = []
     for _ in range(3000):
-        one, other = dice.sample(sorted(true), 2)
-        is_first = dice.random() < 1 / (1 + math.exp(true[other] - true[one]))
-        votes.append(Match((one, other), one if is_first else other))
+        first, second = random_source.sample(sorted(true_strengths), 2)
+        is_first = random_source.random() < 1 / (1 + math.exp(true_strengths[second] - true_strengths[first]))
+        votes.append(Match((first, second), first if is_first else second))
     rated = rate(votes)
     assert rated["a"].rating - rated["c"].rating == pytest.approx(400 / math.log(10) * 1.8, abs=35)
     assert rated["a"].low > rated["b"].high > rated["b"].low > rated["c"].high
 
 
 @pytest.mark.parametrize("times", [1, 10, 10_000])
-def test_whoever_always_wins_is_strong_but_not_endlessly(times: int) -> None:
-    rated = rate(won("a", "b", times) + won("b", "c", times))
+def test_a_contender_that_wins_every_vote_has_a_finite_rating(times: int) -> None:
+    rated = rate(wins("a", "b", times) + wins("b", "c", times))
     assert rated["a"].rating > rated["b"].rating > rated["c"].rating
-    assert all(math.isfinite(value) for one in rated.values() for value in (one.low, one.high))
+    assert all(math.isfinite(value) for rating in rated.values() for value in (rating.low, rating.high))
 
 
-@given(st.lists(matches(), max_size=30))
-def test_every_figure_is_finite_and_within_its_interval(votes: list[Match]) -> None:
+@given(st.lists(random_votes(), max_size=30))
+def test_every_rating_is_finite_and_inside_its_interval(votes: list[Match]) -> None:
     rated = rate(votes)
     assert rated.keys() == {key for vote in votes for key in vote.contenders}
-    for one in rated.values():
-        assert math.isfinite(one.rating)
-        assert one.low < one.rating < one.high
+    for rating in rated.values():
+        assert math.isfinite(rating.rating)
+        assert rating.low < rating.rating < rating.high
 
 
-@given(st.lists(matches(), max_size=20), st.randoms(use_true_random=False))
-def test_neither_the_order_of_votes_nor_anyones_name_matters(votes: list[Match], dice: random.Random) -> None:
-    others = list(NAMES)
-    dice.shuffle(others)
-    renamed = dict(zip(NAMES, others, strict=True))
-    mixed = [
+@given(st.lists(random_votes(), max_size=20), st.randoms(use_true_random=False))
+def test_ratings_do_not_depend_on_the_order_of_votes_or_on_names(
+    votes: list[Match], shuffler: random.Random
+) -> None:
+    new_names = list(NAMES)
+    shuffler.shuffle(new_names)
+    renamed = dict(zip(NAMES, new_names, strict=True))
+    shuffled = [
         Match(tuple(renamed[key] for key in vote.contenders), renamed[vote.winner] if vote.winner else None)
         for vote in votes
     ]
-    dice.shuffle(mixed)
-    rated, again = rate(votes), rate(mixed)
-    for key, one in rated.items():
-        assert again[renamed[key]].rating == pytest.approx(one.rating, abs=1e-3)
-        assert again[renamed[key]].low == pytest.approx(one.low, abs=1e-3)
+    shuffler.shuffle(shuffled)
+    rated, again = rate(votes), rate(shuffled)
+    for key, rating in rated.items():
+        assert again[renamed[key]].rating == pytest.approx(rating.rating, abs=1e-3)
+        assert again[renamed[key]].low == pytest.approx(rating.low, abs=1e-3)
 
 
-@given(st.lists(st.permutations(NAMES[:3]).map(lambda order: won(order[0], order[1])[0]), max_size=20))
-def test_were_every_vote_the_other_way_round_so_were_the_ratings(votes: list[Match]) -> None:
-    turned = [Match(vote.contenders, next(k for k in vote.contenders if k != vote.winner)) for vote in votes]
-    rated, mirrored = rate(votes), rate(turned)
-    for key, one in rated.items():
-        assert one.rating - MIDDLE == pytest.approx(MIDDLE - mirrored[key].rating, abs=1e-3)
+@given(st.lists(st.permutations(NAMES[:3]).map(lambda order: wins(order[0], order[1])[0]), max_size=20))
+def test_reversing_every_vote_mirrors_the_ratings(votes: list[Match]) -> None:
+    reversed_votes = [
+        Match(vote.contenders, next(k for k in vote.contenders if k != vote.winner)) for vote in votes
+    ]
+    rated, mirrored = rate(votes), rate(reversed_votes)
+    for key, rating in rated.items():
+        assert rating.rating - MIDDLE == pytest.approx(MIDDLE - mirrored[key].rating, abs=1e-3)
 
 
-@given(st.lists(matches(), max_size=20), st.sampled_from(NAMES), st.sampled_from(NAMES))
-def test_one_more_win_never_costs_the_winner(votes: list[Match], best: str, other: str) -> None:
+@given(st.lists(random_votes(), max_size=20), st.sampled_from(NAMES), st.sampled_from(NAMES))
+def test_one_more_win_raises_the_winner_and_lowers_the_loser(
+    votes: list[Match], best: str, other: str
+) -> None:
     if best == other:
         return
     before = rate([*votes, Match((best, other), None)])
@@ -108,20 +114,20 @@ def test_one_more_win_never_costs_the_winner(votes: list[Match], best: str, othe
 
 
 @given(st.integers(0, 20), st.integers(0, 20))
-def test_between_two_whoever_won_more_often_stands_higher(first: int, second: int) -> None:
-    rated = rate([*won("a", "b", first), *won("b", "a", second), Match(("a", "b"), None)])
+def test_of_two_contenders_the_one_with_more_wins_is_rated_higher(first: int, second: int) -> None:
+    rated = rate([*wins("a", "b", first), *wins("b", "a", second), Match(("a", "b"), None)])
     ahead = rated["a"].rating - rated["b"].rating
     assert ahead == pytest.approx(0, abs=1e-6) if first == second else (ahead > 0) == (first > second)
 
 
-def test_intervals_shrink_as_votes_come_in() -> None:
+def test_intervals_shrink_with_more_votes() -> None:
     widths = []
     for times in (1, 4, 16, 64, 256):
-        rated = rate([*won("a", "b", 3 * times), *won("b", "a", 2 * times)])
+        rated = rate([*wins("a", "b", 3 * times), *wins("b", "a", 2 * times)])
         widths.append(rated["a"].high - rated["a"].low)
     assert all(after < before for before, after in pairwise(widths))
 
 
-def test_the_same_contender_twice_in_a_round_does_not_meet_itself() -> None:
+def test_a_contender_twice_in_one_round_does_not_compete_with_itself() -> None:
     assert rate([Match(("a", "a", "b"), "a")]) == rate([Match(("a", "b"), "a")])
     assert rate([Match(("a", "a"), "a")])["a"].rating == MIDDLE

@@ -1,4 +1,4 @@
-"""Reading: what a council's reply says is found leniently, and a quotation counts only if it is one."""
+"""Reply parser: it is lenient with forms and strict with quotations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANSWER = (
 )
 
 
-def said(name: str, seat: int, content: str, role: Role = Role.ADVISOR) -> Shown:
+def shown_reply(name: str, seat: int, content: str, role: Role = Role.ADVISOR) -> Shown:
     voice = Voice(f"voices:{name}:0", seat, name, "voices:alpha")
     message = Message(
         f"M{seat}{role.value}", "C", 1, "T", "agent:alpha", role, content, Status.COMPLETE, "U", 1, voice
@@ -36,8 +36,8 @@ def said(name: str, seat: int, content: str, role: Role = Role.ADVISOR) -> Shown
 
 
 TABLE = (
-    said("The Sage", 1, "Keep sessions. Issue short-lived tokens at the gateway."),
-    said("The Skeptic", 2, "Neither, yet. First ask what breaks if nothing changes."),
+    shown_reply("The Sage", 1, "Keep sessions. Issue short-lived tokens at the gateway."),
+    shown_reply("The Skeptic", 2, "Neither, yet. First ask what breaks if nothing changes."),
 )
 
 
@@ -45,7 +45,7 @@ TABLE = (
 
 
 @pytest.mark.parametrize(
-    ("quote", "stands"),
+    ("quote", "match"),
     [
         ("warm sessions from memory", "warm sessions** from\nmemory"),
         ("“It has held since.”", "It has held since"),
@@ -56,28 +56,28 @@ TABLE = (
         ("", ""),
     ],
 )
-def test_a_quote_is_found_as_it_stands_in_the_text_or_not_at_all(quote, stands):
-    assert find_quote(quote, ANSWER) == stands
+def test_a_quote_is_returned_exactly_as_in_the_text_or_empty(quote, match):
+    assert find_quote(quote, ANSWER) == match
 
 
 @given(st.text(min_size=1), st.integers(0, 200), st.integers(1, 40))
-def test_every_span_of_a_text_that_has_words_is_found_in_it(text, start, length):
-    found = find_quote(text[start : start + length], text)
-    assert found in text
+def test_every_span_of_words_is_found_in_its_text(text, start, length):
+    quote = find_quote(text[start : start + length], text)
+    assert quote in text
     words = text[start : start + length].split()
     if words and all(word.isalnum() for word in words):
-        assert [part.strip("*_`~>") for part in found.split()] == words
+        assert [part.strip("*_`~>") for part in quote.split()] == words
 
 
 @given(st.text(), st.text())
-def test_what_is_found_always_stands_in_the_text(quote, text):
+def test_a_found_quote_is_always_part_of_the_text(quote, text):
     assert find_quote(quote, text) in text
 
 
 # ── critiques
 
 
-def test_a_critique_that_keeps_to_its_form_is_read_whole():
+def test_a_critique_in_the_requested_form_is_parsed_completely():
     text = (
         "Verdict: mostly holds. The cause is right. One claim is wrong.\n\n"
         '1. "reads warm sessions from memory" - checks out: it is in the source.\n'
@@ -104,13 +104,13 @@ def test_a_critique_that_keeps_to_its_form_is_read_whole():
         ("Verdict: Mostly holds", Verdict.MOSTLY_HOLDS),
     ],
 )
-def test_a_verdict_is_read_however_it_is_dressed(line, verdict):
+def test_a_verdict_is_parsed_despite_markup_and_punctuation(line, verdict):
     critique = read_critique(line, ANSWER)
     assert critique is not None
     assert critique.verdict is verdict
 
 
-def test_words_the_answer_does_not_hold_stay_in_the_note_and_tie_it_to_nothing():
+def test_an_invented_quotation_stays_in_the_notes_text_and_is_no_quote():
     critique = read_critique('1. "an invented claim" - wrong: nobody said so.', ANSWER)
     assert critique is not None
     [note] = critique.notes
@@ -118,13 +118,13 @@ def test_words_the_answer_does_not_hold_stay_in_the_note_and_tie_it_to_nothing()
     assert "an invented claim" in note.text
 
 
-def test_a_critique_without_any_form_is_only_text():
+def test_a_critique_without_verdict_or_notes_is_not_parsed():
     assert read_critique("I quite agree with all of it.", ANSWER) is None
 
 
 # ── rankings
 
-NAMELESS = tuple(Shown(f"Answer {letter}", one.message) for letter, one in zip("AB", TABLE, strict=True))
+ANONYMOUS = tuple(Shown(f"Answer {letter}", reply.message) for letter, reply in zip("AB", TABLE, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -135,20 +135,20 @@ NAMELESS = tuple(Shown(f"Answer {letter}", one.message) for letter, one in zip("
         "Ranking:\n1. Answer B\n2. Answer A",
     ],
 )
-def test_a_ranking_is_the_order_named_last(text):
-    ranking = read_ranking(text, NAMELESS)
+def test_a_ranking_is_parsed_from_the_last_order_in_a_review(text):
+    ranking = read_ranking(text, ANONYMOUS)
     assert ranking is not None
-    assert ranking.message_ids == (NAMELESS[1].message.id, NAMELESS[0].message.id)
+    assert ranking.message_ids == (ANONYMOUS[1].message.id, ANONYMOUS[0].message.id)
 
 
-def test_a_ranking_that_leaves_one_out_is_none():
-    assert read_ranking("Ranking: B", NAMELESS) is None
+def test_a_ranking_without_every_answer_is_not_parsed():
+    assert read_ranking("Ranking: B", ANONYMOUS) is None
 
 
 # ── syntheses
 
 
-def test_a_synthesis_is_read_by_its_headings():
+def test_a_synthesis_is_parsed_by_its_headings():
     text = (
         "Keep sessions for now.\n\n## Points of agreement\n- Nothing breaks today. (The Sage, Skeptic)\n"
         "- Measure first.\n\n## Tensions\n"
@@ -172,14 +172,14 @@ def test_a_synthesis_is_read_by_its_headings():
     assert outline.map == ()
 
 
-def test_a_point_full_of_blanks_is_read_in_one_look():
+def test_a_point_with_many_spaces_is_parsed_in_linear_time():
     blanks = " " * 100_000
     outline = read_synthesis(f"## Agreement\n- So it is.{blanks}(Sage){blanks}or not\n", TABLE)
     assert outline is not None
     assert [point.seats for point in outline.agreement] == [()]
 
 
-def test_a_synthesis_without_headings_is_only_text():
+def test_a_synthesis_without_headings_is_not_parsed():
     assert read_synthesis("They all agree, more or less.\n\nKind regards", TABLE) is None
 
 
@@ -191,7 +191,7 @@ def outline_of(*cells: dict[str, str], **more: object) -> str:
     return "Here it is:\n```json\n" + json.dumps(data) + "\n```\nDone."
 
 
-def test_a_cell_is_kept_when_its_words_are_that_voices_own():
+def test_a_cell_stays_if_its_voice_wrote_the_quoted_words():
     outline = read_outline(
         outline_of(
             {"who": "The Sage", "stance": "agrees", "quote": "Issue short-lived tokens"},
@@ -219,14 +219,14 @@ def test_a_cell_is_kept_when_its_words_are_that_voices_own():
     ],
     ids=["invented", "another's words", "no stance", "nobody", "empty", "none"],
 )
-def test_a_cell_that_proves_nothing_is_not_shown(cell):
+def test_a_cell_without_a_valid_quotation_is_dropped(cell):
     outline = read_outline(outline_of(cell, next_steps=[{"text": "Go on"}]), TABLE)
     assert outline is not None
     assert outline.map == ()
 
 
-def test_the_chairs_own_synthesis_is_no_advisors_words():
-    closing = said("The Chair", 3, "All is well.", Role.SYNTHESIS)
+def test_a_cell_that_quotes_the_synthesis_is_dropped():
+    closing = shown_reply("The Chair", 3, "All is well.", Role.SYNTHESIS)
     text = outline_of(
         {"who": "The Chair", "stance": "agrees", "quote": "All is well."}, agreement=[{"text": "x"}]
     )
@@ -250,7 +250,7 @@ def test_the_chairs_own_synthesis_is_no_advisors_words():
         max_leaves=30,
     )
 )  # fmt: skip
-def test_no_data_breaks_the_reading_and_every_cell_shown_quotes_its_voice(data):
+def test_any_json_is_parsed_without_error_and_every_cell_quotes_its_voice(data):
     outline = read_outline(json.dumps(data), TABLE)
     for topic in outline.map if outline else ():
         for cell in topic.cells:
@@ -258,12 +258,12 @@ def test_no_data_breaks_the_reading_and_every_cell_shown_quotes_its_voice(data):
 
 
 @given(st.text(max_size=300), st.sampled_from(list(Step)))
-def test_no_text_breaks_the_reading(text, step):
-    brief = Brief(step, shown=TABLE if step is not Step.REVIEW else NAMELESS)
+def test_any_text_is_parsed_without_error_in_every_step(text, step):
+    brief = Brief(step, shown=TABLE if step is not Step.REVIEW else ANONYMOUS)
     assert read(brief, text) == read(brief, text)
 
 
-def test_an_outline_reads_as_a_table():
+def test_an_outline_is_written_as_a_markdown_table():
     outline = read_outline(
         outline_of({"who": "The Sage", "stance": "agrees", "quote": "Keep sessions."}), TABLE
     )

@@ -1,4 +1,4 @@
-"""Ids, names, titles, seats and money: the small rules everything rests on."""
+"""Small domain rules: ids, names, titles, seats, prices and reply lengths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ moments = st.integers(0, (1 << 48) - 1)
 
 
 @given(moments, st.binary(min_size=10, max_size=10))
-def test_a_ulid_is_one(at, randomness):
+def test_a_generated_ulid_is_valid(at, randomness):
     assert is_ulid(ulid(at, randomness))
 
 
@@ -31,11 +31,11 @@ def test_ulids_sort_by_time(a, b, randomness):
 
 
 @pytest.mark.parametrize("text", ["", "x", "8" + "0" * 25, "0" * 25 + "U", "0" * 27, "0" * 25 + "\n"])
-def test_other_text_is_no_ulid(text):
+def test_other_text_is_not_a_valid_ulid(text):
     assert not is_ulid(text)
 
 
-def test_the_same_model_twice_becomes_two_voices_with_names_of_their_own():
+def test_the_same_model_twice_gets_two_lanes_two_seats_and_two_names():
     voices = seat([Wanted("a:x", "X"), Wanted("a:y", "Y"), Wanted("a:x", "X")])
     assert [(v.id, v.seat, v.name) for v in voices] == [
         ("a:x:0", 1, "X"),
@@ -44,14 +44,14 @@ def test_the_same_model_twice_becomes_two_voices_with_names_of_their_own():
     ]
 
 
-def test_two_who_share_a_name_are_told_apart():
+def test_voices_with_the_same_name_are_numbered():
     table = seat([Wanted("a:x", "Sage", "one", 1), Wanted("a:x", "Sage", "two", 1), Wanted("a:x", "Sage 2")])
     assert [v.name for v in table] == ["Sage", "Sage 2", "Sage 2 2"]
     [chair] = seat([Wanted("a:y", "Sage")], table)
     assert chair.name == "Sage 3"
 
 
-def test_an_unknown_price_is_unknown_and_a_free_model_costs_nothing():
+def test_the_cost_is_unknown_without_prices_and_zero_for_a_free_model():
     assert cost_micros(TokenCount(10, 0, 10), Prices()) is None
     assert cost_micros(TokenCount(10, 0, 10), FREE) == 0
 
@@ -62,7 +62,7 @@ def test_cached_tokens_cost_their_own_price_and_fractions_round_up():
     assert cost_micros(TokenCount(1, 0, 0), Prices(150_000, None, 600_000)) == 1
 
 
-def test_what_was_put_into_a_cache_costs_what_its_provider_charges_for_that():
+def test_cache_writes_cost_the_providers_surcharge():
     prices = Prices(3_000_000, 300_000, 15_000_000, written_micros=3_750_000)
     plain = cost_micros(TokenCount(10_000, 2_000, 0), prices)
     written = TokenCount(10_000, 2_000, 0, written_tokens=4_000)
@@ -73,9 +73,9 @@ def test_what_was_put_into_a_cache_costs_what_its_provider_charges_for_that():
 MODEL = Model("x", "m", "M", 128_000, 8_000, Tier.SMART, prices=Prices(4, 1, 20, written_micros=5))
 
 
-def test_what_an_administrator_knows_better_wins_and_the_rest_stays():
-    better = described(MODEL, ModelFacts(context_window=32_000, input_micros=8))
-    assert better == replace(MODEL, context_window=32_000, prices=Prices(8, 1, 20, written_micros=10))
+def test_an_administrators_corrections_replace_the_catalogue_and_the_rest_stays():
+    corrected = described(MODEL, ModelFacts(context_window=32_000, input_micros=8))
+    assert corrected == replace(MODEL, context_window=32_000, prices=Prices(8, 1, 20, written_micros=10))
     assert described(MODEL, ModelFacts()) == MODEL
 
 
@@ -86,17 +86,17 @@ def test_what_an_administrator_knows_better_wins_and_the_rest_stays():
         ModelFacts(display_name="x" * 101),
         ModelFacts(context_window=10),
         ModelFacts(max_output_tokens=0),
-        ModelFacts(context_window=4_000),  # less than it is known to write
+        ModelFacts(context_window=4_000),  # less than its max_output_tokens
         ModelFacts(output_micros=-1),
     ],
 )
-def test_what_no_model_can_be_is_refused(facts):
+def test_an_impossible_correction_of_a_model_is_refused(facts):
     with pytest.raises(Invalid):
         described(MODEL, facts)
 
 
 @given(st.text(max_size=10_000))
-def test_a_title_is_one_short_line_whatever_was_asked(question):
+def test_the_title_of_any_question_is_one_short_line(question):
     title = title_of(question)
     assert 0 < len(title) <= LONGEST + 1
     assert "\n" not in title
@@ -107,17 +107,17 @@ def test_a_title_is_the_first_sentence_without_markup():
     assert title_of("Keep sessions. Or not?") == "Keep sessions"
 
 
-def test_a_models_title_loses_its_quotes_and_label():
+def test_a_title_from_a_model_loses_its_quotes_and_label():
     assert cleaned('Title: "Tea or coffee."\nBecause…') == "Tea or coffee"
 
 
 @pytest.mark.parametrize("email", ["", "a", "a@", "@b", "a b@c", "a@b" + "c" * 300])
-def test_what_is_no_address_is_refused(email):
+def test_an_invalid_email_address_is_refused(email):
     with pytest.raises(Invalid):
         clean_email(email)
 
 
-def test_names_and_addresses_are_cleaned():
+def test_names_and_email_addresses_are_normalised():
     assert clean_email("  Me@Example.ORG ") == "me@example.org"
     assert clean_name("  A \n B ") == "A B"
     with pytest.raises(Invalid):
@@ -125,7 +125,7 @@ def test_names_and_addresses_are_cleaned():
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 2_000])
-def test_a_password_has_a_sensible_length(password):
+def test_a_password_that_is_too_short_or_too_long_is_refused(password):
     with pytest.raises(WeakPassword):
         check_password(password)
 
@@ -134,19 +134,19 @@ def test_an_errors_code_is_its_name_in_snake_case():
     assert TooManyAttempts("Wait.").code == "too_many_attempts"
 
 
-def test_a_question_to_a_few_leaves_everyone_in_their_seats() -> None:
+def test_an_aside_leaves_every_voice_of_the_table_in_its_seat() -> None:
     alpha, beta = Wanted("house:alpha", "Alpha"), Wanted("house:beta", "Beta")
     sage = Wanted("house:alpha", "The Sage", "sage", 1, hue=2)
     table = seat([alpha, beta])
-    [asked] = seat_aside(seat([beta]), table)
-    assert (asked.id, asked.seat) == ("house:beta:0", 2)
-    [guest] = seat_aside(seat([sage]), table)
-    assert guest.seat == 1 + len(table)  # the colour it is known by is taken
+    [seated] = seat_aside(seat([beta]), table)
+    assert (seated.id, seated.seat) == ("house:beta:0", 2)
+    [newcomer] = seat_aside(seat([sage]), table)
+    assert newcomer.seat == 1 + len(table)  # the seat of its colour is taken
     assert [voice.seat for voice in seat_aside(seat([sage, beta]), table)] == [3, 2]
     assert seat_aside(seat([sage]), ())[0].seat == sage.hue
 
 
-def test_of_two_that_are_the_same_the_one_is_asked_whose_lane_is_named():
+def test_an_aside_reaches_the_named_lane_when_a_model_sits_twice():
     x = Wanted("a:x", "X 1")
     table = seat([x, x])
     assert seat_aside(seat([x]), table, ["a:x:1"]) == (table[1],)
@@ -154,13 +154,13 @@ def test_of_two_that_are_the_same_the_one_is_asked_whose_lane_is_named():
     assert seat_aside(seat([x, x]), table, ["a:x:1", "a:x:0"]) == (table[1], table[0])
     [absent] = seat_aside(seat([x]), (), ["a:x:1"])
     assert (absent.id, absent.name) == ("a:x:1", "X 1 2")
-    for nobody in ("a:y:0", "a:x:8", "a:x:-1", "a:x:x", "a:x"):
+    for unknown_lane in ("a:y:0", "a:x:8", "a:x:-1", "a:x:x", "a:x"):
         with pytest.raises(Invalid):
-            seat_aside(seat([x]), table, [nobody])
+            seat_aside(seat([x]), table, [unknown_lane])
 
 
 @pytest.mark.parametrize(
-    ("settings", "named"),
+    ("settings", "name"),
     [
         (ProjectSettings(max_context_tokens=999), "max_context_tokens"),
         (ProjectSettings(max_context_tokens=10_000_001), "max_context_tokens"),
@@ -171,8 +171,8 @@ def test_of_two_that_are_the_same_the_one_is_asked_whose_lane_is_named():
         (ProjectSettings(default_models=("a:x",) * 9), "8 models"),
     ],
 )
-def test_a_project_is_told_which_of_its_settings_goes_too_far(settings, named):
-    with pytest.raises(Invalid, match=named):
+def test_an_invalid_project_setting_is_named_in_the_error(settings, name):
+    with pytest.raises(Invalid, match=name):
         checked(settings)
 
 
@@ -192,11 +192,11 @@ def test_a_median_splits_its_values_in_halves(values):
     assert 2 * sum(value > middle for value in values) <= len(values)
 
 
-def test_a_usual_length_is_the_projects_else_everyones_else_unknown():
-    few, own = (ReplyLength(100, 80),) * (ENOUGH - 1), (ReplyLength(100, 80),) * ENOUGH
+def test_the_usual_length_comes_from_the_project_else_from_all_projects_else_is_unknown():
+    too_few, in_project = (ReplyLength(100, 80),) * (ENOUGH - 1), (ReplyLength(100, 80),) * ENOUGH
     everywhere = (ReplyLength(30, 30),) * ENOUGH
-    assert RecentReplies(own, everywhere).usual() == ReplyLength(100, 80)
-    assert RecentReplies(few, everywhere).usual() == ReplyLength(30, 30)
+    assert RecentReplies(in_project, everywhere).usual() == ReplyLength(100, 80)
+    assert RecentReplies(too_few, everywhere).usual() == ReplyLength(30, 30)
     assert RecentReplies((), everywhere).usual() == ReplyLength(30, 30)
-    assert RecentReplies(few, few).usual() is None
+    assert RecentReplies(too_few, too_few).usual() is None
     assert RecentReplies().usual() is None

@@ -1,4 +1,4 @@
-"""Text that any database can hold, and text that hides nothing from whoever sees it."""
+"""Text sanitizing: text that any database can store, and text without invisible characters."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tertulia.core.text import storable, visible
 
 
 @pytest.mark.parametrize("text", ["", "plain", "Grüße, 世界 😀", "\x01\x1f\x7f\ufffe", "\n\t"])
-def test_text_that_can_be_held_stays_as_it_is(text: str) -> None:
+def test_storable_text_stays_unchanged(text: str) -> None:
     assert storable(text) == text
 
 
 @pytest.mark.parametrize(
-    ("text", "held"),
+    ("text", "stored"),
     [
         ("a\0b", "a\ufffdb"),
         ("\ud800", "\ufffd"),
@@ -25,20 +25,20 @@ def test_text_that_can_be_held_stays_as_it_is(text: str) -> None:
         ("é\0\ud83d", "é\ufffd\ufffd"),
     ],
 )
-def test_what_cannot_be_held_is_replaced(text: str, held: str) -> None:
-    assert storable(text) == held
+def test_unstorable_characters_are_replaced(text: str, stored: str) -> None:
+    assert storable(text) == stored
 
 
 @given(st.text(st.characters()))
-def test_anything_becomes_text_that_can_be_encoded(text: str) -> None:
-    held = storable(text)
-    assert held.encode().decode() == held
-    assert "\0" not in held
-    assert storable(held) == held
+def test_any_text_becomes_encodable(text: str) -> None:
+    stored = storable(text)
+    assert stored.encode().decode() == stored
+    assert "\0" not in stored
+    assert storable(stored) == stored
 
 
 @pytest.mark.parametrize(
-    ("text", "seen"),
+    ("text", "cleaned"),
     [
         ("Hello\U000e0069\U000e0067\U000e006e", "Hello"),
         ("pay\u200bload\ufeff", "payload"),
@@ -47,8 +47,8 @@ def test_anything_becomes_text_that_can_be_encoded(text: str) -> None:
         ("x\ufe01\U000e0101\U000e0102", "x"),
     ],
 )
-def test_what_a_person_does_not_see_is_taken_out(text: str, seen: str) -> None:
-    assert visible(text) == seen
+def test_invisible_characters_are_removed(text: str, cleaned: str) -> None:
+    assert visible(text) == cleaned
 
 
 @pytest.mark.parametrize(
@@ -63,5 +63,5 @@ def test_what_a_person_does_not_see_is_taken_out(text: str, seen: str) -> None:
         "\u200fשלום",
     ],
 )
-def test_emoji_and_scripts_that_need_joiners_stay(text: str) -> None:
+def test_emoji_and_scripts_that_need_joiners_stay_unchanged(text: str) -> None:
     assert visible(text) == text

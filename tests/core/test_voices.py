@@ -1,4 +1,4 @@
-"""Seats: a speaker keeps its colour through a conversation, whoever else comes and goes."""
+"""Seats: a lane keeps its seat and colour through a conversation, even when other voices come and go."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ WASP = Wanted("house:alpha", "The Wasp", persona_id="WASP", hue=7)
 
 
 class Table:
-    """A conversation as far as its seats go."""
+    """A conversation's seats, without anything else."""
 
     def __init__(self) -> None:
         self.held: tuple[HeldSeat, ...] = ()
 
-    def sit(self, *wanted: Wanted) -> dict[str, int]:
-        voices = seat(wanted, held=self.held)
+    def sit(self, *requests: Wanted) -> dict[str, int]:
+        voices = seat(requests, held_seats=self.held)
         self.held = holding(self.held, voices)
         return {voice.name: voice.seat for voice in voices}
 
@@ -33,21 +33,21 @@ def test_a_model_keeps_its_seat_when_the_table_changes() -> None:
     assert table.sit(BETA, GAMMA, ALPHA) == {"Beta": 2, "Gamma": 3, "Alpha": 1}
 
 
-def test_a_persona_comes_in_its_colour_where_that_is_nobodys() -> None:
+def test_a_persona_takes_the_seat_of_its_colour_if_no_lane_holds_it() -> None:
     table = Table()
     assert table.sit(ALPHA, WASP) == {"Alpha": 1, "The Wasp": 7}
     assert table.sit(SAGE, BETA) == {"The Sage": 2, "Beta": 3}
     assert table.sit(SAGE, ALPHA) == {"The Sage": 2, "Alpha": 1}
 
 
-def test_two_of_the_same_keep_a_seat_each() -> None:
+def test_the_same_model_twice_keeps_a_seat_for_each_lane() -> None:
     table = Table()
     assert table.sit(ALPHA, ALPHA, BETA) == {"Alpha": 1, "Alpha 2": 2, "Beta": 3}
     assert table.sit(BETA, ALPHA) == {"Beta": 3, "Alpha": 1}
     assert table.sit(ALPHA, ALPHA) == {"Alpha": 1, "Alpha 2": 2}
 
 
-def test_a_ninth_speaker_takes_the_seat_of_the_first_who_is_not_there() -> None:
+def test_a_ninth_voice_takes_the_oldest_seat_of_an_absent_voice() -> None:
     table = Table()
     eight = [Wanted(f"house:m{number}", f"M{number}") for number in range(SEATS)]
     table.sit(*eight)
@@ -55,20 +55,20 @@ def test_a_ninth_speaker_takes_the_seat_of_the_first_who_is_not_there() -> None:
     assert table.sit(EPSILON, eight[0]) == {"Epsilon": 2, "M0": 1}
 
 
-def test_whoever_is_asked_aside_comes_back_in_the_same_colour() -> None:
+def test_an_absent_voice_asked_in_an_aside_gets_its_old_seat() -> None:
     table = Table()
     table.sit(ALPHA, BETA, GAMMA)
-    now = seat([ALPHA, BETA], held=table.held)
-    [asked] = seat_aside(seat([GAMMA]), now, held=table.held)
-    assert asked.seat == 3
+    present = seat([ALPHA, BETA], held_seats=table.held)
+    [aside] = seat_aside(seat([GAMMA]), present, held_seats=table.held)
+    assert aside.seat == 3
 
 
-def test_a_branch_knows_the_seats_of_its_tree() -> None:
+def test_a_branch_inherits_the_seats_of_its_tree() -> None:
     own = (HeldSeat("house:alpha:0", 1),)
-    beside = (HeldSeat("house:alpha:0", 4), HeldSeat("house:beta:0", 2))
-    seats = held_in(own, beside)
+    others = (HeldSeat("house:alpha:0", 4), HeldSeat("house:beta:0", 2))
+    seats = held_in(own, others)
     assert seats == (HeldSeat("house:alpha:0", 1), HeldSeat("house:beta:0", 2))
-    assert [voice.seat for voice in seat([GAMMA, BETA], held=seats)] == [3, 2]
+    assert [voice.seat for voice in seat([GAMMA, BETA], held_seats=seats)] == [3, 2]
 
 
 @given(
@@ -76,21 +76,21 @@ def test_a_branch_knows_the_seats_of_its_tree() -> None:
         st.lists(st.sampled_from([*MODELS, SAGE, WASP]), min_size=1, max_size=5, unique=True), max_size=12
     )
 )
-def test_no_speaker_ever_changes_its_seat(rounds: list[list[Wanted]]) -> None:
-    table, first = Table(), dict[str, int]()
-    for wanted in rounds:
-        now = table.sit(*wanted)
-        assert len(set(now.values())) == len(now)
-        for name, place in now.items():
-            assert first.setdefault(name, place) == place
-    assert len(set(first.values())) == len(first)
+def test_a_voice_never_changes_its_seat(rounds: list[list[Wanted]]) -> None:
+    table, first_seats = Table(), dict[str, int]()
+    for requests in rounds:
+        seats = table.sit(*requests)
+        assert len(set(seats.values())) == len(seats)
+        for name, seat_number in seats.items():
+            assert first_seats.setdefault(name, seat_number) == seat_number
+    assert len(set(first_seats.values())) == len(first_seats)
 
 
 @given(
     st.lists(st.sampled_from(MODELS), max_size=8), st.lists(st.builds(HeldSeat, st.text(), st.integers(1, 8)))
 )
-def test_everyone_has_a_seat_of_their_own_whatever_is_held(
-    wanted: list[Wanted], held: list[HeldSeat]
+def test_every_voice_gets_a_different_seat_with_any_held_seats(
+    requests: list[Wanted], held_seats: list[HeldSeat]
 ) -> None:
-    voices: tuple[Voice, ...] = seat(wanted, held=held)
+    voices: tuple[Voice, ...] = seat(requests, held_seats=held_seats)
     assert sorted({voice.seat for voice in voices}) == sorted(voice.seat for voice in voices)

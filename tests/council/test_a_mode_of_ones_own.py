@@ -1,4 +1,4 @@
-"""The example of docs/adding/a-mode.md is a mode: it is run here as it stands on the page."""
+"""The example mode in docs/adding/a-mode.md: the tests run the code from the page."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "adding" / "a-mode.md"
 
 
 def lightning() -> Mode:
-    """The function from the first block, registered as the second one says."""
-    written, registered = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    made: dict[str, Any] = {"Mode": Mode, "SEATS": SEATS}
-    exec(compile(written, str(PAGE), "exec"), made)
-    mode: Mode = eval(registered.strip(), made)
+    """The function of the first code block, in the Mode of the second."""
+    function, registration = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    namespace: dict[str, Any] = {"Mode": Mode, "SEATS": SEATS}
+    exec(compile(function, str(PAGE), "exec"), namespace)
+    mode: Mode = eval(registration.strip(), namespace)
     return mode
 
 
-async def test_the_example_runs_as_the_page_says():
+async def test_the_example_asks_for_answers_and_then_for_rebuttals():
     table = ScriptedTable(3, failing=(2,))
     await lightning().run(table)
     assert table.steps() == [
@@ -36,13 +36,13 @@ async def test_the_example_runs_as_the_page_says():
     assert table.asked[-1].read == ("Ada", "Cleo")
 
 
-async def test_the_example_stops_where_there_is_nothing_to_choose_from():
+async def test_the_example_stops_if_fewer_than_two_voices_answered():
     table = ScriptedTable(2, failing=(1,))
     await lightning().run(table)
     assert [step for _, step in table.steps()] == [Step.ANSWER, Step.ANSWER]
 
 
 def test_the_example_fits_in_twenty_lines():
-    written = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert written is not None
-    assert len([line for line in written.group(1).splitlines() if line.strip()]) <= 20
+    example = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert example is not None
+    assert len([line for line in example.group(1).splitlines() if line.strip()]) <= 20

@@ -1,4 +1,4 @@
-"""Modes, against a table that remembers who was asked when, for what, and what they had read."""
+"""Modes, run against a scripted table that records each ask: the voice, the step and the replies it read."""
 
 from __future__ import annotations
 
@@ -23,18 +23,16 @@ class Asked:
     seat: int
     step: Step
     read: tuple[str, ...]
-    """What it was shown of its own round, by the names it was shown under."""
+    """The names of the replies of this round that its prompt contained."""
     before: int
-    """How many had answered by then."""
+    """How many replies were complete at that time."""
 
 
 class ScriptedTable:
-    """Voices that say who they are, or what the script says, or nothing."""
+    """A table whose voices answer with their name, with a scripted text, or fail."""
 
     wish = ""
     can_outline = True
-    said: Sequence[Message] = ()
-    reviews: Sequence[Message] = ()
 
     def __init__(
         self,
@@ -51,15 +49,15 @@ class ScriptedTable:
         self.answers: list[Message] = []
         self.tasks: dict[Step, str] = {}
         self.retried: dict[str, Message] = {}
-        """By the id of a reply, its newer version."""
+        """The newer version of a reply, by the id of the older one."""
         self._texts: list[tuple[Step, list[str]]] = []
         self._conversation = conversation
         self._failing = failing
         self._lines = lines or {}
 
     async def ask(self, voice: Voice, brief: Brief = ANSWER) -> Message:
-        shown = tuple(one.name for one in brief.shown)
-        self._texts.append((brief.step, [one.message.content for one in brief.shown]))
+        shown = tuple(reply.name for reply in brief.shown)
+        self._texts.append((brief.step, [reply.message.content for reply in brief.shown]))
         self.asked.append(Asked(voice.seat, brief.step, shown, len(self.answers)))
         self.tasks[brief.step] = brief.task
         await asyncio.sleep(0)
@@ -84,50 +82,50 @@ class ScriptedTable:
         return [self.retried.get(reply.id, reply) for reply in replies]
 
     def steps(self) -> list[tuple[int, Step]]:
-        return [(one.seat, one.step) for one in self.asked]
+        return [(ask.seat, ask.step) for ask in self.asked]
 
     def texts_shown(self, step: Step) -> list[list[str]]:
-        return [texts for asked, texts in self._texts if asked is step]
+        return [texts for text_step, texts in self._texts if text_step is step]
 
     def asked_for(self, step: Step) -> list[Asked]:
-        return [one for one in self.asked if one.step is step]
+        return [ask for ask in self.asked if ask.step is step]
 
 
-async def played(mode: str, table: ScriptedTable) -> ScriptedTable:
+async def run_mode(mode: str, table: ScriptedTable) -> ScriptedTable:
     async with soon():
         await council.get(mode).run(table)
     return table
 
 
-async def test_quick_asks_the_first_voice_and_nobody_else():
-    assert (await played("quick", ScriptedTable(1))).steps() == [(1, Step.ANSWER)]
+async def test_quick_asks_the_first_voice_only():
+    assert (await run_mode("quick", ScriptedTable(1))).steps() == [(1, Step.ANSWER)]
 
 
-async def test_parallel_asks_everyone_before_anyone_has_answered():
-    table = await played("parallel", ScriptedTable(SEATS))
+async def test_parallel_asks_all_voices_before_any_has_answered():
+    table = await run_mode("parallel", ScriptedTable(SEATS))
     assert table.asked == [Asked(n, Step.ANSWER, (), 0) for n in range(1, SEATS + 1)]
 
 
-async def test_parallel_hears_everyone_when_one_fails():
-    table = await played("parallel", ScriptedTable(3, failing=(2,)))
+async def test_parallel_gets_the_other_answers_if_one_voice_fails():
+    table = await run_mode("parallel", ScriptedTable(3, failing=(2,)))
     assert [answer.status for answer in table.answers] == [Status.COMPLETE, Status.FAILED, Status.COMPLETE]
 
 
 # ── second opinion
 
 
-async def test_a_second_opinion_reads_the_answer_and_is_tied_to_it():
-    table = await played("second_opinion", ScriptedTable(3))
+async def test_a_second_opinion_reads_the_answer_and_refers_to_it():
+    table = await run_mode("second_opinion", ScriptedTable(3))
     answer, *critiques = table.answers
     assert table.steps() == [(1, Step.ANSWER), (2, Step.CRITIQUE), (3, Step.CRITIQUE)]
-    assert [one.read for one in table.asked_for(Step.CRITIQUE)] == [("Ada",), ("Ada",)]
+    assert [ask.read for ask in table.asked_for(Step.CRITIQUE)] == [("Ada",), ("Ada",)]
     assert {critique.critique_of_id for critique in critiques} == {answer.id}
     assert {critique.role for critique in critiques} == {Role.CRITIC}
     assert "Ada" in table.tasks[Step.CRITIQUE]
 
 
-async def test_when_the_first_voice_fails_the_next_one_answers_and_the_rest_review_that():
-    table = await played("second_opinion", ScriptedTable(3, failing=(1,)))
+async def test_if_the_first_voice_fails_the_next_answers_and_the_rest_review_its_answer():
+    table = await run_mode("second_opinion", ScriptedTable(3, failing=(1,)))
     assert table.steps() == [(1, Step.ANSWER), (2, Step.ANSWER), (3, Step.CRITIQUE)]
     assert table.asked[-1].read == ("Bea",)
 
@@ -135,146 +133,150 @@ async def test_when_the_first_voice_fails_the_next_one_answers_and_the_rest_revi
 # ── brain trust
 
 
-async def test_a_brain_trust_answers_unseen_by_each_other_and_the_chair_reads_all():
-    table = await played("brain_trust", ScriptedTable(4))
-    assert [(one.read, one.before) for one in table.asked_for(Step.ANSWER)] == [((), 0)] * 4
+async def test_brain_trust_voices_answer_independently_and_the_chair_reads_all():
+    table = await run_mode("brain_trust", ScriptedTable(4))
+    assert [(ask.read, ask.before) for ask in table.asked_for(Step.ANSWER)] == [((), 0)] * 4
     [synthesis] = table.asked_for(Step.SYNTHESIS)
     assert synthesis == Asked(1, Step.SYNTHESIS, ("Ada", "Bea", "Cleo", "Dora"), 4)
     assert table.answers[4].role is Role.SYNTHESIS
 
 
-async def test_the_chair_is_told_who_is_absent_and_goes_on_without_them():
-    table = await played("brain_trust", ScriptedTable(4, failing=(3,)))
+async def test_the_chair_learns_which_voices_are_absent_and_continues_without_them():
+    table = await run_mode("brain_trust", ScriptedTable(4, failing=(3,)))
     [synthesis] = table.asked_for(Step.SYNTHESIS)
     assert synthesis.read == ("Ada", "Bea", "Dora")
     assert "Absent this round, because no answer came: Cleo." in table.tasks[Step.SYNTHESIS]
 
 
-async def test_with_everyone_there_nobody_is_called_absent():
-    table = await played("brain_trust", ScriptedTable(3))
+async def test_no_voice_is_called_absent_if_all_answered():
+    table = await run_mode("brain_trust", ScriptedTable(3))
     assert "Absent" not in table.tasks[Step.SYNTHESIS]
 
 
-async def test_the_person_says_what_the_synthesis_should_do():
+async def test_the_synthesis_task_ends_with_the_persons_instructions():
     table = ScriptedTable(2)
     table.wish = "Two sentences, for a child."
-    await played("brain_trust", table)
+    await run_mode("brain_trust", table)
     assert table.tasks[Step.SYNTHESIS].endswith(
         "The person asks of this synthesis: Two sentences, for a child."
     )
 
 
-async def test_the_outline_follows_the_synthesis_and_has_read_it():
-    table = await played("brain_trust", ScriptedTable(2))
+async def test_the_outline_follows_the_synthesis_and_reads_it():
+    table = await run_mode("brain_trust", ScriptedTable(2))
     [outline] = table.asked_for(Step.OUTLINE)
     assert outline == Asked(1, Step.OUTLINE, ("Ada", "Bea", "Ada"), 3)
 
 
-async def test_a_chair_that_cannot_outline_is_not_asked_to():
+async def test_a_chair_that_cannot_write_json_is_not_asked_for_an_outline():
     table = ScriptedTable(2)
     table.can_outline = False
-    assert not (await played("brain_trust", table)).asked_for(Step.OUTLINE)
+    assert not (await run_mode("brain_trust", table)).asked_for(Step.OUTLINE)
 
 
 @pytest.mark.parametrize("mode", ["brain_trust", "debate", "peer_review"])
-async def test_when_nobody_was_heard_there_is_nothing_to_bring_together(mode):
-    table = await played(mode, ScriptedTable(3, failing=(1, 2, 3)))
+async def test_no_synthesis_is_written_if_every_voice_failed(mode):
+    table = await run_mode(mode, ScriptedTable(3, failing=(1, 2, 3)))
     assert table.steps() == [(1, Step.ANSWER), (2, Step.ANSWER), (3, Step.ANSWER)]
 
 
 # ── relay
 
 
-async def test_in_a_relay_each_reads_those_before_who_said_something():
-    table = await played("relay", ScriptedTable(4, failing=(2,)))
-    assert [one.read for one in table.asked] == [(), ("Ada",), ("Ada",), ("Ada", "Cleo")]
-    assert [one.before for one in table.asked] == [0, 1, 2, 3]
+async def test_each_voice_of_a_relay_reads_the_earlier_answers_with_text():
+    table = await run_mode("relay", ScriptedTable(4, failing=(2,)))
+    assert [ask.read for ask in table.asked] == [(), ("Ada",), ("Ada",), ("Ada", "Cleo")]
+    assert [ask.before for ask in table.asked] == [0, 1, 2, 3]
 
 
 # ── debate
 
 
-async def test_a_debate_has_openings_rebuttals_that_read_them_and_a_closing_that_read_both():
-    table = await played("debate", ScriptedTable(2))
-    assert [one.before for one in table.asked_for(Step.ANSWER)] == [0, 0]
-    assert [(one.read, one.before) for one in table.asked_for(Step.REBUTTAL)] == [(("Ada", "Bea"), 2)] * 2
-    [closing] = table.asked_for(Step.SYNTHESIS)
-    assert closing.read == ("Ada", "Bea", "Ada", "Bea")
+async def test_debate_rebuttals_read_the_openings_and_the_synthesis_reads_both():
+    table = await run_mode("debate", ScriptedTable(2))
+    assert [ask.before for ask in table.asked_for(Step.ANSWER)] == [0, 0]
+    assert [(ask.read, ask.before) for ask in table.asked_for(Step.REBUTTAL)] == [(("Ada", "Bea"), 2)] * 2
+    [synthesis] = table.asked_for(Step.SYNTHESIS)
+    assert synthesis.read == ("Ada", "Bea", "Ada", "Bea")
 
 
-async def test_who_did_not_open_does_not_rebut():
-    table = await played("debate", ScriptedTable(3, failing=(2,)))
-    assert [one.seat for one in table.asked_for(Step.REBUTTAL)] == [1, 3]
+async def test_a_voice_without_an_opening_gives_no_rebuttal():
+    table = await run_mode("debate", ScriptedTable(3, failing=(2,)))
+    assert [ask.seat for ask in table.asked_for(Step.REBUTTAL)] == [1, 3]
 
 
-async def test_one_opening_alone_is_no_debate_but_still_gets_a_closing():
-    table = await played("debate", ScriptedTable(2, failing=(2,)))
+async def test_a_single_opening_gets_a_synthesis_without_rebuttals():
+    table = await run_mode("debate", ScriptedTable(2, failing=(2,)))
     assert table.steps() == [(1, Step.ANSWER), (2, Step.ANSWER), (1, Step.SYNTHESIS)]
 
 
 # ── peer review
 
 
-def orders(table: ScriptedTable) -> list[list[str]]:
-    """Whose answers each reviewer read, in its order; no answer is named."""
-    return [[speaker(text) for text in texts] for texts in table.texts_shown(Step.REVIEW)]
+def reading_orders(table: ScriptedTable) -> list[list[str]]:
+    """For each reviewer, the authors of the answers in the order it read them; the answers carry no names."""
+    return [[author(text) for text in texts] for texts in table.texts_shown(Step.REVIEW)]
 
 
-def speaker(text: str) -> str:
+def author(text: str) -> str:
     return text.split()[0]
 
 
-async def test_peers_rank_the_answers_of_the_others_without_names():
-    table = await played("peer_review", ScriptedTable(4))
+async def test_each_reviewer_ranks_the_anonymous_answers_of_the_others():
+    table = await run_mode("peer_review", ScriptedTable(4))
     for review in table.asked_for(Step.REVIEW):
         assert review.read == ("Answer A", "Answer B", "Answer C")
     names = [voice.name for voice in table.voices]
-    assert [sorted(order) for order in orders(table)] == [[n for n in names if n != own] for own in names]
+    assert [sorted(order) for order in reading_orders(table)] == [
+        [n for n in names if n != reviewer] for reviewer in names
+    ]
     assert not any(name in table.tasks[Step.REVIEW] for name in names)
 
 
-async def test_each_reviewer_reads_in_an_order_of_its_own_and_every_time_in_the_same():
+async def test_each_reviewer_reads_the_answers_in_an_order_of_its_own_that_never_changes():
     tables = [ScriptedTable(8), ScriptedTable(8), ScriptedTable(8, conversation="D")]
-    first, again, elsewhere = [orders(await played("peer_review", table)) for table in tables]
-    assert first == again
-    assert first != elsewhere
-    by_seat = {tuple(sorted(order)) == tuple(order) for order in first}
-    assert by_seat != {True}
+    first, repeated, other_conversation = [
+        reading_orders(await run_mode("peer_review", table)) for table in tables
+    ]
+    assert first == repeated
+    assert first != other_conversation
+    sorted_by_seat = {tuple(sorted(order)) == tuple(order) for order in first}
+    assert sorted_by_seat != {True}
     places = [order.index("Ada") for order in first if "Ada" in order]
     assert len(set(places)) > 1
 
 
-async def test_a_candidate_that_failed_is_neither_ranked_nor_asked_to_rank():
-    table = await played("peer_review", ScriptedTable(4, failing=(2,)))
-    assert [one.seat for one in table.asked_for(Step.REVIEW)] == [1, 3, 4]
-    assert {one.read for one in table.asked_for(Step.REVIEW)} == {("Answer A", "Answer B")}
-    assert all("Bea" not in order for order in orders(table))
+async def test_a_voice_that_failed_is_neither_ranked_nor_asked_to_rank():
+    table = await run_mode("peer_review", ScriptedTable(4, failing=(2,)))
+    assert [ask.seat for ask in table.asked_for(Step.REVIEW)] == [1, 3, 4]
+    assert {ask.read for ask in table.asked_for(Step.REVIEW)} == {("Answer A", "Answer B")}
+    assert all("Bea" not in order for order in reading_orders(table))
 
 
-async def test_of_two_answers_each_is_judged_and_none_is_ranked():
-    table = await played("peer_review", ScriptedTable(2, lines={Step.REVIEW: "Ranking: A"}))
-    assert [one.read for one in table.asked_for(Step.REVIEW)] == [("Answer A",), ("Answer A",)]
+async def test_two_answers_are_judged_but_not_ranked():
+    table = await run_mode("peer_review", ScriptedTable(2, lines={Step.REVIEW: "Ranking: A"}))
+    assert [ask.read for ask in table.asked_for(Step.REVIEW)] == [("Answer A",), ("Answer A",)]
     assert "Ranking" not in table.tasks[Step.REVIEW]
     assert "Mean place" not in table.tasks[Step.SYNTHESIS]
 
 
-async def test_the_chair_has_the_mean_places_in_view():
-    table = await played("peer_review", ScriptedTable(3, lines={Step.REVIEW: "Ranking: B > A"}))
+async def test_the_chair_is_told_the_mean_places_of_the_answers():
+    table = await run_mode("peer_review", ScriptedTable(3, lines={Step.REVIEW: "Ranking: B > A"}))
     places: dict[str, list[int]] = {}
-    for second, first in orders(table):
+    for second, first in reading_orders(table):
         places.setdefault(first, []).append(1)
         places.setdefault(second, []).append(2)
-    means = sorted((sum(some) / len(some), name) for name, some in places.items())
-    told = re.search(r"Mean place, 1 is best: (.+)\.$", table.tasks[Step.SYNTHESIS], re.MULTILINE)
-    assert told is not None
-    assert sorted(told[1].split(", ")) == sorted(f"{name} {mean:.1f}" for mean, name in means)
-    assert told[1].startswith(
+    means = sorted((sum(numbers) / len(numbers), name) for name, numbers in places.items())
+    ranks = re.search(r"Mean place, 1 is best: (.+)\.$", table.tasks[Step.SYNTHESIS], re.MULTILINE)
+    assert ranks is not None
+    assert sorted(ranks[1].split(", ")) == sorted(f"{name} {mean:.1f}" for mean, name in means)
+    assert ranks[1].startswith(
         tuple(f"{name} {means[0][0]:.1f}" for mean, name in means if mean == means[0][0])
     )
 
 
-async def test_rankings_nobody_can_read_are_left_out():
-    table = await played("peer_review", ScriptedTable(2))
+async def test_unreadable_rankings_are_left_out_of_the_synthesis_task():
+    table = await run_mode("peer_review", ScriptedTable(2))
     assert "Mean place" not in table.tasks[Step.SYNTHESIS]
 
 
@@ -285,20 +287,20 @@ async def test_rankings_nobody_can_read_are_left_out():
     ("mode", "voices"),
     [("quick", 0), ("quick", 2), ("parallel", 0), ("parallel", 9), ("debate", 1), ("second_opinion", 1)],
 )
-def test_a_mode_refuses_a_table_it_cannot_seat(mode, voices):
+def test_a_mode_refuses_a_wrong_number_of_voices(mode, voices):
     with pytest.raises(Invalid, match=f"this turn has {voices}"):
         council.get(mode).must_seat(voices)
 
 
 @pytest.mark.parametrize(("mode", "voices"), [("quick", 1), ("parallel", 1), ("parallel", 8), ("relay", 2)])
-def test_a_mode_takes_a_table_it_can_seat(mode, voices):
+def test_a_mode_accepts_an_allowed_number_of_voices(mode, voices):
     assert council.get(mode).must_seat(voices) is None
 
 
-def test_an_unknown_mode_is_told_which_there_are():
+def test_the_error_for_an_unknown_mode_lists_the_known_modes():
     with pytest.raises(Invalid, match="The modes are: quick, parallel, second_opinion"):
         council.get("shouting")
 
 
-def test_every_mode_goes_by_its_own_name():
+def test_every_mode_is_listed_under_its_own_name():
     assert {name: mode.name for name, mode in council.MODES.items()} == {name: name for name in council.MODES}

@@ -1,1 +1,1 @@
-"""What a model is shown: pure; material in, prompt and receipt out."""
+"""Prompt assembly, as pure functions: prompt inputs in, prompt and receipt out."""

@@ -1,6 +1,7 @@
-"""Assembling: material in, prompt and receipt out; the same material always gives the same bytes.
+"""Prompt assembly: builds the prompt and its receipt from the inputs; the same inputs always give the same
+bytes.
 
-system parts, files │ working rounds, oldest first │ looked up, where we are, what was attached, the question
+system parts, files │ working rounds, oldest first │ search results, round note, attachments, the question
 stable ─────────────────────────────────────────────┘ volatile, last
 """
 
@@ -25,7 +26,7 @@ from tertulia.core.passages import Passage
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 
-BETWEEN = "\n\n"
+SEPARATOR = "\n\n"
 """Joins the segments of one message."""
 
 WITH_THE_OLDEST = "left out with the rounds before it, so that the provider's cache stays valid for longer"
@@ -34,7 +35,7 @@ _CONTINUE = "Go on exactly where you stopped, in the middle of the sentence if n
 
 
 class DoesNotFit(Invalid):
-    """The question alone is more than the model can hold."""
+    """The question and the fixed parts of the prompt are larger than the model's budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,42 +43,52 @@ class Assembled:
     prompt: Prompt
     receipt: Receipt
     found: tuple[Passage, ...] = ()
-    """What of it was found for the question."""
+    """The search results that the prompt contains."""
 
 
-def assemble(material: Material, count: CountTokens) -> Assembled:
-    """Everything that must be there, then as many of the last rounds as the window and the budget hold."""
-    budget = budget_tokens(material.model, material.max_output_tokens, material.max_context_tokens)
-    said = _system(material, budget, count)
-    most_hidden = material.question.round_number - 1
-    before, asked = _before_the_question(material, most_hidden, count), _asked(material, count)
-    room = Room(budget - _size(_unconditional(said)) - _size(before) - _size(asked))
-    if room.tokens < 0:
-        raise DoesNotFit(_why_not(material, budget, budget - room.tokens, (*_unconditional(said), *asked)))
-    along = attached(material.question, Layer.QUESTION, material, room, count)
-    system, too_large = _with_room(said, room)
-    brought, not_brought = _brought(material, room, count)
-    rounds, left_out = _working_rounds(material, room, count)
-    shown = frozenset(segment.round_number for segment in rounds if segment.round_number)
-    anyway = Shown(shown, shown_texts((*along.segments, *rounds), material))
-    found = retrieve(material, room.tokens, budget, anyway, count)
-    before = _before_the_question(material, _hidden(material) + _without_room(left_out), count)
-    ending = (*brought, *before, *along.segments, *asked)
-    segments = _marked(_joined((*system, *rounds, *found.segments, *ending)))
-    unseen = _unseen(material, shown, count)
-    files = (*_not_whole(material), *too_large)
-    left_out = (*along.left_out, *files, *_outside(material), *left_out, *unseen, *not_brought)
-    effort = material.model.effort(material.voice.effort)
-    receipt = Receipt(material.model.key, budget, segments, (*left_out, *found.left_out), effort)
-    return Assembled(rebuild(receipt), receipt, found.passages)
+def assemble(inputs: Material, count: CountTokens) -> Assembled:
+    """Adds the parts that must be there, then as many of the last rounds as the window and the budget
+    allow."""
+    budget = budget_tokens(inputs.model, inputs.max_output_tokens, inputs.max_context_tokens)
+    system_parts = _system_segments(inputs, budget, count)
+    earlier_rounds = inputs.question.round_number - 1
+    round_note, question = _round_note(inputs, earlier_rounds, count), _question_segments(inputs, count)
+    allowance = Room(budget - _size(_without_files(system_parts)) - _size(round_note) - _size(question))
+    if allowance.tokens < 0:
+        raise DoesNotFit(
+            _refusal(inputs, budget, budget - allowance.tokens, (*_without_files(system_parts), *question))
+        )
+    attachments = attached(inputs.question, Layer.QUESTION, inputs, allowance, count)
+    system, files_left_out = _fitting_files(system_parts, allowance)
+    branch, branch_left_out = _branch_segments(inputs, allowance, count)
+    rounds, left_out = _working_rounds(inputs, allowance, count)
+    shown_rounds = frozenset(segment.round_number for segment in rounds if segment.round_number)
+    already_shown = Shown(shown_rounds, shown_texts((*attachments.segments, *rounds), inputs))
+    retrieved = retrieve(inputs, allowance.tokens, budget, already_shown, count)
+    round_note = _round_note(inputs, _rounds_before_window(inputs) + _rounds_without_room(left_out), count)
+    last_message = (*branch, *round_note, *attachments.segments, *question)
+    segments = _mark_cacheable(_join_neighbours((*system, *rounds, *retrieved.segments, *last_message)))
+    hidden_replies = _hidden_replies(inputs, shown_rounds, count)
+    files = (*_unusable_files(inputs), *files_left_out)
+    left_out = (
+        *attachments.left_out,
+        *files,
+        *_outside_window(inputs),
+        *left_out,
+        *hidden_replies,
+        *branch_left_out,
+    )
+    effort = inputs.model.effort(inputs.voice.effort)
+    receipt = Receipt(inputs.model.key, budget, segments, (*left_out, *retrieved.left_out), effort)
+    return Assembled(rebuild(receipt), receipt, retrieved.passages)
 
 
 def rebuild(receipt: Receipt) -> Prompt:
-    """The request exactly as it was sent."""
-    system = BETWEEN.join(segment.text for segment in receipt.segments if segment.role == "system")
-    said = [segment for segment in receipt.segments if segment.role != "system"]
-    starts = [place for place, segment in enumerate(said) if segment.starts_message]
-    messages = (said[start:end] for start, end in pairwise([*starts, len(said)]))
+    """The prompt exactly as it was sent, rebuilt from the receipt."""
+    system = SEPARATOR.join(segment.text for segment in receipt.segments if segment.role == "system")
+    others = [segment for segment in receipt.segments if segment.role != "system"]
+    starts = [index for index, segment in enumerate(others) if segment.starts_message]
+    messages = (others[start:end] for start, end in pairwise([*starts, len(others)]))
     return Prompt(system, tuple(_message(segments) for segments in messages))
 
 
@@ -86,40 +97,41 @@ def _message(segments: Sequence[Segment]) -> PromptMessage:
     assert first.role != "system"
     return PromptMessage(
         first.role,
-        BETWEEN.join(segment.text for segment in segments),
+        SEPARATOR.join(segment.text for segment in segments),
         last.ends_cacheable,
         tuple(segment.picture for segment in segments if segment.picture is not None),
     )
 
 
-def _system(material: Material, budget: int, count: CountTokens) -> tuple[Segment, ...]:
-    """Everything that is said every time, files included; one that cannot fit is not even counted."""
+def _system_segments(inputs: Material, budget: int, count: CountTokens) -> tuple[Segment, ...]:
+    """The system prompt, always-included files among it. A file that can never fit is estimated, because
+    counting its tokens is slow."""
 
     def size(part: Part) -> int:
-        is_hopeless = part.layer is Layer.ALWAYS and len(part.text) > budget * DENSEST
-        return len(part.text) // 4 if is_hopeless else count(part.text)
+        cannot_fit = part.layer is Layer.ALWAYS and len(part.text) > budget * DENSEST
+        return len(part.text) // 4 if cannot_fit else count(part.text)
 
     return tuple(
         Segment(part.layer, "system", part.text, part.reason, size(part), part.source_id, name=part.name)
-        for part in parts(material, budget, count)
+        for part in parts(inputs, budget, count)
     )
 
 
-def _why_not(material: Material, budget: int, needed: int, pieces: Sequence[Segment]) -> str:
-    """What does not fit, and what a person can do about the largest piece of it."""
+def _refusal(inputs: Material, budget: int, needed: int, segments: Sequence[Segment]) -> str:
+    """The error message: the two token counts, and what a person can do about the largest part."""
     numbers = f"has room for {budget:,} tokens and this needs {needed:,}."
-    in_window = budget_tokens(material.model, material.max_output_tokens, needed)
-    if in_window >= needed:
-        allowed = f"The project allows no more than {material.max_context_tokens:,}"
-        allows = f"{allowed}: raise it under Instructions and models."
-        return f"{material.model.display_name} {numbers} {allows}"
-    largest = max(pieces, key=lambda piece: piece.tokens)
-    shorten = _SHORTEN.get(largest.reason)
+    window_tokens = budget_tokens(inputs.model, inputs.max_output_tokens, needed)
+    if window_tokens >= needed:
+        limit = f"The project allows no more than {inputs.max_context_tokens:,}"
+        advice = f"{limit}: raise it under Instructions and models."
+        return f"{inputs.model.display_name} {numbers} {advice}"
+    largest = max(segments, key=lambda segment: segment.tokens)
+    shorten = _ADVICE.get(largest.reason)
     advice = f"{shorten}, or ask" if shorten else "Ask"
-    return f"{material.model.display_name} {numbers} {advice} a model with a larger window."
+    return f"{inputs.model.display_name} {numbers} {advice} a model with a larger window."
 
 
-_SHORTEN = {
+_ADVICE = {
     "asked now": "Shorten the message",
     "quoted": "Quote less",
     "the project's instructions": "Most of it is the project's instructions: shorten them",
@@ -129,198 +141,206 @@ _SHORTEN = {
 }
 
 
-def _unconditional(said: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    return tuple(segment for segment in said if segment.layer is not Layer.ALWAYS)
+def _without_files(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    return tuple(segment for segment in segments if segment.layer is not Layer.ALWAYS)
 
 
-def _with_room(said: tuple[Segment, ...], room: Room) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
-    """A file that is too large for this model is left out."""
-    kept: list[Segment] = []
+def _fitting_files(
+    segments: tuple[Segment, ...], allowance: Room
+) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
+    """The segments that fit, and the always-included files that are too large for this model."""
+    fitting: list[Segment] = []
     left_out: list[LeftOut] = []
-    for segment in said:
-        if segment.layer is not Layer.ALWAYS or room.takes(segment):
-            kept.append(segment)
+    for segment in segments:
+        if segment.layer is not Layer.ALWAYS or allowance.takes(segment):
+            fitting.append(segment)
         else:
             left_out.append(
                 LeftOut(Layer.ALWAYS, OVER_BUDGET, segment.tokens, segment.source_id, name=segment.name)
             )
-    return tuple(kept), tuple(left_out)
+    return tuple(fitting), tuple(left_out)
 
 
-def _not_whole(material: Material) -> Iterator[LeftOut]:
-    """The files that would be always included, if a person had not taken them out or they held a text."""
-    for file in material.always:
-        if file.id in material.without:
+def _unusable_files(inputs: Material) -> Iterator[LeftOut]:
+    """The always-included files that a person removed or that have no text."""
+    for file in inputs.always:
+        if file.id in inputs.without:
             yield LeftOut(Layer.ALWAYS, TAKEN_OUT, 0, file.id, name=file.path)
         elif not file.text:
             yield LeftOut(Layer.ALWAYS, file.reason or "it holds no text", 0, file.id, name=file.path)
 
 
-def _without_room(left_out: Sequence[LeftOut]) -> int:
-    """How many rounds of the window are not shown; what came along with one has a source."""
-    return sum(left.source_id is None for left in left_out)
+def _rounds_without_room(left_out: Sequence[LeftOut]) -> int:
+    """How many rounds of the window did not fit; attachments that were left out have a source id."""
+    return sum(item.source_id is None for item in left_out)
 
 
-def _before_the_question(material: Material, hidden: int, count: CountTokens) -> tuple[Segment, ...]:
-    """What changes every round: where we are."""
-    note = _where_we_are(material, hidden)
+def _round_note(inputs: Material, hidden: int, count: CountTokens) -> tuple[Segment, ...]:
+    """The note with the round's number; it changes every round."""
+    note = _round_note_text(inputs, hidden)
     return (Segment(Layer.QUESTION, "user", note, "where we are", count(note)),) if note else ()
 
 
-def _asked(material: Material, count: CountTokens) -> tuple[Segment, ...]:
-    """The question with what it refers to, what the mode asks for, and what is to be continued."""
-    question = material.question
+def _question_segments(inputs: Material, count: CountTokens) -> tuple[Segment, ...]:
+    """The question with its references, the step's instructions, and the beginning of a reply that is
+    continued."""
+    question = inputs.question
     segments = [
-        *references(question, Layer.QUESTION, material, count),
+        *references(question, Layer.QUESTION, inputs, count),
         Segment(
             Layer.QUESTION, "user", question.content, "asked now", count(question.content), question.id,
             question.round_number,
         ),
     ]  # fmt: skip
-    segments += in_step(material, count)
-    if material.partial:
+    segments += in_step(inputs, count)
+    if inputs.partial:
         segments += [
-            Segment(
-                Layer.QUESTION, "assistant", material.partial, "to be continued", count(material.partial)
-            ),
+            Segment(Layer.QUESTION, "assistant", inputs.partial, "to be continued", count(inputs.partial)),
             Segment(Layer.QUESTION, "user", _CONTINUE, "how to go on", count(_CONTINUE)),
         ]
     return tuple(segments)
 
 
-def _brought(
-    material: Material, room: Room, count: CountTokens
+def _branch_segments(
+    inputs: Material, allowance: Room, count: CountTokens
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
-    """The newest rounds of the branch that fit, whole; what is missing is said where it is missing."""
-    if not material.brought:
+    """The newest whole rounds of the branch that fit, with a note in place of the missing ones."""
+    if not inputs.brought:
         return (), ()
-    spare = room.tokens - _size((_missing(len(material.brought), count),))
-    told = _newest(material.brought, Room(spare), lambda round_: retold(round_, material, count))
-    kept, left_out = _flat(told, Layer.QUESTION)
+    spare = allowance.tokens - _size((_missing_rounds_note(len(inputs.brought), count),))
+    rounds = _newest_fitting(inputs.brought, Room(spare), lambda round_: retold(round_, inputs, count))
+    segments, left_out = _flatten(rounds, Layer.QUESTION)
     if left_out and spare >= 0:
-        kept = (_missing(len(left_out), count), *kept)
-    room.tokens -= _size(kept)
-    return kept, left_out
+        segments = (_missing_rounds_note(len(left_out), count), *segments)
+    allowance.tokens -= _size(segments)
+    return segments, left_out
 
 
-def _missing(number: int, count: CountTokens) -> Segment:
+def _missing_rounds_note(number: int, count: CountTokens) -> Segment:
     text = f"(There is no room for the first {number} rounds of the branch.)"
     return Segment(Layer.QUESTION, "user", text, "what is missing", count(text))
 
 
-def _where_we_are(material: Material, hidden: int) -> str:
-    number = material.question.round_number
+def _round_note_text(inputs: Material, hidden: int) -> str:
+    number = inputs.question.round_number
     if number == 1:
         return ""
-    of = f' of "{material.conversation_title}"' if material.conversation_title else ""
-    unseen = f" The first {hidden} are not shown here." if hidden else ""
-    return f"(Round {number}{of}.{unseen})"
+    of_title = f' of "{inputs.conversation_title}"' if inputs.conversation_title else ""
+    hidden_note = f" The first {hidden} are not shown here." if hidden else ""
+    return f"(Round {number}{of_title}.{hidden_note})"
 
 
-def _hidden(material: Material) -> int:
-    """Rounds before the window."""
-    history = material.question.round_number - 1
-    return window_start(history, WORKING_ROUNDS[tier_for(material.model, material.context_strategy)])
+def _rounds_before_window(inputs: Material) -> int:
+    """The number of rounds before the window."""
+    history = inputs.question.round_number - 1
+    return window_start(history, WORKING_ROUNDS[tier_for(inputs.model, inputs.context_strategy)])
 
 
-def _outside(material: Material) -> tuple[LeftOut, ...]:
-    hidden = _hidden(material)
+def _outside_window(inputs: Material) -> tuple[LeftOut, ...]:
+    hidden = _rounds_before_window(inputs)
     return (LeftOut(Layer.ROUNDS, f"the first {hidden} rounds are outside the window", 0),) if hidden else ()
 
 
-def _in_window(material: Material) -> tuple[Round, ...]:
-    """The rounds in the window, before the budget has its say."""
-    hidden = _hidden(material)
-    return tuple(round_ for round_ in material.rounds if round_.number > hidden)
+def _in_window(inputs: Material) -> tuple[Round, ...]:
+    """The rounds in the window, before the budget is applied."""
+    hidden = _rounds_before_window(inputs)
+    return tuple(round_ for round_ in inputs.rounds if round_.number > hidden)
 
 
 def _working_rounds(
-    material: Material, room: Room, count: CountTokens
+    inputs: Material, allowance: Room, count: CountTokens
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
-    """What was said counts first, then what came along: a long file never takes its round with it."""
-    told = _newest(
-        _in_window(material),
-        room,
-        lambda round_: as_seen(round_, material, count),
-        lambda round_: attached(round_.question, Layer.ROUNDS, material, room, count),
+    """The rounds of the window that fit. A round's messages are counted first, then its attachments, so that
+    a long file never displaces its round."""
+    rounds = _newest_fitting(
+        _in_window(inputs),
+        allowance,
+        lambda round_: as_seen(round_, inputs, count),
+        lambda round_: attached(round_.question, Layer.ROUNDS, inputs, allowance, count),
     )
-    return _flat(_in_steps(told, room), Layer.ROUNDS)
+    return _flatten(_drop_in_steps(rounds, allowance), Layer.ROUNDS)
 
 
-def _unseen(material: Material, shown: frozenset[int], count: CountTokens) -> tuple[LeftOut, ...]:
-    """Replies of the rounds that are shown which the visibility keeps back, and what a person took out."""
-    rounds = [round_ for round_ in material.rounds if round_.number in shown]
-    replies = (one for round_ in rounds for one in unseen_replies(round_, material, count))
-    if not material.without:
+def _hidden_replies(
+    inputs: Material, shown_rounds: frozenset[int], count: CountTokens
+) -> tuple[LeftOut, ...]:
+    """The replies of the shown rounds that the visibility hides, and the messages that a person removed."""
+    rounds = [round_ for round_ in inputs.rounds if round_.number in shown_rounds]
+    replies = (reply for round_ in rounds for reply in unseen_replies(round_, inputs, count))
+    if not inputs.without:
         return tuple(replies)
-    asked = [(round_.question, Layer.ROUNDS) for round_ in rounds]
-    asked.append((material.question, Layer.QUESTION))
-    return (*replies, *(one for said, layer in asked for one in taken_out(said, layer, material, count)))
+    questions = [(round_.question, Layer.ROUNDS) for round_ in rounds]
+    questions.append((inputs.question, Layer.QUESTION))
+    removed = (item for question, layer in questions for item in taken_out(question, layer, inputs, count))
+    return (*replies, *removed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A round for which there was room, or not."""
+    """The segments of one round, or the reason why it is left out."""
 
     number: int
     size: int
-    """Of what is said in it."""
+    """Tokens of this round's messages, attachments excluded."""
     segments: tuple[Segment, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
-    """Of what came along."""
+    """The attachments that were left out."""
     reason: str = ""
-    """Why it is not shown."""
+    """Why the round is left out; empty if it is shown."""
 
 
-def _newest(
+def _newest_fitting(
     rounds: Sequence[Round],
-    room: Room,
-    told: Callable[[Round], tuple[Segment, ...]],
-    along: Callable[[Round], Attached] = lambda round_: Attached(),
+    allowance: Room,
+    render: Callable[[Round], tuple[Segment, ...]],
+    attach: Callable[[Round], Attached] = lambda round_: Attached(),
 ) -> list[_Told]:
-    """As many as there is room for, newest kept first; what is said in a round is in whole or not at all."""
-    all_told: list[_Told] = []
+    """As many rounds as fit, the newest first; a round's messages are shown all or not at all."""
+    rendered: list[_Told] = []
     is_full = False
     for round_ in reversed(rounds):
-        segments = told(round_)
+        segments = render(round_)
         size = _size(segments)
-        is_full = is_full or size > room.tokens
+        is_full = is_full or size > allowance.tokens
         if is_full:
-            all_told.append(_Told(round_.number, size, reason=OVER_BUDGET))
+            rendered.append(_Told(round_.number, size, reason=OVER_BUDGET))
             continue
-        room.tokens -= size
-        came_along = along(round_)
-        shown = (*came_along.segments, *segments)
-        all_told.append(_Told(round_.number, size, shown, came_along.left_out))
-    return all_told[::-1]
+        allowance.tokens -= size
+        attachments = attach(round_)
+        round_segments = (*attachments.segments, *segments)
+        rendered.append(_Told(round_.number, size, round_segments, attachments.left_out))
+    return rendered[::-1]
 
 
-def _in_steps(told: list[_Told], room: Room) -> list[_Told]:
-    """Once rounds have to go, more go than must, so that the prompt begins alike for several turns."""
-    gone = sum(bool(one.reason) for one in told)
-    if gone in (0, len(told)):
-        return told
-    step = budget_step(len(told) - gone)
-    going = gone
-    while told[going].number % step and going < len(told) - 1:
-        going += 1
-    room.tokens += sum(_size(one.segments) for one in told[gone:going])
-    with_them = [_Told(one.number, one.size, reason=WITH_THE_OLDEST) for one in told[gone:going]]
-    return [*told[:gone], *with_them, *told[going:]]
+def _drop_in_steps(rounds: list[_Told], allowance: Room) -> list[_Told]:
+    """Leaves out a few more rounds than necessary, so that the prompt begins with the same round for several
+    turns and stays cached."""
+    dropped = sum(bool(round_.reason) for round_ in rounds)
+    if dropped in (0, len(rounds)):
+        return rounds
+    step = budget_step(len(rounds) - dropped)
+    first = dropped
+    while rounds[first].number % step and first < len(rounds) - 1:
+        first += 1
+    extra = rounds[dropped:first]
+    allowance.tokens += sum(_size(round_.segments) for round_ in extra)
+    dropped_too = [_Told(round_.number, round_.size, reason=WITH_THE_OLDEST) for round_ in extra]
+    return [*rounds[:dropped], *dropped_too, *rounds[first:]]
 
 
-def _flat(told: Sequence[_Told], layer: Layer) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
+def _flatten(rounds: Sequence[_Told], layer: Layer) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
     left_out: list[LeftOut] = []
-    for one in told:
-        if one.reason:
-            name = f"round {one.number}"
-            left_out.append(LeftOut(layer, one.reason, one.size, None, one.number, name))
-        left_out += one.left_out
-    return tuple(segment for one in told for segment in one.segments), tuple(left_out)
+    for round_ in rounds:
+        if round_.reason:
+            name = f"round {round_.number}"
+            left_out.append(LeftOut(layer, round_.reason, round_.size, None, round_.number, name))
+        left_out += round_.left_out
+    return tuple(segment for round_ in rounds for segment in round_.segments), tuple(left_out)
 
 
-def _marked(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """Marks the end of what the next turn sends again unchanged: the last message before the question's."""
+def _mark_cacheable(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Marks the last message before the question's as cacheable: the next turn sends everything up to there
+    again, unchanged."""
     starts = [i for i, segment in enumerate(segments) if segment.role != "system" and segment.starts_message]
     ends = [i - 1 for i in starts[1:] if segments[i - 1].layer is Layer.ROUNDS]
     if not ends:
@@ -329,8 +349,9 @@ def _marked(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     return (*segments[:last], replace(segments[last], ends_cacheable=True), *segments[last + 1 :])
 
 
-def _joined(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """Neighbours of one role become one message: some providers insist that roles alternate."""
+def _join_neighbours(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Joins neighbouring segments of one role into one message, because some providers require alternating
+    roles."""
     joined: list[Segment] = []
     for segment in segments:
         follows = bool(joined) and joined[-1].role == segment.role

@@ -1,6 +1,6 @@
-"""Attachments: what was brought along stands right before its message, whole or not at all.
+"""Attachments in prompts: an attachment comes right before its message, complete or not at all.
 
-It stands there in the same bytes when the message is asked and when it has become history.
+Its bytes are the same when the message is asked and when it is part of an earlier round.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from tertulia.core.receipts import Layer, LeftOut, Segment
 
 PICTURE_BYTES = 5_000_000
 PICTURE_SIDE = 8_000
-"""What the strictest of the providers takes."""
+"""Pixels; together with PICTURE_BYTES the limits of the strictest provider."""
 PICTURES_BYTES = 15_000_000
-"""Of all pictures of one prompt together."""
+"""The most bytes of all images of one prompt together."""
 DENSEST = 16
-"""Characters to a token, at most, in a text worth showing; one that is longer still is not even counted."""
+"""Characters per token, at most, in a text worth showing. A text longer than this times the free tokens is
+left out without counting its tokens."""
 
 
-SHOWN = "attached"
-"""Why a piece of a prompt is there that holds what was brought along."""
+SHOWN_REASON = "attached"
+"""The receipt's reason for a segment that shows an attachment."""
 
 
 @dataclass(slots=True)
 class Room:
-    """What is left for a prompt, while it is being filled."""
+    """The tokens and image bytes that are still free while a prompt is built."""
 
     tokens: int
     picture_bytes: int = PICTURES_BYTES
 
     def takes(self, segment: Segment, picture_bytes: int = 0) -> bool:
-        """Whether it fits; if so, its room is taken."""
+        """Reserves space for the segment if it fits; returns whether it does."""
         size = segment.tokens + PER_MESSAGE
         if size > self.tokens or picture_bytes > self.picture_bytes:
             return False
@@ -52,48 +53,50 @@ class Attached:
     left_out: tuple[LeftOut, ...] = ()
 
 
-def attached(message: Message, layer: Layer, material: Material, room: Room, count: CountTokens) -> Attached:
-    """What the message brought along, as far as this model can be shown it and there is room."""
+def attached(
+    message: Message, layer: Layer, inputs: Material, allowance: Room, count: CountTokens
+) -> Attached:
+    """The segments of a message's attachments, as far as this model can read them and they fit."""
     segments: list[Segment] = []
     left_out: list[LeftOut] = []
     for attachment in message.attachments:
-        if attachment.id in material.without:
-            left_out.append(_left(attachment, layer, message.round_number, TAKEN_OUT))
+        if attachment.id in inputs.without:
+            left_out.append(_left_out(attachment, layer, message.round_number, TAKEN_OUT))
             continue
-        show = _picture if attachment.is_picture else _text
-        shown = show(attachment, layer, message.round_number, material, room, count)
-        if isinstance(shown, LeftOut):
-            left_out.append(shown)
-            shown = _note(attachment, layer, message.round_number, count)
-            if not room.takes(shown):
+        render = _picture_segment if attachment.is_picture else _text_segment
+        segment = render(attachment, layer, message.round_number, inputs, allowance, count)
+        if isinstance(segment, LeftOut):
+            left_out.append(segment)
+            segment = _hidden_note(attachment, layer, message.round_number, count)
+            if not allowance.takes(segment):
                 continue
-        segments.append(shown)
+        segments.append(segment)
     return Attached(tuple(segments), tuple(left_out))
 
 
-def shown_texts(segments: Iterable[Segment], material: Material) -> tuple[str, ...]:
-    """What was brought along as text and is among these pieces of the prompt."""
-    shown = {segment.source_id for segment in segments if segment.reason == SHOWN}
-    return tuple(one.text for one in material.attached if one.id in shown)
+def shown_texts(segments: Iterable[Segment], inputs: Material) -> tuple[str, ...]:
+    """The attachment texts among these segments."""
+    shown_ids = {segment.source_id for segment in segments if segment.reason == SHOWN_REASON}
+    return tuple(attachment.text for attachment in inputs.attached if attachment.id in shown_ids)
 
 
-def _picture(
-    attachment: Attachment, layer: Layer, number: int, material: Material, room: Room, count: CountTokens
+def _picture_segment(
+    attachment: Attachment, layer: Layer, number: int, inputs: Material, allowance: Room, count: CountTokens
 ) -> Segment | LeftOut:
-    if reason := _why_hidden(attachment, material):
-        return _left(attachment, layer, number, reason)
+    if reason := _why_picture_hidden(attachment, inputs):
+        return _left_out(attachment, layer, number, reason)
     text = f"Attached, {attachment.name}: an image, shown with this message."
     tokens = count(text) + picture_tokens(attachment.width, attachment.height)
     picture = Picture(attachment.content_hash, attachment.mime_type)
-    piece = _piece(attachment, layer, number, text, tokens, picture)
-    if room.takes(piece, attachment.size_bytes):
-        return piece
-    return _left(attachment, layer, number, OVER_BUDGET, tokens)
+    segment = _segment(attachment, layer, number, text, tokens, picture)
+    if allowance.takes(segment, attachment.size_bytes):
+        return segment
+    return _left_out(attachment, layer, number, OVER_BUDGET, tokens)
 
 
-def _why_hidden(picture: Attachment, material: Material) -> str | None:
-    """Why a picture cannot be shown to this model at all."""
-    if not material.model.abilities.vision:
+def _why_picture_hidden(picture: Attachment, inputs: Material) -> str | None:
+    """Why this model cannot be shown the image at all; None if it can."""
+    if not inputs.model.abilities.vision:
         return "this model cannot see images"
     if picture.size_bytes > PICTURE_BYTES or max(picture.width or 0, picture.height or 0) > PICTURE_SIDE:
         return (
@@ -102,28 +105,28 @@ def _why_hidden(picture: Attachment, material: Material) -> str | None:
     return None
 
 
-def _text(
-    attachment: Attachment, layer: Layer, number: int, material: Material, room: Room, count: CountTokens
+def _text_segment(
+    attachment: Attachment, layer: Layer, number: int, inputs: Material, allowance: Room, count: CountTokens
 ) -> Segment | LeftOut:
-    read = _read(attachment, material)
-    if not read.text:
-        return _left(attachment, layer, number, read.reason or "it holds no text")
-    if len(read.text) > room.tokens * DENSEST:
-        return _left(attachment, layer, number, OVER_BUDGET, len(read.text) // 4)
-    but = f" ({read.reason.rstrip('.')})" if read.reason else ""
-    text = f"Attached, {attachment.name}{but}:\n{fenced(read.text)}"
-    piece = _piece(attachment, layer, number, text, count(text))
-    if room.takes(piece):
-        return piece
-    return _left(attachment, layer, number, OVER_BUDGET, piece.tokens)
+    extracted = _extracted_text(attachment, inputs)
+    if not extracted.text:
+        return _left_out(attachment, layer, number, extracted.reason or "it holds no text")
+    if len(extracted.text) > allowance.tokens * DENSEST:
+        return _left_out(attachment, layer, number, OVER_BUDGET, len(extracted.text) // 4)
+    caveat = f" ({extracted.reason.rstrip('.')})" if extracted.reason else ""
+    text = f"Attached, {attachment.name}{caveat}:\n{fenced(extracted.text)}"
+    segment = _segment(attachment, layer, number, text, count(text))
+    if allowance.takes(segment):
+        return segment
+    return _left_out(attachment, layer, number, OVER_BUDGET, segment.tokens)
 
 
-def _read(attachment: Attachment, material: Material) -> AttachedText:
-    found = (one for one in material.attached if one.id == attachment.id)
-    return next(found, AttachedText(attachment.id, "", "it could not be read"))
+def _extracted_text(attachment: Attachment, inputs: Material) -> AttachedText:
+    matches = (text for text in inputs.attached if text.id == attachment.id)
+    return next(matches, AttachedText(attachment.id, "", "it could not be read"))
 
 
-def _piece(
+def _segment(
     attachment: Attachment,
     layer: Layer,
     number: int,
@@ -135,7 +138,7 @@ def _piece(
         layer=layer,
         role="user",
         text=text,
-        reason=SHOWN,
+        reason=SHOWN_REASON,
         tokens=tokens,
         source_id=attachment.id,
         round_number=number,
@@ -144,12 +147,13 @@ def _piece(
     )
 
 
-def _left(attachment: Attachment, layer: Layer, number: int, reason: str, tokens: int = 0) -> LeftOut:
+def _left_out(attachment: Attachment, layer: Layer, number: int, reason: str, tokens: int = 0) -> LeftOut:
     return LeftOut(layer, reason, tokens, attachment.id, number, attachment.name)
 
 
-def _note(attachment: Attachment, layer: Layer, number: int, count: CountTokens) -> Segment:
-    """So that a model does not talk as if nothing had been there."""
+def _hidden_note(attachment: Attachment, layer: Layer, number: int, count: CountTokens) -> Segment:
+    """Tells the model that an attachment exists that it cannot see, so that it does not answer as if there
+    were none."""
     text = f"(Attached, but not shown to you: {attachment.name}.)"
     return Segment(
         layer, "user", text, "attached, not shown", count(text), attachment.id, number, name=attachment.name

@@ -1,6 +1,6 @@
-"""Briefing: what a voice reads of its own round, and what it is then asked to do.
+"""Step instructions in prompts: the replies of this round that a voice reads, and its task in this step.
 
-question │ [Name]: what others said in this round … │ the task of this step │ how to differ from last time
+question │ [Name]: replies of this round … │ the task of this step │ how to differ from the last version
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ _STYLES = {
 }
 
 
-def in_step(material: Material, count: CountTokens) -> Iterator[Segment]:
-    """Nothing for a plain answer: the question stands alone."""
-    for shown in material.brief.shown:
-        yield _said(shown, material, count)
-    if task := material.brief.task:
-        yield Segment(Layer.QUESTION, "user", task, f"what to do: {material.brief.step}", count(task))
-    if style := _STYLES.get(material.style):
+def in_step(inputs: Material, count: CountTokens) -> Iterator[Segment]:
+    """The segments after the question; none for a plain answer."""
+    for reply in inputs.brief.shown:
+        yield _reply_segment(reply, inputs, count)
+    if task := inputs.brief.task:
+        yield Segment(Layer.QUESTION, "user", task, f"what to do: {inputs.brief.step}", count(task))
+    if style := _STYLES.get(inputs.style):
         yield Segment(Layer.QUESTION, "user", style, "how to differ", count(style))
 
 
-def _said(shown: Shown, material: Material, count: CountTokens) -> Segment:
-    """One's own words as one's own, unless the mode has taken the names off."""
-    reply, voice = shown.message, shown.message.voice
-    is_own = voice is not None and voice.id == material.voice.id and shown.name == voice.name
-    text = reply.content if is_own else f"[{shown.name}]: {reply.content}"
+def _reply_segment(shown_reply: Shown, inputs: Material, count: CountTokens) -> Segment:
+    """A reply of this round; the voice's own reply has the assistant role, unless the mode hides the
+    names."""
+    reply, voice = shown_reply.message, shown_reply.message.voice
+    is_own = voice is not None and voice.id == inputs.voice.id and shown_reply.name == voice.name
+    text = reply.content if is_own else f"[{shown_reply.name}]: {reply.content}"
     return Segment(
         Layer.QUESTION,
         "assistant" if is_own else "user",

@@ -1,6 +1,7 @@
-"""The system prompt: what stays the same from turn to turn.
+"""The system prompt: the part of the prompt that stays the same from turn to turn.
 
-Nothing that changes with the round belongs here (no clock, no counter): it would cost the provider's cache.
+It must not contain anything that changes with the round, such as a clock or a counter, because the
+provider's cache would no longer match.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _PROVIDERS = {
 }
 
 LIST_SHARE = 0.2
-"""The part of the budget that the list of the project's files may take."""
+"""The part of the budget that the list of the project's files may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,52 +45,52 @@ class Part:
     name: str = ""
 
 
-def parts(material: Material, budget: int, count: CountTokens) -> Iterator[Part]:
-    """In an order that never changes, so that what comes first stays cached."""
-    yield Part(_TABLE.format(name=material.voice.name), "who answers, and how the conversation works")
-    yield Part(_PROJECT.format(project=material.project_name), "the project")
-    if material.instructions.strip():
+def parts(inputs: Material, budget: int, count: CountTokens) -> Iterator[Part]:
+    """The parts in an order that never changes, so that the beginning stays cached."""
+    yield Part(_TABLE.format(name=inputs.voice.name), "who answers, and how the conversation works")
+    yield Part(_PROJECT.format(project=inputs.project_name), "the project")
+    if inputs.instructions.strip():
         yield Part(
-            _INSTRUCTIONS.format(instructions=material.instructions.strip()), "the project's instructions"
+            _INSTRUCTIONS.format(instructions=inputs.instructions.strip()), "the project's instructions"
         )
-    if material.model.abilities.thinking and material.model.provider in _PROVIDERS:
-        yield Part(_PROVIDERS[material.model.provider], "what this provider's models can do")
-    for file in material.always:
-        if file.text and file.id not in material.without:
-            yield Part(_whole(file), "always included", Layer.ALWAYS, file.id, file.path)
-    if material.shelf.count:
-        yield _listing(material.shelf, int(budget * LIST_SHARE), count)
+    if inputs.model.abilities.thinking and inputs.model.provider in _PROVIDERS:
+        yield Part(_PROVIDERS[inputs.model.provider], "what this provider's models can do")
+    for file in inputs.always:
+        if file.text and file.id not in inputs.without:
+            yield Part(_file_text(file), "always included", Layer.ALWAYS, file.id, file.path)
+    if inputs.shelf.count:
+        yield _listing(inputs.shelf, int(budget * LIST_SHARE), count)
         yield Part(marks.HOW_TO_CITE, "how to cite")
-    if material.persona_instructions:
+    if inputs.persona_instructions:
         yield Part(
-            _CHARACTER.format(instructions=material.persona_instructions),
+            _CHARACTER.format(instructions=inputs.persona_instructions),
             "the persona's instructions",
-            source_id=material.voice.persona_id,
-            name=material.voice.name,
+            source_id=inputs.voice.persona_id,
+            name=inputs.voice.name,
         )
 
 
-def _whole(file: FileText) -> str:
+def _file_text(file: FileText) -> str:
     lines = file.text.count("\n") + (not file.text.endswith("\n"))
-    how_much = file.reason.rstrip(".") if file.reason else "whole"
-    return f"The file {file.path}, {how_much} {marks.of_lines(file.path, 1, lines)}:\n{fenced(file.text)}"
+    extent = file.reason.rstrip(".") if file.reason else "whole"
+    return f"The file {file.path}, {extent} {marks.of_lines(file.path, 1, lines)}:\n{fenced(file.text)}"
 
 
-def _listing(shelf: Shelf, most: int, count: CountTokens) -> Part:
-    """All of it, or so much of its beginning as its share of the budget holds."""
+def _listing(shelf: Shelf, limit: int, count: CountTokens) -> Part:
+    """The file list, or as many of its first lines as its share of the budget allows."""
     head = f"The project has {shelf.count} files:" if shelf.count > 1 else "The project has one file:"
     tops = (f"- {folder.name or '(top)'} {folder.count} files" for folder in shelf.folders)
-    lines = [*map(_line, shelf.entries), *tops]
-    whole = "\n".join([head, *lines])
-    if count(whole) <= most:
-        return Part(whole, "the project's files")
+    lines = [*map(_file_line, shelf.entries), *tops]
+    complete = "\n".join([head, *lines])
+    if count(complete) <= limit:
+        return Part(complete, "the project's files")
     sizes = accumulate(count(f"{line}\n") for line in lines)
-    kept = sum(1 for _ in takewhile(lambda size: size <= most, sizes))
-    more = f"- and {len(lines) - kept} more {'files' if shelf.entries else 'folders'}"
-    return Part("\n".join([head, *lines[:kept], more]), "the project's files, as many as fit")
+    fitting = sum(1 for _ in takewhile(lambda size: size <= limit, sizes))
+    more = f"- and {len(lines) - fitting} more {'files' if shelf.entries else 'folders'}"
+    return Part("\n".join([head, *lines[:fitting], more]), "the project's files, as many as fit")
 
 
-def _line(file: FileEntry) -> str:
+def _file_line(file: FileEntry) -> str:
     return f"- {file.path} ({_size(file.size_bytes)})" + (
         f": {visible(file.summary)}" if file.summary else ""
     )

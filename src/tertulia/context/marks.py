@@ -1,4 +1,5 @@
-"""Marks: how a model names what it was shown, so that a person can follow it to the place."""
+"""Citations: how a model cites what it was shown, such as [docs/plan.md:12-40], so that a person can open
+it."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ HOW_TO_CITE = (
     "When you rely on a file or on an earlier round that you were shown, put its mark right after the "
     "statement, like [docs/plan.md:12-40] for lines of a file or [round 7] for a round of this conversation."
 )
-"""Said once, and always the same, so that the prompt begins as it did before."""
+"""The instruction for models. It is always the same, so that the prompt stays cached."""
 
 
 def of_lines(path: str, start_line: int | None, end_line: int | None) -> str:
-    """ "[docs/plan.md:12-40]" """
+    """The citation of lines of a file, such as "[docs/plan.md:12-40]"."""
     return f"[{place(path, start_line, end_line)}]"
 
 

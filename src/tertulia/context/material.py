@@ -1,4 +1,4 @@
-"""Material: everything a prompt can be made of, gathered beforehand."""
+"""Prompt inputs: everything that a prompt is built from, collected beforehand."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ CountTokens = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A file that is shown whole."""
+    """The full text of a project file."""
 
     id: str
     path: str
     text: str
     reason: str | None = None
-    """Why there is none, or not all of it."""
+    """Why the text is missing or incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttachedText:
-    """What was read from an attachment that is no picture."""
+    """The text extracted from an attachment that is not an image."""
 
     id: str
     text: str
     reason: str | None = None
-    """Why there is none, or not all of it."""
+    """Why the text is missing or incomplete."""
 
 
 TAKEN_OUT = "taken out before it was asked again"
@@ -50,44 +50,44 @@ class Material:
     model: Model
     project_name: str
     instructions: str
-    """The project's own."""
+    """The project's instructions."""
     conversation_title: str
     rounds: tuple[Round, ...]
-    """What was said before the question, oldest first; may begin before the window."""
+    """The rounds before the question, oldest first; may begin before the window."""
     question: Message
     visibility: Visibility
     context_strategy: ContextStrategy
     max_context_tokens: int
     max_output_tokens: int
     cited: tuple[Message, ...] = ()
-    """What the question and those before it reply to and quote, as far as it is still there."""
+    """The messages that the question and earlier ones reply to and quote, if they still exist."""
     brought: tuple[Round, ...] = ()
-    """What was said in the branch that this round brings back, oldest first."""
+    """The rounds of the branch that this round summarises, oldest first."""
     partial: str = ""
-    """The reply's own beginning, when it is to be continued."""
+    """The beginning of the reply, if it is continued."""
     always: tuple[FileText, ...] = ()
-    """Files of the project that are shown every time, in the order of their paths."""
+    """The project's always-included files, sorted by path."""
     shelf: Shelf = Shelf()
-    """All files of the project, for the list."""
+    """The list of all files of the project."""
     attached: tuple[AttachedText, ...] = ()
-    """The text of what the question and the rounds brought along."""
+    """The texts of the attachments of the question and the rounds."""
     hits: tuple[Hit, ...] = ()
-    """What was looked up for the question, best first."""
+    """The search results for the question, best first."""
     recalled: tuple[Round, ...] = ()
-    """Rounds from before the window that a hit lies in, whole."""
+    """Complete rounds from before the window that contain a hit."""
     search_failed: bool = False
     is_searching: bool = True
-    """The project's set-up has passages looked for at all."""
+    """Whether the project's settings allow a search at all."""
     scope: SearchScope = SearchScope()
-    """What was searched for them."""
+    """The sources that were searched."""
     max_results: int = 10
-    """How many pieces of what was looked up the project allows."""
+    """The most search results that the project allows."""
     without: frozenset[str] = frozenset()
-    """Ids of files, attachments, chunks and messages a person took out before asking again."""
+    """Ids of the files, attachments, chunks and messages that a person removed before asking again."""
     chosen: frozenset[str] = frozenset()
-    """Ids of the replies that were marked best."""
+    """Ids of the replies that were voted best."""
     persona_instructions: str = ""
-    """The voice's own, when it is a persona."""
+    """The persona's instructions, if the voice is a persona."""
     brief: Brief = ANSWER
-    """What its mode asks of it in this step, and whom it has read."""
+    """The step's task for this voice, and the replies that it reads."""
     style: Style = Style.AGAIN

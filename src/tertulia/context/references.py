@@ -1,6 +1,6 @@
-"""References: what a question replies to and quotes stands right before it.
+"""References: the messages that a question replies to or quotes come right before it.
 
-It stands there in the same bytes when the question is asked and when it has become history.
+Their bytes are the same when the question is asked and when it is part of an earlier round.
 """
 
 from __future__ import annotations
@@ -13,61 +13,72 @@ from tertulia.core.messages import Message, name_of
 from tertulia.core.receipts import Layer, LeftOut, Segment
 
 QUOTE_LIMIT = 300
-"""Characters of a message that is replied to."""
+"""The most characters of a message that is replied to."""
 
 _VERBS = {"replied to": "replies to", "quoted": "quotes"}
 
 
-def references(
-    question: Message, layer: Layer, material: Material, count: CountTokens
-) -> tuple[Segment, ...]:
-    """What a model reads before the question; nothing of a message that a person took out."""
+def references(question: Message, layer: Layer, inputs: Material, count: CountTokens) -> tuple[Segment, ...]:
+    """The reference segments of a question, without messages that a person removed."""
     return tuple(
-        Segment(layer, "user", one.text, one.reason, count(one.text), one.said_id, question.round_number)
-        for one in _named(question, material)
-        if one.said_id not in material.without
+        Segment(
+            layer,
+            "user",
+            reference.text,
+            reference.reason,
+            count(reference.text),
+            reference.message_id,
+            question.round_number,
+        )
+        for reference in _references_of(question, inputs)
+        if reference.message_id not in inputs.without
     )
 
 
-def taken_out(question: Message, layer: Layer, material: Material, count: CountTokens) -> Iterator[LeftOut]:
-    """What would stand before the question, if a person had not taken out where it is from."""
-    for one in _named(question, material):
-        if one.said_id in material.without:
-            name = f"what round {question.round_number} {_VERBS[one.reason]}"
-            yield LeftOut(layer, TAKEN_OUT, count(one.text), one.said_id, question.round_number, name)
+def taken_out(question: Message, layer: Layer, inputs: Material, count: CountTokens) -> Iterator[LeftOut]:
+    """The references that are left out because a person removed the message they are from."""
+    for reference in _references_of(question, inputs):
+        if reference.message_id in inputs.without:
+            name = f"what round {question.round_number} {_VERBS[reference.reason]}"
+            yield LeftOut(
+                layer, TAKEN_OUT, count(reference.text), reference.message_id, question.round_number, name
+            )
 
 
-def named_only(question: Message, material: Material) -> Iterator[str]:
-    """For a round that is told in one piece: no words of another message, which may be deleted before it."""
-    for one in _named(question, material):
-        if one.said is not None and one.said_id not in material.without:
-            yield f"({_VERBS[one.reason].capitalize()} {name_of(one.said)}, round {one.said.round_number}.)"
+def named_only(question: Message, inputs: Material) -> Iterator[str]:
+    """Notes without the referenced text, for a recalled round: that is a single segment, and the referenced
+    message may be deleted before it."""
+    for reference in _references_of(question, inputs):
+        message = reference.message
+        if message is not None and reference.message_id not in inputs.without:
+            verb = _VERBS[reference.reason].capitalize()
+            yield f"({verb} {name_of(message)}, round {message.round_number}.)"
 
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    said_id: str
+    message_id: str
     reason: str
     text: str
-    said: Message | None
-    """None when the message is gone."""
+    message: Message | None
+    """None if the message was deleted."""
 
 
-def _named(question: Message, material: Material) -> Iterator[_Reference]:
-    """The words that are quoted stay with the question, also when the message they are from was deleted."""
-    if question.reply_to_id is not None and (said := _find(question.reply_to_id, material)):
-        text = f'[Replying to {name_of(said)}: "{_beginning(said.content)}"]'
-        yield _Reference(said.id, "replied to", text, said)
+def _references_of(question: Message, inputs: Material) -> Iterator[_Reference]:
+    """The references of a question. A quotation stays with the question even when its message was deleted."""
+    if question.reply_to_id is not None and (message := _find(question.reply_to_id, inputs)):
+        text = f'[Replying to {name_of(message)}: "{_beginning(message.content)}"]'
+        yield _Reference(message.id, "replied to", text, message)
     for quote in question.quotes:
-        said = _find(quote.message_id, material)
-        name = f" {name_of(said)}" if said else ""
-        yield _Reference(quote.message_id, "quoted", f'[Quoting{name}: "{quote.text}"]', said)
+        message = _find(quote.message_id, inputs)
+        name = f" {name_of(message)}" if message else ""
+        yield _Reference(quote.message_id, "quoted", f'[Quoting{name}: "{quote.text}"]', message)
 
 
 def _beginning(content: str) -> str:
-    """What was cut shows that it was."""
+    """The first characters of a message, with an ellipsis if it was cut."""
     return content if len(content) <= QUOTE_LIMIT else f"{content[:QUOTE_LIMIT]}…"
 
 
-def _find(message_id: str, material: Material) -> Message | None:
-    return next((said for said in material.cited if said.id == message_id), None)
+def _find(message_id: str, inputs: Material) -> Message | None:
+    return next((message for message in inputs.cited if message.id == message_id), None)

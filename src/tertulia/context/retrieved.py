@@ -1,6 +1,6 @@
-"""Retrieved text: what was looked up for the question, each piece with where it is from.
+"""Search results in prompts: each retrieved chunk with its source.
 
-It gets at most a fifth of the budget, and is the first to go when there is too little room.
+They get at most a fifth of the budget, and are the first to be left out if space is short.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ CONVERSATIONS_OFF = "not searched: other conversations are off for this question
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the prompt shows anyway."""
+    """The rounds and attachments that the prompt contains already."""
 
     rounds: frozenset[int]
     attached: tuple[str, ...] = ()
-    """The texts that were brought along."""
+    """The texts of the attachments."""
 
     def has(self, hit: Hit) -> bool:
-        """A file that is brought along is looked up too, and so is a copy of it."""
+        """Whether the hit's text is part of an attachment: an attached file, or a project file with the same
+        text."""
         return hit.source_type is Source.FILE and any(hit.content in text for text in self.attached)
 
 
@@ -47,74 +48,76 @@ class Retrieved:
     segments: tuple[Segment, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     passages: tuple[Passage, ...] = ()
-    """Those that are shown, as people find their way to them."""
+    """The results that are shown, with links for people."""
 
 
-def retrieve(material: Material, room: int, budget: int, shown: Shown, count: CountTokens) -> Retrieved:
-    """The best pieces that fit; nothing that is shown anyway."""
-    limit = min(RETRIEVED[tier_for(material.model, material.context_strategy)], material.max_results)
-    share = min(room, int(budget * RETRIEVED_SHARE)) - count(_OPENING) - PER_MESSAGE
-    kept: list[Segment] = []
+def retrieve(
+    inputs: Material, available_tokens: int, budget: int, already_shown: Shown, count: CountTokens
+) -> Retrieved:
+    """The best results that fit, without text that the prompt contains already."""
+    limit = min(RETRIEVED[tier_for(inputs.model, inputs.context_strategy)], inputs.max_results)
+    remaining = min(available_tokens, int(budget * RETRIEVED_SHARE)) - count(_OPENING) - PER_MESSAGE
+    segments: list[Segment] = []
     passages: list[Passage] = []
-    left_out = [*_not_searched(material)]
-    for piece in _pieces(material, shown):
-        if reason := _why_hidden(piece, material):
-            left_out.append(piece.left(reason, piece.hit.token_count))
+    left_out = [*_search_notes(inputs)]
+    for result in _results(inputs, already_shown):
+        if reason := _why_hidden(result, inputs):
+            left_out.append(result.left_out_as(reason, result.hit.token_count))
             continue
-        if len(kept) == limit:
-            left_out.append(piece.left(f"not among the {limit} best", piece.hit.token_count))
+        if len(segments) == limit:
+            left_out.append(result.left_out_as(f"not among the {limit} best", result.hit.token_count))
             continue
-        segment = piece.segment(material, count)
+        segment = result.segment(inputs, count)
         size = segment.tokens + PER_MESSAGE
-        if size > share:
-            left_out.append(piece.left("over the limit for search results", segment.tokens))
+        if size > remaining:
+            left_out.append(result.left_out_as("over the limit for search results", segment.tokens))
         else:
-            share -= size
-            kept.append(segment)
-            passages.append(piece.passage(material))
-    if not kept:
+            remaining -= size
+            segments.append(segment)
+            passages.append(result.passage(inputs))
+    if not segments:
         return Retrieved((), tuple(left_out))
     opening = Segment(Layer.RETRIEVED, "user", _OPENING, "what follows", count(_OPENING))
-    return Retrieved((opening, *kept), tuple(left_out), tuple(passages))
+    return Retrieved((opening, *segments), tuple(left_out), tuple(passages))
 
 
-def _not_searched(material: Material) -> Iterator[LeftOut]:
-    if not material.is_searching:
+def _search_notes(inputs: Material) -> Iterator[LeftOut]:
+    if not inputs.is_searching:
         yield LeftOut(Layer.RETRIEVED, SEARCH_OFF, 0, name="the search")
         return
-    if material.search_failed:
+    if inputs.search_failed:
         yield LeftOut(Layer.RETRIEVED, SEARCH_FAILED, 0, name="the search")
-    if not material.scope.files and material.shelf.count:
+    if not inputs.scope.files and inputs.shelf.count:
         yield LeftOut(Layer.RETRIEVED, FILES_OFF, 0, name="project files")
-    if not material.scope.conversations:
+    if not inputs.scope.conversations:
         yield LeftOut(Layer.RETRIEVED, CONVERSATIONS_OFF, 0, name="other conversations")
 
 
-def _why_hidden(piece: _Piece, material: Material) -> str:
-    """Why a piece is not shown although there may be room; empty when it may be."""
-    if piece.source_id in material.without or piece.is_in(material.without):
+def _why_hidden(result: _Result, inputs: Material) -> str:
+    """Why a result is left out even if there is space; empty if it is not."""
+    if result.source_id in inputs.without or result.has_removed_message(inputs.without):
         return TAKEN_OUT
-    if material.visibility is Visibility.OWN_LANE and piece.round_ is None:
-        said_by = (None, "user", speaker_of(material.voice.model))
-        return "" if piece.hit.location.speaker in said_by else WHY_UNSEEN[Visibility.OWN_LANE]
+    if inputs.visibility is Visibility.OWN_LANE and result.round_ is None:
+        visible_speakers = (None, "user", speaker_of(inputs.voice.model))
+        return "" if result.hit.location.speaker in visible_speakers else WHY_UNSEEN[Visibility.OWN_LANE]
     return ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """What a hit brings; its text is written and counted only when there is a place for it."""
+class _Result:
+    """A search result for the prompt; its text is rendered and counted only when it is needed."""
 
     hit: Hit
     round_: Round | None = None
-    """Of this conversation: it comes whole."""
+    """The round, if the hit is in this conversation: it is shown complete."""
 
     @property
     def source_id(self) -> str:
-        """The message; of a file, which lines of it. A new index of the same text gives the same."""
+        """The message id, or the file id with the lines. It stays the same when the file is indexed again."""
         if self.hit.source_type is Source.MESSAGE:
             return self.hit.source_id
-        where = self.hit.location
-        return f"{self.hit.source_id}:{where.start_line or 0}-{where.end_line or 0}"
+        location = self.hit.location
+        return f"{self.hit.source_id}:{location.start_line or 0}-{location.end_line or 0}"
 
     @property
     def number(self) -> int | None:
@@ -124,12 +127,13 @@ class _Piece:
     def name(self) -> str:
         return _name(self.hit) if self.round_ is None else f"round {self.round_.number}"
 
-    def is_in(self, taken: frozenset[str]) -> bool:
-        """A round that was recalled comes whole, whichever of its messages the hit lies in."""
-        return self.round_ is not None and any(message.id in taken for message in self.round_.messages)
+    def has_removed_message(self, removed_ids: frozenset[str]) -> bool:
+        """Whether a message of the recalled round was removed. A recalled round is shown complete, so one
+        removed message hides it all."""
+        return self.round_ is not None and any(message.id in removed_ids for message in self.round_.messages)
 
-    def segment(self, material: Material, count: CountTokens) -> Segment:
-        text = _text(self.hit) if self.round_ is None else _recalled(self.round_, material)
+    def segment(self, inputs: Material, count: CountTokens) -> Segment:
+        text = _text(self.hit) if self.round_ is None else _recalled_text(self.round_, inputs)
         return Segment(
             layer=Layer.RETRIEVED,
             role="user",
@@ -141,61 +145,64 @@ class _Piece:
             name=self.name,
         )
 
-    def passage(self, material: Material) -> Passage:
-        """A round of this conversation opens in it, also where a branch has inherited it."""
-        hit, where = self.hit, self.hit.location
-        here = material.question.conversation_id
+    def passage(self, inputs: Material) -> Passage:
+        """The link for people. A round of this conversation opens in it, even when a branch inherited it."""
+        hit, location = self.hit, self.hit.location
+        conversation_id = inputs.question.conversation_id
         return Passage(
             source_type=hit.source_type,
             source_id=hit.source_id,
-            name=hit.title if self.round_ is None else material.conversation_title,
-            conversation_id=where.conversation_id if self.round_ is None else here,
-            round_number=where.round_number if self.round_ is None else self.round_.number,
-            start_line=where.start_line,
-            end_line=where.end_line,
+            name=hit.title if self.round_ is None else inputs.conversation_title,
+            conversation_id=location.conversation_id if self.round_ is None else conversation_id,
+            round_number=location.round_number if self.round_ is None else self.round_.number,
+            start_line=location.start_line,
+            end_line=location.end_line,
         )
 
-    def left(self, reason: str, tokens: int) -> LeftOut:
+    def left_out_as(self, reason: str, tokens: int) -> LeftOut:
         return LeftOut(Layer.RETRIEVED, reason, tokens, self.source_id, self.number, self.name)
 
 
-def _pieces(material: Material, shown: Shown) -> Iterator[_Piece]:
-    """In the order of the hits; a round of this conversation comes once."""
-    recalled = {round_.number: round_ for round_ in material.recalled if round_.number not in shown.rounds}
-    here = material.question.conversation_id
-    lineage = {message.id: round_.number for round_ in material.recalled for message in round_.messages}
-    for hit in material.hits:
+def _results(inputs: Material, already_shown: Shown) -> Iterator[_Result]:
+    """The results in the order of the hits; a round of this conversation appears once."""
+    recalled = {
+        round_.number: round_ for round_ in inputs.recalled if round_.number not in already_shown.rounds
+    }
+    conversation_id = inputs.question.conversation_id
+    lineage = {message.id: round_.number for round_ in inputs.recalled for message in round_.messages}
+    for hit in inputs.hits:
         number = lineage.get(hit.source_id)
-        if number is None and hit.location.conversation_id != here and not shown.has(hit):
-            yield _Piece(hit)
+        if number is None and hit.location.conversation_id != conversation_id and not already_shown.has(hit):
+            yield _Result(hit)
         elif number is not None and (round_ := recalled.pop(number, None)) is not None:
-            yield _Piece(hit, round_)
+            yield _Result(hit, round_)
 
 
-def _recalled(round_: Round, material: Material) -> str:
+def _recalled_text(round_: Round, inputs: Material) -> str:
     lines = [f"Earlier in this conversation {marks.of_round(round_.number)}:"]
-    if brought := ", ".join(one.name for one in round_.question.attachments):
-        lines.append(f"(Attached then: {brought}.)")
-    lines += named_only(round_.question, material)
+    if attached := ", ".join(attachment.name for attachment in round_.question.attachments):
+        lines.append(f"(Attached then: {attached}.)")
+    lines += named_only(round_.question, inputs)
     lines += [f"[User]: {round_.question.content}"]
-    lines += [tagged(reply) for reply in seen_replies(round_, material)]
+    lines += [tagged(reply) for reply in seen_replies(round_, inputs)]
     return "\n".join(lines)
 
 
 def _name(hit: Hit) -> str:
-    where = hit.location
+    location = hit.location
     if hit.source_type is Source.FILE:
-        return marks.place(where.path or "", where.start_line, where.end_line)
-    return f"{hit.title}, round {where.round_number}" if hit.title else f"round {where.round_number}"
+        return marks.place(location.path or "", location.start_line, location.end_line)
+    return f"{hit.title}, round {location.round_number}" if hit.title else f"round {location.round_number}"
 
 
 def _text(hit: Hit) -> str:
-    where = hit.location
+    location = hit.location
     if hit.source_type is Source.FILE:
-        mark = marks.of_lines(where.path or "", where.start_line, where.end_line)
-        return f"From {where.path} {mark}:\n{fenced(hit.content)}"
-    who = (where.speaker or "").removeprefix("agent:")
-    return f'From the conversation "{hit.title}", round {where.round_number}, {who}:\n{fenced(hit.content)}'
+        citation = marks.of_lines(location.path or "", location.start_line, location.end_line)
+        return f"From {location.path} {citation}:\n{fenced(hit.content)}"
+    speaker = (location.speaker or "").removeprefix("agent:")
+    source = f'From the conversation "{hit.title}", round {location.round_number}, {speaker}'
+    return f"{source}:\n{fenced(hit.content)}"
 
 
 def _reason(hit: Hit) -> str:

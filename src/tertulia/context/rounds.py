@@ -1,4 +1,5 @@
-"""Rounds as one voice sees them: its own words as assistant, everyone else's as tagged user text."""
+"""Earlier rounds in prompts: the voice's own replies as the assistant, all other messages as user text with
+names."""
 
 from __future__ import annotations
 
@@ -11,37 +12,38 @@ from tertulia.core.messages import Message, Round, Step, name_of
 from tertulia.core.receipts import Layer, LeftOut, Segment
 
 
-def as_seen(round_: Round, material: Material, count: CountTokens) -> tuple[Segment, ...]:
-    """The question with what it refers to, one's own reply, then the others' as the visibility allows."""
-    return tuple(_segments(round_, material, count))
+def as_seen(round_: Round, inputs: Material, count: CountTokens) -> tuple[Segment, ...]:
+    """The question with its references, the voice's own reply, then the replies that the visibility
+    allows."""
+    return tuple(_segments(round_, inputs, count))
 
 
-def _segments(round_: Round, material: Material, count: CountTokens) -> Iterator[Segment]:
-    yield from references(round_.question, Layer.ROUNDS, material, count)
+def _segments(round_: Round, inputs: Material, count: CountTokens) -> Iterator[Segment]:
+    yield from references(round_.question, Layer.ROUNDS, inputs, count)
     yield _segment(round_, round_.question, "user", round_.question.content, count)
-    seen = seen_replies(round_, material)
-    for reply in seen:
-        if _is_own(reply, material):
+    replies = seen_replies(round_, inputs)
+    for reply in replies:
+        if _is_own(reply, inputs):
             yield _segment(round_, reply, "assistant", reply.content, count)
-    for reply in seen:
-        if not _is_own(reply, material):
+    for reply in replies:
+        if not _is_own(reply, inputs):
             yield _segment(round_, reply, "user", tagged(reply), count)
 
 
-def seen_replies(round_: Round, material: Material) -> tuple[Message, ...]:
+def seen_replies(round_: Round, inputs: Material) -> tuple[Message, ...]:
     """The replies of a round that this voice may see."""
-    return tuple(reply for reply in _allowed(round_, material) if reply.id not in material.without)
+    return tuple(reply for reply in _allowed(round_, inputs) if reply.id not in inputs.without)
 
 
-def unseen_replies(round_: Round, material: Material, count: CountTokens) -> Iterator[LeftOut]:
-    """What the visibility or a person keeps from this voice, for the receipt."""
-    if material.visibility is Visibility.OPEN and not material.without:
+def unseen_replies(round_: Round, inputs: Material, count: CountTokens) -> Iterator[LeftOut]:
+    """The replies that the visibility or a person hides from this voice, for the receipt."""
+    if inputs.visibility is Visibility.OPEN and not inputs.without:
         return
-    allowed = {reply.id for reply in _allowed(round_, material)}
-    seen = allowed - material.without
+    allowed = {reply.id for reply in _allowed(round_, inputs)}
+    visible = allowed - inputs.without
     for reply in round_.replies:
-        if _is_for_others(reply) and reply.id not in seen:
-            reason = TAKEN_OUT if reply.id in allowed else WHY_UNSEEN[material.visibility]
+        if _is_shown_later(reply) and reply.id not in visible:
+            reason = TAKEN_OUT if reply.id in allowed else WHY_UNSEEN[inputs.visibility]
             name = f"round {round_.number}, {name_of(reply)}"
             yield LeftOut(Layer.ROUNDS, reason, count(reply.content), reply.id, round_.number, name)
 
@@ -52,38 +54,40 @@ WHY_UNSEEN = {
 }
 
 
-def _allowed(round_: Round, material: Material) -> list[Message]:
-    said = [reply for reply in round_.replies if _is_for_others(reply)]
-    if material.visibility is Visibility.OWN_LANE:
-        return [reply for reply in said if _is_own(reply, material)]
-    if material.visibility is Visibility.CHOSEN:
-        return [reply for reply in said if reply.id in material.chosen] or said
-    return said
+def _allowed(round_: Round, inputs: Material) -> list[Message]:
+    replies = [reply for reply in round_.replies if _is_shown_later(reply)]
+    if inputs.visibility is Visibility.OWN_LANE:
+        return [reply for reply in replies if _is_own(reply, inputs)]
+    if inputs.visibility is Visibility.CHOSEN:
+        return [reply for reply in replies if reply.id in inputs.chosen] or replies
+    return replies
 
 
-def retold(round_: Round, material: Material, count: CountTokens) -> tuple[Segment, ...]:
-    """A round of a branch as someone reads it who was not there: every voice by its name."""
-    asked, replies = round_.question, [reply for reply in round_.replies if _is_for_others(reply)]
-    texts = [(asked, f"[User, round {round_.number} of the branch]: {asked.content}")]
+def retold(round_: Round, inputs: Material, count: CountTokens) -> tuple[Segment, ...]:
+    """A round of a branch for a reader outside the branch: every reply with its voice's name."""
+    question = round_.question
+    replies = [reply for reply in round_.replies if _is_shown_later(reply)]
+    texts = [(question, f"[User, round {round_.number} of the branch]: {question.content}")]
     texts += [(reply, tagged(reply)) for reply in replies]
-    told = tuple(
+    segments = tuple(
         Segment(
             Layer.QUESTION,
             "user",
             text,
             "brought back",
             count(text),
-            said.id,
+            message.id,
             round_.number,
-            name=said.voice.name if said.voice else "",
+            name=message.voice.name if message.voice else "",
         )
-        for said, text in texts
+        for message, text in texts
     )
-    return (*references(asked, Layer.QUESTION, material, count), *told)
+    return (*references(question, Layer.QUESTION, inputs, count), *segments)
 
 
-def _is_for_others(reply: Message) -> bool:
-    """Reviews and outlines serve their own round; what comes of them stands in the synthesis."""
+def _is_shown_later(reply: Message) -> bool:
+    """Whether later prompts contain the reply. Reviews and outlines serve their own round; the synthesis has
+    their results."""
     return bool(reply.content) and reply.step not in (Step.REVIEW, Step.OUTLINE)
 
 
@@ -100,8 +104,8 @@ def _segment(round_: Round, message: Message, role: str, text: str, count: Count
     )
 
 
-def _is_own(reply: Message, material: Material) -> bool:
-    return reply.voice is not None and reply.voice.id == material.voice.id
+def _is_own(reply: Message, inputs: Material) -> bool:
+    return reply.voice is not None and reply.voice.id == inputs.voice.id
 
 
 def tagged(message: Message) -> str:

@@ -1,1 +1,1 @@
-"""What things are: the types and rules every other room speaks in; standard library only, no I/O."""
+"""Domain types and rules that all other rooms share; standard library only, no I/O."""

@@ -1,4 +1,4 @@
-"""Attachments: files brought along with one message; kept with the project, and not among its files."""
+"""Attachments: files sent with one message. They belong to the project, but not to its files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tertulia.core.errors import Invalid
 from tertulia.core.files import clean_path
 
 PICTURE_KINDS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""What is shown as a picture, in a page and to a model."""
+"""The MIME types that the interface and models show as an image."""
 ATTACHMENTS_LIMIT = 20
-"""How many one message brings along."""
+"""The most attachments of one message."""
 UNSENT_KEPT_MS = 86_400_000
-"""An attachment that no message has taken stays this long."""
+"""An attachment that no message uses is deleted after this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Attachment:
     mime_type: str
     size_bytes: int
     content_hash: str
-    """SHA-256 of its bytes, in hex."""
+    """SHA-256 of the content, in hex."""
     width: int | None = None
-    """Pixels of a picture, as far as its first bytes tell."""
+    """Pixels of an image; None if its first bytes do not say."""
     height: int | None = None
 
     @property
@@ -33,7 +33,7 @@ class Attachment:
 
 
 def clean_file_name(text: str) -> str:
-    """The last part of whatever a device calls the file; where it lay there is nobody's business."""
+    """The last part of the client's file path; the folders on the client are private."""
     name = text.replace("\\", "/").rstrip("/").rpartition("/")[2].strip()
     if name in ("", ".", ".."):
         raise Invalid("An attachment has a name, like plan.md.")

@@ -1,4 +1,4 @@
-"""Briefs: what one voice is asked for in one step of a mode, beyond answering the question."""
+"""Step instructions: the task of one voice in one step of a mode, beyond answering the question."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tertulia.core.messages import Message, ReadReply, Role, Step, name_of
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A reply of the same round that a mode lets a voice read, under the name it is shown by."""
+    """A reply of the same round that a mode lets a voice read, with the name that it is shown under."""
 
     name: str
     message: Message
@@ -26,9 +26,9 @@ class Brief:
     role: Role = Role.ADVISOR
     shown: tuple[Shown, ...] = ()
     task: str = ""
-    """What to do, said after the question and all that is shown."""
+    """The task in words; the prompt puts it after the question and the replies."""
     critique_of_id: str | None = None
 
 
 ANSWER = Brief()
-"""The question, and nothing beyond it."""
+"""Answer the question, with no further task."""

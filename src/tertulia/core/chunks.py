@@ -1,4 +1,4 @@
-"""Chunks and hits: pieces of files and messages that can be found, and what was found."""
+"""Chunks and hits: the searchable pieces of files and messages, and search results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Exactly where: lines and characters of a file, or round and speaker of a conversation."""
+    """The exact place of a chunk: lines and characters of a file, or round and speaker of a conversation."""
 
     path: str | None = None
     start_line: int | None = None
@@ -30,34 +30,35 @@ class Chunk:
     id: str
     source_type: Source
     source_id: str
-    """The file's or the message's id."""
+    """The id of the file or message."""
     project_id: str
     chunk_index: int
     content: str
     heading: str
-    """What it stands under: a Markdown heading, a function's name; for a message, who said it and when."""
+    """The Markdown heading or function name above the chunk; for a message, its author and date."""
     location: Location
     summary: str
-    """First meaningful line."""
+    """The first meaningful line."""
     token_count: int
     created_at: int
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A highlighted part of a snippet, in characters."""
+    """A highlighted part of a snippet, as character offsets."""
 
     start: int
     end: int
 
 
 class Match(StrEnum):
-    """How well a hit fits the question; the same everywhere, whatever else was found."""
+    """How well a hit fits the question; absolute, so it does not depend on the other hits."""
 
     STRONG = "strong"
     GOOD = "match"
     WEAK = "weak"
-    """It has some of the words, or is a little alike: shown to who searches, never sent along unasked."""
+    """The hit has some of the words, or is a little alike. People see it in a search; it is never added to a
+    prompt on its own."""
 
 
 CALLED = {Match.STRONG: "strong match", Match.GOOD: "match", Match.WEAK: "weak match"}
@@ -77,20 +78,20 @@ class Hit:
     highlights: tuple[Span, ...]
     score: float
     found_by: tuple[str, ...]
-    """keyword, meaning."""
+    """The searches that found it: keyword, meaning."""
     why: str
-    """In words: "3 of 4 words, close in meaning"; may be empty."""
+    """The reason in words, such as "3 of 4 words, close in meaning"; may be empty."""
     summary: str
     token_count: int
     created_at: int
     heading: str = ""
-    """What it stands under; of a message, who said it and when."""
+    """The heading above the chunk; for a message, its author and date."""
     match: Match = Match.GOOD
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much a word counts in each column."""
+    """The weight of a matching word in each column of the full-text index."""
 
     body: float
     heading: float
@@ -100,18 +101,18 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a search leaves out; access is never a matter of these."""
+    """Search filters: what the person leaves out. They never decide who may see something."""
 
     file_types: tuple[str, ...] = ()
-    """Endings, ".md"."""
+    """File name endings, such as ".md"."""
     paths: tuple[str, ...] = ()
     """Files, folders, or patterns: "docs", "docs/*", "*.py"."""
     tags: tuple[str, ...] = ()
     speaker: str | None = None
-    """"user", "agent:" and a model, or the name of a person or a persona."""
+    """Either "user", "agent:" and a model, or the name of a person or a persona."""
     since: int | None = None
     until: int | None = None
     exclude_conversations: bool = False
     exclude_files: bool = False
     conversations: tuple[str, ...] = ()
-    """Ids: of what was said, only in these; files are no matter of it."""
+    """Conversation ids: finds messages in these conversations only. Files are not affected."""

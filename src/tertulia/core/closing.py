@@ -1,4 +1,5 @@
-"""Closing: what one function opens and hands on is closed when it fails in between."""
+"""Resource cleanup on failure: closes a resource if the function that opened it fails before handing it
+on."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ class Closable(Protocol):
 
 
 @contextmanager
-def closed_on_failure(opened: Closable) -> Iterator[None]:
-    """Leaves it open when the block ends well; an error or a cancellation closes it."""
+def closed_on_failure(resource: Closable) -> Iterator[None]:
+    """Closes the resource on an error or a cancellation; leaves it open when the block succeeds."""
     try:
         yield
     except BaseException:
-        opened.close()
+        resource.close()
         raise

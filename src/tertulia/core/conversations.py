@@ -1,4 +1,4 @@
-"""Conversations: a line of rounds, with the table and mode it goes on with."""
+"""Conversations: a list of rounds, and the table and mode for the next round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TITLE_LIMIT = 200
 
 
 class Visibility(StrEnum):
-    """What each voice sees of the others."""
+    """Which earlier replies of the other voices each voice sees."""
 
     OPEN = "open"
     OWN_LANE = "own_lane"
@@ -26,7 +26,7 @@ class Conversation:
     project_id: str
     owner_id: str
     title: str
-    """Empty until it has one."""
+    """Empty until the conversation has a title."""
     summary: str
     round_count: int
     mode: str
@@ -35,7 +35,7 @@ class Conversation:
     pinned: bool
     archived: bool
     is_answering: bool
-    """A turn is queued or running in it."""
+    """Whether a turn of it is queued or running."""
     created_at: int
     updated_at: int
     parent_id: str | None = None
@@ -43,9 +43,9 @@ class Conversation:
     branch_message_id: str | None = None
     chair: Voice | None = None
     seats: tuple[HeldSeat, ...] = ()
-    """Whose seat is whose, the oldest first: also of those who are not at the table now."""
+    """Which lane holds which seat, the oldest first; includes lanes that are not at the table now."""
     scope: SearchScope | None = None
-    """What was chosen last to be searched for its questions; None: what the project's set-up says."""
+    """The search scope last chosen for its questions; None: the project's setting."""
 
 
 def clean_title(text: str) -> str:

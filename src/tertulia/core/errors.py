@@ -1,34 +1,34 @@
-"""Everything that can go wrong in a way a person is told about.
+"""Error types: every failure whose message is shown to a person.
 
 TertuliaError            code = the class name in snake case; message = a sentence that says what to do next
 ├── Malformed            the request cannot be read
 ├── NotSignedIn          no credential, or one that no longer holds
-├── Forbidden            visible, but not allowed
+├── Forbidden            the actor may see it, but may not do this
 │   ├── WrongOrigin
 │   └── SetupTokenNeeded
-├── NotFound             not there, or not visible: the two are never told apart
-├── Conflict             the world is not as the request assumed
+├── NotFound             missing, or not visible to the actor: the error is the same for both
+├── Conflict             the current state does not allow the request
 │   ├── AlreadySetUp
 │   ├── EmailTaken
 │   ├── TurnReused
 │   └── NothingToContinue
-├── Stale                what was read has been changed since
+├── VersionConflict      the client's version is out of date: someone changed it since
 ├── TooLarge
-│   └── QuotaSpent       no room left for this person's files
-├── WrongType            send JSON
-├── NoSuchPart           the file is shorter than the range asked for; carries size_bytes
-├── Invalid              readable, but not acceptable
+│   └── QuotaSpent       the person's files have used up their quota
+├── WrongType            the content type is wrong: send JSON
+├── RangeNotSatisfiable  the requested range is beyond the file's end; carries size_bytes
+├── Invalid              the request can be read, but its values are not allowed
 │   ├── UnknownModel
 │   ├── UnknownSetting
 │   └── WeakPassword
-├── TooMany              slow down; carries retry_after_s
+├── TooMany              the rate limit is reached; carries retry_after_s
 │   ├── TooManyTurns
 │   └── TooManyAttempts
 ├── UnknownHost
 ├── Busy                 try again soon; carries retry_after_s
 ├── StorageFull
-├── StorageFailed        the disk or the file cannot be trusted any more
-└── CannotStart          the program says why and exits
+├── StorageFailed        the disk or the database file is unreliable
+└── CannotStart          the server prints the reason and exits
     ├── DatabaseInUse
     └── DatabaseTooNew
 """
@@ -39,7 +39,7 @@ import re
 
 
 class TertuliaError(Exception):
-    """The root: a message for a person and a stable code for a program."""
+    """The base class: a message for a person and a stable code for a program."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

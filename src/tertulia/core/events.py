@@ -1,10 +1,10 @@
-"""Events: committed facts, numbered per place, that every device follows.
+"""Events: committed changes, numbered per topic, that every client follows.
 
-An event carries the new value, so applying it is one rule: `changed` puts the value in its noun's table under
-its id, `removed` takes it out.
+An event carries the new value, so a client applies it with one rule: `changed` puts the value under its id
+into the table of its noun, `removed` deletes it.
 
-place                 what happens there
-user:<id>             the projects one can see, one's sessions, personas, tables and defaults, oneself
+topic                 its events
+user:<id>             the user's account, projects, sessions, personas, tables and defaults
 project:<id>          the project, its people, conversations, files, personas and tables
 conversation:<id>     its messages, turns and votes
 """
@@ -26,8 +26,8 @@ class Event:
     number: int
     kind: Kind
     noun: str
-    """project, conversation, file, message, turn, vote, session, user, person, persona, table or
-    defaults."""
+    """The kind of value: project, conversation, file, message, turn, vote, session, user, person, persona,
+    table or defaults."""
     id: str
     value: str | None
     """The new value as JSON; None when removed."""

@@ -1,4 +1,4 @@
-"""Project files: a virtual path, what it holds, and how far it can be looked up."""
+"""Project files: the virtual path, the content, and how far the file is indexed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DEPTH_LIMIT = 32
 TAG_LIMIT = 50
 SUMMARY_LIMIT = 1000
 LISTED = 50
-"""Up to so many files a list names each."""
+"""The file list of a prompt names single files up to this number; of more, it names the folders."""
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
 class Indexing(StrEnum):
-    """How far a file can be found: queued ─▶ reading ─▶ indexing ─▶ indexed | not_indexed | failed"""
+    """The indexing state of a file: queued ─▶ reading ─▶ indexing ─▶ indexed | not_indexed | failed"""
 
     QUEUED = "queued"
     READING = "reading"
@@ -41,7 +41,7 @@ class FileMetadata:
 
 @dataclass(frozen=True, slots=True)
 class MetadataChange:
-    """What is named is changed; the rest stays."""
+    """A partial update of the metadata; a field without a value stays as it is."""
 
     always_in_context: bool | None = None
     retrieval_eligible: bool | None = None
@@ -65,7 +65,7 @@ class IndexState:
     chunks: int = 0
     percent: int = 0
     reason: str | None = None
-    """Why it is not indexed or failed, in words for a person."""
+    """Why the file is not indexed or failed, in words for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ProjectFile:
     mime_type: str
     size_bytes: int
     content_hash: str
-    """SHA-256 of its bytes, in hex."""
+    """SHA-256 of the content, in hex."""
     version: int
     metadata: FileMetadata
     index: IndexState
@@ -84,12 +84,12 @@ class ProjectFile:
     created_at: int
     updated_at: int
     upload_key: str | None = None
-    """Of the upload that brought what it holds, when its client gave it one."""
+    """The client's key of the upload that stored the current content, if it sent one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file holds: its bytes by their hash, and what kind they are, as they say themselves."""
+    """The content of a file: the hash, the size, and the MIME type found in the bytes themselves."""
 
     hash: str
     size_bytes: int
@@ -108,14 +108,15 @@ class FileEntry:
 @dataclass(frozen=True, slots=True)
 class Folder:
     name: str
-    """Ends with a slash; empty for what lies in none."""
+    """Ends with a slash; empty for the files outside all folders."""
     count: int
-    """The files in it, at any depth."""
+    """The number of files in it, at any depth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A project's files as a list of them says: each one while they are few, else only the top folders."""
+    """The list of a project's files for a prompt: every file while they are few, else only the top
+    folders."""
 
     count: int = 0
     entries: tuple[FileEntry, ...] = ()
@@ -124,31 +125,31 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The text that was read from a file, as far as there is any."""
+    """The text extracted from a file."""
 
     text: str
     mime_type: str
     reason: str | None = None
-    """Why there is none, or not all of it, in words for a person."""
+    """Why the text is missing or incomplete, in words for a person."""
     has_failed: bool = False
-    """The file is broken or harmful; one that simply holds no text has not failed."""
+    """The file is broken or harmful. A file without text has not failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
     upload_bytes: int = 100 << 20
     quota_bytes: int = 10 << 30
-    """What the files of one person, all versions together, may take up."""
+    """The most that all versions of one person's files may take up."""
     archive_entries: int = 10_000
     archive_bytes: int = 1 << 30
-    """What an archive may unpack to."""
+    """The most that an archive may unpack to."""
     archive_ratio: int = 100
     text_bytes: int = 20 << 20
     pdf_pages: int = 5_000
     parse_s: float = 60
     compare_s: float = 10
     compare_bytes: int = 2 << 20
-    """What two versions may differ in, for a person to look at."""
+    """The largest difference between two versions that a person can look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class FileVersion:
 
 
 def clean_path(text: str) -> str:
-    """The one spelling of a virtual path; refused when it could mean another place."""
+    """Normalises a virtual path to its one spelling; refuses a path that could escape the project."""
     path = unicodedata.normalize("NFC", text)
     if "\\" in path or path.startswith("/") or (len(path) > 1 and path[1] == ":") or "://" in path:
         raise Invalid("A path is relative and uses forward slashes, like docs/plan.md.")

@@ -1,7 +1,8 @@
-"""Findings: what a reply of a council says in a form that can be drawn: an outline, a critique, a ranking.
+"""Parsed replies: the outline, critique or ranking that a council's reply contains, in a form that can be
+drawn.
 
-A reply is text first. What can be read out of the text is found by parsing it leniently, and every quotation
-is checked against the words it claims to quote: one that does not occur there is not shown.
+A reply is text first. The parser is lenient, and it checks every quotation against the text that it claims
+to quote: a quotation that does not occur there is dropped.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ class Stance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Something several voices say, or someone should do."""
+    """A statement that several voices make, or a next step."""
 
     text: str
     seats: tuple[int, ...] = ()
-    """Who says it; of a next step, who proposed it."""
+    """The seats of the voices that say it; for a next step, of those that propose it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +40,25 @@ class Tension:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Where one voice stands on a topic, in its own words."""
+    """The stance of one voice on a topic, with a quotation from its reply."""
 
     seat: int
     stance: Stance
     quote: str
     message_id: str
-    """The reply the quote is from."""
+    """The reply that the quotation is from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
     name: str
     cells: tuple[Cell, ...]
-    """A voice that says nothing of it has none."""
+    """The stances, one cell for each voice that says something about the topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a synthesis holds."""
+    """The content of a synthesis as data: headline, agreement, tensions, next steps and map."""
 
     headline: str
     agreement: tuple[Point, ...] = ()
@@ -80,14 +81,14 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One numbered point of a critique."""
+    """A numbered point of a critique."""
 
     finding: Finding | None
     text: str
     quote: str = ""
-    """Words of the answer, as they stand there; empty when the note is about the whole."""
+    """Words of the answer, exactly as they occur there; empty if the note is about the whole answer."""
     instead: str = ""
-    """What the quoted words should be."""
+    """The critic's replacement for the quoted words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +100,16 @@ class Critique:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The answers of the others from best to worst, by a reviewer who did not know whose they are."""
+    """A reviewer's order of the others' answers, best first; the reviewer does not know who wrote them."""
 
     message_ids: tuple[str, ...]
     places: tuple[int, ...] = ()
-    """The place of each: 1, 2, 2, 4 where two tie. Empty: 1, 2, 3 …"""
+    """The place of each answer: 1, 2, 2, 4 if two tie. Empty means 1, 2, 3 …"""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """At most one of them."""
+    """The parsed form of one reply: at most one field is set."""
 
     outline: Outline | None = None
     critique: Critique | None = None

@@ -1,4 +1,4 @@
-"""ULIDs: 26 characters, 48 bits of milliseconds and 80 random bits, sortable by time."""
+"""ULIDs: ids of 26 characters, from 48 bits of milliseconds and 80 random bits; they sort by time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _VALUES = frozenset(ALPHABET)
 _PAIRS = tuple(first + second for first in ALPHABET for second in ALPHABET)
 
 Clock = Callable[[], int]
-"""Milliseconds since 1970."""
+"""Returns milliseconds since 1970."""
 
 NewId = Callable[[], str]
-"""Makes the next id."""
+"""Returns a new id."""
 
 
-def ulid(at_ms: int, randomness: bytes) -> str:
-    """The id for a moment and ten random bytes."""
-    number = (at_ms & ((1 << 48) - 1)) << 80 | int.from_bytes(randomness[:10].rjust(10, b"\0"), "big")
+def ulid(at_ms: int, random_bytes: bytes) -> str:
+    """The id for a time and ten random bytes."""
+    number = (at_ms & ((1 << 48) - 1)) << 80 | int.from_bytes(random_bytes[:10].rjust(10, b"\0"), "big")
     return "".join([_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
 
 

@@ -1,9 +1,10 @@
-"""Labels: put names in a review in place of the labels its writer knew the answers by.
+"""Answer labels: replaces "Answer A" in a review with the name of the voice that wrote it.
 
-A reviewer reads "Answer A" and "Answer B" and writes of them; people read who they are. A letter alone is
+A reviewer reads "Answer A" and "Answer B" and uses these labels; people read the names. A letter alone is
 replaced where it stands like a name, after punctuation or a word such as "than"; "plan B" and "a clear case"
-stay.
-web/src/lib/conversation/council/labels.ts does the same; both are held to tests/vectors/labels.
+stay as they are.
+
+web/src/lib/conversation/council/labels.ts does the same; tests/vectors/labels checks both.
 """
 
 from __future__ import annotations
@@ -37,19 +38,19 @@ _CONTEXT = 40
 
 
 def with_names(text: str, read_replies: Sequence[ReadReply]) -> str:
-    """The text with names for labels; as it is where nothing was read under one."""
-    names = {one.label.split()[-1]: one.name for one in read_replies if one.label}
-    return _LABEL.sub(lambda found: _named(found, names), text) if names else text
+    """The text with names instead of labels; unchanged if no reply was shown under a label."""
+    names = {reply.label.split()[-1]: reply.name for reply in read_replies if reply.label}
+    return _LABEL.sub(lambda label: _name_or_label(label, names), text) if names else text
 
 
-def _named(found: re.Match[str], names: dict[str, str]) -> str:
-    word, letter = found[1], found[2]
+def _name_or_label(label: re.Match[str], names: dict[str, str]) -> str:
+    word, letter = label[1], label[2]
     name = names.get(letter)
-    return name if name and (word or _stands_as_name(found)) else found[0]
+    return name if name and (word or _is_used_as_name(label)) else label[0]
 
 
-def _stands_as_name(found: re.Match[str]) -> bool:
-    before = found.string[max(0, found.start() - _CONTEXT) : found.start()]
-    if found[2] == "A" and _ARTICLE.match(found.string, found.end()):
+def _is_used_as_name(label: re.Match[str]) -> bool:
+    before = label.string[max(0, label.start() - _CONTEXT) : label.start()]
+    if label[2] == "A" and _ARTICLE.match(label.string, label.end()):
         return False
     return _AFTER.search(before) is not None

@@ -1,4 +1,4 @@
-"""Lengths: how long a model's reply is expected to be, by how long its recent ones were."""
+"""Reply length estimates: predicts the length of a model's next reply from its recent replies."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 RECENT = 50
-"""How many of the last replies are looked at."""
+"""An estimate uses at most this many recent replies."""
 ENOUGH = 5
-"""Fewer replies say nothing about the next one."""
+"""The fewest replies that allow an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyLength:
     output_tokens: int
-    """All that is paid for, thoughts included."""
+    """All tokens that are paid for, thinking included."""
     written_tokens: int
-    """The part of it that others can read."""
+    """The tokens of the text, which the other voices can read."""
 
 
 DEFAULT = ReplyLength(500, 500)
-"""Of a model whose replies nobody has seen yet."""
+"""The estimate for a model without recent replies."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentReplies:
     in_project: tuple[ReplyLength, ...] = ()
     everywhere: tuple[ReplyLength, ...] = ()
-    """In all projects together."""
+    """The model's replies in all projects together."""
 
     def usual(self) -> ReplyLength | None:
-        """The median, so that one very long reply changes little; None where there are too few replies."""
+        """The median, so that one very long reply changes little; the project's own replies first. None if
+        there are too few replies."""
         for replies in (self.in_project, self.everywhere):
             if len(replies) >= ENOUGH:
                 return ReplyLength(
@@ -41,7 +42,7 @@ class RecentReplies:
 
 
 def median(values: Sequence[int]) -> int:
-    """The middle value; of two in the middle their mean, rounded up. There is at least one value."""
+    """The median, rounded up if it falls between two values; the values must not be empty."""
     ordered = sorted(values)
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     return -(-(low + high) // 2)

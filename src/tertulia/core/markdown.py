@@ -1,7 +1,7 @@
-"""Plain text from Markdown, for titles and previews: the words without the marks they were set by.
+"""Plain text from Markdown, for titles and previews: keeps the words and drops the markup.
 
-The interface does the same with its own reader, in web/src/lib/markdown/plain.ts; both keep to the cases in
-tests/core/plain_text.json.
+The interface has its own implementation in web/src/lib/markdown/plain.ts; tests/core/plain_text.json checks
+both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import zip_longest
 from typing import assert_never
 
 LONGEST = 4_000
-"""Of a longer text only the beginning is read."""
+"""Only this many characters of a longer text are read."""
 
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}|~{3,})[^\n]*\n?(.*?)(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
@@ -41,9 +41,10 @@ _STARS = re.compile(r"(\*{1,3})(?=[^\s*])(.+?)(?<=[^\s*])\1(?!\*)", re.DOTALL)
 _LOW_LINES = re.compile(r"(?<!\w)(_{1,3})(?=[^\s_])(.+?)(?<=[^\s_])\1(?!\w)", re.DOTALL)
 _STRUCK = re.compile(r"~~(?=\S)(.+?)(?<=\S)~~", re.DOTALL)
 
-_KEPT = "\ue000"
-"""Stands before the number of what is kept as it is, while marks are looked for; no letter of any script."""
-_PLACE = re.compile(f"{_KEPT}(\\d+){_KEPT}")
+_MARK = "\ue000"
+"""Encloses the index of a protected text while markup is removed. A private-use character, so no script has
+it."""
+_MARKED = re.compile(f"{_MARK}(\\d+){_MARK}")
 
 
 class _Kind(Enum):
@@ -59,23 +60,24 @@ class _Block:
     kind: _Kind
 
 
-def plain_text(markdown: str, most: int | None = None) -> str:
-    """One line of plain text, cut between words. Programs are left out unless there is nothing else."""
-    blocks = list(_blocks(markdown[:LONGEST].replace("\r\n", "\n").replace(_KEPT, "")))
-    words = [block for block in blocks if block.kind is not _Kind.CODE]
-    return shortened(_in_one_line(words or blocks), most)
+def plain_text(markdown: str, limit: int | None = None) -> str:
+    """The text on one line without markup, cut between words. Code blocks are left out unless the text has
+    nothing else."""
+    blocks = list(_blocks(markdown[:LONGEST].replace("\r\n", "\n").replace(_MARK, "")))
+    prose = [block for block in blocks if block.kind is not _Kind.CODE]
+    return shortened(_join_blocks(prose or blocks), limit)
 
 
-def shortened(text: str, most: int | None) -> str:
-    """Cut between words where there is a space to cut at."""
-    if most is None or len(text) <= most:
+def shortened(text: str, limit: int | None) -> str:
+    """Cuts the text to the limit, between two words if there is a space to cut at."""
+    if limit is None or len(text) <= limit:
         return text
-    space = text.rfind(" ", 0, most + 1)
-    return text[: space if space > most // 2 else most].rstrip(" ,;:.") + "…"
+    space = text.rfind(" ", 0, limit + 1)
+    return text[: space if space > limit // 2 else limit].rstrip(" ,;:.") + "…"
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Programs and formulas first: nothing in them is a mark."""
+    """Splits the text into blocks. Code and formulas come first, because nothing in them is markup."""
     end = 0
     for fence in _FENCE.finditer(text):
         yield from _around_formulas(text[end : fence.start()])
@@ -94,61 +96,62 @@ def _around_formulas(text: str) -> Iterator[_Block]:
 
 
 def _paragraphs(lines: list[str]) -> Iterator[_Block]:
-    """Line by line: what begins a block of its own, and what goes on with the one before."""
-    held: list[str] = []
+    """Splits text without code and formulas into blocks, line by line."""
+    pending: list[str] = []
     kind = _Kind.BLOCK
 
-    def flushed(next_kind: _Kind = _Kind.BLOCK) -> Iterator[_Block]:
+    def flush(next_kind: _Kind = _Kind.BLOCK) -> Iterator[_Block]:
         nonlocal kind
-        if held and (text := _inline("\n".join(held))):
+        if pending and (text := _inline("\n".join(pending))):
             yield _Block(text, kind)
-        held.clear()
+        pending.clear()
         kind = next_kind
 
-    for written in lines:
-        line = _QUOTE.sub("", written)
+    for raw_line in lines:
+        line = _QUOTE.sub("", raw_line)
         if heading := _HEADING.match(line):
-            yield from flushed()
-            held.append(heading[1])
-            yield from flushed()
+            yield from flush()
+            pending.append(heading[1])
+            yield from flush()
         elif not line.strip() or _TABLE_RULE.match(line) or _UNDERLINE.match(line) or _RULE.match(line):
-            yield from flushed()
+            yield from flush()
         elif item := _ITEM.match(line):
-            yield from flushed(_Kind.ITEM)
-            held.append(line[item.end() :])
+            yield from flush(_Kind.ITEM)
+            pending.append(line[item.end() :])
         elif line.lstrip().startswith("|"):
-            yield from flushed(_Kind.ROW)
-            held.append(
+            yield from flush(_Kind.ROW)
+            pending.append(
                 ", ".join(filter(None, (cell.strip() for cell in line.strip().strip("|").split("|"))))
             )
         else:
-            held.append(line)
-    yield from flushed()
+            pending.append(line)
+    yield from flush()
 
 
 def _inline(text: str) -> str:
-    """The words of a block on one line."""
-    kept: list[str] = []
+    """Removes the inline markup of a block and joins its lines. Code, formulas, escapes and addresses are
+    protected first."""
+    protected: list[str] = []
 
-    def keep(words: str) -> str:
-        kept.append(words)
-        return f"{_KEPT}{len(kept) - 1}{_KEPT}"
+    def protect(inner: str) -> str:
+        protected.append(inner)
+        return f"{_MARK}{len(protected) - 1}{_MARK}"
 
-    text = _CODE.sub(lambda found: keep(found[2].strip()), text)
-    text = _FORMULA.sub(lambda found: keep(next(filter(None, found.groups())).strip()), text)
-    text = _ESCAPED.sub(lambda found: keep(found[1]), text)
-    text = _LINK.sub(r"\1", _IMAGE.sub(lambda found: found[1] or "Image", text))
-    text = _ADDRESS.sub(lambda found: keep(found[1] or found[2]), text)
-    for mark, words in ((_STARS, r"\2"), (_LOW_LINES, r"\2"), (_STRUCK, r"\1")):
-        while (without := mark.sub(words, text)) != text:
-            text = without
-    return _one_line(_restored(unescape(text), kept))
+    text = _CODE.sub(lambda match: protect(match[2].strip()), text)
+    text = _FORMULA.sub(lambda match: protect(next(filter(None, match.groups())).strip()), text)
+    text = _ESCAPED.sub(lambda match: protect(match[1]), text)
+    text = _LINK.sub(r"\1", _IMAGE.sub(lambda match: match[1] or "Image", text))
+    text = _ADDRESS.sub(lambda match: protect(match[1] or match[2]), text)
+    for pattern, inner in ((_STARS, r"\2"), (_LOW_LINES, r"\2"), (_STRUCK, r"\1")):
+        while (stripped := pattern.sub(inner, text)) != text:
+            text = stripped
+    return _one_line(_restore(unescape(text), protected))
 
 
-def _restored(text: str, kept: list[str]) -> str:
-    """What was kept may hold places of what was kept before it."""
-    while _PLACE.search(text):
-        text = _PLACE.sub(lambda found: kept[int(found[1])], text)
+def _restore(text: str, protected: list[str]) -> str:
+    """Puts the protected texts back; a protected text may contain the mark of an earlier one."""
+    while _MARKED.search(text):
+        text = _MARKED.sub(lambda match: protected[int(match[1])], text)
     return text
 
 
@@ -156,21 +159,21 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _in_one_line(blocks: list[_Block]) -> str:
-    """Each block ends as a sentence, so that it does not run into the next."""
+def _join_blocks(blocks: list[_Block]) -> str:
+    """Joins the blocks, ending each like a sentence so that it does not run into the next."""
     pieces = []
-    for block, after in zip_longest(blocks, blocks[1:]):
-        end = "" if after is None or _ENDED.search(block.text) else _end(block.kind, after.kind)
+    for block, next_block in zip_longest(blocks, blocks[1:]):
+        end = "" if next_block is None or _ENDED.search(block.text) else _end(block.kind, next_block.kind)
         pieces.append(block.text + end)
     return " ".join(filter(None, pieces))
 
 
-def _end(kind: _Kind, after: _Kind) -> str:
+def _end(kind: _Kind, next_kind: _Kind) -> str:
     match kind:
         case _Kind.CODE:
             return ""
         case _Kind.ITEM | _Kind.ROW:
-            return ";" if after is kind else "."
+            return ";" if next_kind is kind else "."
         case _Kind.BLOCK:
             return "."
         case _:

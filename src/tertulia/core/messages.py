@@ -1,4 +1,4 @@
-"""Messages: what was said, by whom, and how it ended."""
+"""Messages: the text, its author, and how the reply ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Role(StrEnum):
 
 
 class Step(StrEnum):
-    """Where a reply stands in its round."""
+    """The step of a mode that a reply belongs to."""
 
     ANSWER = "answer"
     REBUTTAL = "rebuttal"
@@ -29,9 +29,9 @@ class Step(StrEnum):
     REVIEW = "review"
     SYNTHESIS = "synthesis"
     OUTLINE = "outline"
-    """The synthesis once more, in a form that can be drawn."""
+    """The synthesis again, as data that can be drawn."""
     SUMMARY = "summary"
-    """What a branch came to, told in the line it left."""
+    """The summary of a branch, in the conversation that the branch left."""
 
 
 class Status(StrEnum):
@@ -43,7 +43,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a reply took: tokens, money (None: price unknown) and time."""
+    """The tokens, money (None: price unknown) and time of a reply."""
 
     input_tokens: int
     cached_tokens: int
@@ -56,16 +56,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a reply did not end well."""
+    """Why a reply did not complete."""
 
     code: str
-    """rate_limited, unavailable, auth, timeout_first_byte, timeout_idle, timeout_total, cut, malformed,
-    too_large, context_length, filtered, length, empty, restarted or internal."""
+    """Any of rate_limited, unavailable, auth, timeout_first_byte, timeout_idle, timeout_total, cut,
+    malformed, too_large, context_length, filtered, length, empty, restarted or internal."""
     message: str
     detail: str | None = None
-    """What the provider itself said, cleaned."""
+    """The provider's own message, cleaned."""
     retry_at: int | None = None
-    """When the provider can be asked again, where that is too long to wait for."""
+    """When the provider accepts requests again, if that is too long to wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Words of an earlier message that a question is about."""
+    """A passage of an earlier message that a question quotes."""
 
     message_id: str
     text: str
@@ -84,14 +84,14 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class ReadReply:
-    """A reply of the same round that a model was shown before it wrote its own, as that version was."""
+    """A reply of the same round that was in a model's prompt, in the version that the model read."""
 
     message_id: str
     seat: int
     name: str
-    """Who wrote it."""
+    """The name of the voice that wrote it."""
     label: str = ""
-    """What it was shown under instead of the name, "Answer B"; empty where it was shown under the name."""
+    """The label that replaced the name in the prompt, such as "Answer B"; empty if the name was shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Message:
     round_number: int
     turn_id: str
     speaker: str
-    """"user" or "agent:<model-id>"."""
+    """Either "user" or "agent:<model-id>"."""
     role: Role
     content: str
     status: Status
@@ -114,20 +114,21 @@ class Message:
     reply_to_id: str | None = None
     critique_of_id: str | None = None
     replaces_id: str | None = None
-    """The earlier version of this reply, when it was retried or continued."""
+    """The earlier version of this reply, if it was retried or continued."""
     step: Step = Step.ANSWER
     findings: Findings | None = None
     quotes: tuple[Quote, ...] = ()
     brings_id: str | None = None
-    """The branch that this round brings back."""
+    """The branch that this round summarises."""
     attachments: tuple[Attachment, ...] = ()
-    """Files the person brought along with it."""
+    """Files that the person attached to it."""
     read_replies: tuple[ReadReply, ...] = ()
-    """What it was written from, in that order; later versions of those replies change nothing of it."""
+    """The replies of its round that its prompt contained, in that order. Later versions of those replies do
+    not change this."""
 
     @property
     def refers_to(self) -> tuple[str, ...]:
-        """Ids of what it replies to and quotes."""
+        """The ids of the messages that it replies to and quotes."""
         quoted = tuple(quote.message_id for quote in self.quotes)
         return quoted if self.reply_to_id is None else (self.reply_to_id, *quoted)
 
@@ -139,27 +140,31 @@ class Round:
 
     @property
     def question(self) -> Message:
-        return next(m for m in self.messages if m.role is Role.USER)
+        return next(message for message in self.messages if message.role is Role.USER)
 
     @property
     def replies(self) -> tuple[Message, ...]:
-        """The latest version of each reply: answers in the order of their seats, then what followed them."""
-        replaced = {m.replaces_id for m in self.messages if m.replaces_id}
-        latest = [m for m in self.messages if m.role is not Role.USER and m.id not in replaced]
-        return tuple(sorted(latest, key=_place))
+        """The latest version of each reply: the answers in the order of their seats, then the later steps."""
+        replaced = {message.replaces_id for message in self.messages if message.replaces_id}
+        latest = [
+            message
+            for message in self.messages
+            if message.role is not Role.USER and message.id not in replaced
+        ]
+        return tuple(sorted(latest, key=_reply_order))
 
 
-def _place(reply: Message) -> tuple[bool, bool, int, str]:
-    """A synthesis stands last, and before it what followed the answers."""
+def _reply_order(reply: Message) -> tuple[bool, bool, int, str]:
+    """The sort key of a reply: answers first, then the later steps, the synthesis last."""
     seat = reply.voice.seat if reply.voice else 0
     return (reply.role is Role.SYNTHESIS, reply.step is not Step.ANSWER, seat, reply.id)
 
 
 def name_of(message: Message) -> str:
-    """Whoever said it, as the others at the table know them."""
+    """The author's name, as the other voices of the table know it."""
     return message.voice.name if message.voice else "User"
 
 
 def speaker_of(model_key: str) -> str:
-    """ "openai:gpt-4o" speaks as "agent:gpt-4o"."""
+    """The speaker for a model key: "agent:gpt-4o" for "openai:gpt-4o"."""
     return "agent:" + model_key.partition(":")[2]

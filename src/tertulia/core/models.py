@@ -1,4 +1,4 @@
-"""Models: what each can hold, do and cost."""
+"""Models: context window, abilities, prices and thinking efforts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from enum import StrEnum
 from tertulia.core.errors import Invalid
 from tertulia.core.thinking import Effort, ThinkingForm
 
-WINDOWS = range(1_000, 100_000_001)
-"""Tokens a model may be said to hold."""
+CONTEXT_WINDOWS = range(1_000, 100_000_001)
+"""The context windows that an administrator may enter, in tokens."""
 PRICES = range(10**12 + 1)
 NAME_LIMIT = 100
 
@@ -22,10 +22,10 @@ class Tier(StrEnum):
 
 
 WORKING_ROUNDS = {Tier.SMART: 20, Tier.BALANCED: 10, Tier.FAST: 5, Tier.CHEAP: 5}
-"""How many of the last rounds a model of each tier is shown."""
+"""How many of the last rounds the prompt of each tier contains."""
 
 RETRIEVED = {Tier.SMART: 10, Tier.BALANCED: 5, Tier.FAST: 3, Tier.CHEAP: 3}
-"""How many pieces of what was looked up."""
+"""How many search results the prompt of each tier contains, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,18 @@ class Abilities:
     thinking: bool = False
     code_execution: bool = False
     structured: bool = False
-    """Keeps to a JSON schema when it is given one."""
+    """Whether the model keeps to a JSON schema that the request names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Micro-dollars per million tokens; a price nobody knows is None, never 0."""
+    """Micro-dollars per million tokens; an unknown price is None, never 0."""
 
     input_micros: int | None = None
     cached_micros: int | None = None
     output_micros: int | None = None
     written_micros: int | None = None
-    """Of what is put into the provider's cache, where it charges more for that than for other input."""
+    """The price of writing to the provider's cache, if it is higher than that of other input."""
 
 
 FREE = Prices(0, 0, 0)
@@ -64,19 +64,19 @@ class Model:
     abilities: Abilities = Abilities()
     prices: Prices = Prices()
     is_local: bool = False
-    """Runs on this machine: free, and nothing leaves."""
+    """Whether it runs on this machine: it is free, and no data leaves the machine."""
     is_demo: bool = False
     vocabulary: str = "o200k_base"
     max_input_tokens: int | None = None
-    """The most that may be sent, where that is less than the window; None: as much as the window holds."""
+    """The most input tokens, if that is less than the context window; None: the whole window."""
 
     efforts: tuple[Effort, ...] = ()
-    """How much it can be told to think; empty where it cannot be told."""
+    """The thinking efforts that a request can ask for; empty if the model has none."""
     thinking_form: ThinkingForm = ThinkingForm.NONE
 
-    def effort(self, wanted: Effort | None) -> Effort | None:
-        """What is wanted, where the model can be told so."""
-        return wanted if wanted in self.efforts else None
+    def effort(self, requested: Effort | None) -> Effort | None:
+        """The requested effort if the model supports it, else None."""
+        return requested if requested in self.efforts else None
 
     @property
     def input_limit(self) -> int:
@@ -89,7 +89,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What an administrator knows better of a model; what is left out is as the catalogue says."""
+    """An administrator's corrections to a model; a field without a value keeps the catalogue's."""
 
     display_name: str | None = None
     context_window: int | None = None
@@ -101,31 +101,37 @@ class ModelFacts:
     output_micros: int | None = None
 
 
-def described(model: Model, facts: ModelFacts) -> Model:
-    """The model as it is known better; filling its provider's cache costs more in the same proportion."""
-    given = {name: value for name in _DESCRIBED if (value := getattr(facts, name)) is not None}
-    prices = {name: value for name in _PRICED if (value := getattr(facts, name)) is not None}
-    better = replace(model, **given, prices=in_proportion(replace(model.prices, **prices), model.prices))
-    _check(better)
-    return better
+def described(model: Model, overrides: ModelFacts) -> Model:
+    """The model with the corrections. The price of writing to the provider's cache changes in proportion."""
+    attributes = {name: value for name in _ATTRIBUTES if (value := getattr(overrides, name)) is not None}
+    prices = {name: value for name in _PRICES if (value := getattr(overrides, name)) is not None}
+    corrected = replace(
+        model, **attributes, prices=in_proportion(replace(model.prices, **prices), model.prices)
+    )
+    _check_model(corrected)
+    return corrected
 
 
-_DESCRIBED = ("display_name", "context_window", "max_output_tokens", "tier", "abilities")
-_PRICED = ("input_micros", "cached_micros", "output_micros")
+_ATTRIBUTES = ("display_name", "context_window", "max_output_tokens", "tier", "abilities")
+_PRICES = ("input_micros", "cached_micros", "output_micros")
 
 
-def in_proportion(prices: Prices, to: Prices) -> Prices:
-    """The price of filling a cache, by that of input."""
-    if prices.input_micros is None or not to.input_micros or to.written_micros is None:
+def in_proportion(prices: Prices, original: Prices) -> Prices:
+    """Scales the price of writing to the provider's cache with the input price."""
+    if prices.input_micros is None or not original.input_micros or original.written_micros is None:
         return prices
-    return replace(prices, written_micros=to.written_micros * prices.input_micros // to.input_micros)
+    return replace(
+        prices, written_micros=original.written_micros * prices.input_micros // original.input_micros
+    )
 
 
-def _check(model: Model) -> None:
+def _check_model(model: Model) -> None:
     if not model.display_name.strip() or len(model.display_name) > NAME_LIMIT:
         raise Invalid(f"A model's name has 1 to {NAME_LIMIT} characters.")
-    if model.context_window not in WINDOWS:
-        raise Invalid(f"A model's window is {WINDOWS.start:,} to {WINDOWS.stop - 1:,} tokens.")
+    if model.context_window not in CONTEXT_WINDOWS:
+        raise Invalid(
+            f"A model's window is {CONTEXT_WINDOWS.start:,} to {CONTEXT_WINDOWS.stop - 1:,} tokens."
+        )
     if not 1 <= model.max_output_tokens <= model.context_window:
         raise Invalid("A model writes at least one token, and no more than its window holds.")
     prices = (model.prices.input_micros, model.prices.cached_micros, model.prices.output_micros)
@@ -135,7 +141,7 @@ def _check(model: Model) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """What one call used, as its provider counted."""
+    """The tokens of one call, as its provider counted them."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
@@ -144,13 +150,13 @@ class TokenCount:
     reasoning_tokens: int = 0
     """The part of output_tokens spent thinking."""
     is_estimated: bool = False
-    """The provider gave no count that could be true; this one is ours."""
+    """Whether this is our own estimate, because the provider sent no plausible count."""
     written_tokens: int = 0
-    """The part of input_tokens that was put into the provider's cache."""
+    """The part of input_tokens that was written to the provider's cache."""
 
 
 def cost_micros(count: TokenCount, prices: Prices) -> int | None:
-    """What a call cost; None when a price it needs is unknown."""
+    """The cost of a call; None if a price that it needs is unknown."""
     if prices.input_micros is None or prices.output_micros is None:
         return None
     cached_price = prices.input_micros if prices.cached_micros is None else prices.cached_micros

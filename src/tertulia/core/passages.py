@@ -1,4 +1,4 @@
-"""Passages: what was found for a question and sent along with it, and where such passages are looked for."""
+"""Passages: the search results that were added to a prompt, and the scope of the search."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from tertulia.core.chunks import Source
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """What is searched for a question, besides what was said earlier in the same conversation."""
+    """The sources to search for a question, besides the earlier rounds of the same conversation."""
 
     files: bool = True
     conversations: bool = True
-    """Other conversations of the project."""
+    """Whether other conversations of the project are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Lines of a file, or a message of a round, as they were known when they were found."""
+    """Lines of a file, or a message of a round, as they were at the time of the search."""
 
     source_type: Source
     source_id: str
-    """The file's or the message's id."""
+    """The id of the file or message."""
     name: str
     """The file's path, or the conversation's title; empty for a conversation without one."""
     conversation_id: str | None = None
@@ -32,15 +32,21 @@ class Passage:
     end_line: int | None = None
 
 
-def united(known: Iterable[Passage], more: Iterable[Passage]) -> tuple[Passage, ...]:
-    """Those of both, once each, in the order in which they were found."""
-    return tuple({_place(one): one for one in (*known, *more)}.values())
+def united(first: Iterable[Passage], second: Iterable[Passage]) -> tuple[Passage, ...]:
+    """All passages without duplicates, in the order of the search."""
+    return tuple({_key(passage): passage for passage in (*first, *second)}.values())
 
 
 def without(passages: Iterable[Passage], source_ids: Collection[str]) -> tuple[Passage, ...]:
-    """Those that are left when some sources are gone."""
-    return tuple(one for one in passages if one.source_id not in source_ids)
+    """The passages whose source is not among these ids."""
+    return tuple(passage for passage in passages if passage.source_id not in source_ids)
 
 
-def _place(one: Passage) -> object:
-    return one.source_id, one.conversation_id, one.round_number, one.start_line, one.end_line
+def _key(passage: Passage) -> object:
+    return (
+        passage.source_id,
+        passage.conversation_id,
+        passage.round_number,
+        passage.start_line,
+        passage.end_line,
+    )

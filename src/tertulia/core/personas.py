@@ -1,4 +1,4 @@
-"""Personas: voices with a name, a colour and a character of their own."""
+"""Personas: voices with a name, a colour and instructions of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INSTRUCTIONS_LIMIT = 20_000
 
 
 class Scope(StrEnum):
-    """Whose something is: one person's, a project's, or everyone's here."""
+    """The owner of a persona or saved table: one person, one project, or everyone on this server."""
 
     USER = "user"
     PROJECT = "project"
@@ -26,19 +26,19 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Character:
-    """What a persona is; every change makes a new version, and each reply knows which one spoke."""
+    """The content of a persona; every change makes a new version, and each reply stores its version."""
 
     name: str
     glyph: str
-    """Up to four characters drawn in its mark; empty: the seat's own shape."""
+    """Up to four characters for its icon; empty: the shape of its seat."""
     hue: int
-    """1 to 8: the seat it takes where that is free."""
+    """1 to 8: the seat it takes if that is free."""
     instructions: str
     model: str
-    """The key of the model it prefers; another one that is at hand speaks for it where this one cannot."""
+    """The key of the preferred model; another model is used while this one is not available."""
     tools: bool = True
     effort: Effort | None = None
-    """How much it thinks where its model can be told; None: as much as the model does by itself."""
+    """The thinking effort, if its model supports one; None: the model's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Persona:
 
 
 def handle_of(name: str) -> str:
-    """As someone is addressed: "The Sage" is @sage."""
+    """The handle for an @-mention: "The Sage" is @sage."""
     words = re.sub(r"^the\s+", "", name.strip().lower())
     return re.sub(r"[^\w]+", "-", words).strip("-")
 
@@ -120,4 +120,4 @@ SEEDED = {
         "google:gemini-2.5-flash",
     ),
 }
-"""Who is at hand from the first day, by their ids."""
+"""The personas that a new server starts with, by id."""

@@ -1,4 +1,4 @@
-"""Projects: what belongs together, and who may do what with it."""
+"""Projects: their settings, their members, and what each member may do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RetrievalConfig:
     chunk_size: int = 50
     max_results: int = 10
     scope: SearchScope = SearchScope()
-    """What is searched where a conversation does not say otherwise."""
+    """The search scope for conversations that do not set their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ProjectSettings:
     max_context_tokens: int = 128_000
     retrieval_config: RetrievalConfig = field(default_factory=RetrievalConfig)
     default_table_id: str | None = None
-    """The saved table that conversations here begin with."""
+    """The saved table for new conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Project:
     instructions: str
     settings: ProjectSettings
     role: Membership
-    """What the one who asked may do in it."""
+    """The role of the actor who reads the project."""
     created_at: int
     updated_at: int
 
@@ -77,10 +77,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """The author's name for what someone wrote in a project, even when they have left it."""
+    """The name of someone who wrote in a project, kept even after they left it."""
 
     id: str
-    """Of the user."""
+    """The user's id."""
     name: str
 
 
@@ -92,7 +92,7 @@ def clean_name(text: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Its description or its instructions."""
+    """Checks the length of a project's description or instructions."""
     if len(text) > TEXT_LIMIT:
         raise Invalid(f"A project's description and instructions have at most {TEXT_LIMIT:,} characters.")
     return text

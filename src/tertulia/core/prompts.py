@@ -1,4 +1,4 @@
-"""A prompt: exactly what one model is shown in one call."""
+"""Prompts: the exact input of one model call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Speaker = Literal["user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image a model is shown, named by its content; whoever makes the call brings the bytes."""
+    """An image in a prompt, named by its content hash; the model client loads the bytes."""
 
     content_hash: str
     mime_type: str
@@ -21,9 +21,9 @@ class PromptMessage:
     role: Speaker
     content: str
     ends_cacheable: bool = False
-    """Everything up to here will be the same next time; providers that take a mark get one."""
+    """Everything up to here is the same in the next call; for providers that take cache breakpoints."""
     pictures: tuple[Picture, ...] = ()
-    """Shown before the text of the message, in this order."""
+    """The images before the message's text, in this order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Rankings: parse a reviewer's order of nameless answers out of its text, and add several orders up.
+"""Ranking parser: reads a reviewer's order of anonymous answers from its text, and combines several
+rankings.
 
-A reviewer is asked for one line, "Ranking: B > A". What it writes may be a list, JSON, a table or a sentence,
-and any of them in another language. The parsers below go from the plainest form to the loosest; each gives
-every letter its place or nothing.
+A reviewer is asked for one line, "Ranking: B > A". It may write a list, JSON, a table or a sentence instead,
+in any language. The parsers below go from the strictest form to the loosest; each gives every letter a
+place, or fails.
 """
 
 from __future__ import annotations
@@ -19,21 +20,22 @@ from typing import Any
 from tertulia.core.findings import Ranking
 
 Order = tuple[tuple[str, ...], ...]
-"""Letters from best to worst; those in one group tie."""
+"""Letters from best to worst; the letters of one group tie."""
 
 
 def parse_order(text: str, letters: Sequence[str]) -> Order | None:
-    """The order a text gives these letters; None if one of them has no place or there is nothing to order."""
+    """The order of these letters in the text; None if a letter has no place, or if there are fewer than
+    two."""
     if len(letters) < 2:
         return None
     known = frozenset(letters)
-    plain = unicodedata.normalize("NFKC", text[-LONGEST:])
+    normalised = unicodedata.normalize("NFKC", text[-LONGEST:])
     parsers = (_from_json, _after_label, _from_chain, _from_numbers, _from_ordinals, _from_praise)
-    return next((order for parse in parsers if (order := parse(plain, known))), None)
+    return next((order for parse in parsers if (order := parse(normalised, known))), None)
 
 
 LONGEST = 10_000
-"""Characters from the end of a review that are looked at; its order comes last."""
+"""Characters from the end of a review to parse; the ranking comes last."""
 
 
 # ── a letter in a text
@@ -41,7 +43,7 @@ LONGEST = 10_000
 _MARKS = r"[*_`\"'“”‘’«»\[\](){}]{0,4}"
 _BARE = rf"{_MARKS}(?<![A-Za-z0-9])([A-Za-z])(?![A-Za-z0-9À-ɏ]){_MARKS}"
 _LETTER = rf"{_MARKS}(?:[^\W\d_]{{2,20}}\s{{1,3}})?{_BARE}"
-"""A letter in its marks, after "Answer", "Antwort" or any one word."""
+"""A letter with its markup, after "Answer", "Antwort" or any one word."""
 
 _MENTION = re.compile(r"(?<![A-Za-z0-9À-ɏ])([A-Z])(?![A-Za-z0-9À-ɏ])")
 _ARTICLE = re.compile(r"A\s+[a-z]")
@@ -49,27 +51,28 @@ _LABELLED = re.compile(r"[^\W\d_]{2,20}\s+$")
 
 
 def _mentions(text: str) -> Iterator[str]:
-    """The capitals that stand alone; "A clear case" mentions none."""
-    for found in _MENTION.finditer(text):
-        before = text[max(0, found.start() - 24) : found.start()]
-        if _ARTICLE.match(text, found.start()) and not _LABELLED.search(before):
+    """The capital letters that stand alone, without the article "A" as in "A clear case"."""
+    for capital in _MENTION.finditer(text):
+        before = text[max(0, capital.start() - 24) : capital.start()]
+        if _ARTICLE.match(text, capital.start()) and not _LABELLED.search(before):
             continue
-        yield found[1]
+        yield capital[1]
 
 
-def _complete(groups: Iterable[Sequence[str]], known: frozenset[str]) -> Order | None:
-    """The groups without unknown letters; None unless every known one is in exactly one of them."""
-    kept = tuple(group for each in groups if (group := tuple(one for one in each if one in known)))
-    named = [letter for group in kept for letter in group]
-    return kept if len(named) == len(set(named)) == len(known) else None
+def _complete_order(groups: Iterable[Sequence[str]], known: frozenset[str]) -> Order | None:
+    """The groups without unknown letters; None unless each known letter is in exactly one group."""
+    filtered = (tuple(letter for letter in group if letter in known) for group in groups)
+    order = tuple(group for group in filtered if group)
+    letters = [letter for group in order for letter in group]
+    return order if len(letters) == len(set(letters)) == len(known) else None
 
 
 def _by_place(places: Sequence[tuple[int, str]], known: frozenset[str]) -> Order | None:
-    """Letters in the order of their places; None if these cannot be places of so many."""
+    """The letters sorted by place; None if the places do not start at 1 or exceed the number of letters."""
     ranked = sorted((pair for pair in places if pair[1] in known), key=lambda pair: pair[0])
     if not ranked or ranked[0][0] != 1 or ranked[-1][0] > len(known):
         return None
-    return _complete(
+    return _complete_order(
         ([letter for _, letter in tied] for _, tied in groupby(ranked, key=lambda pair: pair[0])), known
     )
 
@@ -81,18 +84,18 @@ _JSON_TRIES = 40
 
 def _from_json(text: str, known: frozenset[str]) -> Order | None:
     decoder, at = json.JSONDecoder(), 0
-    found: Order | None = None
+    order: Order | None = None
     for _ in range(_JSON_TRIES):
-        opening = re.compile(r"[{\[]").search(text, at)
-        if opening is None:
+        bracket = re.compile(r"[{\[]").search(text, at)
+        if bracket is None:
             break
         try:
-            data, at = decoder.raw_decode(text, opening.start())
+            data, at = decoder.raw_decode(text, bracket.start())
         except (ValueError, RecursionError):
-            at = opening.end()
+            at = bracket.end()
             continue
-        found = _from_data(data, known) or found
-    return found
+        order = _from_data(data, known) or order
+    return order
 
 
 def _from_data(data: Any, known: frozenset[str], depth: int = 4) -> Order | None:
@@ -102,11 +105,11 @@ def _from_data(data: Any, known: frozenset[str], depth: int = 4) -> Order | None
         return None
     order = _from_object(data, known) if isinstance(data, dict) else _from_array(data, known)
     values = data.values() if isinstance(data, dict) else data
-    return order or next((inner for one in values if (inner := _from_data(one, known, depth - 1))), None)
+    return order or next((inner for value in values if (inner := _from_data(value, known, depth - 1))), None)
 
 
 def _from_object(data: dict[str, Any], known: frozenset[str]) -> Order | None:
-    """{"B": 1, "A": 2}, or {"1": "B", "2": "A"}."""
+    """Reads {"B": 1, "A": 2} or {"1": "B", "2": "A"}."""
     letters = [(place, letter) for key, value in data.items()
                if (letter := _letter_of(key)) and (place := _place_of(value))]  # fmt: skip
     places = [(place, letter) for key, value in data.items()
@@ -115,12 +118,12 @@ def _from_object(data: dict[str, Any], known: frozenset[str]) -> Order | None:
 
 
 def _from_array(data: list[Any], known: frozenset[str]) -> Order | None:
-    """["B", "A"], [["B", "C"], "A"], or [{"answer": "B", "rank": 1}, …]."""
-    if data and all(isinstance(one, dict) for one in data):
-        places = [(_rank_in(one) or 0, _letter_in(one)) for one in data]
-        return _by_place(places, known) or _complete(([letter] for _, letter in places), known)
-    groups = [one if isinstance(one, list) else [one] for one in data]
-    return _complete(([_letter_of(one) for one in group] for group in groups), known)
+    """Reads ["B", "A"], [["B", "C"], "A"], or [{"answer": "B", "rank": 1}, …]."""
+    if data and all(isinstance(item, dict) for item in data):
+        places = [(_rank_in(item) or 0, _letter_in(item)) for item in data]
+        return _by_place(places, known) or _complete_order(([letter] for _, letter in places), known)
+    groups = [item if isinstance(item, list) else [item] for item in data]
+    return _complete_order(([_letter_of(item) for item in group] for group in groups), known)
 
 
 _RANK_KEYS = frozenset({"rank", "place", "position", "ranking", "rang", "platz"})
@@ -135,12 +138,12 @@ def _letter_in(data: dict[str, Any]) -> str:
     return next((letter for value in data.values() if (letter := _letter_of(value))), "")
 
 
-_WHOLE = re.compile(rf"\s*{_LETTER}\s*")
+_LETTER_ALONE = re.compile(rf"\s*{_LETTER}\s*")
 
 
 def _letter_of(data: object) -> str:
-    found = _WHOLE.fullmatch(data) if isinstance(data, str) and len(data) < 60 else None
-    return found[1].upper() if found else ""
+    match = _LETTER_ALONE.fullmatch(data) if isinstance(data, str) and len(data) < 60 else None
+    return match[1].upper() if match else ""
 
 
 def _place_of(data: object) -> int:
@@ -160,25 +163,25 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _LABEL_TRIES = 12
-_TAIL = 1_200
+_AFTER_LABEL_CHARS = 1_200
 
 
 def _after_label(text: str, known: frozenset[str]) -> Order | None:
-    """What follows the last such word that an order follows."""
+    """The order after the last word like "ranking" that has one."""
     labels = list(_LABEL.finditer(text))[-_LABEL_TRIES:]
     for label in reversed(labels):
-        tail = text[label.end() : label.end() + _TAIL]
+        tail = text[label.end() : label.end() + _AFTER_LABEL_CHARS]
         if order := _from_chain(tail, known) or _from_places(tail, known) or _from_sequence(tail, known):
             return order
     return None
 
 
 def _from_sequence(tail: str, known: frozenset[str]) -> Order | None:
-    """The letters as they come: "B, A and C", or one to a line."""
+    """The letters in the order of the text: "B, A and C", or one to a line."""
     lines = [line for line in tail.lstrip(" \t:：-–—*_#").splitlines() if line.strip()]
     for part in (lines[:1], lines[: len(known)], lines[1 : 1 + len(known)]):
         letters = dict.fromkeys(letter for line in part for letter in _mentions(line))
-        if order := _complete(([letter] for letter in letters), known):
+        if order := _complete_order(([letter] for letter in letters), known):
             return order
     return None
 
@@ -189,10 +192,10 @@ _BETTER = (
     r"(?:is\s+)?(?:better|stronger)\s+than|beats|over|followed\s+by|(?:and\s+)?then"
     r"|besser\s+als|gefolgt\s+von|vor"
 )
-_AND_SO = r"mieux\s+que|meilleure?\s+que|puis|mejor\s+que|luego|meglio\s+di|poi"
-_SEPARATOR = rf"\s*(,?\s*(?:>+=?|≻|≥|→|⟶|->|=>|<+=?|≺|≤|=+|≈|~|[,;]?\s(?:{_BETTER}|{_AND_SO})\s))\s*"
-_ASIDE = r"(?:\s?\([^()\n]{1,80}\))?"
-_LINK = re.compile(rf"{_LETTER}{_ASIDE}", re.IGNORECASE)
+_BETTER_ROMANCE = r"mieux\s+que|meilleure?\s+que|puis|mejor\s+que|luego|meglio\s+di|poi"
+_SEPARATOR = rf"\s*(,?\s*(?:>+=?|≻|≥|→|⟶|->|=>|<+=?|≺|≤|=+|≈|~|[,;]?\s(?:{_BETTER}|{_BETTER_ROMANCE})\s))\s*"
+_PARENTHESIS = r"(?:\s?\([^()\n]{1,80}\))?"
+_LINK = re.compile(rf"{_LETTER}{_PARENTHESIS}", re.IGNORECASE)
 _JOINT = re.compile(_SEPARATOR, re.IGNORECASE)
 
 
@@ -203,13 +206,13 @@ class _Chain:
 
 
 def _from_chain(text: str, known: frozenset[str]) -> Order | None:
-    """The last chain that names all of them."""
-    orders = [order for chain in _chains(text) if (order := _complete(_groups(chain), known))]
+    """The order of the last chain that contains every known letter."""
+    orders = [order for chain in _chains(text) if (order := _complete_order(_groups(chain), known))]
     return orders[-1] if orders else None
 
 
 def _chains(text: str) -> Iterator[_Chain]:
-    """Letters with a sign of order between each two."""
+    """Finds letters with an order sign between each two."""
     at = 0
     while first := _LINK.search(text, at):
         letters, joints, at = [first[1].upper()], [], first.end()
@@ -222,7 +225,7 @@ def _chains(text: str) -> Iterator[_Chain]:
 
 
 def _groups(chain: _Chain) -> list[list[str]]:
-    """Best first; one that goes both ways is no order."""
+    """The letters of a chain, best first; empty if its signs contradict each other."""
     if any(map(_is_worse, chain.joints)) and any(map(_is_better, chain.joints)):
         return []
     groups = [[chain.letters[0]]]
@@ -261,43 +264,45 @@ _NUMBER_LAST = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _AFTER_LETTER = re.compile(r"[^\n]{0,400}")
-_WORDY = 8
+_LONG_REMARK = 8
+"""Words."""
 
 
 def _from_places(text: str, known: frozenset[str]) -> Order | None:
-    first = [(int(found[1]), found[2].upper()) for found in _NUMBER_FIRST.finditer(text)]
-    last = [(int(found[2]), found[1].upper()) for found in _NUMBER_LAST.finditer(text)]
+    first = [(int(match[1]), match[2].upper()) for match in _NUMBER_FIRST.finditer(text)]
+    last = [(int(match[2]), match[1].upper()) for match in _NUMBER_LAST.finditer(text)]
     return _last_run(first, known) or _last_run(last, known, is_in_order=False)
 
 
 def _last_run(
     pairs: Sequence[tuple[int, str]], known: frozenset[str], *, is_in_order: bool = True
 ) -> Order | None:
-    """Of the numberings in a text, the last that is whole."""
+    """The order of the last complete numbering in the text."""
     for start in range(len(pairs) - len(known), -1, -1):
         run = pairs[start : start + len(known)]
-        is_counted = [place for place, _ in run] == sorted(place for place, _ in run)
-        if (is_counted or not is_in_order) and (order := _by_place(run, known)):
+        is_ascending = [place for place, _ in run] == sorted(place for place, _ in run)
+        if (is_ascending or not is_in_order) and (order := _by_place(run, known)):
             return order
     return None
 
 
 def _from_numbers(text: str, known: frozenset[str]) -> Order | None:
-    """Nothing calls it a ranking: a list that goes through the answers as they stood is one of remarks."""
+    """The order of a numbered list without the word "ranking". A list of long remarks in the order A, B, C
+    is no ranking: it only reviews the answers as they were shown."""
     order = _from_places(text, known)
-    is_as_shown = order is not None and [one for group in order for one in group] == sorted(known)
-    return None if is_as_shown and _is_wordy(text) else order
+    is_as_shown = order is not None and [letter for group in order for letter in group] == sorted(known)
+    return None if is_as_shown and _has_long_remarks(text) else order
 
 
-def _is_wordy(text: str) -> bool:
-    rest = (_AFTER_LETTER.match(text, found.end()) for found in _NUMBER_FIRST.finditer(text))
-    return any(found is not None and len(found[0].split()) > _WORDY for found in rest)
+def _has_long_remarks(text: str) -> bool:
+    remarks = (_AFTER_LETTER.match(text, number.end()) for number in _NUMBER_FIRST.finditer(text))
+    return any(remark is not None and len(remark[0].split()) > _LONG_REMARK for remark in remarks)
 
 
 # ── in words: first B, second A
 
 _CONCLUSION = 2_500
-"""Characters from the end: sentences further up speak of one answer at a time."""
+"""Characters from the end to parse: earlier sentences judge one answer at a time."""
 
 _ORDINALS = (
     r"first|erste\w{0,2}|premi[eè]re?|primer\w?|primo",
@@ -309,38 +314,38 @@ _ORDINALS = (
     r"seventh|siebte\w{0,2}|septi[eè]me|séptim\w",
 )
 _LAST = r"last|letzte\w{0,2}|derni[eè]re?|últim\w|ultimo"
-_STANDS = (
+_ORDINAL_LINK = (
     r"(?:[^\S\n]*(?:is|comes|ranks?|takes|goes|to|in|place|platz|the|ist|auf|est|en|es|:|,|–|—|-)){0,4}"
     r"[^\S\n]*"
 )
 
 
 def _from_ordinals(text: str, known: frozenset[str]) -> Order | None:
-    """The letter beside each word, all before it or all after it."""
+    """The order of letters beside ordinal words: all letters after their word, or all before it."""
     if len(known) > len(_ORDINALS):
         return None
     text = text[-_CONCLUSION:]
     words = [*_ORDINALS[: len(known) - 1], f"{_ORDINALS[len(known) - 1]}|{_LAST}"]
-    ways = [
-        [rf"(?<!\w)(?:{word})(?!\w){_STANDS}{_BARE}" for word in words],
-        [rf"{_LETTER}{_STANDS}(?:{word})(?!\w)" for word in words],
+    pattern_lists = [
+        [rf"(?<!\w)(?:{word})(?!\w){_ORDINAL_LINK}{_BARE}" for word in words],
+        [rf"{_LETTER}{_ORDINAL_LINK}(?:{word})(?!\w)" for word in words],
     ]
-    orders = (_by_place(list(_placed(way, text)), known) for way in ways)
+    orders = (_by_place(list(_letters_by_ordinal(patterns, text)), known) for patterns in pattern_lists)
     return next((order for order in orders if order), None)
 
 
-def _placed(patterns: Sequence[str], text: str) -> Iterator[tuple[int, str]]:
+def _letters_by_ordinal(patterns: Sequence[str], text: str) -> Iterator[tuple[int, str]]:
     for place, pattern in enumerate(patterns, 1):
-        for found in re.finditer(pattern, text, re.IGNORECASE):
-            yield place, found[1].upper()
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            yield place, match[1].upper()
 
 
 # ── in a sentence: Answer B is best
 
-_IS = (
+_COPULA = (
     r"(?:'s)?[^\S\n]*(?:\w{2,20}[^\S\n]+)?(?:is|was|seems|remains|ist|est|es|è|é|är|jest|—|–|-|:|,)?[^\S\n]*"
 )
-_HOW = (
+_INTENSIFIER = (
     r"(?:(?:clearly|by\sfar|overall|definitely|easily|probably|still|simply|the|our|my|klar|eindeutig|wohl|am"
     r"|die|das|der|clairement|la|le|el|il|lo|a|o|ma|den|det|самый|是|が|は)[^\S\n]*){0,4}"
 )
@@ -352,35 +357,35 @@ _WORST = (
     r"(?:worst|weakest|schlechteste\w*|schwächste\w*|pire|moins\sbonne?|peor|peggiore|pior|sämst\w*|худш\w*"
     r"|最差|最悪)"
 )
-_ANSWER = (
+_ANSWER_LINK = (
     r"(?:[^\S\n]*(?:overall|answer|response|reply|one|choice|option|antwort|réponse|respuesta|risposta|resposta"
     r"|is|was|ist|est|es|è|é|goes|to|:|=|–|—|-)){0,4}[^\S\n]*"
 )
 
 
 def _from_praise(text: str, known: frozenset[str]) -> Order | None:
-    """One is called the best, perhaps another the worst; those between them tie."""
+    """The order of sentences such as "Answer B is best"; the answers that are neither best nor worst tie."""
     text = text[-_CONCLUSION:]
-    best, worst = _called(_BEST, text, known), _called(_WORST, text, known)
+    best, worst = _letters_called(_BEST, text, known), _letters_called(_WORST, text, known)
     if len(known) == 2 and not best:
-        best = _called(_BETTER_OF_TWO, text, known) or (known - worst if worst else worst)
+        best = _letters_called(_BETTER_OF_TWO, text, known) or (known - worst if worst else worst)
     if len(best) != 1 or len(worst) > 1 or best & worst:
         return None
     between = known - best - worst
-    return _complete((sorted(best), sorted(between), sorted(worst)), known)
+    return _complete_order((sorted(best), sorted(between), sorted(worst)), known)
 
 
 _BETTER_OF_TWO = r"(?:better|stronger|preferable|besser|mieux|meglio)"
 
 
-def _called(praise: str, text: str, known: frozenset[str]) -> frozenset[str]:
-    """The letters that are called so; "not the best" calls nobody."""
-    ways = (
-        rf"{_LETTER}{_IS}{_HOW}{praise}(?!\w)",
-        rf"(?<!not\s)(?<!not\sthe\s)(?<!\w){praise}{_ANSWER}{_BARE}",
+def _letters_called(praise: str, text: str, known: frozenset[str]) -> frozenset[str]:
+    """The letters that the text calls best or worst; ignores "not the best"."""
+    patterns = (
+        rf"{_LETTER}{_COPULA}{_INTENSIFIER}{praise}(?!\w)",
+        rf"(?<!not\s)(?<!not\sthe\s)(?<!\w){praise}{_ANSWER_LINK}{_BARE}",
     )
-    found = (match[1] for way in ways for match in re.finditer(way, text, re.IGNORECASE))
-    return frozenset(letter for letter in found if letter in known)
+    letters = (match[1] for pattern in patterns for match in re.finditer(pattern, text, re.IGNORECASE))
+    return frozenset(letter for letter in letters if letter in known)
 
 
 # ── several orders, added up
@@ -388,42 +393,42 @@ def _called(praise: str, text: str, known: frozenset[str]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where an answer stands among the others, from all rankings that hold it."""
+    """The mean place of an answer, over all rankings that contain it."""
 
     message_id: str
     place: int
-    """Those with the same mean share one."""
+    """Answers with the same mean share a place."""
     mean: Fraction
     rankings: int
-    """How many rankings hold it."""
+    """The number of rankings that contain it."""
 
 
 def ranking_of(order: Order, ids: dict[str, str]) -> Ranking:
-    """An order of letters as an order of the messages they stand for."""
+    """Replaces the letters of an order with the ids of their messages."""
     places: list[int] = []
-    ranked: list[str] = []
+    message_ids: list[str] = []
     for group in order:
-        place = len(ranked) + 1
-        ranked += [ids[letter] for letter in group]
+        place = len(message_ids) + 1
+        message_ids += [ids[letter] for letter in group]
         places += [place] * len(group)
-    return Ranking(tuple(ranked), tuple(places))
+    return Ranking(tuple(message_ids), tuple(places))
 
 
 def standings(message_ids: Iterable[str], rankings: Sequence[Ranking]) -> tuple[Standing, ...]:
-    """These messages, best first; without those that no ranking holds."""
+    """The messages by mean place, best first; leaves out messages that no ranking contains."""
     means: list[tuple[Fraction, str, int]] = []
     for message_id in message_ids:
-        places = [place for one in rankings if (place := mean_place(one, message_id)) is not None]
+        places = [place for ranking in rankings if (place := mean_place(ranking, message_id)) is not None]
         if places:
             means.append((sum(places, Fraction()) / len(places), message_id, len(places)))
     return tuple(
         Standing(message_id, 1 + sum(other < mean for other, _, _ in means), mean, count)
-        for mean, message_id, count in sorted(means, key=lambda one: one[0])
+        for mean, message_id, count in sorted(means, key=lambda row: row[0])
     )
 
 
 def mean_place(ranking: Ranking, message_id: str) -> Fraction | None:
-    """Those who tie share the places they take up: two in front of all are both 1½th."""
+    """The place of a message in a ranking. Tied messages share their places: two tied first both have 1½."""
     if message_id not in ranking.message_ids:
         return None
     places = ranking.places or tuple(range(1, len(ranking.message_ids) + 1))

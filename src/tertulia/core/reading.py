@@ -1,7 +1,9 @@
-"""Reading: what a council's reply says in a form that can be drawn, taken leniently out of its text.
+"""Reply parser: reads the outline, critique or ranking in a council's reply, leniently, so that it can be
+drawn.
 
-A model may keep to the form it was asked for, nearly, or not at all. What is recognised is kept; what is not
-costs nothing, because the text itself is always there. A quotation counts only if it is one.
+A model may keep to the requested form, nearly keep to it, or ignore it. The parser keeps the parts that it
+recognises; the rest is not lost, because the reply's text stays. A quotation counts only if it occurs in the
+quoted reply.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ from tertulia.core.quoting import find_quote
 from tertulia.core.rankings import parse_order, ranking_of
 
 POINTS = 20
-"""More points than this are no outline."""
+"""The most points that are parsed; a longer list is no outline."""
 
 
 def read(brief: Brief, text: str) -> Findings | None:
-    """What can be drawn of a reply to this brief."""
+    """Parses a reply to these step instructions; None if it has nothing to draw."""
     if brief.step is Step.CRITIQUE and brief.shown:
         critique = read_critique(text, brief.shown[0].message.content)
         return Findings(critique=critique) if critique else None
@@ -58,10 +60,10 @@ _VERDICT = re.compile(r"verdict\W{0,6}(does(?:n.t| not) hold|mostly holds?|holds
 _NUMBERED = re.compile(r"^[ \t*]*(\d{1,2})[.)][ \t*]+", re.MULTILINE)
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{2,600})[\"”“»]")
 _INSTEAD = re.compile(r"\binstead\b\W{0,4}[\"“„«]([^\"“”„«»]{1,600})[\"”“»]", re.IGNORECASE)
-_FINDING = re.compile(
+_NOTE_VERDICT = re.compile(
     r"\b(checks out|confirmed|correct|wrong|incorrect|not shown|unsupported)\b", re.IGNORECASE
 )
-_FINDINGS = {
+_NOTE_VERDICTS = {
     "checks out": Finding.CHECKS_OUT,
     "confirmed": Finding.CHECKS_OUT,
     "correct": Finding.CHECKS_OUT,
@@ -73,7 +75,7 @@ _FINDINGS = {
 
 
 def read_critique(text: str, answer: str) -> Critique | None:
-    """Verdict and numbered notes; None for a critique that keeps to no form at all."""
+    """The verdict and the numbered notes; None for a critique without either."""
     items = list(_NUMBERED.finditer(text))
     ends = [*(item.start() for item in items[1:]), len(text)][: len(items)]
     notes = tuple(
@@ -83,7 +85,7 @@ def read_critique(text: str, answer: str) -> Critique | None:
     verdict = _VERDICT.search(head)
     if verdict is None and not notes:
         return None
-    summary = _unmarked(head[verdict.end() :] if verdict else head)
+    summary = _tidy(head[verdict.end() :] if verdict else head)
     return Critique(_verdict(verdict.group(1)) if verdict else None, summary, notes)
 
 
@@ -95,29 +97,29 @@ def _verdict(words: str) -> Verdict:
 
 def _note(item: str, answer: str) -> Note:
     instead = _INSTEAD.search(item)
-    rest = item[: instead.start()] + item[instead.end() :] if instead else item
-    quoted = _QUOTED.search(rest)
-    quote = find_quote(quoted.group(1), answer) if quoted else ""
-    if quoted and quote:
-        rest = rest[: quoted.start()] + rest[quoted.end() :]
-    finding = _FINDING.search(rest[:80])
+    remainder = item[: instead.start()] + item[instead.end() :] if instead else item
+    quotation = _QUOTED.search(remainder)
+    quote = find_quote(quotation.group(1), answer) if quotation else ""
+    if quotation and quote:
+        remainder = remainder[: quotation.start()] + remainder[quotation.end() :]
+    finding = _NOTE_VERDICT.search(remainder[:80])
     if finding:
-        rest = rest[: finding.start()] + rest[finding.end() :]
+        remainder = remainder[: finding.start()] + remainder[finding.end() :]
     return Note(
-        _FINDINGS[finding.group(1).lower()] if finding else None,
-        _unmarked(rest),
+        _NOTE_VERDICTS[finding.group(1).lower()] if finding else None,
+        _tidy(remainder),
         quote,
         instead.group(1).strip() if instead else "",
     )
 
 
-def _unmarked(text: str) -> str:
-    """Without what was left standing around the parts that were taken out; a sentence of its own."""
-    bare = re.sub(r"\s+", " ", text).strip(" \t\n*_-–—:.,;") + _stop(text)
+def _tidy(text: str) -> str:
+    """The rest of a text after parts were cut out: without stray markup and punctuation, as a sentence."""
+    bare = re.sub(r"\s+", " ", text).strip(" \t\n*_-–—:.,;") + _final_punctuation(text)
     return bare[:1].upper() + bare[1:]
 
 
-def _stop(text: str) -> str:
+def _final_punctuation(text: str) -> str:
     ends = text.rstrip(" *_\n\t")[-1:]
     return ends if ends in ".?!" and re.search(r"\w", text) else ""
 
@@ -125,9 +127,9 @@ def _stop(text: str) -> str:
 # ── a ranking
 
 
-def read_ranking(text: str, shown: Sequence[Shown]) -> Ranking | None:
-    """The order a review gives the answers it was shown; None unless each of them has a place."""
-    by_letter = {one.name.split()[-1]: one.message.id for one in shown}
+def read_ranking(text: str, replies: Sequence[Shown]) -> Ranking | None:
+    """The order in which a review puts the answers it was shown; None unless each answer has a place."""
+    by_letter = {reply.name.split()[-1]: reply.message.id for reply in replies}
     order = parse_order(text, tuple(by_letter))
     return ranking_of(order, by_letter) if order else None
 
@@ -141,15 +143,15 @@ _IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]{2,200})[)\]]\s*+(?:\.\s*+)?$")
 _QUESTION = re.compile(r"^\*\*(.{3,200}?)\*\*\W*\s*(.*)$", re.DOTALL)
 
 
-def read_synthesis(text: str, shown: Sequence[Shown]) -> Outline | None:
-    """The sections under their headings; a map only the data has."""
-    seats = _seats(shown)
+def read_synthesis(text: str, replies: Sequence[Shown]) -> Outline | None:
+    """The sections under their headings; without a map, which only the outline's JSON has."""
+    seats = _seats(replies)
     sections: dict[str, list[str]] = {"agreement": [], "tensions": [], "next_steps": []}
     head: list[str] = []
     section: str | None = None
     for line in text.splitlines():
-        if named := _section(line):
-            section = named
+        if heading := _section(line):
+            section = heading
         elif section is None:
             head.append(line)
         elif bullet := _BULLET.match(line):
@@ -172,24 +174,25 @@ def _section(line: str) -> str | None:
         return None
     words = heading.group(1).lower()
     return next(
-        (name for mark, name in _SECTIONS.items() if words.startswith(mark) or f" {mark}" in words), None
+        (name for prefix, name in _SECTIONS.items() if words.startswith(prefix) or f" {prefix}" in words),
+        None,
     )
 
 
 def _point(item: str, seats: Mapping[str, int]) -> Point:
-    bracketed = _IN_BRACKETS.search(item)
-    if bracketed and (who := _who(re.split(r"[,;&]|\band\b", bracketed.group(1)), seats)):
-        return Point(item[: bracketed.start()].strip(), who)
+    brackets = _IN_BRACKETS.search(item)
+    if brackets and (seats_named := _seats_of(re.split(r"[,;&]|\band\b", brackets.group(1)), seats)):
+        return Point(item[: brackets.start()].strip(), seats_named)
     return Point(item)
 
 
 def _tension(item: str, seats: Mapping[str, int]) -> Tension:
-    bracketed = _IN_BRACKETS.search(item)
+    brackets = _IN_BRACKETS.search(item)
     sides: tuple[Position, ...] = ()
-    if bracketed and re.search(r"\bvs?\b", bracketed.group(1)):
-        parts = re.split(r"\bvs?\b\.?", bracketed.group(1))
-        sides = tuple(Position("", _who(re.split(r"[,;&]|\band\b", part), seats)) for part in parts)
-        item = item[: bracketed.start()].strip()
+    if brackets and re.search(r"\bvs?\b", brackets.group(1)):
+        parts = re.split(r"\bvs?\b\.?", brackets.group(1))
+        sides = tuple(Position("", _seats_of(re.split(r"[,;&]|\band\b", part), seats)) for part in parts)
+        item = item[: brackets.start()].strip()
     question = _QUESTION.match(item)
     if question is None:
         return Tension(item, sides)
@@ -200,7 +203,7 @@ def _tension(item: str, seats: Mapping[str, int]) -> Tension:
 # ── a synthesis, as data
 
 
-def _shape(**fields: object) -> dict[str, object]:
+def _object(**fields: object) -> dict[str, object]:
     return {
         "type": "object",
         "properties": fields,
@@ -209,43 +212,43 @@ def _shape(**fields: object) -> dict[str, object]:
     }
 
 
-def _many(item: object) -> dict[str, object]:
+def _array(item: object) -> dict[str, object]:
     return {"type": "array", "items": item}
 
 
 _STRING = {"type": "string"}
-_SAID = _shape(text=_STRING, who=_many(_STRING))
-_STANDS = _shape(who=_STRING, stance={"type": "string", "enum": [*Stance]}, quote=_STRING)
-OUTLINE_SCHEMA = _shape(
+_POINT = _object(text=_STRING, who=_array(_STRING))
+_CELL = _object(who=_STRING, stance={"type": "string", "enum": [*Stance]}, quote=_STRING)
+OUTLINE_SCHEMA = _object(
     headline=_STRING,
-    agreement=_many(_SAID),
-    tensions=_many(_shape(question=_STRING, sides=_many(_SAID))),
-    next_steps=_many(_SAID),
-    map=_many(_shape(topic=_STRING, cells=_many(_STANDS))),
+    agreement=_array(_POINT),
+    tensions=_array(_object(question=_STRING, sides=_array(_POINT))),
+    next_steps=_array(_POINT),
+    map=_array(_object(topic=_STRING, cells=_array(_CELL))),
 )
-"""For models that keep to one; what the others write is read just the same."""
+"""The JSON schema for models that support one; the output of other models is parsed in the same way."""
 
 
-def read_outline(text: str, shown: Sequence[Shown]) -> Outline | None:
-    """A JSON object, wherever it stands in the text; parts that are not what they should be are left out."""
+def read_outline(text: str, replies: Sequence[Shown]) -> Outline | None:
+    """Parses the first JSON object in the text; leaves out parts of a wrong type."""
     data = _object_in(text)
     if data is None:
         return None
-    shown = [one for one in shown if one.message.role is not Role.SYNTHESIS]
-    seats = _seats(shown)
+    replies = [reply for reply in replies if reply.message.role is not Role.SYNTHESIS]
+    seats = _seats(replies)
     outline = Outline(
-        headline=_words(data.get("headline")),
+        headline=_text(data.get("headline")),
         agreement=tuple(_points(data.get("agreement"), seats)),
         tensions=tuple(_tensions(data.get("tensions"), seats)),
         next_steps=tuple(_points(data.get("next_steps"), seats)),
-        map=tuple(_topics(data.get("map"), shown, seats)),
+        map=tuple(_topics(data.get("map"), replies, seats)),
     )
     return outline if outline.agreement or outline.tensions or outline.next_steps or outline.map else None
 
 
 def _object_in(text: str) -> dict[str, Any] | None:
     decoder = json.JSONDecoder()
-    for brace in (found.start() for found in re.finditer(r"\{", text)):
+    for brace in (match.start() for match in re.finditer(r"\{", text)):
         try:
             data, _ = decoder.raw_decode(text, brace)
         except (ValueError, RecursionError):
@@ -255,54 +258,54 @@ def _object_in(text: str) -> dict[str, Any] | None:
 
 
 def _points(data: object, seats: Mapping[str, int]) -> Iterator[Point]:
-    for one in _objects(data):
-        if text := _words(one.get("text")):
-            yield Point(text, _who(_list(one.get("who")), seats))
+    for item in _objects(data):
+        if text := _text(item.get("text")):
+            yield Point(text, _seats_of(_texts(item.get("who")), seats))
 
 
 def _tensions(data: object, seats: Mapping[str, int]) -> Iterator[Tension]:
-    for one in _objects(data):
-        sides = (Position(side.text, side.seats) for side in _points(one.get("sides"), seats))
-        if question := _words(one.get("question")):
+    for item in _objects(data):
+        sides = (Position(side.text, side.seats) for side in _points(item.get("sides"), seats))
+        if question := _text(item.get("question")):
             yield Tension(question, tuple(sides))
 
 
-def _topics(data: object, shown: Sequence[Shown], seats: Mapping[str, int]) -> Iterator[Topic]:
-    for one in _objects(data):
-        cells = {cell.seat: cell for cell in _cells(one.get("cells"), shown, seats)}
-        if (name := _words(one.get("topic"))) and cells:
+def _topics(data: object, replies: Sequence[Shown], seats: Mapping[str, int]) -> Iterator[Topic]:
+    for item in _objects(data):
+        cells = {cell.seat: cell for cell in _cells(item.get("cells"), replies, seats)}
+        if (name := _text(item.get("topic"))) and cells:
             yield Topic(name, tuple(cells[seat] for seat in sorted(cells)))
 
 
-def _cells(data: object, shown: Sequence[Shown], seats: Mapping[str, int]) -> Iterator[Cell]:
-    """Only those whose words are found in a reply of the voice they are given to."""
-    for one in _objects(data):
-        who = _who([_words(one.get("who"))], seats)
-        stance = _words(one.get("stance")).lower()
-        if len(who) != 1 or stance not in tuple(Stance):
+def _cells(data: object, replies: Sequence[Shown], seats: Mapping[str, int]) -> Iterator[Cell]:
+    """The cells whose quotation occurs in a reply of the voice they name."""
+    for item in _objects(data):
+        seats_named = _seats_of([_text(item.get("who"))], seats)
+        stance = _text(item.get("stance")).lower()
+        if len(seats_named) != 1 or stance not in tuple(Stance):
             continue
-        for reply in (each.message for each in shown if seats[each.name] == who[0]):
-            if quote := find_quote(_words(one.get("quote")), reply.content):
-                yield Cell(who[0], Stance(stance), quote, reply.id)
+        for reply in (entry.message for entry in replies if seats[entry.name] == seats_named[0]):
+            if quote := find_quote(_text(item.get("quote")), reply.content):
+                yield Cell(seats_named[0], Stance(stance), quote, reply.id)
                 break
 
 
 def _objects(data: object) -> list[dict[str, Any]]:
-    return [one for one in data if isinstance(one, dict)][:POINTS] if isinstance(data, list) else []
+    return [item for item in data if isinstance(item, dict)][:POINTS] if isinstance(data, list) else []
 
 
-def _list(data: object) -> list[str]:
-    return [_words(one) for one in data] if isinstance(data, list) else [_words(data)]
+def _texts(data: object) -> list[str]:
+    return [_text(item) for item in data] if isinstance(data, list) else [_text(data)]
 
 
-def _words(data: object) -> str:
+def _text(data: object) -> str:
     return " ".join(data.split()) if isinstance(data, str) else ""
 
 
 def written(outline: Outline) -> str:
-    """An outline's map as a table anyone can read; its other parts stand in the synthesis."""
+    """The map of an outline as a Markdown table; the other parts are in the synthesis."""
     rows = [
-        f"| {topic.name} | {cell.stance} | seat {cell.seat} | {_in_cell(cell.quote)} |"
+        f"| {topic.name} | {cell.stance} | seat {cell.seat} | {_escape_cell(cell.quote)} |"
         for topic in outline.map
         for cell in topic.cells
     ]
@@ -311,22 +314,24 @@ def written(outline: Outline) -> str:
     return "\n".join(("| Topic | Stance | Who | In their words |", "| --- | --- | --- | --- |", *rows))
 
 
-def _in_cell(quote: str) -> str:
+def _escape_cell(quote: str) -> str:
     return " ".join(quote.split()).replace("|", "\\|")
 
 
-# ── who
+# ── names and seats
 
 
-def _seats(shown: Sequence[Shown]) -> dict[str, int]:
-    return {one.name: one.message.voice.seat for one in shown if one.message.voice}
+def _seats(replies: Sequence[Shown]) -> dict[str, int]:
+    return {reply.name: reply.message.voice.seat for reply in replies if reply.message.voice}
 
 
-def _who(names: Sequence[str], seats: Mapping[str, int]) -> tuple[int, ...]:
-    """The seats of those who are named, with or without their article."""
-    known = {_bare(name): seat for name, seat in seats.items()}
-    return tuple(dict.fromkeys(known[_bare(name)] for name in names if _bare(name) in known))
+def _seats_of(names: Sequence[str], seats: Mapping[str, int]) -> tuple[int, ...]:
+    """The seats of these names; "The" at the start of a name does not matter."""
+    known = {_normalised_name(name): seat for name, seat in seats.items()}
+    return tuple(
+        dict.fromkeys(known[_normalised_name(name)] for name in names if _normalised_name(name) in known)
+    )
 
 
-def _bare(name: str) -> str:
+def _normalised_name(name: str) -> str:
     return name.strip(" \t[]().*_\"'").lower().removeprefix("the ")

@@ -1,4 +1,5 @@
-"""The receipt: what a model was shown, why, and what was left out; the request can be rebuilt from it."""
+"""Receipts: the segments of a prompt, the reason for each, and the parts left out. The request can be
+rebuilt from a receipt."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One piece of the request, in its order."""
+    """A piece of the prompt; the segments keep the order of the prompt."""
 
     layer: Layer
     role: Literal["system", "user", "assistant"]
@@ -31,18 +32,19 @@ class Segment:
     reason: str
     tokens: int
     source_id: str | None = None
-    """The message, file, attachment or piece it came from."""
+    """The message, file, attachment or chunk it came from."""
     round_number: int | None = None
     ends_cacheable: bool = False
     starts_message: bool = True
-    """False: joined to the segment before it within one message."""
+    """False if it joins the message of the segment before it."""
     picture: Picture | None = None
-    """Shown with the text."""
+    """An image that is shown with the text."""
     name: str = ""
-    """What a person knows it by: a file's path and lines, an attachment's name, a round."""
+    """The name that people know: a file's path and lines, an attachment's name, a round."""
 
     def joined(self) -> Segment:
-        """The same, as a part of the message before it; written out, because every prompt asks it of most."""
+        """This segment as a part of the message before it. Written out instead of `replace`, because every
+        prompt calls it for most segments."""
         return Segment(
             self.layer,
             self.role,
@@ -66,7 +68,7 @@ class LeftOut:
     source_id: str | None = None
     round_number: int | None = None
     name: str = ""
-    """What a person knows it by."""
+    """The name that people know, as in a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,9 @@ class Receipt:
     segments: tuple[Segment, ...]
     left_out: tuple[LeftOut, ...] = ()
     effort: Effort | None = None
-    """How much the model was told to think; None: nothing was said of it."""
+    """The thinking effort of the request; None: the request named none."""
     cached_segments: int = 0
-    """How many of the first segments came out of the provider's cache, as far as its count tells."""
+    """How many of the first segments came from the provider's cache, estimated from its token count."""
 
     @property
     def tokens(self) -> int:
@@ -86,11 +88,11 @@ class Receipt:
 
 
 def cached_segments(segments: Sequence[Segment], cached_share: float) -> int:
-    """A cache holds the beginning: so many whole segments as make up this share of what was sent."""
+    """How many leading segments the provider served from its cache, given the cached share of tokens."""
     sizes = accumulate(segment.tokens for segment in segments)
     reach = cached_share * sum(segment.tokens for segment in segments) * (1 + CACHE_TOLERANCE)
     return sum(end <= reach for end in sizes) if cached_share else 0
 
 
 CACHE_TOLERANCE = 0.02
-"""Providers count in their own way, and keep whole blocks only."""
+"""Allows for providers' own token counts, and for caches that store whole blocks only."""

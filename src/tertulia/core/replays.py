@@ -1,4 +1,4 @@
-"""Replays: the questions of a conversation asked once more, with another table, mode or visibility."""
+"""Replays: asks the questions of a conversation again, with another table, mode or visibility."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ class ReplayState(StrEnum):
     RUNNING = "running"
     COMPLETE = "complete"
     STOPPED = "stopped"
-    """By a person, by its cap, or because it could not go on: `reason` says which."""
+    """Stopped by a person, by its cost cap, or by an error: `reason` says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
     id: str
-    """Of the branch in which the answers come."""
+    """The id of the branch for the new answers."""
     source_id: str
-    """The conversation whose questions are asked."""
+    """The conversation whose questions are asked again."""
     from_round: int
     to_round: int
     done_round: int
-    """The last round that was answered; one before the first while none is."""
+    """The last answered round; before the first answer, the round before `from_round`."""
     cap_micros: int | None
     spent_micros: int
     state: ReplayState

@@ -1,4 +1,4 @@
-"""A signed-in client: which device, since when, and where it stands."""
+"""Sessions: a signed-in client, its device, and what it has open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """What a client said of itself when it signed in."""
+    """The client's description of itself at sign-in."""
 
     browser: str
     system: str

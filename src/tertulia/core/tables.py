@@ -1,4 +1,4 @@
-"""Saved tables: voices with their mode and visibility, kept under a name; and what people begin with."""
+"""Saved tables: a named set of voices with mode and visibility; and a person's defaults."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ BRIEF_LIMIT = 4_000
 
 @dataclass(frozen=True, slots=True)
 class WantedVoice:
-    """A model, a persona, or a persona that is to speak through a certain model."""
+    """A reference to a voice: a model, a persona, or a persona with a certain model."""
 
     model: str | None = None
-    """The key of a model, "openai:gpt-4o"."""
+    """A model's key, such as "openai:gpt-4o"."""
     persona_id: str | None = None
     effort: Effort | None = None
-    """How much it is to think; None: as its persona says, or as much as its model does by itself."""
+    """The thinking effort; None: the persona's or the model's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableSetting:
-    """What a table is, whoever it belongs to."""
+    """The content of a table, without its owner."""
 
     name: str
     mode: str
@@ -36,7 +36,7 @@ class TableSetting:
     voices: tuple[WantedVoice, ...]
     chair: WantedVoice | None = None
     brief: str = ""
-    """What the synthesis should do, in the person's own words."""
+    """The person's own instructions for the synthesis."""
 
     @property
     def guests(self) -> tuple[WantedVoice, ...]:
@@ -47,7 +47,7 @@ class TableSetting:
 class SavedTable:
     id: str
     scope: Scope
-    """One person's or a project's; a table is nobody else's."""
+    """Belongs to one person or one project, never to the whole server."""
     owner_id: str | None
     project_id: str | None
     name: str
@@ -62,7 +62,7 @@ class SavedTable:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What a person begins a conversation with where its project says nothing."""
+    """A person's defaults for a new conversation; the project's defaults come first."""
 
     table_id: str | None = None
     mode: str | None = None
@@ -82,10 +82,10 @@ def cleaned(table: TableSetting) -> TableSetting:
     return TableSetting(name, table.mode, table.visibility, table.voices, table.chair, table.brief.strip())
 
 
-def check_voices(guests: Sequence[WantedVoice], seated: int) -> None:
-    if seated > SEATS:
+def check_voices(voices: Sequence[WantedVoice], seat_count: int) -> None:
+    if seat_count > SEATS:
         raise Invalid(f"At most {SEATS} voices can answer.")
-    if any(one.model is None and one.persona_id is None for one in guests):
+    if any(voice.model is None and voice.persona_id is None for voice in voices):
         raise Invalid("A voice is a model or a persona: name one of them.")
-    if any(len(one.model or "") > MODEL_LIMIT for one in guests):
+    if any(len(voice.model or "") > MODEL_LIMIT for voice in voices):
         raise Invalid(f"A model is named by its key, of at most {MODEL_LIMIT} characters.")

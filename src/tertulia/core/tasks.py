@@ -1,4 +1,4 @@
-"""Tasks: awaits work that a cancellation must not leave half done."""
+"""Task shielding: finishes work that a cancellation must not leave half done."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ T = TypeVar("T")
 
 
 async def to_completion(work: Awaitable[T]) -> T:
-    """Awaits the work. A cancellation is raised only when the work has ended."""
+    """Awaits the work; raises a cancellation only after the work has ended."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         while not task.done():
-            with suppress(asyncio.CancelledError):  # the one that came first is raised below
+            with suppress(asyncio.CancelledError):  # the first cancellation is raised below
                 await asyncio.wait([task])
-        _retrieve(task)
+        _mark_retrieved(task)
         raise
 
 
-def _retrieve(task: asyncio.Future[T]) -> None:
-    """An error that nobody asks for would be logged as one that was never retrieved."""
+def _mark_retrieved(task: asyncio.Future[T]) -> None:
+    """Marks the task's error as retrieved, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()

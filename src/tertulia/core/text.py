@@ -1,4 +1,4 @@
-"""Text that any database can hold, and text that says to a model what it says to a person."""
+"""Text sanitizing: makes text storable in any database, and removes characters that people do not see."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ REPLACEMENT = "\ufffd"
 
 
 def storable(text: str) -> str:
-    """The text with U+0000 and lone surrogates replaced; everything else stays as it is."""
+    """Replaces U+0000 and lone surrogates; everything else stays as it is."""
     if "\0" in text:
         text = text.replace("\0", REPLACEMENT)
     if text.isascii() or _is_encodable(text):
         return text
-    # Halves that belong together join into the character they mean; a half alone means nothing.
+    # A matching pair of surrogates becomes the character it encodes; a lone surrogate is replaced.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -26,13 +26,13 @@ def _is_encodable(text: str) -> bool:
 
 
 def visible(text: str) -> str:
-    """The text without letters that a model reads and a person does not see, or sees elsewhere.
+    """Removes characters that a model reads but a person does not see, or sees in another place.
 
-    Tag characters, zero-width spaces, overrides of direction and piled-up variation selectors go. Marks of
-    direction and joiners stay: Persian, Indic scripts and emoji need them. A flag that is spelt in tag
-    characters stays whole.
+    It removes tag characters, zero-width spaces, direction overrides and repeated variation selectors.
+    Direction marks and joiners stay: Persian, Indic scripts and emoji need them. A flag that is encoded in
+    tag characters stays whole.
     """
-    return text if text.isascii() else _DECEPTIVE.sub(lambda found: found[1] or "", text)
+    return text if text.isascii() else _DECEPTIVE.sub(lambda match: match[1] or "", text)
 
 
 _DECEPTIVE = re.compile(

@@ -1,4 +1,4 @@
-"""Thinking: how much a model is asked to think before it answers, and in which form it is asked."""
+"""Thinking: the requested thinking effort, and how the request of each model states it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Effort(StrEnum):
-    """How much a voice thinks; where none is chosen, as much as its model does by itself."""
+    """How much a voice thinks; no value means the model's default."""
 
     OFF = "off"
     LOW = "low"
@@ -15,17 +15,18 @@ class Effort(StrEnum):
 
 
 class ThinkingForm(StrEnum):
-    """How a request says it. Models of one company differ."""
+    """How a request states the effort; it differs even between models of one company."""
 
     NONE = "none"
-    """Nothing is sent: the model cannot be told, or does not think."""
+    """The request states nothing: the model has no setting, or does not think."""
     EFFORT = "effort"
-    """A level by its name."""
+    """The effort level by name."""
     TAGGED = "tagged"
-    """The same, of a model that writes its thoughts between tags unless they are to be taken apart."""
+    """The effort level by name, for a model that writes its thoughts between tags unless asked to separate
+    them."""
     ADAPTIVE = "adaptive"
-    """Claude from 4.6 on: as much as the question needs, with a level."""
+    """Claude from 4.6 on: the model decides how much the question needs, within a level."""
     BUDGET = "budget"
     """A number of tokens: older Claude and Gemini models."""
     LEVEL = "level"
-    """Gemini from 3 on."""
+    """A level, in Gemini from 3 on."""

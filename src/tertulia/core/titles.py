@@ -1,4 +1,4 @@
-"""Titles without a model: the first thing that was asked, made short."""
+"""Titles: makes a short conversation title from the first question, or cleans a title that a model wrote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SENTENCE = re.compile(r"(?<=[.!?。？！])\s")
 
 
 def title_of(question: str) -> str:
-    """The first sentence, without markup, cut between words."""
+    """The first sentence without markup, cut between words."""
     texts = (plain_text(question), " ".join(question.split()))
     text = next(filter(_is_visible, texts), "Question")
     sentence = _SENTENCE.split(text, maxsplit=1)[0].rstrip(" .!。！:;,")
@@ -23,7 +23,7 @@ def _is_visible(text: str) -> bool:
 
 
 def cleaned(answer: str) -> str:
-    """A model's title: one line, no quotes, no full stop, not too long."""
+    """Cleans a title that a model wrote: one line, no quotes, no full stop, not too long."""
     line = next((line for line in answer.splitlines() if line.strip()), "")
     text = re.sub(r"^(title|subject)\s*:\s*", "", plain_text(line), flags=re.IGNORECASE)
     return shortened(text.strip("\"'“”‘’«» .").strip(), LONGEST)

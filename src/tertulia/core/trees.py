@@ -1,8 +1,9 @@
-"""Trees: a conversation with all its branches, what stands beside what in them, and how two of them differ.
+"""Branch trees: a conversation with all its branches, the versions of its questions and replies, and the
+difference between two branches.
 
 1 ── 2 ── 3 ── 4      a conversation
-     │    └──── 4'    a branch at round 3: it reads on from there, and nothing is copied
-     └── 3'           round 3 asked differently: a branch at round 2, shown beside it as 1/2 and 2/2
+     │    └──── 4'    a branch at round 3: it inherits rounds 1 to 3, and nothing is copied
+     └── 3'           round 3 asked differently: a branch at round 2, shown as version 2/2 of round 3
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ _ENDLESS = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class TreeRound:
-    """A round as the map of branches draws it."""
+    """A round as the branch map draws it."""
 
     number: int
     question: str
-    """Its beginning."""
+    """The beginning of the question."""
     seats: tuple[int, ...]
-    """Of those who answered."""
+    """The seats of the voices that answered."""
     cost_micros: int | None
-    """Of the replies whose price is known; None when none has one."""
+    """The cost of the replies whose price is known; None if no price is known."""
     created_at: int
     created_by: str
 
@@ -38,67 +39,67 @@ class TreeRound:
 class TreeNode:
     conversation: Conversation
     rounds: tuple[TreeRound, ...]
-    """What was said in it and nowhere else."""
+    """The conversation's own rounds, without inherited ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """One round's question in all its versions, the oldest first."""
+    """All versions of one round's question, the oldest first."""
 
     round_number: int
     conversation_ids: tuple[str, ...]
-    """Where each of them was asked."""
+    """The conversation of each version."""
     index: int
-    """Which of them this conversation shows, counted from 0."""
+    """The version that this conversation shows, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """One reply as different branches have it, the oldest first."""
+    """All versions of one reply in different branches, the oldest first."""
 
     round_number: int
     conversation_ids: tuple[str, ...]
     message_ids: tuple[str, ...]
     index: int
-    """Which of them this conversation shows, counted from 0."""
+    """The version that this conversation shows, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
     root_id: str
     nodes: tuple[TreeNode, ...]
-    """The root first, then the branches in the order in which they were made."""
+    """The root first, then the branches in order of creation."""
     siblings: tuple[Siblings, ...]
-    """Of the rounds of one conversation, those whose question was also asked differently."""
+    """For the rounds of one conversation: the questions that were also asked differently."""
     versions: tuple[Versions, ...]
-    """Of its replies, those that were asked for again in a branch."""
+    """For the replies of that conversation: those that were regenerated in a branch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What goes when a conversation is deleted."""
+    """The extent of deleting a conversation: everything that is deleted with it."""
 
     conversations: int
     rounds: int
     replies: int
     titles: tuple[str, ...]
-    """Of those that have one, the first fifty."""
+    """The titles of the deleted conversations, at most fifty."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageRemoval:
-    """What goes when a message is deleted."""
+    """The extent of deleting a message: what is deleted with it, and how many branches inherit it."""
 
     rounds: int
     replies: int
-    """Earlier and later versions are counted too."""
+    """Includes earlier and later versions."""
     branches: int
-    """That read it, and will read on without it."""
+    """They continue without the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message, as far as a tree is concerned with it."""
+    """The parts of a message that a tree needs."""
 
     id: str
     conversation_id: str
@@ -115,166 +116,179 @@ class Said:
 # ── drawing the tree
 
 
-def tree(conversation_id: str, conversations: Sequence[Conversation], said: Sequence[Said]) -> Tree:
-    """All of one tree, with what stands beside the rounds of one of its conversations."""
-    grown = _Grown({one.id: one for one in conversations}, tuple(said))
-    ordered = sorted(conversations, key=lambda one: (one.parent_id is not None, one.created_at, one.id))
+def tree(conversation_id: str, conversations: Sequence[Conversation], messages: Sequence[Said]) -> Tree:
+    """Builds the whole tree, with the versions of the rounds and replies of one of its conversations."""
+    index = _Grown({conversation.id: conversation for conversation in conversations}, tuple(messages))
+    ordered = sorted(conversations, key=lambda node: (node.parent_id is not None, node.created_at, node.id))
     return Tree(
         root_id=ordered[0].id,
-        nodes=tuple(TreeNode(one, tuple(grown.drawn(one.id))) for one in ordered),
-        siblings=tuple(grown.siblings(conversation_id)),
-        versions=tuple(grown.versions(conversation_id)),
+        nodes=tuple(
+            TreeNode(conversation, tuple(index.tree_rounds(conversation.id))) for conversation in ordered
+        ),
+        siblings=tuple(index.siblings(conversation_id)),
+        versions=tuple(index.versions(conversation_id)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """How far a line reads a conversation on its way up: to a round, of which it may take one reply alone."""
+    """The rounds that a lineage inherits from one conversation: up to a round, and of that round perhaps
+    only one reply."""
 
     conversation_id: str
     last: int
     only_id: str | None
 
-    def shows(self, said: Said) -> bool:
-        if said.round_number != self.last or said.is_question:
-            return said.round_number <= self.last
-        return self.only_id in (None, said.id)
+    def shows(self, message: Said) -> bool:
+        if message.round_number != self.last or message.is_question:
+            return message.round_number <= self.last
+        return self.only_id in (None, message.id)
 
 
 @dataclass(frozen=True)
 class _Grown:
     conversations: Mapping[str, Conversation]
-    said: tuple[Said, ...]
+    messages: tuple[Said, ...]
 
     @cached_property
     def _own(self) -> dict[str, dict[int, list[Said]]]:
-        """What was said in each conversation itself, by round."""
+        """The messages of each conversation itself, by round."""
         own: dict[str, dict[int, list[Said]]] = {id: {} for id in self.conversations}
-        for said in sorted(self.said, key=lambda said: (said.round_number, not said.is_question, said.id)):
-            own[said.conversation_id].setdefault(said.round_number, []).append(said)
+        for message in sorted(
+            self.messages, key=lambda item: (item.round_number, not item.is_question, item.id)
+        ):
+            own[message.conversation_id].setdefault(message.round_number, []).append(message)
         return own
 
-    def _line(self, conversation_id: str) -> Iterator[_Stretch]:
-        """The conversation and its ancestors, each as far as it is read."""
-        stretch = _Stretch(conversation_id, _ENDLESS, None)
+    def _lineage(self, conversation_id: str) -> Iterator[_Stretch]:
+        """The conversation and its ancestors, each with the rounds that are inherited from it."""
+        inherited = _Stretch(conversation_id, _ENDLESS, None)
         while True:
-            yield stretch
-            conversation = self.conversations[stretch.conversation_id]
+            yield inherited
+            conversation = self.conversations[inherited.conversation_id]
             if conversation.parent_id is None:
                 return
-            stretch = _above(stretch, conversation, conversation.parent_id)
+            inherited = _inherited_from_parent(inherited, conversation, conversation.parent_id)
 
-    def drawn(self, conversation_id: str) -> Iterator[TreeRound]:
-        for number, said in self._own[conversation_id].items():
-            asked = said[0] if said[0].is_question else self._question(conversation_id, number)
-            costs = [one.cost_micros for one in said if one.cost_micros is not None]
+    def tree_rounds(self, conversation_id: str) -> Iterator[TreeRound]:
+        for number, messages in self._own[conversation_id].items():
+            first = messages[0]
+            question = first if first.is_question else self._question(conversation_id, number)
+            costs = [message.cost_micros for message in messages if message.cost_micros is not None]
             yield TreeRound(
                 number=number,
-                question=asked.excerpt if asked else "",
-                seats=tuple(sorted({one.seat for one in said if one.seat is not None})),
+                question=question.excerpt if question else "",
+                seats=tuple(sorted({message.seat for message in messages if message.seat is not None})),
                 cost_micros=sum(costs) if costs else None,
-                created_at=said[0].created_at,
-                created_by=said[0].created_by,
+                created_at=first.created_at,
+                created_by=first.created_by,
             )
 
     def _question(self, conversation_id: str, number: int) -> Said | None:
-        for stretch in self._line(conversation_id):
-            for said in self._own[stretch.conversation_id].get(number, ()):
-                if said.is_question and stretch.shows(said):
-                    return said
+        for inherited in self._lineage(conversation_id):
+            for message in self._own[inherited.conversation_id].get(number, ()):
+                if message.is_question and inherited.shows(message):
+                    return message
         return None
 
-    # ── the same question, asked differently
+    # ── versions of a question
 
     def siblings(self, conversation_id: str) -> Iterator[Siblings]:
-        for asked in sorted(self._questions(conversation_id), key=lambda said: said.round_number):
-            before = self._standing(asked)
-            together = [one for one in self._asked[asked.round_number] if self._standing(one) == before]
-            if len(together) > 1:
-                ids = tuple(one.conversation_id for one in together)
-                yield Siblings(asked.round_number, ids, together.index(asked))
+        for question in sorted(self._questions(conversation_id), key=lambda message: message.round_number):
+            predecessor = self._predecessor(question)
+            versions = [
+                version
+                for version in self._questions_by_round[question.round_number]
+                if self._predecessor(version) == predecessor
+            ]
+            if len(versions) > 1:
+                ids = tuple(version.conversation_id for version in versions)
+                yield Siblings(question.round_number, ids, versions.index(question))
 
     def _questions(self, conversation_id: str) -> Iterator[Said]:
-        for stretch in self._line(conversation_id):
-            for said in self._own[stretch.conversation_id].values():
-                if said[0].is_question and stretch.shows(said[0]):
-                    yield said[0]
+        for inherited in self._lineage(conversation_id):
+            for messages in self._own[inherited.conversation_id].values():
+                if messages[0].is_question and inherited.shows(messages[0]):
+                    yield messages[0]
 
     @cached_property
-    def _asked(self) -> dict[int, list[Said]]:
-        asked: dict[int, list[Said]] = {}
-        for said in sorted(self.said, key=lambda said: said.id):
-            if said.is_question:
-                asked.setdefault(said.round_number, []).append(said)
-        return asked
+    def _questions_by_round(self) -> dict[int, list[Said]]:
+        questions: dict[int, list[Said]] = {}
+        for message in sorted(self.messages, key=lambda item: item.id):
+            if message.is_question:
+                questions.setdefault(message.round_number, []).append(message)
+        return questions
 
-    def _standing(self, asked: Said) -> _Stretch:
-        """What a question follows. Two that follow the same are versions of one another."""
-        before = asked.round_number - 1
-        for stretch in self._line(asked.conversation_id):
-            last, only_id = min(stretch.last, before), stretch.only_id if stretch.last <= before else None
-            reached = max((n for n in self._own[stretch.conversation_id] if n <= last), default=0)
+    def _predecessor(self, question: Said) -> _Stretch:
+        """The round before a question. Two questions with the same predecessor are versions of one
+        another."""
+        previous_round = question.round_number - 1
+        for inherited in self._lineage(question.conversation_id):
+            last = min(inherited.last, previous_round)
+            only_id = inherited.only_id if inherited.last <= previous_round else None
+            reached = max((n for n in self._own[inherited.conversation_id] if n <= last), default=0)
             if reached:
-                return _Stretch(stretch.conversation_id, reached, only_id if reached == last else None)
+                return _Stretch(inherited.conversation_id, reached, only_id if reached == last else None)
         return _Stretch("", 0, None)
 
-    # ── the same reply, asked for again in a branch
+    # ── versions of a reply
 
     def versions(self, conversation_id: str) -> Iterator[Versions]:
-        line = tuple(self._line(conversation_id))
+        lineage = tuple(self._lineage(conversation_id))
         for versions in self._regenerated:
-            shown = self._shown(line, versions)
-            if shown is not None:
+            current = self._shown_version(lineage, versions)
+            if current is not None:
                 yield Versions(
-                    round_number=shown.round_number,
-                    conversation_ids=tuple(one.conversation_id for one in versions),
-                    message_ids=tuple(one.id for one in versions),
-                    index=versions.index(shown),
+                    round_number=current.round_number,
+                    conversation_ids=tuple(version.conversation_id for version in versions),
+                    message_ids=tuple(version.id for version in versions),
+                    index=versions.index(current),
                 )
 
-    def _shown(self, line: Sequence[_Stretch], versions: Sequence[Said]) -> Said | None:
-        """The one nearest to the conversation itself."""
-        for stretch in line:
-            for said in versions:
-                if said.conversation_id == stretch.conversation_id and stretch.shows(said):
-                    return said
+    def _shown_version(self, lineage: Sequence[_Stretch], versions: Sequence[Said]) -> Said | None:
+        """The version that the conversation shows: the one nearest to it in its lineage."""
+        for inherited in lineage:
+            for version in versions:
+                if version.conversation_id == inherited.conversation_id and inherited.shows(version):
+                    return version
         return None
 
     @cached_property
     def _regenerated(self) -> list[list[Said]]:
-        """Replies that more than one conversation has a version of; of each its newest."""
+        """Replies with versions in more than one conversation; the newest version of each conversation."""
         groups: dict[str, dict[str, Said]] = {}
-        for said in sorted(self.said, key=lambda said: said.id):
-            if not said.is_question:
-                groups.setdefault(self._origin(said), {})[said.conversation_id] = said
-        found = (sorted(group.values(), key=lambda said: said.id) for group in groups.values())
-        return sorted((group for group in found if len(group) > 1), key=lambda group: group[0].id)
+        for message in sorted(self.messages, key=lambda item: item.id):
+            if not message.is_question:
+                groups.setdefault(self._origin(message), {})[message.conversation_id] = message
+        ordered = (sorted(group.values(), key=lambda item: item.id) for group in groups.values())
+        return sorted((group for group in ordered if len(group) > 1), key=lambda group: group[0].id)
 
-    def _origin(self, said: Said) -> str:
-        """The id of its first version, whether or not that is still there."""
-        while said.replaces_id is not None:
-            earlier = self._by_id.get(said.replaces_id)
+    def _origin(self, message: Said) -> str:
+        """The id of the reply's first version, even when that version was deleted."""
+        while message.replaces_id is not None:
+            earlier = self._by_id.get(message.replaces_id)
             if earlier is None:
-                return said.replaces_id
-            said = earlier
-        return said.id
+                return message.replaces_id
+            message = earlier
+        return message.id
 
     @cached_property
     def _by_id(self) -> dict[str, Said]:
-        return {said.id: said for said in self.said}
+        return {message.id: message for message in self.messages}
 
 
-def _above(stretch: _Stretch, conversation: Conversation, parent_id: str) -> _Stretch:
-    """The lowest branch point on the way decides; where two name different replies, none is left."""
-    point = conversation.branch_round or 0
-    named = conversation.branch_message_id
-    if point < stretch.last:
-        return _Stretch(parent_id, point, named)
-    if point == stretch.last and stretch.only_id is None:
-        return _Stretch(parent_id, point, named)
-    if point == stretch.last and named not in (None, stretch.only_id):
-        return _Stretch(parent_id, point, "")
-    return _Stretch(parent_id, stretch.last, stretch.only_id)
+def _inherited_from_parent(inherited: _Stretch, conversation: Conversation, parent_id: str) -> _Stretch:
+    """The inherited rounds of the parent. The lowest branch point counts; if two branch points keep
+    different replies of the same round, no reply of it is inherited."""
+    branch_round = conversation.branch_round or 0
+    reply_id = conversation.branch_message_id
+    if branch_round < inherited.last:
+        return _Stretch(parent_id, branch_round, reply_id)
+    if branch_round == inherited.last and inherited.only_id is None:
+        return _Stretch(parent_id, branch_round, reply_id)
+    if branch_round == inherited.last and reply_id not in (None, inherited.only_id):
+        return _Stretch(parent_id, branch_round, "")
+    return _Stretch(parent_id, inherited.last, inherited.only_id)
 
 
 # ── comparing two branches
@@ -289,38 +303,38 @@ class ComparedRound:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one of the two has beyond what they share."""
+    """The rounds and the cost of one branch after the common rounds."""
 
     rounds: int
     cost_micros: int | None
-    """Of the replies whose price is known; None when none has one."""
+    """The cost of the replies whose price is known; None if no price is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     common_rounds: int
-    """So many of the first rounds are the same."""
+    """How many of the first rounds are the same."""
     rounds: tuple[ComparedRound, ...]
-    """Those after, side by side."""
+    """The later rounds, side by side."""
     left: Side
     right: Side
 
 
 def compare(left: Sequence[Round], right: Sequence[Round]) -> Comparison:
-    """Two lines of one tree, from where they part."""
-    lefts, rights = ({one.number: one for one in side} for side in (left, right))
+    """Compares two branches of one tree from the first round that differs."""
+    lefts, rights = ({round_.number: round_ for round_ in side} for side in (left, right))
     numbers = sorted(lefts.keys() | rights.keys())
     common = 0
     for number in numbers:
         if lefts.get(number) != rights.get(number):
             break
         common = number
-    apart = [number for number in numbers if number > common]
+    different = [number for number in numbers if number > common]
     return Comparison(
         common_rounds=common,
-        rounds=tuple(ComparedRound(number, lefts.get(number), rights.get(number)) for number in apart),
-        left=_side([lefts[number] for number in apart if number in lefts]),
-        right=_side([rights[number] for number in apart if number in rights]),
+        rounds=tuple(ComparedRound(number, lefts.get(number), rights.get(number)) for number in different),
+        left=_side([lefts[number] for number in different if number in lefts]),
+        right=_side([rights[number] for number in different if number in rights]),
     )
 
 

@@ -1,9 +1,9 @@
-"""Turns: the act of answering one round.
+"""Turns: one run of the voices that answers a round.
 
 queued ─▶ running ─▶ complete | stopped | interrupted | failed
 
-A turn is queued while another one of its conversation runs; a retry never is. It is complete when every voice
-has said its last word, however each of them ended; failed when none could say anything.
+A turn is queued while another turn of its conversation runs; a retry is never queued. It is complete when
+every voice has ended, even when some failed, and failed when no voice could write anything.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ class State(StrEnum):
 
 
 class Purpose(StrEnum):
-    """Why a turn was opened."""
+    """Why a turn was started."""
 
     ASK = "ask"
     RETRY = "retry"
     CONTINUE = "continue"
     SYNTHESIS = "synthesis"
-    """A synthesis of a round that was answered before."""
+    """Writes a synthesis of a round that already has its answers."""
     SUMMARY = "summary"
-    """A branch is brought back as one message."""
+    """Summarises a branch in one message."""
 
     @property
     def starts_at_once(self) -> bool:
-        """Whether it runs beside other turns of its conversation: it changes a reply and opens no round."""
+        """Whether it runs beside other turns of its conversation: it changes a reply and adds no round."""
         return self in (Purpose.RETRY, Purpose.CONTINUE)
 
 
 class Style(StrEnum):
-    """How a reply that is asked for again should differ."""
+    """How a new version of a reply should differ."""
 
     AGAIN = "again"
     CONCISE = "concise"
@@ -60,7 +60,7 @@ class Style(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Turn:
     id: str
-    """Made by the client, so that sending it again is harmless."""
+    """Made by the client, so that sending the request twice is harmless."""
     conversation_id: str
     round_number: int
     purpose: Purpose
@@ -74,26 +74,26 @@ class Turn:
     message_id: str | None = None
     """The reply that is retried or continued."""
     chair: Voice | None = None
-    """Who writes the synthesis; None where the mode has none, or the first voice does."""
+    """The voice that writes the synthesis; None if the mode has none, or if the first voice writes it."""
     brief: str = ""
-    """The person's own words on what the synthesis should do."""
+    """The person's own instructions for the synthesis."""
     is_blind: bool = False
-    """The names are hidden now; with the first vote they come to light."""
+    """Whether the names are hidden now; the first vote reveals them."""
     style: Style = Style.AGAIN
     scope: SearchScope | None = None
-    """What a person chose to have searched; None: what the project's set-up says."""
+    """The search scope that a person chose; None: the project's setting."""
     found: tuple[Passage, ...] = ()
-    """What was found for the question and sent to at least one of its voices."""
+    """The search results that at least one voice's prompt contained."""
 
     @property
     def was_blind(self) -> bool:
-        """Whether it was asked so, whatever has come to light since."""
+        """Whether the turn started blind, even when its names are revealed by now."""
         return any(voice.letter for voice in self.table)
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A provider asked us to come back later."""
+    """A pending retry: the provider asked the server to come back later."""
 
     until: int
     attempt: int
@@ -103,7 +103,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A reply that is still being written; becomes a message with the same id."""
+    """A reply that is still being written; it becomes a message with the same id."""
 
     id: str
     turn_id: str
@@ -114,7 +114,7 @@ class Draft:
     content: str
     thinking: str
     number: int
-    """How many deltas its text is made of."""
+    """How many deltas its text consists of."""
     started_at: int
     replaces_id: str | None = None
     waiting: Waiting | None = None

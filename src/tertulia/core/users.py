@@ -1,4 +1,4 @@
-"""Accounts, and the actor: the one who asks now."""
+"""User accounts, and the actor: the account and session that make the current request."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tertulia.core.errors import Forbidden, Invalid, WeakPassword
 
 NAME_LIMIT = 100
 EMAIL_LIMIT = 254
-PASSWORD_LEAST = 10
+PASSWORD_MINIMUM = 10
 PASSWORD_LIMIT = 1024
 
 
 class Standing(StrEnum):
-    """What an account may do on this server, whatever its projects allow."""
+    """The role of an account on this server; projects have roles of their own."""
 
     ADMIN = "admin"
     MEMBER = "member"
@@ -32,7 +32,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks: an account, and the session it came in with."""
+    """The account that makes a request, and its session."""
 
     user_id: str
     role: Standing
@@ -63,7 +63,7 @@ def clean_email(text: str) -> str:
 
 
 def check_password(password: str) -> None:
-    if len(password) < PASSWORD_LEAST:
-        raise WeakPassword(f"Choose a password of at least {PASSWORD_LEAST} characters.")
+    if len(password) < PASSWORD_MINIMUM:
+        raise WeakPassword(f"Choose a password of at least {PASSWORD_MINIMUM} characters.")
     if len(password) > PASSWORD_LIMIT:
         raise WeakPassword(f"Choose a password of at most {PASSWORD_LIMIT} characters.")

@@ -1,4 +1,4 @@
-"""Voices: who sits at the table for a turn."""
+"""Voices: the models and personas at the table of a turn, and the assignment of seats and lanes."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ SEATS = 8
 @dataclass(frozen=True, slots=True)
 class Voice:
     id: str
-    """The lane: the same from round to round, "openai:gpt-4o:0" or "persona:<id>:0"."""
+    """The lane, the same from round to round: "openai:gpt-4o:0" or "persona:<id>:0"."""
     seat: int
-    """1 to 8: hue and shape."""
+    """1 to 8; decides colour and shape."""
     name: str
     model: str
-    """The model's key, "openai:gpt-4o"."""
+    """The model's key, such as "openai:gpt-4o"."""
     persona_id: str | None = None
     persona_version: int | None = None
-    """The persona as it was when it spoke."""
+    """The persona's version at the time of the reply."""
     letter: str = ""
-    """What it goes by while its round is blind; empty in a round that never was."""
+    """The name of the voice while its round is blind; empty in a round that never was."""
     effort: Effort | None = None
-    """How much it thinks; None: as much as its model does by itself."""
+    """The thinking effort; None: the model's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Whom someone wants at the table: a model or a persona, and what it is called."""
+    """A request for a seat: a model or a persona, with its name."""
 
     model: str
     name: str
     persona_id: str | None = None
     persona_version: int | None = None
     hue: int | None = None
-    """The seat a persona keeps where it is free."""
+    """The seat that a persona prefers."""
     effort: Effort | None = None
 
     @property
@@ -50,127 +50,137 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class HeldSeat:
-    """The seat a lane has in a conversation: it keeps it whoever else comes to the table or leaves it."""
+    """The seat that a lane keeps in a conversation, even when other voices come and go."""
 
     lane: str
     seat: int
 
 
 def seat(
-    wanted: Iterable[Wanted], taken: Iterable[Voice] = (), held: Iterable[HeldSeat] = ()
+    seat_requests: Iterable[Wanted], seated: Iterable[Voice] = (), held_seats: Iterable[HeldSeat] = ()
 ) -> tuple[Voice, ...]:
-    """Gives each its place, lane and name; the same one twice, or two of one name, are told apart.
+    """Assigns a seat, a lane and a unique name to each; the same model twice gets two lanes and two names.
 
-    `taken` are those who sit there already; `held` are the seats of the conversation, the oldest first.
+    `seated` are the voices already at the table; `held_seats` are the conversation's seats, oldest first.
     """
-    guests = tuple(wanted)
-    others = tuple(taken)
-    names = {voice.name for voice in others}
-    lanes = _lanes(guests, Counter(voice.id.rpartition(":")[0] for voice in others))
-    places = _places(guests, lanes, {voice.seat for voice in others}, held)
+    requests = tuple(seat_requests)
+    present = tuple(seated)
+    names = {voice.name for voice in present}
+    lanes = _lanes(requests, Counter(voice.id.rpartition(":")[0] for voice in present))
+    seats = _choose_seats(requests, lanes, {voice.seat for voice in present}, held_seats)
     voices = []
-    for one, lane, place in zip(guests, lanes, places, strict=True):
-        name = _unused(one.name, names)
+    for request, lane, seat_number in zip(requests, lanes, seats, strict=True):
+        name = _unused_name(request.name, names)
         names.add(name)
-        voices.append(_voice(one, lane, place, name))
+        voices.append(_voice(request, lane, seat_number, name))
     return tuple(voices)
 
 
-def _voice(one: Wanted, lane: str, place: int, name: str) -> Voice:
-    return Voice(lane, place, name, one.model, one.persona_id, one.persona_version, effort=one.effort)
+def _voice(request: Wanted, lane: str, seat_number: int, name: str) -> Voice:
+    return Voice(
+        lane,
+        seat_number,
+        name,
+        request.model,
+        request.persona_id,
+        request.persona_version,
+        effort=request.effort,
+    )
 
 
-def _lanes(guests: tuple[Wanted, ...], seen: Counter[str]) -> list[str]:
-    """The second GPT-4o of a table has a lane of its own."""
+def _lanes(requests: tuple[Wanted, ...], used: Counter[str]) -> list[str]:
+    """The lane of each; the second GPT-4o of a table has a lane of its own."""
     lanes = []
-    for one in guests:
-        lanes.append(f"{one.lane}:{seen[one.lane]}")
-        seen[one.lane] += 1
+    for request in requests:
+        lanes.append(f"{request.lane}:{used[request.lane]}")
+        used[request.lane] += 1
     return lanes
 
 
-def holding(held: Iterable[HeldSeat], voices: Iterable[Voice]) -> tuple[HeldSeat, ...]:
-    """The seats of a conversation after these have sat down: where one sits now is where it stays."""
-    seats = {one.lane: one.seat for one in held}
+def holding(held_seats: Iterable[HeldSeat], voices: Iterable[Voice]) -> tuple[HeldSeat, ...]:
+    """The seats of a conversation after these voices were seated; each keeps its current seat."""
+    seats = {held_seat.lane: held_seat.seat for held_seat in held_seats}
     seats.update((voice.id, voice.seat) for voice in voices)
-    return tuple(HeldSeat(lane, place) for lane, place in seats.items())
+    return tuple(HeldSeat(lane, seat_number) for lane, seat_number in seats.items())
 
 
 def held_in(own: Iterable[HeldSeat], others: Iterable[HeldSeat]) -> tuple[HeldSeat, ...]:
-    """The seats of a conversation, then those that only branches beside it know of."""
-    seats = {one.lane: one for one in own}
-    return (*seats.values(), *(one for one in others if one.lane not in seats))
+    """The seats of a conversation, then the seats of lanes that only other branches of its tree have."""
+    seats = {held_seat.lane: held_seat for held_seat in own}
+    return (*seats.values(), *(held_seat for held_seat in others if held_seat.lane not in seats))
 
 
-def _unused(name: str, names: set[str]) -> str:
-    """The others at the table know each other by name alone, and so does the chair."""
+def _unused_name(name: str, names: set[str]) -> str:
+    """Adds a number to a name in use: the voices and the chair know each other by name alone."""
     numbered = (f"{name} {number}" for number in count(2))
-    return name if name not in names else next(one for one in numbered if one not in names)
+    return name if name not in names else next(candidate for candidate in numbered if candidate not in names)
 
 
 def seat_aside(
     voices: Iterable[Voice],
     table: Iterable[Voice],
     lanes: Sequence[str] = (),
-    held: Iterable[HeldSeat] = (),
+    held_seats: Iterable[HeldSeat] = (),
 ) -> tuple[Voice, ...]:
-    """For a question to a few: who is at the table keeps the place, and whoever is not takes a free one.
+    """Seats the voices of an aside: a voice of the table keeps its seat, any other takes a free one.
 
-    `lanes` says which of two that are the same is meant, one for each voice.
+    `lanes` names the lane of each voice, for a table where the same model sits twice.
     """
     known = {voice.id: voice for voice in table}
-    taken = {voice.seat for voice in known.values()}
-    seats = {one.lane: one.seat for one in held}
-    asked = []
+    occupied = {voice.seat for voice in known.values()}
+    seats = {held_seat.lane: held_seat.seat for held_seat in held_seats}
+    aside = []
     for voice, lane in zip_longest(voices, lanes):
-        meant = in_lane(voice, lane) if lane else voice
-        before = known.get(meant.id)
-        place = before.seat if before else _free_from(seats.get(meant.id, voice.seat), taken)
-        taken.add(place)
-        asked.append(replace(meant, seat=place, name=before.name if before else meant.name))
-    return tuple(asked)
+        chosen = with_lane(voice, lane) if lane else voice
+        present = known.get(chosen.id)
+        number = present.seat if present else _free_seat(seats.get(chosen.id, voice.seat), occupied)
+        occupied.add(number)
+        aside.append(replace(chosen, seat=number, name=present.name if present else chosen.name))
+    return tuple(aside)
 
 
-def in_lane(voice: Voice, lane: str) -> Voice:
-    """The same voice in another lane of its own: the second GPT-4o of a table is "GPT-4o 2"."""
-    own, _, nth = voice.id.rpartition(":")
-    wanted, _, number = lane.rpartition(":")
-    if wanted != own or number not in _NUMBERS:
+def with_lane(voice: Voice, lane: str) -> Voice:
+    """The voice in another lane of the same model or persona: the second GPT-4o of a table is "GPT-4o 2"."""
+    own_key, _, own_number = voice.id.rpartition(":")
+    key, _, number = lane.rpartition(":")
+    if key != own_key or number not in _NUMBERS:
         raise Invalid(f"{voice.name} has no lane {lane[:100]!r}: the id of a voice that answers names one.")
-    if number == nth:
+    if number == own_number:
         return voice
-    name = voice.name if nth == "0" else voice.name.removesuffix(f" {int(nth) + 1}")
+    name = voice.name if own_number == "0" else voice.name.removesuffix(f" {int(own_number) + 1}")
     return replace(voice, id=lane, name=name if number == "0" else f"{name} {int(number) + 1}")
 
 
 _NUMBERS = frozenset(map(str, range(SEATS)))
 
 
-def _free_from(place: int, taken: set[int]) -> int:
-    return next((one for one in (place, *range(1, SEATS + 1)) if one not in taken), SEATS)
+def _free_seat(preferred: int, occupied: set[int]) -> int:
+    candidates = (preferred, *range(1, SEATS + 1))
+    return next((number for number in candidates if number not in occupied), SEATS)
 
 
-def _places(
-    guests: tuple[Wanted, ...], lanes: list[str], taken: set[int], held: Iterable[HeldSeat]
+def _choose_seats(
+    requests: tuple[Wanted, ...], lanes: list[str], occupied: set[int], held_seats: Iterable[HeldSeat]
 ) -> list[int]:
-    """Whoever has a seat in the conversation keeps it, and whoever comes takes one that is nobody's.
+    """A lane keeps the seat that it holds in the conversation; a new lane takes a seat that no lane holds.
 
-    A persona comes in the colour it is known by where that is nobody's. When all are somebody's, someone who
-    is not there gives theirs up: first whoever came first.
+    A new persona takes the seat of its own colour if no lane holds it. When every seat is held, the new lane
+    takes the seat of a lane that is not at the table, the longest held first.
     """
-    seats = {one.lane: one.seat for one in held}
-    kept: dict[int, int] = {}
+    seats = {held_seat.lane: held_seat.seat for held_seat in held_seats}
+    assigned: dict[int, int] = {}
 
-    def keep(nth: int, place: int | None, others: Iterable[int]) -> None:
-        if place and place not in taken and place not in kept.values() and place not in others:
-            kept[nth] = place
+    def assign(index: int, number: int | None, reserved: Iterable[int]) -> None:
+        if number and number not in occupied and number not in assigned.values() and number not in reserved:
+            assigned[index] = number
 
-    for nth, lane in enumerate(lanes):
-        keep(nth, seats.get(lane), ())
-    for nth, one in enumerate(guests):
-        if nth not in kept:
-            keep(nth, one.hue, seats.values())
-    somebodys = tuple(dict.fromkeys(seats.values()))
-    nobodys = (place for place in range(1, SEATS + 1) if place not in somebodys)
-    free = (place for place in (*nobodys, *somebodys) if place not in taken and place not in kept.values())
-    return [kept.get(nth) or next(free, SEATS) for nth in range(len(guests))]
+    for index, lane in enumerate(lanes):
+        assign(index, seats.get(lane), ())
+    for index, request in enumerate(requests):
+        if index not in assigned:
+            assign(index, request.hue, seats.values())
+    held_numbers = tuple(dict.fromkeys(seats.values()))
+    unheld = (number for number in range(1, SEATS + 1) if number not in held_numbers)
+    candidates = (*unheld, *held_numbers)
+    free = (number for number in candidates if number not in occupied and number not in assigned.values())
+    return [assigned.get(index) or next(free, SEATS) for index in range(len(requests))]

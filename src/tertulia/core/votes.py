@@ -1,4 +1,4 @@
-"""Votes: which reply of a round was best, in one person's eyes, and whom it was up against."""
+"""Votes: the reply of a round that a person finds best, and the replies it competed with."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Choice(StrEnum):
     TIE = "tie"
     BOTH_BAD = "both_bad"
     NONE = "none"
-    """Taken back."""
+    """Withdraws the vote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A persona, through whichever model it spoke; or a model without one."""
+    """A persona, whatever its model; or a model without a persona."""
 
     model: str
     name: str
@@ -38,28 +38,30 @@ class Vote:
     conversation_id: str
     round_number: int
     message_id: str | None
-    """The best one; None when it is a tie or all were bad."""
+    """The best reply; None if it is a tie or all were bad."""
     user_id: str
     verdict: Choice
     is_blind: bool
-    """The names were hidden when it was given."""
+    """Whether the names were hidden at the time of the vote."""
     contenders: tuple[Contender, ...]
     created_at: int
 
     @property
     def winner(self) -> str | None:
-        """The key of the contender that was best."""
-        return next((one.key for one in self.contenders if one.message_id == self.message_id), None)
+        """The key of the contender with the best reply."""
+        return next(
+            (contender.key for contender in self.contenders if contender.message_id == self.message_id), None
+        )
 
 
-def contenders(here: Round, meant: Message, verdict: Choice) -> tuple[Contender, ...]:
-    """Those who did the same thing in the round: answers against answers, syntheses against syntheses."""
-    against = [reply for reply in here.replies if reply.step == meant.step and reply.content and reply.voice]
-    if meant not in against:
+def contenders(round_: Round, voted: Message, verdict: Choice) -> tuple[Contender, ...]:
+    """The replies of the same step in the round: answers compete with answers, syntheses with syntheses."""
+    rivals = [reply for reply in round_.replies if reply.step == voted.step and reply.content and reply.voice]
+    if voted not in rivals:
         raise Conflict("Vote for a reply that has text and was not replaced by a newer one.")
-    if verdict in (Choice.TIE, Choice.BOTH_BAD) and len(against) < 2:
+    if verdict in (Choice.TIE, Choice.BOTH_BAD) and len(rivals) < 2:
         raise Invalid("There is only one reply of this kind in the round, so there is nothing to compare.")
-    return tuple(_contender(reply) for reply in against)
+    return tuple(_contender(reply) for reply in rivals)
 
 
 def _contender(reply: Message) -> Contender:
@@ -68,22 +70,22 @@ def _contender(reply: Message) -> Contender:
 
 
 def chosen(rounds: Iterable[Round], votes: Sequence[Vote]) -> frozenset[str]:
-    """The ids of the replies marked best, one of each round that has one: the newest mark counts."""
-    found: set[str] = set()
+    """The ids of the replies voted best, at most one per round: the newest vote counts."""
+    best_ids: set[str] = set()
     for round_ in rounds:
-        there = {reply.id for reply in round_.replies}
-        said = standing(vote for vote in votes if vote.round_number == round_.number)
-        best = [vote for vote in said if vote.verdict is Choice.BEST and vote.message_id in there]
+        reply_ids = {reply.id for reply in round_.replies}
+        latest = latest_votes(vote for vote in votes if vote.round_number == round_.number)
+        best = [vote for vote in latest if vote.verdict is Choice.BEST and vote.message_id in reply_ids]
         if best:
-            found.add(best[-1].message_id or "")
-    return frozenset(found)
+            best_ids.add(best[-1].message_id or "")
+    return frozenset(best_ids)
 
 
-def standing(votes: Iterable[Vote]) -> tuple[Vote, ...]:
-    """Of what was said on one round the last word of each person, the newest last.
+def latest_votes(votes: Iterable[Vote]) -> tuple[Vote, ...]:
+    """The latest vote of each person on one round, the newest last.
 
-    Whoever voted before a branch and on what the branch made of the round has said two things; the branch
-    knows both.
+    A person may have voted before a branch, and again on the branch's version of the round; the branch knows
+    both votes.
     """
     ordered = sorted(votes, key=lambda vote: (vote.created_at, vote.id))
     last = {vote.user_id: vote for vote in ordered}

@@ -1,4 +1,4 @@
-"""How several voices answer: one short async function per mode, talking to a table."""
+"""Council modes: how several voices answer a question. Each mode is one short async function over a table."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from tertulia.council.synthesis import synthesis
 from tertulia.council.table import Table
 
 Reads = Callable[[int, int], tuple[int, ...]]
-"""From a voice's place at the table and how many sit there."""
+"""Takes a voice's index at the table and the number of voices; returns how many replies each of its asks
+reads."""
 
 
-def _nothing(place: int, voices: int) -> tuple[int, ...]:
+def _reads_nothing(index: int, voices: int) -> tuple[int, ...]:
     return (0,)
 
 
-def _the_first(place: int, voices: int) -> tuple[int, ...]:
-    return (1,) if place else (0,)
+def _reads_first_answer(index: int, voices: int) -> tuple[int, ...]:
+    return (1,) if index else (0,)
 
 
-def _those_before(place: int, voices: int) -> tuple[int, ...]:
-    return (place,)
+def _reads_earlier_answers(index: int, voices: int) -> tuple[int, ...]:
+    return (index,)
 
 
-def _everyone_then(place: int, voices: int) -> tuple[int, ...]:
+def _reads_all_answers_second(index: int, voices: int) -> tuple[int, ...]:
     return (0, voices)
 
 
@@ -46,17 +47,17 @@ class Mode:
     most: int
     has_chair: bool = False
     can_be_blind: bool = False
-    """Whether voices do not speak of each other, so that names can be hidden."""
+    """Whether the names can be hidden: the voices do not speak of each other."""
     asks_at_once: bool = True
-    """Whether everyone is asked for an answer from the beginning."""
-    reads: Reads = _nothing
-    """For an estimate: how many replies of its round each voice reads, in each of its asks."""
+    """Whether every voice is asked for an answer from the start."""
+    reads: Reads = _reads_nothing
+    """For the cost estimate: how many replies of its round each voice reads, in each of its asks."""
 
     def must_seat(self, voices: int) -> None:
         if not self.least <= voices <= self.most:
-            wanted = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+            allowed = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
             noun = "voice" if self.most == 1 else "voices"
-            raise Invalid(f"The mode {self.name} takes {wanted} {noun}; this turn has {voices}.")
+            raise Invalid(f"The mode {self.name} takes {allowed} {noun}; this turn has {voices}.")
 
     def must_have_chair(self) -> None:
         if not self.has_chair:
@@ -68,19 +69,28 @@ MODES = {
     for mode in (
         Mode("quick", quick, least=1, most=1),
         Mode("parallel", parallel, least=1, most=SEATS, can_be_blind=True),
-        Mode("second_opinion", second_opinion, least=2, most=SEATS, asks_at_once=False, reads=_the_first),
+        Mode(
+            "second_opinion",
+            second_opinion,
+            least=2,
+            most=SEATS,
+            asks_at_once=False,
+            reads=_reads_first_answer,
+        ),
         Mode("brain_trust", brain_trust, least=2, most=SEATS, has_chair=True),
-        Mode("relay", relay, least=2, most=SEATS, asks_at_once=False, reads=_those_before),
-        Mode("debate", debate, least=2, most=SEATS, has_chair=True, reads=_everyone_then),
-        Mode("peer_review", peer_review, least=2, most=SEATS, has_chair=True, reads=_everyone_then),
+        Mode("relay", relay, least=2, most=SEATS, asks_at_once=False, reads=_reads_earlier_answers),
+        Mode("debate", debate, least=2, most=SEATS, has_chair=True, reads=_reads_all_answers_second),
+        Mode(
+            "peer_review", peer_review, least=2, most=SEATS, has_chair=True, reads=_reads_all_answers_second
+        ),
     )
 }
 
 SYNTHESIS = Mode("synthesis", synthesis, least=1, most=SEATS, has_chair=True)
-"""For a round that was answered before; nobody begins a round with it."""
+"""Adds a synthesis to a round that already has its answers; no round starts with it."""
 
 SUMMARY = Mode("summary", summary, least=1, most=1)
-"""For a round that brings a branch back."""
+"""Summarises a branch in a round of the conversation it left."""
 
 
 def get(name: str) -> Mode:

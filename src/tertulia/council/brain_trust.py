@@ -1,4 +1,4 @@
-"""Brain trust: all voices at once, then the chair writes the synthesis."""
+"""Brain trust: all voices answer at the same time, then the chair writes the synthesis."""
 
 from tertulia.council.chair import conclude
 from tertulia.council.table import Table

@@ -1,4 +1,4 @@
-"""The chair: reads what was said and closes the round with a synthesis."""
+"""The chair: writes the synthesis of a round from its replies."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ the brackets above."""
 
 
 async def conclude(table: Table, replies: Sequence[Message], *, ranks: str = "") -> None:
-    """The synthesis, then its outline. With nobody heard there is nothing to conclude."""
+    """Asks the chair for the synthesis, then for its outline. Does nothing if no reply has text."""
     replies = await table.current(replies)
-    shown = as_shown(replies)
-    if not shown:
+    readable = as_shown(replies)
+    if not readable:
         return
     task = "\n\n".join(
-        part for part in (_absent(table.voices, replies), ranks, _SYNTHESIS, _wish(table)) if part
+        part for part in (_absence_note(table.voices, replies), ranks, _SYNTHESIS, _wish_note(table)) if part
     )
-    synthesis = await table.ask(table.chair, Brief(Step.SYNTHESIS, Role.SYNTHESIS, shown, task))
-    if was_heard(synthesis) and table.can_outline and len({one.name for one in shown}) > 1:
-        read = (*shown, *as_shown((synthesis,)))
+    synthesis = await table.ask(table.chair, Brief(Step.SYNTHESIS, Role.SYNTHESIS, readable, task))
+    if was_heard(synthesis) and table.can_outline and len({reply.name for reply in readable}) > 1:
+        read = (*readable, *as_shown((synthesis,)))
         await table.ask(table.chair, Brief(Step.OUTLINE, Role.SYNTHESIS, read, _OUTLINE))
 
 
 def as_shown(replies: Sequence[Message]) -> tuple[Shown, ...]:
-    """Those that said something, under their own names."""
+    """The replies that have text, with the names of their voices."""
     return tuple(Shown(name_of(reply), reply) for reply in replies if was_heard(reply))
 
 
@@ -74,15 +74,16 @@ def name_of(reply: Message) -> str:
     return reply.voice.name
 
 
-def _absent(voices: Sequence[Voice], replies: Sequence[Message]) -> str:
-    """By seat: in one that was asked again with another model, somebody answered."""
-    heard = {reply.voice.seat for reply in replies if reply.voice and was_heard(reply)}
-    names = [voice.name for voice in voices if voice.seat not in heard]
+def _absence_note(voices: Sequence[Voice], replies: Sequence[Message]) -> str:
+    """The sentence about voices without an answer. Counts by seat: a seat may have been asked again with
+    another model."""
+    answered_seats = {reply.voice.seat for reply in replies if reply.voice and was_heard(reply)}
+    names = [voice.name for voice in voices if voice.seat not in answered_seats]
     if not names:
         return ""
-    absent = ", ".join(names)
-    return f"Absent this round, because no answer came: {absent}. Say so in one sentence; do not guess."
+    absent_names = ", ".join(names)
+    return f"Absent this round, because no answer came: {absent_names}. Say so in one sentence; do not guess."
 
 
-def _wish(table: Table) -> str:
+def _wish_note(table: Table) -> str:
     return f"The person asks of this synthesis: {table.wish}" if table.wish else ""

@@ -1,4 +1,5 @@
-"""Debate: openings at once, rebuttals by those who opened, and the chair closes."""
+"""Debate: all voices give an opening, those with an opening give a rebuttal, and the chair writes the
+synthesis."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ _REBUTTAL = (
 
 async def debate(table: Table) -> None:
     openings = await table.current(await table.ask_all())
-    heard = [opening for opening in openings if was_heard(opening)]
-    if len(heard) < 2:
+    answered = [opening for opening in openings if was_heard(opening)]
+    if len(answered) < 2:
         return await conclude(table, openings)
-    rebuttal = Brief(Step.REBUTTAL, shown=as_shown(heard), task=_REBUTTAL)
-    speakers = [opening.voice for opening in heard if opening.voice]
-    rebuttals = await table.ask_all(speakers, rebuttal)
+    rebuttal = Brief(Step.REBUTTAL, shown=as_shown(answered), task=_REBUTTAL)
+    voices = [opening.voice for opening in answered if opening.voice]
+    rebuttals = await table.ask_all(voices, rebuttal)
     await conclude(table, (*openings, *rebuttals))

@@ -1,4 +1,4 @@
-"""Parallel: all voices at once, none sees what the others are saying."""
+"""Parallel: all voices answer at the same time and do not see each other's answers."""
 
 from tertulia.council.table import Table
 

@@ -1,7 +1,8 @@
-"""Peer review: answers at once, then each voice ranks the others' without names, then the chair answers.
+"""Peer review: all voices answer, each ranks the anonymous answers of the others, then the chair writes the
+synthesis.
 
-Nobody ranks its own answer. Each reviewer reads the others in an order of its own, under letters that follow
-from the round and the seats alone: a review that is asked for again finds the same letters.
+No voice ranks its own answer. Each reviewer reads the other answers in an order of its own. The order and
+the letters depend only on the round and the seats, so a review that is repeated gets the same letters.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from tertulia.core.voices import Voice
 from tertulia.council.chair import conclude, name_of
 from tertulia.council.table import Table, ask_each, was_heard
 
-_WORTH = (
+_CRITERION = (
     "by what it would be worth to the person: is it right, does it answer what was asked, can it be used. "
     'Call it by its label, like "Answer A", never by the letter alone.'
 )
-_REVIEW_ONE = f"The answer above is by another voice, without its name. Judge it in a few sentences {_WORTH}"
+_REVIEW_ONE = (
+    f"The answer above is by another voice, without its name. Judge it in a few sentences {_CRITERION}"
+)
 _REVIEW_ALL = (
     "The answers above are by other voices, without their names. Judge each in one or two sentences "
-    f"{_WORTH} End with one line that puts all of them in order, best first, like this: "
+    f"{_CRITERION} End with one line that puts all of them in order, best first, like this: "
     '"Ranking: {example}".'
 )
 _RANKS = (
@@ -35,37 +38,37 @@ _RANKS = (
 
 async def peer_review(table: Table) -> None:
     answers = await table.current(await table.ask_all())
-    heard = [answer for answer in answers if was_heard(answer)]
-    if len(heard) < 2:
+    answered = [answer for answer in answers if was_heard(answer)]
+    if len(answered) < 2:
         return await conclude(table, answers)
-    asks = [(answer.voice, _review(answer, heard)) for answer in heard if answer.voice]
+    asks = [(answer.voice, _review(answer, answered)) for answer in answered if answer.voice]
     reviews = await table.current(await ask_each(table, asks))
     await conclude(table, answers, ranks=mean_places(answers, reviews))
 
 
-def _review(own: Message, heard: Sequence[Message]) -> Brief:
-    others = _nameless(own, heard)
+def _review(own: Message, answered: Sequence[Message]) -> Brief:
+    others = _anonymous_answers(own, answered)
     return Brief(Step.REVIEW, Role.CRITIC, others, _task(others))
 
 
-def _nameless(own: Message, heard: Sequence[Message]) -> tuple[Shown, ...]:
-    """The answers of the others, in this reviewer's order."""
-    others = sorted(_others(own, heard), key=lambda answer: _mixed(own, answer, _seed(heard)))
+def _anonymous_answers(own: Message, answered: Sequence[Message]) -> tuple[Shown, ...]:
+    """The anonymous answers of the other voices, in this reviewer's order."""
+    others = sorted(_others(own, answered), key=lambda answer: _order_key(own, answer, _seed(answered)))
     return tuple(
         Shown(f"Answer {letter}", answer) for letter, answer in zip(ascii_uppercase, others, strict=False)
     )
 
 
-def _others(own: Message, heard: Sequence[Message]) -> list[Message]:
-    return [answer for answer in heard if _seat(answer) != _seat(own)]
+def _others(own: Message, answered: Sequence[Message]) -> list[Message]:
+    return [answer for answer in answered if _seat(answer) != _seat(own)]
 
 
-def _seed(heard: Sequence[Message]) -> str:
-    """The same for every turn of the round, and in branches that go on from it."""
-    return f"{min(answer.conversation_id for answer in heard)}:{heard[0].round_number}"
+def _seed(answered: Sequence[Message]) -> str:
+    """The same for every turn of the round, and in branches that inherit it."""
+    return f"{min(answer.conversation_id for answer in answered)}:{answered[0].round_number}"
 
 
-def _mixed(reviewer: Message, answer: Message, seed: str) -> bytes:
+def _order_key(reviewer: Message, answer: Message, seed: str) -> bytes:
     return sha256(f"{seed}:{_seat(reviewer)}:{_seat(answer)}".encode()).digest()
 
 
@@ -76,17 +79,17 @@ def _seat(answer: Message) -> int:
 
 
 def _task(others: Sequence[Shown]) -> str:
-    """One answer alone is judged and not ranked."""
+    """The task of a reviewer. A single answer is judged, not ranked."""
     if len(others) == 1:
         return _REVIEW_ONE
-    letters = [one.name.split()[-1] for one in others]
+    letters = [answer.name.split()[-1] for answer in others]
     return _REVIEW_ALL.format(example=" > ".join((*letters[1:], letters[0])))
 
 
 def mean_places(answers: Sequence[Message], reviews: Sequence[Message]) -> str:
-    """What the chair is told of the rankings; nothing where none could be read."""
+    """The sentence about the mean places for the chair; empty if no ranking could be parsed."""
     rankings = [review.findings.ranking for review in reviews if review.findings and review.findings.ranking]
     names = {answer.id: name_of(answer) for answer in answers if was_heard(answer)}
     ranked = standings(names, rankings)
-    told = ", ".join(f"{names[one.message_id]} {float(one.mean):.1f}" for one in ranked)
-    return _RANKS.format(ranks=told) if told else ""
+    ranks = ", ".join(f"{names[row.message_id]} {float(row.mean):.1f}" for row in ranked)
+    return _RANKS.format(ranks=ranks) if ranks else ""

@@ -1,4 +1,4 @@
-"""Quick: one voice answers."""
+"""Quick: the first voice answers."""
 
 from tertulia.council.table import Table
 

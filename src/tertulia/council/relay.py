@@ -1,4 +1,4 @@
-"""Relay: one after the other, each having read those before."""
+"""Relay: the voices answer one after the other, and each reads the answers before its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NEXT = (
 
 
 async def relay(table: Table) -> None:
-    said: list[Message] = []
+    answers: list[Message] = []
     for voice in table.voices:
-        shown = as_shown(await table.current(said))
-        said.append(await table.ask(voice, Brief(shown=shown, task=_NEXT if shown else "")))
+        earlier = as_shown(await table.current(answers))
+        answers.append(await table.ask(voice, Brief(shown=earlier, task=_NEXT if earlier else "")))

@@ -1,4 +1,4 @@
-"""Second opinion: one voice answers, the others review the answer point by point."""
+"""Second opinion: one voice answers, and the others review the answer point by point."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ explain is not a point."""
 
 
 async def second_opinion(table: Table) -> None:
-    """Where the first voice does not answer, the next one does."""
-    waiting = list(table.voices)
-    while waiting:
-        answer = await table.ask(waiting.pop(0))
+    """If the first voice fails, the next one answers instead."""
+    remaining = list(table.voices)
+    while remaining:
+        answer = await table.ask(remaining.pop(0))
         if was_heard(answer):
-            await table.ask_all(waiting, _critique(answer))
+            await table.ask_all(remaining, _critique(answer))
             return
 
 

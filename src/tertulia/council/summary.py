@@ -1,4 +1,4 @@
-"""Summary: one voice has read a branch, and tells those who did not follow it what came of it."""
+"""Summary: one voice reads a branch and summarises it in the conversation that the branch left."""
 
 from __future__ import annotations
 

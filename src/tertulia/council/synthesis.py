@@ -1,4 +1,4 @@
-"""Synthesis: the chair reads a round that was answered before, and closes it."""
+"""Synthesis: the chair reads a round that already has its answers and writes the synthesis."""
 
 from tertulia.council.chair import conclude
 from tertulia.council.peer_review import mean_places
@@ -6,5 +6,5 @@ from tertulia.council.table import Table
 
 
 async def synthesis(table: Table) -> None:
-    """All that was said in it counts, in whatever step; whoever said nothing is absent."""
+    """Reads the replies of all steps; a voice without a reply counts as absent."""
     await conclude(table, table.said, ranks=mean_places(table.said, table.reviews))

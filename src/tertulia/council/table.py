@@ -1,4 +1,4 @@
-"""The table: the voices seated for a turn, and how a mode asks them."""
+"""The table: the voices of a turn, and the methods that a mode calls to ask them."""
 
 from __future__ import annotations
 
@@ -17,53 +17,56 @@ class Table(Protocol):
 
     @property
     def chair(self) -> Voice:
-        """Who writes the synthesis; may be one of the voices."""
+        """The voice that writes the synthesis; may be one of the voices."""
         ...
 
     @property
     def said(self) -> Sequence[Message]:
-        """What stands in the round already: answers, rebuttals and critiques, but no closing."""
+        """The replies that the round already has: answers, rebuttals and critiques, but no synthesis."""
         ...
 
     @property
     def reviews(self) -> Sequence[Message]:
-        """The reviews that stand in the round already."""
+        """The reviews that the round already has."""
         ...
 
     @property
     def wish(self) -> str:
-        """The person's own words on what the synthesis should do; empty where they have none."""
+        """The person's own instructions for the synthesis; empty if there are none."""
         ...
 
     @property
     def can_outline(self) -> bool:
-        """Whether the chair's model is able to give a synthesis as data."""
+        """Whether the chair's model can write a synthesis as JSON."""
         ...
 
     async def ask(self, voice: Voice, brief: Brief = ANSWER) -> Message:
-        """One voice answers; the message says how it ended and never raises for a voice that failed."""
+        """Asks one voice. A voice that fails raises no error: its message says how it ended."""
         ...
 
     async def ask_all(
         self, voices: Sequence[Voice] | None = None, brief: Brief = ANSWER
     ) -> Sequence[Message]:
-        """These voices, or all, at the same time; one that fails leaves the others alone."""
+        """Asks these voices, or all, at the same time; a failure does not affect the others."""
         ...
 
     async def current(self, replies: Sequence[Message]) -> Sequence[Message]:
-        """The newest version of each of these: one that failed may have been retried meanwhile."""
+        """The newest version of each reply: a failed one may have been retried in the meantime."""
         ...
 
 
 async def ask_each(table: Table, asks: Iterable[tuple[Voice, Brief]]) -> Sequence[Message]:
-    """Each voice its own brief, at the same time; one that fails leaves the others alone."""
-    asked = await asyncio.gather(*(table.ask(voice, brief) for voice, brief in asks), return_exceptions=True)
-    for one in asked:
-        if isinstance(one, BaseException):
-            raise one
-    return [one for one in asked if isinstance(one, Message)]
+    """Asks each voice with instructions of its own, at the same time; a failure does not affect the
+    others."""
+    results = await asyncio.gather(
+        *(table.ask(voice, brief) for voice, brief in asks), return_exceptions=True
+    )
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if isinstance(result, Message)]
 
 
 def was_heard(reply: Message) -> bool:
-    """Whether there is something to go on with: a reply that broke off still said something."""
+    """Whether the reply has text to work with; the text of an interrupted reply counts too."""
     return bool(reply.content.strip()) and reply.status is not Status.FAILED

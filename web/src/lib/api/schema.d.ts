@@ -1510,7 +1510,7 @@ export interface components {
         };
         /**
          * Cell
-         * @description Where one voice stands on a topic, in its own words.
+         * @description The stance of one voice on a topic, with a quotation from its reply.
          */
         Cell: {
             /** Seat */
@@ -1523,7 +1523,7 @@ export interface components {
         };
         /**
          * Character
-         * @description What a persona is; every change makes a new version, and each reply knows which one spoke.
+         * @description The content of a persona; every change makes a new version, and each reply stores its version.
          */
         Character: {
             /** Name */
@@ -1550,7 +1550,7 @@ export interface components {
         Choice: "best" | "tie" | "both_bad" | "none";
         /**
          * ClientInfo
-         * @description What a client said of itself when it signed in.
+         * @description The client's description of itself at sign-in.
          */
         ClientInfo: {
             /** Browser */
@@ -1578,7 +1578,7 @@ export interface components {
         };
         /**
          * Contender
-         * @description A persona, through whichever model it spoke; or a model without one.
+         * @description A persona, whatever its model; or a model without a persona.
          */
         Contender: {
             /** Model */
@@ -1676,7 +1676,7 @@ export interface components {
         };
         /**
          * Defaults
-         * @description What a person begins a conversation with where its project says nothing.
+         * @description A person's defaults for a new conversation; the project's defaults come first.
          */
         Defaults: {
             /** Table Id */
@@ -1697,7 +1697,7 @@ export interface components {
         };
         /**
          * Draft
-         * @description A reply that is still being written; becomes a message with the same id.
+         * @description A reply that is still being written; it becomes a message with the same id.
          */
         Draft: {
             /** Id */
@@ -1731,7 +1731,7 @@ export interface components {
         };
         /**
          * Effort
-         * @description How much a voice thinks; where none is chosen, as much as its model does by itself.
+         * @description How much a voice thinks; no value means the model's default.
          * @enum {string}
          */
         Effort: "off" | "low" | "medium" | "high";
@@ -1745,7 +1745,7 @@ export interface components {
         };
         /**
          * Failure
-         * @description Why a reply did not end well.
+         * @description Why a reply did not complete.
          */
         Failure: {
             /** Code */
@@ -1830,7 +1830,7 @@ export interface components {
         };
         /**
          * Filters
-         * @description What a search leaves out; access is never a matter of these.
+         * @description Search filters: what the person leaves out. They never decide who may see something.
          */
         Filters: {
             /**
@@ -1877,7 +1877,7 @@ export interface components {
         Finding: "checks_out" | "wrong" | "not_shown";
         /**
          * Findings
-         * @description At most one of them.
+         * @description The parsed form of one reply: at most one field is set.
          */
         Findings: {
             outline?: components["schemas"]["Outline"] | null;
@@ -1898,7 +1898,7 @@ export interface components {
         };
         /**
          * HeldSeat
-         * @description The seat a lane has in a conversation: it keeps it whoever else comes to the table or leaves it.
+         * @description The seat that a lane keeps in a conversation, even when other voices come and go.
          */
         HeldSeat: {
             /** Lane */
@@ -1963,7 +1963,7 @@ export interface components {
         };
         /**
          * Indexing
-         * @description How far a file can be found: queued ─▶ reading ─▶ indexing ─▶ indexed | not_indexed | failed
+         * @description The indexing state of a file: queued ─▶ reading ─▶ indexing ─▶ indexed | not_indexed | failed
          * @enum {string}
          */
         Indexing: "queued" | "reading" | "indexing" | "indexed" | "not_indexed" | "failed";
@@ -1998,7 +1998,7 @@ export interface components {
         };
         /**
          * Location
-         * @description Exactly where: lines and characters of a file, or round and speaker of a conversation.
+         * @description The exact place of a chunk: lines and characters of a file, or round and speaker of a conversation.
          */
         Location: {
             /** Path */
@@ -2020,7 +2020,7 @@ export interface components {
         };
         /**
          * Match
-         * @description How well a hit fits the question; the same everywhere, whatever else was found.
+         * @description How well a hit fits the question; absolute, so it does not depend on the other hits.
          * @enum {string}
          */
         Match: "strong" | "match" | "weak";
@@ -2111,7 +2111,7 @@ export interface components {
         };
         /**
          * MessageRemoval
-         * @description What goes when a message is deleted.
+         * @description The extent of deleting a message: what is deleted with it, and how many branches inherit it.
          */
         MessageRemoval: {
             /** Rounds */
@@ -2123,7 +2123,7 @@ export interface components {
         };
         /**
          * MetadataChange
-         * @description What is named is changed; the rest stays.
+         * @description A partial update of the metadata; a field without a value stays as it is.
          */
         MetadataChange: {
             /** Always In Context */
@@ -2195,7 +2195,7 @@ export interface components {
         };
         /**
          * ModelFacts
-         * @description What an administrator knows better of a model; what is left out is as the catalogue says.
+         * @description An administrator's corrections to a model; a field without a value keeps the catalogue's.
          */
         ModelFacts: {
             /** Display Name */
@@ -2601,7 +2601,7 @@ export interface components {
         };
         /**
          * Note
-         * @description One numbered point of a critique.
+         * @description A numbered point of a critique.
          */
         Note: {
             finding: components["schemas"]["Finding"] | null;
@@ -2637,7 +2637,7 @@ export interface components {
         };
         /**
          * Outline
-         * @description What a synthesis holds.
+         * @description The content of a synthesis as data: headline, agreement, tensions, next steps and map.
          */
         Outline: {
             /** Headline */
@@ -2665,7 +2665,7 @@ export interface components {
         };
         /**
          * Passage
-         * @description Lines of a file, or a message of a round, as they were known when they were found.
+         * @description Lines of a file, or a message of a round, as they were at the time of the search.
          */
         Passage: {
             source_type: components["schemas"]["Source"];
@@ -2684,7 +2684,7 @@ export interface components {
         };
         /**
          * Person
-         * @description The author's name for what someone wrote in a project, even when they have left it.
+         * @description The name of someone who wrote in a project, kept even after they left it.
          */
         Person: {
             /** Id */
@@ -2729,7 +2729,7 @@ export interface components {
         };
         /**
          * Picture
-         * @description An image a model is shown, named by its content; whoever makes the call brings the bytes.
+         * @description An image in a prompt, named by its content hash; the model client loads the bytes.
          */
         Picture: {
             /** Content Hash */
@@ -2744,7 +2744,7 @@ export interface components {
         };
         /**
          * Point
-         * @description Something several voices say, or someone should do.
+         * @description A statement that several voices make, or a next step.
          */
         Point: {
             /** Text */
@@ -2767,7 +2767,7 @@ export interface components {
         };
         /**
          * Prices
-         * @description Micro-dollars per million tokens; a price nobody knows is None, never 0.
+         * @description Micro-dollars per million tokens; an unknown price is None, never 0.
          */
         Prices: {
             /** Input Micros */
@@ -2871,13 +2871,13 @@ export interface components {
         };
         /**
          * Purpose
-         * @description Why a turn was opened.
+         * @description Why a turn was started.
          * @enum {string}
          */
         Purpose: "ask" | "retry" | "continue" | "synthesis" | "summary";
         /**
          * Quote
-         * @description Words of an earlier message that a question is about.
+         * @description A passage of an earlier message that a question quotes.
          */
         Quote: {
             /** Message Id */
@@ -2916,7 +2916,7 @@ export interface components {
         };
         /**
          * Ranking
-         * @description The answers of the others from best to worst, by a reviewer who did not know whose they are.
+         * @description A reviewer's order of the others' answers, best first; the reviewer does not know who wrote them.
          */
         Ranking: {
             /** Message Ids */
@@ -2929,7 +2929,7 @@ export interface components {
         };
         /**
          * ReadReply
-         * @description A reply of the same round that a model was shown before it wrote its own, as that version was.
+         * @description A reply of the same round that was in a model's prompt, in the version that the model read.
          */
         ReadReply: {
             /** Message Id */
@@ -2978,7 +2978,7 @@ export interface components {
         };
         /**
          * Removal
-         * @description What goes when a conversation is deleted.
+         * @description The extent of deleting a conversation: everything that is deleted with it.
          */
         Removal: {
             /** Conversations */
@@ -3100,7 +3100,7 @@ export interface components {
         };
         /**
          * Scope
-         * @description Whose something is: one person's, a project's, or everyone's here.
+         * @description The owner of a persona or saved table: one person, one project, or everyone on this server.
          * @enum {string}
          */
         Scope: "user" | "project" | "all";
@@ -3132,7 +3132,7 @@ export interface components {
         };
         /**
          * SearchScope
-         * @description What is searched for a question, besides what was said earlier in the same conversation.
+         * @description The sources to search for a question, besides the earlier rounds of the same conversation.
          */
         SearchScope: {
             /**
@@ -3148,7 +3148,7 @@ export interface components {
         };
         /**
          * Segment
-         * @description One piece of the request, in its order.
+         * @description A piece of the prompt; the segments keep the order of the prompt.
          */
         Segment: {
             layer: components["schemas"]["Layer"];
@@ -3221,7 +3221,7 @@ export interface components {
         };
         /**
          * Siblings
-         * @description One round's question in all its versions, the oldest first.
+         * @description All versions of one round's question, the oldest first.
          */
         Siblings: {
             /** Round Number */
@@ -3233,7 +3233,7 @@ export interface components {
         };
         /**
          * Side
-         * @description What one of the two has beyond what they share.
+         * @description The rounds and the cost of one branch after the common rounds.
          */
         Side: {
             /** Rounds */
@@ -3248,7 +3248,7 @@ export interface components {
         Source: "file" | "conversation_message";
         /**
          * Span
-         * @description A highlighted part of a snippet, in characters.
+         * @description A highlighted part of a snippet, as character offsets.
          */
         Span: {
             /** Start */
@@ -3263,7 +3263,7 @@ export interface components {
         Stance: "agrees" | "partly" | "disagrees";
         /**
          * Standing
-         * @description What an account may do on this server, whatever its projects allow.
+         * @description The role of an account on this server; projects have roles of their own.
          * @enum {string}
          */
         Standing: "admin" | "member";
@@ -3279,13 +3279,13 @@ export interface components {
         Status: "complete" | "stopped" | "interrupted" | "failed";
         /**
          * Step
-         * @description Where a reply stands in its round.
+         * @description The step of a mode that a reply belongs to.
          * @enum {string}
          */
         Step: "answer" | "rebuttal" | "critique" | "review" | "synthesis" | "outline" | "summary";
         /**
          * Style
-         * @description How a reply that is asked for again should differ.
+         * @description How a new version of a reply should differ.
          * @enum {string}
          */
         Style: "again" | "concise" | "detailed";
@@ -3298,7 +3298,7 @@ export interface components {
         };
         /**
          * TableSetting
-         * @description What a table is, whoever it belongs to.
+         * @description The content of a table, without its owner.
          */
         TableSetting: {
             /** Name */
@@ -3334,7 +3334,7 @@ export interface components {
         };
         /**
          * ThinkingForm
-         * @description How a request says it. Models of one company differ.
+         * @description How a request states the effort; it differs even between models of one company.
          * @enum {string}
          */
         ThinkingForm: "none" | "effort" | "tagged" | "adaptive" | "budget" | "level";
@@ -3369,7 +3369,7 @@ export interface components {
         };
         /**
          * TreeRound
-         * @description A round as the map of branches draws it.
+         * @description A round as the branch map draws it.
          */
         TreeRound: {
             /** Number */
@@ -3437,7 +3437,7 @@ export interface components {
         };
         /**
          * Usage
-         * @description What a reply took: tokens, money (None: price unknown) and time.
+         * @description The tokens, money (None: price unknown) and time of a reply.
          */
         Usage: {
             /** Input Tokens */
@@ -3507,7 +3507,7 @@ export interface components {
         };
         /**
          * Versions
-         * @description One reply as different branches have it, the oldest first.
+         * @description All versions of one reply in different branches, the oldest first.
          */
         Versions: {
             /** Round Number */
@@ -3521,7 +3521,7 @@ export interface components {
         };
         /**
          * Visibility
-         * @description What each voice sees of the others.
+         * @description Which earlier replies of the other voices each voice sees.
          * @enum {string}
          */
         Visibility: "open" | "own_lane" | "chosen";
@@ -3592,7 +3592,7 @@ export interface components {
         };
         /**
          * Waiting
-         * @description A provider asked us to come back later.
+         * @description A pending retry: the provider asked the server to come back later.
          */
         Waiting: {
             /** Until */
@@ -3606,7 +3606,7 @@ export interface components {
         };
         /**
          * WantedVoice
-         * @description A model, a persona, or a persona that is to speak through a certain model.
+         * @description A reference to a voice: a model, a persona, or a persona with a certain model.
          */
         WantedVoice: {
             /** Model */
