@@ -1,1 +1,2 @@
-"""What can be looked up: extract, chunk, embed, search, memory."""
+"""Full-text and vector search over a project's files and messages: extract text, chunk it, embed it, search
+it."""
