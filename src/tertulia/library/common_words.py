@@ -148,8 +148,7 @@ COMMON_STEMS = frozenset(stem_of(word) for word in COMMON if word.isascii())
 
 
 def is_common(phrase: str) -> bool:
-    """True for a common word; the phrase is a word of the full-text index, or two characters of a script
-    without spaces."""
+    """True for a common word of the full-text index, or two common characters of a script without spaces."""
     if all("\u3040" <= letter <= "\u309f" or letter == " " for letter in phrase):
         return True  # Japanese endings and particles are written in hiragana alone
     return phrase in COMMON or (phrase.isascii() and stem_of(phrase) in COMMON_STEMS)
