@@ -1,5 +1,4 @@
-"""Embedders: the local process starts on demand, dies with the server and is restarted; endpoints are
-checked.
+"""Embedders: the local process with its starts and ends, and OpenAI-compatible endpoints.
 
 Some tests need the MiniLM model and are skipped without it; `tertulia models pull minilm` installs it.
 """

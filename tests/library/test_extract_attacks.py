@@ -1,5 +1,4 @@
-"""Malicious XML and PDF files: they reach nothing outside their parser and end within its limits (UP 5,
-7)."""
+"""Malicious XML and PDF files: they reach nothing outside their parser and stay in limits (UP 5, 7)."""
 
 from __future__ import annotations
 

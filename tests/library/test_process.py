@@ -1,5 +1,4 @@
-"""The worker process: its limits, its restarts, cancellation, and no leaked files or processes (UP, rule
-5)."""
+"""The worker process: limits, restarts, cancellation, no leaked files or processes (UP, rule 5)."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ async def test_the_small_talk_baseline_is_higher_for_a_question_like_small_talk(
 
 
 def test_the_fit_is_lower_in_a_larger_project() -> None:
-    near = Nearness(likeness=0.4, everyday=0.2)
+    near = Nearness(0.4, 0.2)
     sizes = [fit(1.0, near, chunks) for chunks in (1, 100, 10_000)]
     assert sizes == sorted(sizes, reverse=True)
     assert fit(1.0, near, 10_000) == fit(1.0, near, 1_000_000)

@@ -191,8 +191,7 @@ async def test_test_files_rank_below_the_code_unless_the_query_asks_for_tests(
 
 
 async def test_projects_take_turns_when_chunks_are_embedded(library: Library, ada: Actor) -> None:
-    """Each batch begins with another project's newest chunks, so a note does not wait for a thousand
-    files."""
+    """Each batch begins with another project, so a note does not wait for a thousand files."""
     bob = library.db.write_now(lambda tx: person(tx, "Bob"))
     add_file(library.db, bob, "first.md", "Bob's first")
     for number in range(6):
@@ -377,8 +376,7 @@ async def test_a_file_with_the_word_ranks_first_even_before_it_is_embedded(
 
 
 async def test_files_with_the_word_rank_above_code_that_is_only_nearest(library: Library, ada: Actor) -> None:
-    """Vector search always has a nearest chunk, and the only chunk of a file is always the best of its
-    file."""
+    """Vector search always finds a nearest chunk, and a single chunk is always the best of its file."""
     add_file(library.db, ada, "lathe.py", "def turn(spindle):\n    return spindle.speed")
     add_file(library.db, ada, "a.md", "Marmalade stands on the shelf.")
     add_file(

@@ -1,2 +1,1 @@
-"""Full-text and vector search over a project's files and messages: extract text, chunk it, embed it, search
-it."""
+"""Search over a project's files and messages: extract text, chunk it, embed it, find it."""

@@ -38,8 +38,7 @@ _DEFINITION = re.compile(
 )
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a line ends with \n and with nothing else, as editors count
 PARSE_LIMIT = 500_000
-"""Characters; longer Python files are not parsed, since a syntax tree takes a hundred times as much
-memory."""
+"""Characters; longer Python files are not parsed: a syntax tree takes a hundred times as much memory."""
 HeadingFinder = Callable[[int, str], str | None]
 """Takes a line number and the line; returns the heading that begins there, or None."""
 _SENTENCE = re.compile(r"(?<=[.!?。！？;])\s+|(?<=[。！？])|\n")
@@ -78,14 +77,14 @@ def is_code(path: str) -> bool:
     return ending_of(path) in _CODE
 
 
-def chunk(text: str, ending: str, lines: int = LINES, characters: int = CHARACTERS) -> tuple[Piece, ...]:
+def chunk(text: str, extension: str, lines: int = LINES, characters: int = CHARACTERS) -> tuple[Piece, ...]:
     """All pieces of a text, in order."""
-    return tuple(pieces(text, ending, lines, characters))
+    return tuple(pieces(text, extension, lines, characters))
 
 
-def pieces(text: str, ending: str, lines: int = LINES, characters: int = CHARACTERS) -> Iterator[Piece]:
+def pieces(text: str, extension: str, lines: int = LINES, characters: int = CHARACTERS) -> Iterator[Piece]:
     """Yields the pieces one at a time: a text of millions of lines is never held as a list."""
-    for group in _groups(_units(text, _heading_finder(text, ending), characters), lines, characters):
+    for group in _groups(_units(text, _heading_finder(text, extension), characters), lines, characters):
         if piece := _piece(text, group):
             yield piece
 
@@ -114,10 +113,10 @@ def _split_line(text: str, number: int, start: int, end: int, characters: int) -
     yield _Unit(number, start, end)
 
 
-def _heading_finder(text: str, ending: str) -> HeadingFinder:
-    if ending in _MARKDOWN:
+def _heading_finder(text: str, extension: str) -> HeadingFinder:
+    if extension in _MARKDOWN:
         return _MarkdownHeadings().find
-    if ending in ("py", "pyi") and len(text) <= PARSE_LIMIT and (names := _python_names(text)) is not None:
+    if extension in ("py", "pyi") and len(text) <= PARSE_LIMIT and (names := _python_names(text)) is not None:
         return lambda number, line: names.get(number)
     return _definition_name
 
@@ -145,7 +144,7 @@ class _MarkdownHeadings:
 
 
 def _heading_name(heading: str) -> str:
-    """The heading without closing # signs, cut to HEADING characters because every piece below repeats it."""
+    """The heading without closing # signs. It is cut because every piece below repeats it."""
     return heading.strip().rstrip("#").rstrip()[:HEADING]
 
 

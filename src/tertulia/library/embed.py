@@ -146,7 +146,7 @@ class LocalEmbedder:
                 break
             try:
                 child = await self._running_child()
-                joined = await asyncio.to_thread(child.ask, batch)
+                joined = await asyncio.to_thread(child.embed, batch)
             except (OSError, EOFError):
                 self._stop()
                 continue
@@ -210,7 +210,7 @@ class Child:
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def ask(self, texts: list[str]) -> bytes:
+    def embed(self, texts: list[str]) -> bytes:
         """Blocks until the process has embedded the texts; returns their vectors joined."""
         stdin = self._running.stdin
         assert stdin is not None

@@ -62,7 +62,7 @@ def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
                 end_char=piece.end_char,
             ),
             summary=summary(piece.content),
-            token_count=tokens(piece.content),
+            token_count=estimate_tokens(piece.content),
             place=file.path,
             around=around,
         )
@@ -117,7 +117,7 @@ class Spoken:
 
         Messages inherited from another conversation are left out, since they are indexed there.
         """
-        searchable = [entry.message for entry in self.said if can_be_found(entry.message)]
+        searchable = [entry.message for entry in self.said if is_searchable(entry.message)]
         before = [message for message in searchable if message.round_number < self.first][-1:]
         after = [message for message in searchable if message.round_number > self.last][:1]
         within = [m for r in self.rounds if self.first <= r.number <= self.last for m in r.messages]
@@ -209,18 +209,18 @@ def of_messages(attributed_messages: Sequence[Said]) -> dict[str, tuple[NewChunk
     cuts = [
         (attributed, *cut)
         for attributed in attributed_messages
-        if can_be_found(attributed.message)
+        if is_searchable(attributed.message)
         for cut in _cuts(attributed.message.content)
     ]
     by_message: dict[str, list[NewChunk]] = {attributed.message.id: [] for attributed in attributed_messages}
     texts = ["", *(content for _, _, content in cuts), ""]
     for (attributed, start, content), before, after in zip(cuts, texts, texts[2:], strict=False):
         around = _around(before, after)
-        by_message[attributed.message.id].append(_of_message(attributed, start, content, around))
+        by_message[attributed.message.id].append(_message_chunk(attributed, start, content, around))
     return {id: tuple(chunks) for id, chunks in by_message.items()}
 
 
-def can_be_found(message: Message) -> bool:
+def is_searchable(message: Message) -> bool:
     return bool(message.content.strip()) and message.status is not Status.FAILED
 
 
@@ -231,11 +231,11 @@ def _cuts(content: str) -> list[tuple[int, str]]:
     return [(piece.start_char, piece.content) for piece in chunk(content, "md", characters=CHARACTERS)]
 
 
-def _of_message(attributed: Said, start: int, content: str, around: str) -> NewChunk:
+def _message_chunk(attributed: Said, start: int, content: str, around: str) -> NewChunk:
     message = attributed.message
     return NewChunk(
         content=content,
-        heading=f"{attributed.name}, {date(message.created_at)}",
+        heading=f"{attributed.name}, {format_date(message.created_at)}",
         location=Location(
             start_char=start,
             end_char=start + len(content),
@@ -244,19 +244,19 @@ def _of_message(attributed: Said, start: int, content: str, around: str) -> NewC
             speaker=message.speaker,
         ),
         summary=summary(content),
-        token_count=tokens(content),
-        place=date_in_words(message.created_at),
+        token_count=estimate_tokens(content),
+        place=format_long_date(message.created_at),
         around=around,
         called=attributed.name,
     )
 
 
-def date(ms: int) -> str:
+def format_date(ms: int) -> str:
     time = datetime.fromtimestamp(ms / 1000, UTC)
     return f"{time.day} {time:%B} {time.year}"
 
 
-def date_in_words(ms: int) -> str:
+def format_long_date(ms: int) -> str:
     time = datetime.fromtimestamp(ms / 1000, UTC)
     return f"{time:%A} {time.day} {time:%B} {time.year}"
 
@@ -278,7 +278,7 @@ def _without_marks(line: str) -> str:
     return line[leading.end() if leading else 0 : len(line) - (trailing.end() if trailing else 0)]
 
 
-def tokens(content: str) -> int:
+def estimate_tokens(content: str) -> int:
     """An estimate of how many tokens a model counts."""
     return max(1, len(content.encode("utf-8", "replace")) // 4)
 
@@ -306,7 +306,7 @@ async def embed_due(
     bills: list[Bill] = []
     if due:
         try:
-            new = await embedder.embed([embedded(chunk) for chunk in due], billed=bills.append)
+            new = await embedder.embed([embedding_input(chunk) for chunk in due], billed=bills.append)
         except EmbeddingFailed:
             if bills:
                 await library.db.write(lambda tx: _charge(tx, due, bills))
@@ -327,7 +327,7 @@ def _due(tx: Tx, embedder: Embedder, limit: int, served: str) -> tuple[int, tupl
     return config, vectors.due(tx, limit, after=served)
 
 
-def embedded(due: Due) -> str:
+def embedding_input(due: Due) -> str:
     """The text to embed: the chunk under its path and heading, or with its author and date."""
     if due.source is Source.FILE:
         return "\n".join(part for part in (due.title, due.heading, due.content) if part)

@@ -1,12 +1,11 @@
-"""Relevance: how well a passage fits a question, on an absolute scale. Pure functions, with calibrated
-constants.
+"""Relevance: how well a passage fits a question, on an absolute scale.
 
     similarity of the passage - similarity of small talk
         + weight of the question's words in the passage - weight of the project's size
 
 Ranking finds the best passage of a project, but even a meaningless question has a best passage. Relevance
-decides whether the passage is good enough. The constants were chosen on public data sets and on messages that
-need no search, and measured on others (docs/search.md).
+decides whether the passage is good enough. These are pure functions; their constants were chosen on public
+data sets and on messages that need no search, and measured on others (docs/search.md).
 """
 
 from __future__ import annotations
@@ -83,17 +82,17 @@ class Nearness:
     everyday: float
 
 
-def fit(words: float, nearness: Nearness | None, chunks: int) -> float:
+def fit(words: float, meaning_scores: Nearness | None, chunks: int) -> float:
     """How well a passage fits, from the weight of its matching words and the project's size.
 
-    Without `nearness`, when there are no vectors, only the words count.
+    Without `meaning_scores`, when there are no vectors, only the words count.
     """
     size = log10(min(chunks, LARGEST) + 10)
     by_words = WORD_ALONE * words - SIZE_ALONE * size - OFFSET_ALONE
-    if nearness is None:
+    if meaning_scores is None:
         return by_words
-    by_both = nearness.likeness - nearness.everyday + WORD * words - SIZE * size
-    return max(by_both, by_words) if nearness.everyday >= FOREIGN else by_both
+    by_both = meaning_scores.likeness - meaning_scores.everyday + WORD * words - SIZE * size
+    return max(by_both, by_words) if meaning_scores.everyday >= FOREIGN else by_both
 
 
 def match(fit: float) -> Match:

@@ -81,24 +81,23 @@ class Library:
         self.embedder = embedder
         self.served = ""
         """The project whose texts were embedded last; the next batch begins with the project after it."""
-        self._blocks: object | None = None
-        self._everyday: Everyday | None = None
+        self._vector_cache: object | None = None
+        self._small_talk: Everyday | None = None
 
     @property
     def everyday(self) -> Everyday:
-        if self._everyday is None or self._everyday.embedder is not self.embedder:
-            self._everyday = Everyday(self.embedder)
-        return self._everyday
+        if self._small_talk is None or self._small_talk.embedder is not self.embedder:
+            self._small_talk = Everyday(self.embedder)
+        return self._small_talk
 
     @property
     def blocks(self) -> Blocks:
-        """The cache of vectors, created with the first search: numpy is slow to import, and not always
-        needed."""
+        """The cache of vectors, created with the first search because numpy is slow to import."""
         from tertulia.library.vectors import Blocks
 
-        if not isinstance(self._blocks, Blocks):
-            self._blocks = Blocks()
-        return self._blocks
+        if not isinstance(self._vector_cache, Blocks):
+            self._vector_cache = Blocks()
+        return self._vector_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +118,10 @@ class _Question:
     words: tuple[str, ...]
     sources: tuple[Source, ...]
     with_snippets: bool
-    wanted: Wanted
+    purpose: Wanted
     limit: int
     start: int
-    leaving_out: frozenset[str]
+    excluded_ids: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +135,8 @@ class _Meaning:
     """The results of vector search."""
 
     scored: Mapping[Source, Sequence[Scored]]
-    everyday: Mapping[Source, float]
-    """The question's similarity to small talk, by source, since it is embedded differently for each
-    source."""
+    small_talk: Mapping[Source, float]
+    """The question's similarity to small talk by source: each source embeds the question differently."""
 
 
 _NO_MEANING = _Meaning({}, {})
@@ -159,7 +157,7 @@ async def find(
 ) -> Findings:
     """The best hits, from rank `start` on.
 
-    `leaving_out` holds ids of messages, files and conversations that must not be found. Raises NotFound if
+    `excluded_ids` holds ids of messages, files and conversations that must not be found. Raises NotFound if
     the user may not see one of the projects.
     """
     question = _Question(
@@ -170,10 +168,10 @@ async def find(
         words=terms(text),
         sources=_sources(filters),
         with_snippets=with_snippets,
-        wanted=wanted,
+        purpose=wanted,
         limit=max(0, limit),
         start=max(0, start),
-        leaving_out=leaving_out,
+        excluded_ids=leaving_out,
     )
     without_meaning = library.embedder.unavailable_reason() if mode is not Mode.KEYWORD else None
     if mode is Mode.KEYWORD or without_meaning is not None:
@@ -300,11 +298,15 @@ async def _in_memory(
     """
     scopes = await library.db.read(lambda tx: [_scope(tx, question, id) for id in question.project_ids])
     cached = [(library.blocks.known(scope.project_id, config, scope.state), scope) for scope in scopes]
-    current = [(block, scope.allowed) for block, scope in cached if block is not None]
+    current = [
+        (project_vectors, scope.allowed) for project_vectors, scope in cached if project_vectors is not None
+    ]
     results = await asyncio.to_thread(_nearest, current, vectors)
-    for scope in (scope for block, scope in cached if block is None):
-        block = await library.blocks.block(library.db, scope.project_id, config, library.embedder.dimensions)
-        results += await asyncio.to_thread(_nearest, [(block, scope.allowed)], vectors)
+    for scope in (scope for project_vectors, scope in cached if project_vectors is None):
+        project_vectors = await library.blocks.block(
+            library.db, scope.project_id, config, library.embedder.dimensions
+        )
+        results += await asyncio.to_thread(_nearest, [(project_vectors, scope.allowed)], vectors)
     return {
         source: sorted(
             (scored for by_source in results for scored in by_source[source]),
@@ -340,14 +342,14 @@ def _allowed_numbers(tx: Tx, question: _Question, project_id: str) -> _AllowedNu
 
 
 def _nearest(
-    blocks: Sequence[tuple[Block, _AllowedNumbers]], vectors: Mapping[Source, bytes]
+    projects: Sequence[tuple[Block, _AllowedNumbers]], vectors: Mapping[Source, bytes]
 ) -> list[dict[Source, tuple[Scored, ...]]]:
     return [
         {
-            source: block.nearest(vector, source, fuse.LEG_LIMIT, allowed[source])
+            source: project_vectors.nearest(vector, source, fuse.LEG_LIMIT, allowed[source])
             for source, vector in vectors.items()
         }
-        for block, allowed in blocks
+        for project_vectors, allowed in projects
     ]
 
 
@@ -371,7 +373,7 @@ def _page(tx: Tx, question: _Question, candidates: _Legs) -> _Page:
     scores = _scores(tx, question, candidates)
     ranked = sorted(scores, key=lambda number: (-scores[number], number))
     judge = _Judge(question, candidates, _count_chunks(tx, question) if ranked else 0, scores)
-    if question.wanted is Wanted.PROMPT:
+    if question.purpose is Wanted.PROMPT:
         judged_hits = judge.hits(tx, ranked[: question.limit])
         has_fitting = any(judged.fit >= relevance.FITS for judged in judged_hits[:FIRST])
         kept_hits = (judged.hit for judged in judged_hits if has_fitting and judged.fit >= relevance.BESIDE)
@@ -380,7 +382,7 @@ def _page(tx: Tx, question: _Question, candidates: _Legs) -> _Page:
     first, count = question.start, question.limit + 1  # usually these are enough
     while numbers := ranked[first : first + count]:
         for rank, judged in enumerate(judge.hits(tx, numbers), start=first):
-            if question.wanted is Wanted.ALL or judged.is_shown:
+            if question.purpose is Wanted.ALL or judged.is_shown:
                 if len(hits) == question.limit:
                     return _Page(tuple(hits), rank)
                 hits.append(judged.hit)
@@ -394,7 +396,7 @@ def _scores(tx: Tx, question: _Question, candidates: _Legs) -> dict[int, float]:
         words = candidates.words.get(source, ())
         meaning = candidates.meaning.scored.get(source, ())
         numbers = {scored.number for scored in (*words, *meaning)}
-        facts = _facts(tx, question.actor, numbers, question.leaving_out)
+        facts = _facts(tx, question.actor, numbers, question.excluded_ids)
         fused = fuse.fuse(words, meaning, facts, question.text)
         weight = _source_weight(candidates, source)
         boosted = fuse.boosted(source, fused, facts, question.text)
@@ -466,15 +468,15 @@ class _Judge:
 
     def _meaning_scores(self, source: Source, similarity: float | None) -> Nearness | None:
         bound = self._lowest_similarity.get(source) if similarity is None else similarity
-        return None if bound is None else Nearness(bound, self._candidates.meaning.everyday[source])
+        return None if bound is None else Nearness(bound, self._candidates.meaning.small_talk[source])
 
 
-def _facts(tx: Tx, actor: Actor, numbers: set[int], leaving_out: frozenset[str]) -> dict[int, Facts]:
+def _facts(tx: Tx, actor: Actor, numbers: set[int], excluded_ids: frozenset[str]) -> dict[int, Facts]:
     facts = chunks.facts(tx, actor, sorted(numbers)) if numbers else {}
     return {
         number: fact
         for number, fact in facts.items()
-        if fact.source_id not in leaving_out and fact.group not in leaving_out
+        if fact.source_id not in excluded_ids and fact.group not in excluded_ids
     }
 
 
@@ -549,7 +551,7 @@ def _why(matched: int, chunk: Chunk, words: Sequence[str], by_words: bool, simil
 
 
 def _matched_column(chunk: Chunk, words: Sequence[str]) -> str:
-    """Where the words are, if they are not in the chunk's text itself."""
+    """The place of the words, if they are not in the chunk's text itself."""
     if words_found(chunk.location.path or "", words):
         return "words of its path"
     if words_found(chunk.heading, words):

@@ -179,8 +179,7 @@ def _best_start(matches: Sequence[tuple[int, int, str]]) -> int:
 
 
 def _edges(content: str, start: int) -> tuple[int, int]:
-    """The start and end of the snippet: from a little before the first match, at the start of a word or
-    line."""
+    """The start and end of the snippet: just before the first match, at the start of a word or line."""
     begin = max(0, start - LENGTH // 5)
     if begin:
         line = content.rfind("\n", begin, start)

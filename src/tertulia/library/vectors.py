@@ -1,7 +1,8 @@
 """Vector cache: holds the vectors of a project in one block of memory for fast similarity search.
 
-Up to EXACT vectors, all are compared in full. With more, their signs are compared first (binary quantization)
-and only the nearest thousand in full, which takes a tenth of the time and misses 2 of 1,000 neighbours.
+Up to EXACT_LIMIT vectors, all are compared in full. With more, their signs are compared first (binary
+quantization) and only the nearest thousand in full, which takes a tenth of the time and misses 2 of 1,000
+neighbours.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from tertulia.store.database import Database, Tx
 from tertulia.store.retrieval import Scored
 from tertulia.store.vectors import LibraryState, Vectors
 
-EXACT = 20_000
-RESCORED = 1_000
+EXACT_LIMIT = 20_000
+RESCORE_COUNT = 1_000
 COPY_COST = 4
 """Copying one row takes as long as comparing this many."""
 MEMORY_BYTES = 512 << 20
@@ -39,10 +40,9 @@ class Block:
     numbers: Array
     are_files: Array
     vectors: Array
-    """One row per vector: half floats, or full floats up to EXACT vectors."""
+    """A row per vector: half floats, or full floats up to EXACT_LIMIT vectors."""
     signs: Array | None
-    """One row per 64 dimensions and one column per vector, the fastest layout to compare; None up to
-    EXACT."""
+    """A row per 64 dimensions and a column per vector, which compares fastest; None up to EXACT_LIMIT."""
 
     @property
     def size_bytes(self) -> int:
@@ -53,13 +53,12 @@ class Block:
     def nearest(
         self, vector: bytes, source: Source, limit: int, within: Sequence[int] | None = None
     ) -> tuple[Scored, ...]:
-        """The most similar chunks of one source, best first. `within` restricts the search to these
-        numbers."""
+        """The most similar chunks of a source, best first, out of the numbers in `within` if given."""
         query = np.frombuffer(vector, dtype=np.float16).astype(np.float32)
         rows = np.flatnonzero(self.are_files == (source is Source.FILE))
         if within is not None:
             rows = rows[np.isin(self.numbers[rows], np.asarray(within, dtype=np.int64))]
-        if self.signs is not None and len(rows) > EXACT:
+        if self.signs is not None and len(rows) > EXACT_LIMIT:
             rows = self._nearest_by_signs(query, rows)
         if len(rows) == 0:
             return ()
@@ -75,14 +74,14 @@ class Block:
         return np.einsum("ij,j->i", self.vectors[rows].astype(np.float32, copy=False), query)
 
     def _nearest_by_signs(self, query: Array, rows: Array) -> Array:
-        """The rows whose signs differ least from the query's: RESCORED of them, and any that tie with the
+        """The RESCORE_COUNT rows whose signs differ least from the query's, and those that tie with the
         last."""
         assert self.signs is not None
         distances = np.zeros(len(self.numbers), dtype=np.uint16)
         for signs, query_signs in zip(self.signs, _signs(query[None, :]), strict=True):
             distances += np.bitwise_count(signs ^ query_signs)
         distances = distances if len(rows) == len(distances) else distances[rows]
-        return rows[distances <= np.partition(distances, RESCORED - 1)[RESCORED - 1]]
+        return rows[distances <= np.partition(distances, RESCORE_COUNT - 1)[RESCORE_COUNT - 1]]
 
 
 def _top(scores: Array, numbers: Array, limit: int) -> Array:
@@ -96,7 +95,7 @@ def _top(scores: Array, numbers: Array, limit: int) -> Array:
 
 
 def _signs(vectors: Array) -> Array:
-    """One bit per dimension, packed into 64-bit words."""
+    """The signs of the vectors, with one bit per dimension, packed into 64-bit words."""
     bits = np.packbits(vectors > 0, axis=1)
     return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.uint64).T)
 
@@ -106,22 +105,21 @@ class Blocks:
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
         self._memory_bytes = memory_bytes
-        self._blocks: OrderedDict[str, Block] = OrderedDict()
+        self._by_project: OrderedDict[str, Block] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
 
     def known(self, project_id: str, config: int, state: LibraryState) -> Block | None:
         """The cached vectors of a project; None if they are not cached or not up to date."""
-        block = self._blocks.get(project_id)
-        if block is None or (block.config, block.state) != (config, state):
+        cached = self._by_project.get(project_id)
+        if cached is None or (cached.config, cached.state) != (config, state):
             return None
-        self._blocks.move_to_end(project_id)
-        return block
+        self._by_project.move_to_end(project_id)
+        return cached
 
     async def block(self, db: Database, project_id: str, config: int, dimensions: int) -> Block:
-        """The vectors of a project as they are in the database now; reads only what has changed since the
-        last time."""
+        """The current vectors of a project; reads only what has changed since the last call."""
         async with self._locks.setdefault(project_id, asyncio.Lock()):
-            cached = self._blocks.get(project_id)
+            cached = self._by_project.get(project_id)
             if cached is not None and cached.config != config:
                 cached = None
             update = await db.read(lambda tx: _read_update(tx, project_id, config, cached))
@@ -130,15 +128,15 @@ class Blocks:
             self._store(project_id, cached)
             return cached
 
-    def _store(self, project_id: str, block: Block) -> None:
-        self._blocks[project_id] = block
-        self._blocks.move_to_end(project_id)
-        while len(self._blocks) > 1 and self._size() > self._memory_bytes:
-            evicted, _ = self._blocks.popitem(last=False)
+    def _store(self, project_id: str, cached: Block) -> None:
+        self._by_project[project_id] = cached
+        self._by_project.move_to_end(project_id)
+        while len(self._by_project) > 1 and self._size() > self._memory_bytes:
+            evicted, _ = self._by_project.popitem(last=False)
             self._locks.pop(evicted, None)
 
     def _size(self) -> int:
-        return sum(block.size_bytes for block in self._blocks.values())
+        return sum(cached.size_bytes for cached in self._by_project.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +178,6 @@ def _updated(cached: Block | None, update: _News, config: int, dimensions: int) 
         vectors = np.concatenate([old, vectors])
         old_signs = _signs(old) if cached.signs is None else cached.signs[:, is_unchanged]
         signs = np.concatenate([old_signs, signs], axis=1)
-    if len(numbers) > EXACT:
+    if len(numbers) > EXACT_LIMIT:
         return Block(config, update.state, numbers, are_files, vectors, signs)
     return Block(config, update.state, numbers, are_files, vectors.astype(np.float32), None)

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from tertulia.core.files import FileLimits
 
-HARMLESS_BYTES = 16 << 20
+SAFE_BYTES = 16 << 20
 """An archive that unpacks to at most this size is safe, whatever its compression ratio."""
 _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
@@ -26,8 +26,7 @@ class NotAZip(Exception):
 
 
 class Harmful(Exception):
-    """The archive has too many entries, unpacks to too much or has overlapping entries; the message says
-    which."""
+    """The archive exceeds a limit or has overlapping entries; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def _must_fit_limits(entries: list[Entry], file: BinaryIO, limits: FileLimits) -
     total = sum(entry.size for entry in entries)
     if total > limits.archive_bytes:
         raise Harmful(f"It would unpack to more than {limits.archive_bytes >> 20:,} MiB.")
-    if total > HARMLESS_BYTES and total > limits.archive_ratio * file.seek(0, 2):
+    if total > SAFE_BYTES and total > limits.archive_ratio * file.seek(0, 2):
         raise Harmful(f"It would unpack to more than {limits.archive_ratio} times its size.")
 
 

@@ -1,5 +1,4 @@
-"""Text extraction: the text of a file by its MIME type. To add a type, write a function and add it to
-EXTRACTORS.
+"""Text extraction: the text of a file by its MIME type. To add a type, add a function to EXTRACTORS.
 
 The parsers of this package run in a sandboxed child process with limits, so a malicious file can harm only
 its own parser. `extractor` and `process` are the server's side.

@@ -13,8 +13,7 @@ from tertulia.library.extract.outcome import Unreadable
 LONG_LINE = 1000
 """JSON with a line longer than this is reformatted, one value per line."""
 DEPTH = 20
-"""Deeper levels are indented like this one, so that thousands of brackets do not become megabytes of
-blanks."""
+"""Deeper levels are indented like this one: thousands of brackets do not become megabytes of blanks."""
 OUTPUT_LIMIT = 20_000
 """Characters of each output of a notebook cell; longer outputs are cut."""
 
@@ -102,7 +101,7 @@ def _language(notebook: dict[str, Any]) -> str:
 
 
 def _joined(lines: Any) -> str:
-    """One string: a notebook stores text either as a string or as a list of lines."""
+    """The text as one string: a notebook stores text either as a string or as a list of lines."""
     return "".join(str(line) for line in lines) if isinstance(lines, list) else str(lines)
 
 

@@ -74,10 +74,10 @@ def _archive_part(kind: Frame, content: Any) -> Packed:
 class Extractor:
     """Reads as many files at once as there are worker slots; further calls wait for a free slot."""
 
-    def __init__(self, limits: FileLimits, patience_s: float = PATIENCE_S) -> None:
-        """`patience_s` is added to a task's time limit before a silent process is killed."""
+    def __init__(self, limits: FileLimits, grace_s: float = PATIENCE_S) -> None:
+        """`grace_s` is added to a task's time limit before a silent process is killed."""
         self._limits = limits
-        self._slots = [Lane(patience_s) for _ in range(SLOTS)]
+        self._slots = [Lane(grace_s) for _ in range(SLOTS)]
         self.last: Ending | None = None
         """How the last child process ended, with the time and memory it used."""
 
@@ -87,8 +87,7 @@ class Extractor:
         return tuple(slot.name for slot in self._slots if slot.name)
 
     async def text(self, file: IO[bytes], mime_type: str, name: str = "") -> Extracted:
-        """Extracts the text of a file. If its parser dies, it is retried, and after ATTEMPTS tries it has
-        failed.
+        """Extracts the text of a file; if its parser dies, tries again, up to ATTEMPTS times.
 
         Raises NotFound if the extraction was cancelled with `abandon`.
         """

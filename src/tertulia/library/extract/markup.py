@@ -1,5 +1,4 @@
-"""HTML text extraction: headings, lists, tables and code keep their layout; scripts and styles are
-dropped."""
+"""HTML text extraction: keeps the layout of headings, lists, tables and code; drops scripts and styles."""
 
 from __future__ import annotations
 

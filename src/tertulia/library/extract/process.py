@@ -56,10 +56,10 @@ _TOO_LONG = (-signal.SIGALRM, -signal.SIGXCPU)
 
 
 class Lane:
-    """One worker process and the queue of tasks for it, which it runs one after the other."""
+    """A worker process and the queue of tasks for it, which it runs one after the other."""
 
-    def __init__(self, patience_s: float = PATIENCE_S) -> None:
-        self._patience_s = patience_s
+    def __init__(self, grace_s: float = PATIENCE_S) -> None:
+        self._grace_s = grace_s
         self._lock = asyncio.Lock()
         self._process: Process | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -87,7 +87,7 @@ class Lane:
     async def _run(self, task: Order, files: Sequence[IO[bytes]], name: str) -> Frames:
         process, is_reusable = self._start(name), False
         try:
-            async with aclosing(process.ask(task, files)) as frames:
+            async with aclosing(process.run(task, files)) as frames:
                 async for frame in frames:
                     yield frame
             is_reusable = True
@@ -106,7 +106,7 @@ class Lane:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         self.name, self._is_abandoned = name, False
-        self._process = self._process or Process(self._patience_s)
+        self._process = self._process or Process(self._grace_s)
         return self._process
 
     def abandon(self) -> None:
@@ -125,14 +125,14 @@ class Lane:
 class Process:
     """A running worker process and the socket on which it receives tasks and sends exit reports."""
 
-    def __init__(self, patience_s: float) -> None:
-        self._patience_s = patience_s
+    def __init__(self, grace_s: float) -> None:
+        self._grace_s = grace_s
         self._socket, worker_end = _socketpair()
         with worker_end, closed_on_failure(self._socket):
             self._process = _start_process(worker_end)
         self.last: Ending | None = None
 
-    async def ask(self, task: Order, files: Sequence[IO[bytes]]) -> Frames:
+    async def run(self, task: Order, files: Sequence[IO[bytes]]) -> Frames:
         """Runs a task and yields its frames, which arrive on a socket of their own; raises WorkerDied."""
         server_end, worker_end = _socketpair()
         with server_end:
@@ -150,7 +150,7 @@ class Process:
     async def _receive(self, reader: FrameReader, wall_s: float) -> Frames:
         kind = None
         while kind is not Frame.OUTCOME:
-            async with asyncio.timeout(wall_s + self._patience_s):
+            async with asyncio.timeout(wall_s + self._grace_s):
                 kind, content = await reader.next()
             yield kind, content
 
@@ -162,7 +162,7 @@ class Process:
     async def _exit_report(self) -> Ending | None:
         """The exit report of the child; None if the worker itself has died or does not answer."""
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self._grace_s):
                 report = await asyncio.get_running_loop().sock_recv(self._socket, 4096)
             return Ending(*json.loads(report)) if report else None
         except (TimeoutError, OSError, ValueError):

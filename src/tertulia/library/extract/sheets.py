@@ -32,7 +32,7 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
             if package.has(relations.get(id, "")):
                 yield f"## {name}\n\n"
                 with package.part(relations[id]) as part:
-                    yield from heard(part, Sheet(strings, styles.times, book.starts_1904))
+                    yield from heard(part, Sheet(strings, styles.times, book.uses_1904_dates))
                 yield "\n"
 
 
@@ -42,13 +42,13 @@ class Workbook(Listening):
     def __init__(self) -> None:
         super().__init__()
         self.sheets: list[tuple[str, str]] = []
-        self.starts_1904 = False
+        self.uses_1904_dates = False
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "sheet":
             self.sheets.append((attributes.get("name", ""), attributes.get(RELATION, "")))
         elif name == "workbookPr":
-            self.starts_1904 = attributes.get("date1904") in ("1", "true")
+            self.uses_1904_dates = attributes.get("date1904") in ("1", "true")
 
 
 def _shared_strings(package: Package, relations: dict[str, str]) -> list[str]:
@@ -149,11 +149,11 @@ def _time(code: str) -> Time | None:
 class Sheet(Listening):
     """Turns the rows of a sheet into lines of text."""
 
-    def __init__(self, strings: list[str], times: dict[int, Time], starts_1904: bool) -> None:
+    def __init__(self, strings: list[str], times: dict[int, Time], uses_1904_dates: bool) -> None:
         super().__init__()
         self._strings = strings
         self._times = times
-        self._epoch = datetime(1904, 1, 1) if starts_1904 else datetime(1899, 12, 30)
+        self._epoch = datetime(1904, 1, 1) if uses_1904_dates else datetime(1899, 12, 30)
         self._cells: list[str] = []
         self._kind, self._style = "", 0
         self._text_parts: list[str] = []

@@ -24,8 +24,7 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
 
 
 class Paragraphs(Listening):
-    """Extracts one line per paragraph, with Markdown signs for headings and lists, and one line per table
-    row."""
+    """Extracts one line per paragraph and per table row, with Markdown signs for headings and lists."""
 
     def __init__(self) -> None:
         super().__init__()

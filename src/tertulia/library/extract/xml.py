@@ -15,8 +15,7 @@ RELATION = "relation"
 
 
 class Listener(Protocol):
-    """A SAX handler: receives elements by name without namespace, and hands over the text it has
-    extracted."""
+    """A SAX handler: receives elements by name without namespace and returns the text it extracts."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None: ...
     def end(self, name: str) -> None: ...
