@@ -55,9 +55,9 @@ def test_python_functions_begin_pieces_and_methods_carry_their_class():
     body = "    return 'a line that is long enough to stand alone in a piece'\n"
     pot = "class Pot:\n    kind = 'a teapot made of iron, heavy'\n    def pour(self):\n    "
     text = f"import os\n\n@cache\ndef brew():\n{body}\n{pot}{body}"
-    found = {p.heading: p.start_line for p in chunk(text, "py")}
-    assert found["Pot.pour"] == 9
-    assert "brew" in found
+    result = {p.heading: p.start_line for p in chunk(text, "py")}
+    assert result["Pot.pour"] == 9
+    assert "brew" in result
 
 
 def test_other_languages_begin_pieces_at_their_definitions():
@@ -68,21 +68,21 @@ def test_other_languages_begin_pieces_at_their_definitions():
 
 def test_a_line_as_long_as_a_page_is_cut_between_sentences():
     text = "This is one sentence of a long page. " * 100
-    found = chunk(text, "txt")
-    assert len(found) > 3
-    assert all(p.start_line == p.end_line == 1 for p in found)
-    assert all(p.content.endswith("page.") for p in found)
+    result = chunk(text, "txt")
+    assert len(result) > 3
+    assert all(p.start_line == p.end_line == 1 for p in result)
+    assert all(p.content.endswith("page.") for p in result)
 
 
 def test_a_file_of_short_lines_is_cut_at_fifty_lines():
-    found = chunk("x = 1\n" * 120, "csv", characters=10_000)
-    assert [(p.start_line, p.end_line) for p in found] == [(1, LINES), (51, 100), (101, 120)]
+    result = chunk("x = 1\n" * 120, "csv", characters=10_000)
+    assert [(p.start_line, p.end_line) for p in result] == [(1, LINES), (51, 100), (101, 120)]
 
 
 def test_a_heading_loses_its_signs_and_is_cut_to_the_limit():
     headings = ("# Tea ##", "# C#", "#", "##  ", "# ##", "####### Seven", f"# {'x' * 5000}")
-    found = [chunk(f"{heading}\n{'word ' * 20}\n", "md")[0].heading for heading in headings]
-    assert found == ["Tea", "C", "", "", "", "", "x" * HEADING]
+    result = [chunk(f"{heading}\n{'word ' * 20}\n", "md")[0].heading for heading in headings]
+    assert result == ["Tea", "C", "", "", "", "", "x" * HEADING]
 
 
 def test_a_long_text_is_chunked_without_holding_all_pieces_in_memory():

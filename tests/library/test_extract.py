@@ -143,15 +143,15 @@ def test_json_with_short_lines_is_unchanged() -> None:
 
 
 def test_deeply_nested_brackets_do_not_become_megabytes_of_blanks() -> None:
-    found = text(b"[" * 10_000 + b"]" * 10_000, "application/json")
-    assert found.replace("\n", "").replace(" ", "") == "[" * 10_000 + "]" * 10_000
-    assert len(found) < 1 << 20
+    extracted = text(b"[" * 10_000 + b"]" * 10_000, "application/json")
+    assert extracted.replace("\n", "").replace(" ", "") == "[" * 10_000 + "]" * 10_000
+    assert len(extracted) < 1 << 20
 
 
 def test_json_on_one_long_line_gets_one_line_per_value() -> None:
     value = {"name": "a, {b}: [c]", "list": [1.50, [], {}, None], "long": "x" * 1000}
-    found = text(json.dumps(value).encode(), "application/json")
-    assert found.startswith(
+    extracted = text(json.dumps(value).encode(), "application/json")
+    assert extracted.startswith(
         '{\n  "name": "a, {b}: [c]",\n  "list": [\n    1.5,\n    [],\n    {},\n    null\n  ],'
     )
 
@@ -181,8 +181,8 @@ def test_a_notebook_becomes_its_cells_and_outputs() -> None:
             ],
         },
     ]
-    found = text(json.dumps({"cells": cells}).encode(), mime.NOTEBOOK)
-    assert found == "# Study\nWhy?\n\n```python\nprint(6 * 7)\n```\n\n42\n\n42\n\nValueError: no\n\n"
+    extracted = text(json.dumps({"cells": cells}).encode(), mime.NOTEBOOK)
+    assert extracted == "# Study\nWhy?\n\n```python\nprint(6 * 7)\n```\n\n42\n\n42\n\nValueError: no\n\n"
 
 
 @pytest.mark.parametrize(
@@ -242,8 +242,8 @@ def test_a_word_document_becomes_its_paragraphs_and_notes() -> None:
         + "<w:p/>"
     )
     notes = f"<w:footnotes {W}><w:footnote>{paragraph('See page 3.')}</w:footnote></w:footnotes>"
-    found = text(docx(body, **{"word/footnotes.xml": notes}), mime.DOCX)
-    assert found == "# Plan\n\nTea & coffee\n\n- first\na\tb\nc\n\nx | y\n1\n\nSee page 3.\n\n"
+    extracted = text(docx(body, **{"word/footnotes.xml": notes}), mime.DOCX)
+    assert extracted == "# Plan\n\nTea & coffee\n\n- first\na\tb\nc\n\nx | y\n1\n\nSee page 3.\n\n"
 
 
 def test_a_text_box_does_not_split_the_paragraph_around_it() -> None:
@@ -279,8 +279,8 @@ def test_a_spreadsheet_becomes_one_line_per_row() -> None:
         '<c r="C3" t="str"><f>A1&amp;"x"</f><v>formula</v></c><c r="D3" t="s"><v>99</v></c></row>'
         '<row><c r="A4"/></row>'
     )
-    found = text(xlsx(sheet, ["What", "How &lt;much&gt;"]), mime.XLSX)
-    assert found == (
+    extracted = text(xlsx(sheet, ["What", "How &lt;much&gt;"]), mime.XLSX)
+    assert extracted == (
         "## Sums\n\nWhat |  | How <much>\n2023-03-15 | 2023-03-15 12:00:00 | 2.50\n"
         "TRUE | in place | formula\n\n"
     )
@@ -289,19 +289,19 @@ def test_a_spreadsheet_becomes_one_line_per_row() -> None:
 def test_a_number_with_a_time_style_is_shown_as_date_or_time() -> None:
     styled = [(2, "0.5"), (2, "2958465.9999999"), (2, "1e99"), (4, "1.25"), (5, "0.0625"), (5, "x")]
     cells = "".join(f'<c s="{style}"><v>{value}</v></c>' for style, value in styled)
-    shown = "12:00:00 | 2958465.9999999 | 1e99 | 30:00:00 | 1:30:00 | x"
-    assert text(xlsx(f"<row>{cells}</row>"), mime.XLSX) == f"## Sums\n\n{shown}\n\n"
+    expected = "12:00:00 | 2958465.9999999 | 1e99 | 30:00:00 | 1:30:00 | x"
+    assert text(xlsx(f"<row>{cells}</row>"), mime.XLSX) == f"## Sums\n\n{expected}\n\n"
 
 
 def test_a_presentation_becomes_its_slides_in_order() -> None:
     slides = [shape("Welcome", "ctrTitle") + shape("to all") + shape("1", "sldNum"), shape("Second")]
-    found = text(pptx(slides, notes="Smile."), mime.PPTX)
-    assert found == "## Slide 1\n\n### Welcome\nto all\nNotes: Smile.\n\n## Slide 2\n\nSecond\n\n"
+    extracted = text(pptx(slides, notes="Smile."), mime.PPTX)
+    assert extracted == "## Slide 1\n\n### Welcome\nto all\nNotes: Smile.\n\n## Slide 2\n\nSecond\n\n"
 
 
 def test_a_book_becomes_its_chapters_in_order() -> None:
-    found = text(epub(["<h1>One</h1><p>Call me.</p>", "<h1>Two</h1><p>The end.</p>"]), mime.EPUB)
-    assert found == "# One\n\nCall me.\n\n\n# Two\n\nThe end.\n\n\n"
+    extracted = text(epub(["<h1>One</h1><p>Call me.</p>", "<h1>Two</h1><p>The end.</p>"]), mime.EPUB)
+    assert extracted == "# One\n\nCall me.\n\n\n# Two\n\nThe end.\n\n\n"
 
 
 @pytest.mark.parametrize("kind", [mime.DOCX, mime.XLSX, mime.PPTX, mime.EPUB])
@@ -317,11 +317,11 @@ def test_a_book_becomes_its_chapters_in_order() -> None:
     ],
 )
 def test_a_broken_office_file_fails_with_a_reason(kind: str, content: bytes) -> None:
-    found = read(content, kind)
-    assert found.text == ""
-    assert found.reason
+    extracted = read(content, kind)
+    assert extracted.text == ""
+    assert extracted.reason
     if kind != mime.DOCX or content != docx("x"):
-        assert found.has_failed
+        assert extracted.has_failed
 
 
 def test_an_encrypted_office_file_fails_with_a_reason() -> None:
@@ -330,9 +330,9 @@ def test_an_encrypted_office_file_fails_with_a_reason() -> None:
         position = -1
         while (position := content.find(mark, position + 1)) >= 0:
             content[position + offset] |= 1
-    found = read(bytes(content), mime.DOCX)
-    assert found.has_failed
-    assert "locked" in (found.reason or "")
+    extracted = read(bytes(content), mime.DOCX)
+    assert extracted.has_failed
+    assert "locked" in (extracted.reason or "")
 
 
 # ── PDF
@@ -360,8 +360,8 @@ def test_a_slow_pdf_is_read_until_its_time_is_used_up() -> None:
 def test_an_unreadable_pdf_page_does_not_affect_the_others() -> None:
     broken = pdf_of([b"BT /F1 12 Tf (one) Tj ET", b"BT /F1 12 Tf (two) Tj ET"])
     broken = broken.replace(b"/Contents 7 0 R", b"/Contents /NotA")
-    found = read(broken, mime.PDF)
-    assert found.text == "[Page 1]\none\n\n"
+    extracted = read(broken, mime.PDF)
+    assert extracted.text == "[Page 1]\none\n\n"
 
 
 @pytest.mark.parametrize(("password", "has_failed"), [("", False), ("secret", True)])
@@ -379,9 +379,9 @@ def test_an_encrypted_pdf_is_read_only_if_its_password_is_empty(password: str, h
     "content", [b"%PDF-", b"%PDF-1.7\n%%EOF", pdf(["x"])[:300], b"%PDF-1.4\n" + b"(" * 10_000]
 )
 def test_a_broken_pdf_fails_with_a_reason(content: bytes) -> None:
-    found = read(content, mime.PDF)
-    assert (found.text, found.has_failed) == ("", True)
-    assert "PDF" in (found.reason or "")
+    extracted = read(content, mime.PDF)
+    assert (extracted.text, extracted.has_failed) == ("", True)
+    assert "PDF" in (extracted.reason or "")
 
 
 def test_the_documents_of_these_tests_are_valid_archives() -> None:

@@ -11,10 +11,10 @@ from tertulia.library.query import LENGTH_LIMIT, SHAPED_LIMIT, TERMS_LIMIT, iden
 
 @given(st.text(max_size=2_000))
 def test_any_text_becomes_a_limited_number_of_words_without_punctuation(text):
-    found = terms(text)
-    assert len(found) <= TERMS_LIMIT
-    assert all(word and word == word.lower() for word in found)
-    assert not any(c in word for word in found for c in "\"'()*:^+-")
+    words = terms(text)
+    assert len(words) <= TERMS_LIMIT
+    assert all(word and word == word.lower() for word in words)
+    assert not any(c in word for word in words for c in "\"'()*:^+-")
 
 
 @pytest.mark.parametrize(

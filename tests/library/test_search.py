@@ -172,8 +172,8 @@ def test_equal_vectors_are_ranked_by_the_lowest_chunk_number() -> None:
     numbers = np.arange(50, 0, -1)
     same = np.ones((50, 4), dtype=np.float32)
     block = Block(1, LibraryState(), numbers, np.ones(50, dtype=bool), same, None)
-    found = block.nearest(np.ones(4, dtype=np.float16).tobytes(), Source.FILE, 3)
-    assert [scored.number for scored in found] == [1, 2, 3]
+    result = block.nearest(np.ones(4, dtype=np.float16).tobytes(), Source.FILE, 3)
+    assert [scored.number for scored in result] == [1, 2, 3]
 
 
 async def test_test_files_rank_below_the_code_unless_the_query_asks_for_tests(
@@ -295,8 +295,8 @@ async def test_excluded_files_are_not_found(library: Library, ada: Actor) -> Non
     file_id = add_file(library.db, ada, "a.md", "a walnut")
     add_file(library.db, ada, "b.md", "another walnut")
     project_id = library.db.read_now(lambda tx: home(tx, ada))
-    found = await find(library, ada, [project_id], "walnut", leaving_out=frozenset({file_id}))
-    assert [hit.title for hit in found.hits] == ["b.md"]
+    result = await find(library, ada, [project_id], "walnut", leaving_out=frozenset({file_id}))
+    assert [hit.title for hit in result.hits] == ["b.md"]
 
 
 @pytest.mark.parametrize("mode", Mode)

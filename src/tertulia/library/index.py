@@ -141,30 +141,30 @@ def read_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> Spoken |
 
 
 def write_rounds(
-    tx: Tx, spoken: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], *, anew: bool = False
+    tx: Tx, to_index: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], *, anew: bool = False
 ) -> bool:
     """Writes the chunks of these rounds.
 
     False, and nothing is written, if a message was added or changed since the rounds were read: read them
     again.
     """
-    if read_rounds(tx, spoken.conversation_id, spoken.first, spoken.last) != spoken:
+    if read_rounds(tx, to_index.conversation_id, to_index.first, to_index.last) != to_index:
         return False
-    _write(tx, spoken, chunked, anew)
+    _write(tx, to_index, chunked, anew)
     return True
 
 
-def write_at_once(tx: Tx, spoken: Spoken, *, anew: bool = False) -> None:
+def write_at_once(tx: Tx, to_index: Spoken, *, anew: bool = False) -> None:
     """Chunks and writes rounds that were read in the same transaction."""
-    _write(tx, spoken, of_messages(spoken.said), anew)
+    _write(tx, to_index, of_messages(to_index.said), anew)
 
 
-def _write(tx: Tx, spoken: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> None:
-    for message in spoken.near:
+def _write(tx: Tx, to_index: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> None:
+    for message in to_index.near:
         reusable = _remove(tx, message.id) if anew else NONE_KEPT
         new = chunked.get(message.id, ())
         numbers = chunks.replace_message(
-            tx, message.id, spoken.conversation_id, spoken.project_id, message.created_at, new
+            tx, message.id, to_index.conversation_id, to_index.project_id, message.created_at, new
         )
         vectors.save(tx, reusable.config, reusable.again(numbers, new))
 

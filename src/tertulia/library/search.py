@@ -443,16 +443,24 @@ class _Judge:
         by_number = chunks.get_many(tx, self._question.actor, numbers)
         return [self._judge(by_number[number]) for number in numbers if number in by_number]
 
-    def _judge(self, found: Found) -> _Judged:
-        chunk, question = found.chunk, self._question
+    def _judge(self, found_chunk: Found) -> _Judged:
+        chunk, question = found_chunk.chunk, self._question
         in_code = is_code(chunk.location.path or "")
         in_text = found_in(chunk.content, question.words, is_code=in_code)
         in_heading = found_in(f"{chunk.heading} {chunk.location.path or ''}", question.words, is_code=in_code)
         words = self._traits.count(in_text | in_heading)
-        similarity = self._similarity.get(found.number)
+        similarity = self._similarity.get(found_chunk.number)
         fit = relevance.fit(words, self._meaning_scores(chunk.source_type, similarity), self._chunk_count)
-        is_by_words = found.number in self._by_words
-        hit = _hit(found, self._scores[found.number], fit, len(in_text), is_by_words, similarity, question)
+        is_by_words = found_chunk.number in self._by_words
+        hit = _hit(
+            found_chunk,
+            self._scores[found_chunk.number],
+            fit,
+            len(in_text),
+            is_by_words,
+            similarity,
+            question,
+        )
         return _Judged(hit, fit, self._has_words(words, is_by_words))
 
     def _has_words(self, words: float, is_by_words: bool) -> bool:
@@ -500,7 +508,7 @@ def _share_of_best(scored: Mapping[Source, Sequence[Scored]], source: Source) ->
 
 
 def _hit(
-    found: Found,
+    found_chunk: Found,
     score: float,
     fit: float,
     words: int,
@@ -509,7 +517,7 @@ def _hit(
     question: _Question,
 ) -> Hit:
     """`words` is the number of the question's words in the chunk's text."""
-    chunk = found.chunk
+    chunk = found_chunk.chunk
     excerpt = Snippet("", (), words)
     if question.with_snippets:
         excerpt = snippet(chunk.content, question.words, is_code=is_code(chunk.location.path or ""))
@@ -521,7 +529,7 @@ def _hit(
         source_type=chunk.source_type,
         source_id=chunk.source_id,
         project_id=chunk.project_id,
-        title=found.title,
+        title=found_chunk.title,
         location=chunk.location,
         content=chunk.content,
         snippet=excerpt.text,

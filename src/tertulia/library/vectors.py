@@ -74,8 +74,7 @@ class Block:
         return np.einsum("ij,j->i", self.vectors[rows].astype(np.float32, copy=False), query)
 
     def _nearest_by_signs(self, query: Array, rows: Array) -> Array:
-        """The RESCORE_COUNT rows whose signs differ least from the query's, and those that tie with the
-        last."""
+        """The RESCORE_COUNT rows whose signs differ least from the query's, and rows that tie with them."""
         assert self.signs is not None
         distances = np.zeros(len(self.numbers), dtype=np.uint16)
         for signs, query_signs in zip(self.signs, _signs(query[None, :]), strict=True):
