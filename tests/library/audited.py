@@ -1,4 +1,4 @@
-"""Reads hostile files in a process whose every wish is written down, and prints those that reach outside."""
+"""Reads malicious files under an audit hook, and prints every access to files, sockets and processes."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ FILES = {
 
 
 def main() -> None:
-    for _ in range(2):  # the first time loads what the parsers need of Python itself
-        wishes.clear()
+    for _ in range(2):  # in the first pass the parsers import modules, which opens files
+        events.clear()
         for kind, contents in FILES.items():
             for content in contents:
                 extract(io.BytesIO(content), kind, FileLimits())
-    print(wishes)
+    print(events)
 
 
-wishes: list[str] = []
+events: list[str] = []
 
 
 def hook(event: str, arguments: tuple[object, ...]) -> None:
     if event.startswith(OUTSIDE):
-        wishes.append(f"{event}{arguments}")
+        events.append(f"{event}{arguments}")
 
 
 if __name__ == "__main__":

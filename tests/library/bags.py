@@ -1,4 +1,4 @@
-"""An embedder of the tests: a text becomes the sum of the directions its words point in."""
+"""A bag-of-words embedder for tests: the vector of a text is the sum of a fixed vector for each word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from math import sqrt
 from tertulia.library.embed import Billed, EmbeddingFailed, for_nothing
 
 SAME = {"feline": "cat", "kitten": "cat", "automobile": "car", "vehicle": "car"}
-"""Words that mean the same here, though no letter says so."""
+"""Words that this embedder treats as synonyms."""
 
 
 class Bags:
@@ -46,7 +46,7 @@ def numbers(text: str) -> list[float]:
     sums = [0.0] * 64
     for word in re.findall(r"\w+", text.lower()):
         digest = hashlib.sha512(SAME.get(word, word).encode()).digest()
-        for place, byte in enumerate(digest):
-            sums[place] += byte - 127.5
-    length = sqrt(sum(one * one for one in sums)) or 1.0
-    return [one / length for one in sums]
+        for index, byte in enumerate(digest):
+            sums[index] += byte - 127.5
+    length = sqrt(sum(value * value for value in sums)) or 1.0
+    return [value / length for value in sums]

@@ -1,4 +1,4 @@
-"""For the tests of the library: the process that reads files."""
+"""Fixtures for the tests of the library: an extractor shared by all tests of a module."""
 
 from collections.abc import AsyncIterator
 
@@ -12,6 +12,6 @@ from tests.timers import timers  # noqa: F401 - a fixture
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def extractor() -> AsyncIterator[Extractor]:
-    made = Extractor(LIMITS, PATIENCE_S)
-    yield made
-    made.close()
+    extractor = Extractor(LIMITS, PATIENCE_S)
+    yield extractor
+    extractor.close()

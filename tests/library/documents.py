@@ -1,4 +1,4 @@
-"""Documents for the tests, made on the spot: honest ones, and ones that mean harm."""
+"""Builders of test documents: valid office files, PDFs, zip archives and images, and malicious ones."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ FORMATS = (
 
 
 def zipped(parts: Mapping[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Without the time it was made at: the same parts give the same bytes."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    """A zip archive without timestamps: the same parts give the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in parts.items():
             archive.writestr(zipfile.ZipInfo(name), content, method)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def docx(body: str, **more: str | bytes) -> bytes:
@@ -54,7 +54,7 @@ def relations(**targets: str) -> str:
 
 
 def xlsx(sheet: str, strings: Iterable[str] = (), **more: str | bytes) -> bytes:
-    shared = "".join(f"<si><t>{one}</t></si>" for one in strings)
+    shared = "".join(f"<si><t>{string}</t></si>" for string in strings)
     parts: dict[str, str | bytes] = {
         "[Content_Types].xml": TYPES,
         "xl/workbook.xml": f'<workbook {S} {R}><sheets><sheet name="Sums" sheetId="7" r:id="rId1"/></sheets>'
@@ -109,60 +109,62 @@ def epub(chapters: Sequence[str]) -> bytes:
 
 
 def pdf(pages: Sequence[str], more: str = "", compress: bool = False) -> bytes:
-    """One line of text on each page."""
+    """A PDF with one line of text on each page."""
     streams = [f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode() for text in pages]
     return pdf_of(streams, more, compress)
 
 
 def pdf_of(streams: Sequence[bytes], more: str = "", compress: bool = False, kids: str = "") -> bytes:
     first = 4
-    listed = " ".join(f"{first + 2 * n} 0 R" for n in range(len(streams)))
+    page_references = " ".join(f"{first + 2 * n} 0 R" for n in range(len(streams)))
     objects = [
         f"<< /Type /Catalog /Pages 2 0 R {more} >>".encode(),
-        f"<< /Type /Pages /Kids [{kids or listed}] /Count {len(streams)} >>".encode(),
+        f"<< /Type /Pages /Kids [{kids or page_references}] /Count {len(streams)} >>".encode(),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
     for n, stream in enumerate(streams):
         packed = zlib.compress(stream) if compress else stream
-        how = "/Filter /FlateDecode " if compress else ""
+        stream_filter = "/Filter /FlateDecode " if compress else ""
         objects.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {first + 2 * n + 1} 0 R "
             "/Resources << /Font << /F1 3 0 R >> >> >>".encode()
         )
-        objects.append(f"<< {how}/Length {len(packed)} >>\nstream\n".encode() + packed + b"\nendstream")
-    made = bytearray(b"%PDF-1.7\n")
-    places = []
+        objects.append(
+            f"<< {stream_filter}/Length {len(packed)} >>\nstream\n".encode() + packed + b"\nendstream"
+        )
+    document = bytearray(b"%PDF-1.7\n")
+    offsets = []
     for number, content in enumerate(objects, start=1):
-        places.append(len(made))
-        made += f"{number} 0 obj\n".encode() + content + b"\nendobj\n"
-    table = len(made)
-    made += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
-    made += b"".join(f"{place:010} 00000 n \n".encode() for place in places)
-    made += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n".encode()
-    return bytes(made)
+        offsets.append(len(document))
+        document += f"{number} 0 obj\n".encode() + content + b"\nendobj\n"
+    table = len(document)
+    document += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
+    document += b"".join(f"{offset:010} 00000 n \n".encode() for offset in offsets)
+    document += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n".encode()
+    return bytes(document)
 
 
-# ── harm
+# ── malicious files
 
 ENDLESS_PDF = pdf_of([b"BT (x) Tj ET " * 1_000_000], compress=True, kids="4 0 R " * 1_000)
-"""A thousand pages, each of which keeps its parser busy for a minute: no test sees the end of it."""
+"""A thousand pages, each of which takes its parser a minute: no test waits for its end."""
 
 
 def bomb(size: int, name: str = "zeros") -> bytes:
-    """So many zero bytes, packed a thousand to one."""
+    """A zip bomb: this many zero bytes, compressed a thousand to one."""
     return zipped({name: bytes(size)})
 
 
-def lying(claimed: int, packed: bytes, name: bytes = b"x") -> bytes:
-    """One entry, deflated, whose table of contents claims another size than it has."""
+def with_false_size(claimed: int, packed: bytes, name: bytes = b"x") -> bytes:
+    """An archive of one deflated entry whose table of contents states a false size."""
     return raw_zip([(name, packed, claimed, None)])
 
 
 def many_entries(count: int) -> bytes:
-    """So many entries of the same name, all of them the same empty file."""
+    """An archive with this many entries of the same name, which all are the same empty file."""
     local = struct.pack("<4s5H3L2H", b"PK\x03\x04", 20, 0, 0, 0, 0, 0, 0, 0, 1, 0) + b"x"
-    one = struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"x"
-    table = one * count
+    entry = struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"x"
+    table = entry * count
     end = struct.pack(
         "<4s4H2LH", b"PK\x05\x06", 0, 0, count & 0xFFFF, count & 0xFFFF, len(table), len(local), 0
     )
@@ -170,9 +172,9 @@ def many_entries(count: int) -> bytes:
 
 
 def overlapping(count: int, kernel: bytes) -> bytes:
-    """Entries that all unpack the same bytes."""
-    packed = zlib.compressobj(9, wbits=-15)
-    content = packed.compress(kernel) + packed.flush()
+    """An archive whose entries all unpack the same bytes."""
+    compressor = zlib.compressobj(9, wbits=-15)
+    content = compressor.compress(kernel) + compressor.flush()
     return raw_zip(
         [(b"first", content, len(kernel), None)]
         + [(b"x%d" % n, content, len(kernel), 0) for n in range(count)]
@@ -180,49 +182,55 @@ def overlapping(count: int, kernel: bytes) -> bytes:
 
 
 def raw_zip(entries: Sequence[tuple[bytes, bytes, int, int | None]]) -> bytes:
-    """Entries of name, packed bytes, claimed size and, for one without bytes of its own, whose it uses."""
-    made = bytearray()
+    """An archive of raw entries: name, packed bytes, stated size, and the offset of shared bytes or None."""
+    content = bytearray()
     table = bytearray()
-    for name, packed, size, shared in entries:
-        place = len(made) if shared is None else shared
-        if shared is None:
-            made += struct.pack(
+    for name, packed, size, shared_offset in entries:
+        offset = len(content) if shared_offset is None else shared_offset
+        if shared_offset is None:
+            content += struct.pack(
                 "<4s5H3L2H", b"PK\x03\x04", 20, 0, 8, 0, 0, 0, len(packed), size, len(name), 0
             )
-            made += name + packed
+            content += name + packed
         table += struct.pack(
             "<4s6H3L5H2L",
-            *(b"PK\x01\x02", 20, 20, 0, 8, 0, 0, 0, len(packed), size, len(name), 0, 0, 0, 0, 0, place),
+            *(b"PK\x01\x02", 20, 20, 0, 8, 0, 0, 0, len(packed), size, len(name), 0, 0, 0, 0, 0, offset),
         )
         table += name
-    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, len(entries), len(entries), len(table), len(made), 0)
-    return bytes(made + table) + end
+    end = struct.pack(
+        "<4s4H2LH", b"PK\x05\x06", 0, 0, len(entries), len(entries), len(table), len(content), 0
+    )
+    return bytes(content + table) + end
 
 
-def two_faced(archive: bytes, note: bytes = b"") -> bytes:
-    """Its table of contents names one empty file; what that file's note holds is the real one."""
+def with_hidden_table(archive: bytes, comment: bytes = b"") -> bytes:
+    """An archive whose ZIP64 record points to its real table of contents.
+
+    The ordinary table of contents names one empty file and hides the real one in that entry's comment.
+    """
     start, end = archive.index(b"PK\x01\x02"), archive.rindex(b"PK\x05\x06")
-    real = archive[start:end] + _end_of_a_large_one(start, end - start)
+    real = archive[start:end] + _zip64_end(start, end - start)
     entry = (b"PK\x01\x02", 20, 20, 0, 0, 0, 0, 0, 0, 0, 1, 0, len(real), 0, 0, 0, 0)
     table = struct.pack("<4s6H3L5H2L", *entry) + b"x" + real
-    last = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, len(table), start, len(note))
-    return archive[:start] + table + last + note
+    last = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, len(table), start, len(comment))
+    return archive[:start] + table + last + comment
 
 
-def large(archive: bytes) -> bytes:
-    """Ended as archives end that are too large for the old fields, though this one is not."""
+def as_zip64(archive: bytes) -> bytes:
+    """The archive with the end records of ZIP64, though it is small."""
     start, end = archive.index(b"PK\x01\x02"), archive.rindex(b"PK\x05\x06")
-    most = (0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
-    last = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, *most, 0)
-    return archive[:end] + _end_of_a_large_one(start, end - start) + last
+    maxima = (0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
+    last = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, *maxima, 0)
+    return archive[:end] + _zip64_end(start, end - start) + last
 
 
-def _end_of_a_large_one(start: int, size: int) -> bytes:
+def _zip64_end(start: int, size: int) -> bytes:
     record = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, size, start)
     return record + struct.pack("<4sLQL", b"PK\x06\x07", 0, start + size, 1)
 
 
 def nested(levels: int) -> bytes:
+    """An archive inside an archive, this many levels deep."""
     inner = bytes(1 << 20)
     for level in range(levels):
         inner = zipped({f"level{level}.zip": inner})
@@ -230,7 +238,7 @@ def nested(levels: int) -> bytes:
 
 
 def png(width: int, height: int) -> bytes:
-    """A picture that is mostly a claim."""
+    """A PNG without pixels whose header states this size."""
     head = struct.pack(">2L5B", width, height, 8, 2, 0, 0, 0)
     return (
         b"\x89PNG\r\n\x1a\n"

@@ -1,4 +1,4 @@
-"""Files as the tests have them read: by the process that does it for people, within its limits."""
+"""Helpers that read files with the real worker process, within its limits."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.patience import soon
 
 HOUR_S = 3600
 LIMITS = replace(FileLimits(), parse_s=HOUR_S, compare_s=HOUR_S, text_bytes=1 << 20, pdf_pages=50)
-"""Time enough on any machine: what takes longer than is allowed is tested with no time at all."""
+"""A time limit that no machine reaches; tests of the time limit set it to zero."""
 ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def kept(content: bytes) -> Iterator[Any]:
+def temporary_file(content: bytes) -> Iterator[Any]:
     with tempfile.TemporaryFile() as file:
         file.write(content)
         file.flush()
@@ -32,25 +32,26 @@ def kept(content: bytes) -> Iterator[Any]:
 
 
 async def read(extractor: Extractor, content: bytes, kind: str) -> Extracted:
-    """What is read of it; within its limits of memory and time, whatever it is."""
-    with kept(content) as file:
+    """Extracts the text and checks that the child stayed within its memory."""
+    with temporary_file(content) as file:
         async with soon():
-            found = await extractor.text(file, kind)
+            extracted = await extractor.text(file, kind)
     assert extractor.last is None or extractor.last.peak_bytes < MEMORY_BYTES
-    return found
+    return extracted
 
 
-def squeezed(begin: bytes, middle: bytes, times: int, end: bytes) -> bytes:
-    """A long text, packed without ever being whole."""
-    first, again, last = (zlib.compressobj(9, wbits=-15) for _ in range(3))
-    head = first.compress(begin) + first.flush(zlib.Z_FULL_FLUSH)
-    block = again.compress(middle) + again.flush(zlib.Z_FULL_FLUSH)
-    return head + block * times + last.compress(end) + last.flush()
+def deflated(begin: bytes, middle: bytes, times: int, end: bytes) -> bytes:
+    """A deflate stream of a long text with a repeated middle, made without holding the text in memory."""
+    begin_part, middle_part, end_part = (zlib.compressobj(9, wbits=-15) for _ in range(3))
+    head = begin_part.compress(begin) + begin_part.flush(zlib.Z_FULL_FLUSH)
+    block = middle_part.compress(middle) + middle_part.flush(zlib.Z_FULL_FLUSH)
+    return head + block * times + end_part.compress(end) + end_part.flush()
 
 
 async def output(*arguments: str) -> str:
+    """The standard output of Python with these arguments."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT
     )
-    said, _ = await process.communicate()
-    return said.decode()
+    stdout, _ = await process.communicate()
+    return stdout.decode()

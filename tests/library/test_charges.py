@@ -1,4 +1,4 @@
-"""Charges: whoever has texts embedded at an endpoint, or asks a question there, sees what it cost."""
+"""Billing of embeddings: users see the cost of their embedded texts and of their search queries."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tertulia.library.search import Library, find
 from tertulia.store import usage
 from tertulia.store.database import Database
 from tests.library.bags import Bags
-from tests.library.test_search import put, say
+from tests.library.test_search import add_conversation, add_file
 from tests.store.samples import home, person
 
 
 class Paid(Bags):
-    """Each call takes a hundred tokens, and costs ten micro-dollars."""
+    """An embedder whose calls take 100 tokens each and cost 10 micro-dollars."""
 
     async def embed(
         self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
@@ -39,19 +39,17 @@ def library(db: Database, paid: Paid) -> Library:
 
 
 async def rows(db: Database) -> list[tuple[object, ...]]:
-    """Who paid, for which project and conversation, for what, how many tokens, and how much."""
-    wanted = text("""
+    """The user, project, conversation, purpose, tokens and cost of each usage row."""
+    statement = text("""
         SELECT user_id, project_id, conversation_id, purpose, input_tokens, cost_micros FROM usage ORDER BY id
     """)
-    return [tuple(row) for row in await db.read(lambda tx: tx.execute(wanted))]
+    return [tuple(row) for row in await db.read(lambda tx: tx.execute(statement))]
 
 
-async def test_those_whose_texts_were_embedded_share_the_bill_by_their_length(
-    db: Database, library: Library
-) -> None:
+async def test_users_share_the_charge_by_the_length_of_their_texts(db: Database, library: Library) -> None:
     ada, bert = await db.write(lambda tx: (person(tx, "Ada"), person(tx, "Bert")))
-    put(db, ada, "a.md", "x" * 300)
-    put(db, bert, "b.md", "x" * 600)
+    add_file(db, ada, "a.md", "x" * 300)
+    add_file(db, bert, "b.md", "x" * 600)
     await embed_due(library, 32)
     bert_home, ada_home = await db.read(lambda tx: (home(tx, bert), home(tx, ada)))
     assert await rows(db) == [
@@ -60,29 +58,27 @@ async def test_those_whose_texts_were_embedded_share_the_bill_by_their_length(
     ]
 
 
-async def test_what_was_said_is_charged_to_its_conversation(db: Database, library: Library) -> None:
+async def test_embedding_messages_is_charged_to_their_conversation(db: Database, library: Library) -> None:
     ada: Actor = await db.write(lambda tx: person(tx, "Ada"))
-    conversation_id = say(db, ada, ("Where do walnuts grow?", "In the garden."))
+    conversation_id = add_conversation(db, ada, ("Where do walnuts grow?", "In the garden."))
     await embed_due(library, 32)
     spent = await db.read(lambda tx: usage.of_conversation(tx, ada, conversation_id))
     assert (spent.calls, spent.input_tokens, spent.cost_micros) == (1, 100, 10)
 
 
-async def test_a_question_is_charged_to_who_asks_it(db: Database, library: Library) -> None:
+async def test_embedding_a_query_is_charged_to_the_user_who_searches(db: Database, library: Library) -> None:
     ada: Actor = await db.write(lambda tx: person(tx, "Ada"))
-    put(db, ada, "a.md", "the kitten sleeps")
+    add_file(db, ada, "a.md", "the kitten sleeps")
     await embed_due(library, 32)
-    place = await db.read(lambda tx: home(tx, ada))
-    await find(library, ada, [place], "cat")
-    # The first question has the everyday sentences embedded, too, with which it is compared.
-    assert (await rows(db))[1:] == [(ada.user_id, place, None, "embedding", 100, 10)] * 2
+    project_id = await db.read(lambda tx: home(tx, ada))
+    await find(library, ada, [project_id], "cat")
+    # The first query also embeds the small talk that queries are compared with.
+    assert (await rows(db))[1:] == [(ada.user_id, project_id, None, "embedding", 100, 10)] * 2
 
 
-async def test_what_was_paid_before_it_broke_is_charged_all_the_same(
-    db: Database, library: Library, paid: Paid
-) -> None:
+async def test_calls_paid_before_a_failure_are_charged(db: Database, library: Library, paid: Paid) -> None:
     ada: Actor = await db.write(lambda tx: person(tx, "Ada"))
-    put(db, ada, "a.md", "the kitten sleeps")
+    add_file(db, ada, "a.md", "the kitten sleeps")
     paid.is_broken = True
     with pytest.raises(EmbeddingFailed):
         await embed_due(library, 32)

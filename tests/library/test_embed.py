@@ -1,6 +1,6 @@
-"""The embedder: a process that starts when it is needed, dies with the server, and may die without harm.
+"""Embedders: the local process with its starts and ends, and OpenAI-compatible endpoints.
 
-The weights are fetched by `tertulia models pull minilm`; without them some of these are skipped.
+Some tests need the MiniLM model and are skipped without it; `tertulia models pull minilm` installs it.
 """
 
 from __future__ import annotations
@@ -38,44 +38,44 @@ from tests.timers import AGES, Timers
 from tests.upstream.scripted import Head, Raw, Script, Stall, Upstream, refuses, vectors
 
 HOME = settings.read(os.environ).home
-needs_weights = pytest.mark.skipif(
+needs_model = pytest.mark.skipif(
     not assets.is_installed(assets.get("minilm"), HOME), reason="run `tertulia models pull minilm` first"
 )
 
 
 @pytest.fixture
 async def embedder() -> AsyncIterator[LocalEmbedder]:
-    made = LocalEmbedder(HOME, os.environ)
-    yield made
-    await made.close()
+    embedder = LocalEmbedder(HOME, os.environ)
+    yield embedder
+    await embedder.close()
 
 
-def likeness(one: bytes, other: bytes) -> float:
-    a, b = (struct.unpack(f"<{len(vector) // 2}e", vector) for vector in (one, other))
+def similarity(first: bytes, second: bytes) -> float:
+    a, b = (struct.unpack(f"<{len(vector) // 2}e", vector) for vector in (first, second))
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
-@needs_weights
-async def test_what_means_the_same_is_near_and_vectors_have_length_one(embedder: LocalEmbedder) -> None:
+@needs_model
+async def test_texts_with_similar_meaning_have_similar_unit_vectors(embedder: LocalEmbedder) -> None:
     cat, kitten, crash = await embedder.embed(
         ["A cat sat on the mat.", "A kitten was sitting on a rug.", "The stock market crashed in 1929."]
     )
     assert len(cat) == embedder.dimensions * 2
-    assert likeness(cat, cat) == pytest.approx(1, abs=0.01)
-    assert likeness(cat, kitten) > likeness(cat, crash) + 0.3
+    assert similarity(cat, cat) == pytest.approx(1, abs=0.01)
+    assert similarity(cat, kitten) > similarity(cat, crash) + 0.3
 
 
-@needs_weights
-async def test_a_text_has_the_same_vector_alone_and_in_company(embedder: LocalEmbedder) -> None:
+@needs_model
+async def test_a_text_has_the_same_vector_alone_and_in_a_batch(embedder: LocalEmbedder) -> None:
     texts = [f"{'word ' * (index % 7)}number {index}" for index in range(20)]
     together = await embedder.embed(texts)
     (alone,) = await embedder.embed([texts[13]])
-    assert likeness(alone, together[13]) > 0.98
+    assert similarity(alone, together[13]) > 0.98
     assert embedder.starts == 1
 
 
-@needs_weights
-async def test_a_process_that_is_killed_is_replaced_and_nobody_notices(embedder: LocalEmbedder) -> None:
+@needs_model
+async def test_a_killed_process_is_restarted_and_gives_the_same_vectors(embedder: LocalEmbedder) -> None:
     before = await embedder.embed(["a walnut"])
     assert embedder.pid is not None
     os.kill(embedder.pid, signal.SIGKILL)
@@ -83,8 +83,8 @@ async def test_a_process_that_is_killed_is_replaced_and_nobody_notices(embedder:
     assert embedder.starts == 2
 
 
-@needs_weights
-async def test_it_ends_when_it_has_nothing_to_do_and_comes_back(embedder: LocalEmbedder) -> None:
+@needs_model
+async def test_the_process_stops_when_idle_and_restarts_on_demand(embedder: LocalEmbedder) -> None:
     idle = LocalEmbedder(HOME, os.environ, idle_s=0.0)
     await idle.embed(["a walnut"])
     async with soon():
@@ -96,8 +96,8 @@ async def test_it_ends_when_it_has_nothing_to_do_and_comes_back(embedder: LocalE
         await idle.embed(["too late"])
 
 
-@needs_weights
-async def test_a_question_goes_before_a_heap_of_texts(embedder: LocalEmbedder) -> None:
+@needs_model
+async def test_a_query_is_embedded_before_a_long_list_of_texts(embedder: LocalEmbedder) -> None:
     order: list[str] = []
 
     async def embed(name: str, texts: list[str], is_query: bool) -> None:
@@ -105,53 +105,55 @@ async def test_a_question_goes_before_a_heap_of_texts(embedder: LocalEmbedder) -
         order.append(name)
 
     await embedder.embed(["awake"])
-    await asyncio.gather(embed("heap", ["a long text " * 20] * 40, False), embed("question", ["what?"], True))
-    assert order == ["question", "heap"]
+    await asyncio.gather(embed("texts", ["a long text " * 20] * 40, False), embed("query", ["what?"], True))
+    assert order == ["query", "texts"]
 
 
-@needs_weights
-async def test_whoever_stops_waiting_leaves_no_answer_behind_for_the_next(embedder: LocalEmbedder) -> None:
+@needs_model
+async def test_a_cancelled_call_leaves_no_late_answer_for_the_next_call(embedder: LocalEmbedder) -> None:
     [cat] = await embedder.embed(["cat"])
     waiting = asyncio.create_task(embedder.embed(["a long text " * 20] * 8))
-    await asyncio.sleep(0)  # from here on it is being asked
+    await asyncio.sleep(0)  # the request is sent now
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert embedder.pid is None, "what was asked would answer whoever asks next"
+    assert embedder.pid is None, "a running process would send its late answer to the next call"
     assert await embedder.embed(["cat"]) == (cat,)
 
 
-@needs_weights
-@pytest.mark.skipif(sys.platform != "linux", reason="where one can see who has which children")
-@pytest.mark.parametrize("is_called_off", [True, False])
-async def test_one_that_is_not_wanted_any_more_while_it_starts_does_not_stay(
-    embedder: LocalEmbedder, is_called_off: bool
+@needs_model
+@pytest.mark.skipif(sys.platform != "linux", reason="child processes are listed in /proc")
+@pytest.mark.parametrize("is_cancelled", [True, False])
+async def test_a_process_cancelled_while_it_starts_does_not_keep_running(
+    embedder: LocalEmbedder, is_cancelled: bool
 ) -> None:
-    before = _embedding()
+    before = _embedding_processes()
     waiting = asyncio.create_task(embedder.embed(["a walnut"]))
     while embedder.starts == 0:  # noqa: ASYNC110
         await asyncio.sleep(0)
-    if is_called_off:
+    if is_cancelled:
         waiting.cancel()
     else:
         await embedder.close()
     with pytest.raises((asyncio.CancelledError, EmbeddingFailed)):
         await waiting
-    await asyncio.get_running_loop().shutdown_default_executor()  # whatever starts it has done its work
-    assert _embedding() == before
+    await (
+        asyncio.get_running_loop().shutdown_default_executor()
+    )  # waits until the thread that starts it is done
+    assert _embedding_processes() == before
 
 
-def _embedding() -> set[str]:
-    """The processes of this one that embed."""
+def _embedding_processes() -> set[str]:
+    """The ids of the embedding processes that this process has started."""
     children = {
         pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()
     }
     return {pid for pid in children if "embed_worker" in Path(f"/proc/{pid}/cmdline").read_text()}
 
 
-@needs_weights
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends it")
-def test_it_dies_with_a_server_that_is_killed() -> None:
+@needs_model
+@pytest.mark.skipif(sys.platform != "linux", reason="the Linux kernel kills it")
+def test_the_process_dies_when_the_server_is_killed() -> None:
     code = (
         "import asyncio, os, sys\nfrom pathlib import Path\n"
         "from tertulia.library.embed import LocalEmbedder\n"
@@ -168,16 +170,16 @@ def test_it_dies_with_a_server_that_is_killed() -> None:
     assert ended
 
 
-async def test_without_weights_it_says_what_to_do(tmp_path: Path) -> None:
-    bare = LocalEmbedder(tmp_path, {})
-    assert "tertulia models pull minilm" in (bare.unavailable_reason() or "")
+async def test_without_the_model_the_embedder_names_the_command_that_installs_it(tmp_path: Path) -> None:
+    embedder = LocalEmbedder(tmp_path, {})
+    assert "tertulia models pull minilm" in (embedder.unavailable_reason() or "")
     with pytest.raises(EmbeddingFailed, match="tertulia models pull minilm"):
-        await bare.embed(["x"])
-    assert bare.starts == 0
+        await embedder.embed(["x"])
+    assert embedder.starts == 0
 
 
-@needs_weights
-def test_words_are_cut_as_the_model_learned_them() -> None:
+@needs_model
+def test_words_are_split_into_the_tokens_that_the_model_was_trained_with() -> None:
     pieces = WordPieces(assets.folder(HOME) / "minilm-l6-tokenizer.json")
     assert pieces.encode("Hello, unaffable WORLD!", 64) == [
         101,
@@ -196,8 +198,8 @@ def test_words_are_cut_as_the_model_learned_them() -> None:
     assert pieces.encode("", 64) == [101, 102]
 
 
-def test_an_endpoint_that_cannot_be_read_stops_the_start() -> None:
-    for written in (
+def test_an_invalid_endpoint_setting_stops_the_server_from_starting() -> None:
+    for setting in (
         "not json",
         "[]",
         '{"base_url": "ftp://x", "model": "m", "dimensions": 8}',
@@ -207,16 +209,16 @@ def test_an_endpoint_that_cannot_be_read_stops_the_start() -> None:
         '{"base_url": "https://x/v1", "model": "m", "dimensions": 8, "price": "cheap"}',
     ):
         with pytest.raises(CannotStart, match=embeddings.VARIABLE):
-            settings.read({embeddings.VARIABLE: written})
+            settings.read({embeddings.VARIABLE: setting})
 
 
-def test_an_endpoint_is_used_when_it_is_named() -> None:
-    written = '{"base_url": "http://127.0.0.1:1/v1", "key": "secret", "model": "m", "dimensions": 8}'
-    read = settings.read({embeddings.VARIABLE: written})
-    made = embedder_for(read.embeddings, {}, Path())
-    assert isinstance(made, EndpointEmbedder)
-    assert made.dimensions == 8
-    assert "secret" not in repr(read)
+def test_the_configured_endpoint_replaces_the_local_embedder() -> None:
+    value = '{"base_url": "http://127.0.0.1:1/v1", "key": "secret", "model": "m", "dimensions": 8}'
+    configured = settings.read({embeddings.VARIABLE: value})
+    embedder = embedder_for(configured.embeddings, {}, Path())
+    assert isinstance(embedder, EndpointEmbedder)
+    assert embedder.dimensions == 8
+    assert "secret" not in repr(configured)
     assert isinstance(embedder_for(settings.read({}).embeddings, {}, Path()), LocalEmbedder)
 
 
@@ -224,40 +226,39 @@ def test_an_endpoint_is_used_when_it_is_named() -> None:
 
 
 @pytest.fixture
-async def remote(upstream: Upstream) -> AsyncIterator[EndpointEmbedder]:
+async def endpoint_embedder(upstream: Upstream) -> AsyncIterator[EndpointEmbedder]:
     upstream.embeds = numbers
-    made = EndpointEmbedder(there(upstream), {}, question_s=PATIENCE_S)
-    yield made
-    await made.close()
+    embedder = EndpointEmbedder(endpoint_at(upstream), {}, question_s=PATIENCE_S)
+    yield embedder
+    await embedder.close()
 
 
-def there(upstream: Upstream) -> EmbeddingEndpoint:
+def endpoint_at(upstream: Upstream) -> EmbeddingEndpoint:
     return EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, key="sk-walnut")
 
 
-async def test_an_endpoint_is_asked_in_batches_and_each_text_gets_its_own_vector(
-    remote: EndpointEmbedder, upstream: Upstream
+async def test_texts_are_sent_to_the_endpoint_in_batches_and_each_gets_its_own_vector(
+    endpoint_embedder: EndpointEmbedder, upstream: Upstream
 ) -> None:
     texts = [f"text number {index}" for index in range(70)]
-    made = await remote.embed(texts)
-    assert [len(seen.body["input"]) for seen in upstream.requests] == [32, 32, 6]
-    assert [text for seen in upstream.requests for text in seen.body["input"]] == texts
-    wanted = [struct.pack("<64e", *numbers(text)) for text in texts]
-    assert [likeness(one, other) for one, other in zip(made, wanted, strict=True)] == pytest.approx(
-        [1.0] * 70, abs=0.01
-    )
-    seen = upstream.last
-    assert (seen.path, seen.body["model"]) == ("/v1/embeddings", "m")
-    assert seen.headers["authorization"] == "Bearer sk-walnut"
+    vectors = await endpoint_embedder.embed(texts)
+    assert [len(request.body["input"]) for request in upstream.requests] == [32, 32, 6]
+    assert [text for request in upstream.requests for text in request.body["input"]] == texts
+    expected = [struct.pack("<64e", *numbers(text)) for text in texts]
+    similarities = [similarity(vector, other) for vector, other in zip(vectors, expected, strict=True)]
+    assert similarities == pytest.approx([1.0] * 70, abs=0.01)
+    request = upstream.last
+    assert (request.path, request.body["model"]) == ("/v1/embeddings", "m")
+    assert request.headers["authorization"] == "Bearer sk-walnut"
 
 
-async def test_each_call_of_an_endpoint_is_billed_with_the_tokens_it_counted(upstream: Upstream) -> None:
+async def test_each_call_is_billed_with_the_tokens_that_the_endpoint_reports(upstream: Upstream) -> None:
     upstream.embeds = numbers
     bills: list[Bill] = []
     for price in (0.5, None):
-        made = EndpointEmbedder(EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, "sk", price=price), {})
-        await made.embed(["a walnut"] * 40, billed=bills.append)
-        await made.close()
+        embedder = EndpointEmbedder(EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, "sk", price=price), {})
+        await embedder.embed(["a walnut"] * 40, billed=bills.append)
+        await embedder.close()
     assert [(bill.model, bill.tokens, bill.cost_micros) for bill in bills] == [
         ("m", 7, 4),
         ("m", 7, 4),
@@ -266,23 +267,23 @@ async def test_each_call_of_an_endpoint_is_billed_with_the_tokens_it_counted(ups
     ]
 
 
-async def test_an_endpoint_that_does_not_count_is_billed_by_an_estimate(
-    remote: EndpointEmbedder, upstream: Upstream
+async def test_a_call_without_a_valid_token_count_is_billed_by_an_estimate(
+    endpoint_embedder: EndpointEmbedder, upstream: Upstream
 ) -> None:
     bills: list[Bill] = []
     row = json.dumps({"index": 0, "embedding": [1.0] * 64})
     for usage in ("{}", '{"prompt_tokens": 1e99}', '{"prompt_tokens": -3}', "[]", "null"):
         upstream.plays(page(f'{{"data": [{row}], "usage": {usage}}}'))
-        await remote.embed(["a walnut falls on the grass"], billed=bills.append)
+        await endpoint_embedder.embed(["a walnut falls on the grass"], billed=bills.append)
     assert [bill.tokens for bill in bills] == [6] * 5
 
 
-async def test_whatever_its_length_a_vector_is_made_one_long(
-    remote: EndpointEmbedder, upstream: Upstream
+async def test_a_vector_of_any_length_is_scaled_to_length_one(
+    endpoint_embedder: EndpointEmbedder, upstream: Upstream
 ) -> None:
     upstream.embeds = lambda text: [3.0] * 64
-    (made,) = await remote.embed(["x"])
-    assert likeness(made, made) == pytest.approx(1, abs=0.01)
+    (vector,) = await endpoint_embedder.embed(["x"])
+    assert similarity(vector, vector) == pytest.approx(1, abs=0.01)
 
 
 def page(body: str) -> Script:
@@ -301,71 +302,71 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
-async def test_what_are_not_the_vectors_it_promised_is_refused(
-    remote: EndpointEmbedder, upstream: Upstream, what: str
+@pytest.mark.parametrize("case", WRONG)
+async def test_an_answer_with_wrong_vectors_is_rejected(
+    endpoint_embedder: EndpointEmbedder, upstream: Upstream, case: str
 ) -> None:
-    upstream.plays(WRONG[what])
+    upstream.plays(WRONG[case])
     with pytest.raises(EmbeddingFailed) as failed:
-        await remote.embed(["x"])
+        await endpoint_embedder.embed(["x"])
     assert failed.value.again_in_s == MUCH_LATER_S
 
 
-async def test_an_endpoint_that_is_asked_too_much_says_when_to_come_back(
-    remote: EndpointEmbedder, upstream: Upstream
+async def test_a_rate_limited_endpoint_is_retried_after_the_time_it_states(
+    endpoint_embedder: EndpointEmbedder, upstream: Upstream
 ) -> None:
     upstream.plays(refuses(429, retry_after="600"))
     with pytest.raises(EmbeddingFailed) as failed:
-        await remote.embed(["x"])
+        await endpoint_embedder.embed(["x"])
     assert failed.value.again_in_s == 600
     upstream.plays(refuses(401, {"error": {"message": "Wrong key: sk-walnut"}}))
     with pytest.raises(EmbeddingFailed) as failed:
-        await remote.embed(["x"])
+        await endpoint_embedder.embed(["x"])
     assert failed.value.again_in_s == MUCH_LATER_S
     assert "sk-walnut" not in failed.value.message
 
 
 @pytest.mark.parametrize("is_query", [True, False])
-async def test_a_silent_endpoint_is_not_waited_for_long(
+async def test_a_call_to_a_silent_endpoint_times_out(
     upstream: Upstream, timers: Timers, is_query: bool
 ) -> None:
     upstream.plays((Stall(),))
-    # The other limit is never met: each alone has to end it, and nothing else can happen before.
+    # Each case has one limit that ends the call; the other one is never reached.
     text_s, question_s = (AGES, 5.0) if is_query else (30.0, AGES)
     limits = Limits(first_byte_s=text_s, idle_s=text_s, total_s=AGES)
-    hasty = EndpointEmbedder(there(upstream), {}, limits, question_s=question_s)
-    asking = asyncio.create_task(hasty.embed(["x"], is_query=is_query))
-    seen = await upstream.heard()
+    embedder = EndpointEmbedder(endpoint_at(upstream), {}, limits, question_s=question_s)
+    embedding = asyncio.create_task(embedder.embed(["x"], is_query=is_query))
+    request = await upstream.heard()
     with pytest.raises(EmbeddingFailed):
-        await timers.move_until_done(asking)
+        await timers.move_until_done(embedding)
     async with soon():
-        await seen.closed.wait()
-    await hasty.close()
+        await request.closed.wait()
+    await embedder.close()
 
 
-async def test_once_a_question_has_waited_in_vain_no_other_does_until_something_was_embedded(
+async def test_after_a_query_timed_out_others_fail_at_once_until_a_call_succeeds(
     upstream: Upstream, timers: Timers
 ) -> None:
     upstream.embeds = numbers
     upstream.plays((Stall(),))
     limits = Limits(first_byte_s=AGES, idle_s=AGES, total_s=AGES)
-    made = EndpointEmbedder(there(upstream), {}, limits, question_s=5.0, rest_s=AGES)
-    waiting = asyncio.create_task(made.embed(["x"], is_query=True))
+    embedder = EndpointEmbedder(endpoint_at(upstream), {}, limits, question_s=5.0, rest_s=AGES)
+    waiting = asyncio.create_task(embedder.embed(["x"], is_query=True))
     await upstream.heard()
     with pytest.raises(EmbeddingFailed, match="in time"):
         await timers.move_until_done(waiting)
     with pytest.raises(EmbeddingFailed, match="in time"):
-        await made.embed(["x"], is_query=True)
+        await embedder.embed(["x"], is_query=True)
     assert len(upstream.requests) == 1
     upstream.plays()
-    await made.embed(["a text"])
-    assert len(await made.embed(["x"], is_query=True)) == 1
-    await made.close()
+    await embedder.embed(["a text"])
+    assert len(await embedder.embed(["x"], is_query=True)) == 1
+    await embedder.close()
 
 
-async def test_an_endpoint_that_cannot_be_reached_fails_in_words() -> None:
+async def test_an_unreachable_endpoint_raises_embedding_failed() -> None:
     endpoint = EmbeddingEndpoint("http://127.0.0.1:1/v1", "m", 8)
-    made = EndpointEmbedder(endpoint, {})
+    embedder = EndpointEmbedder(endpoint, {})
     with pytest.raises(EmbeddingFailed):
-        await made.embed(["x"])
-    await made.close()
+        await embedder.embed(["x"])
+    await embedder.close()

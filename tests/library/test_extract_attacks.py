@@ -1,4 +1,4 @@
-"""XML and PDF that mean harm: the parser may die of them, and nobody else does (UP 5, 7)."""
+"""Malicious XML and PDF files: they reach nothing outside their parser and stay in limits (UP 5, 7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tertulia.library import mime
 from tertulia.library.extract.extractor import Extractor
 from tests.library.documents import S, W, docx, paragraph, pdf, pdf_of, xlsx
-from tests.library.reading import output, read, squeezed
+from tests.library.reading import deflated, output, read
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -26,7 +26,7 @@ PARAMETER = "<!DOCTYPE l [<!ENTITY % p SYSTEM 'http://canary.invalid/p'> %p;]>"
 
 @pytest.mark.parametrize("declared", [LAUGHS, LOCAL, REMOTE, PARAMETER])
 @pytest.mark.parametrize("entity", ["&j;", ""])
-async def test_entities_are_neither_expanded_nor_fetched(
+async def test_xml_entities_are_neither_expanded_nor_fetched(
     extractor: Extractor, declared: str, entity: str
 ) -> None:
     word = f"{declared}<w:document {W}><w:body>{paragraph(entity)}</w:body></w:document>"
@@ -35,22 +35,22 @@ async def test_entities_are_neither_expanded_nor_fetched(
         (docx("", **{"word/document.xml": word}), mime.DOCX),
         (xlsx("", **{"xl/sharedStrings.xml": book}), mime.XLSX),
     ):
-        found = await read(extractor, content, kind)
-        assert (found.text, found.has_failed) == ("", True)
-        assert "root:" not in repr(found)
+        extracted = await read(extractor, content, kind)
+        assert (extracted.text, extracted.has_failed) == ("", True)
+        assert "root:" not in repr(extracted)
 
 
 @pytest.mark.parametrize("kind", ["application/xml", "image/svg+xml", "text/html"])
-async def test_xml_by_itself_is_only_looked_at(extractor: Extractor, kind: str) -> None:
+async def test_a_plain_xml_file_includes_no_other_files(extractor: Extractor, kind: str) -> None:
     content = (
         LOCAL + "<?xml-stylesheet href='http://canary.invalid/x.xsl'?>"
         "<x xmlns:xi='http://www.w3.org/2001/XInclude'><xi:include href='file:///etc/passwd'/>&j;</x>"
     )
-    found = await read(extractor, content.encode(), kind)
-    assert "root:" not in found.text
+    extracted = await read(extractor, content.encode(), kind)
+    assert "root:" not in extracted.text
 
 
-async def test_an_external_relation_is_not_followed(extractor: Extractor) -> None:
+async def test_an_external_or_escaping_relation_is_not_followed(extractor: Extractor) -> None:
     relation = (
         '<Relationships xmlns="x"><Relationship Id="rId1" Target="file:///etc/passwd" TargetMode="External"/>'
         '<Relationship Id="rId2" Target="../../../../etc/passwd"/></Relationships>'
@@ -59,15 +59,15 @@ async def test_an_external_relation_is_not_followed(extractor: Extractor) -> Non
     assert "root:" not in repr(await read(extractor, content, mime.XLSX))
 
 
-async def test_nothing_is_looked_up_connected_to_or_opened_while_files_are_read() -> None:
-    """Python itself tells of every file, name and address its parsers ask for."""
-    said = await output("-m", "tests.library.audited")
-    assert said.strip() == "[]"
+async def test_parsers_open_no_files_sockets_or_processes() -> None:
+    """Python's audit hook reports every file, socket and process that a parser opens."""
+    events = await output("-m", "tests.library.audited")
+    assert events.strip() == "[]"
 
 
-async def test_xml_nested_without_end_is_given_up(extractor: Extractor) -> None:
-    found = await read(extractor, docx("<w:p>" * 10_000 + "</w:p>" * 10_000), mime.DOCX)
-    assert (found.has_failed, found.reason) == (True, "Its XML is nested too deeply.")
+async def test_xml_that_is_nested_too_deeply_fails_with_a_reason(extractor: Extractor) -> None:
+    extracted = await read(extractor, docx("<w:p>" * 10_000 + "</w:p>" * 10_000), mime.DOCX)
+    assert (extracted.has_failed, extracted.reason) == (True, "Its XML is nested too deeply.")
 
 
 # ── PDF
@@ -78,7 +78,7 @@ def loop() -> bytes:
 
 
 def stream_bomb() -> bytes:
-    packed = squeezed(b"", bytes(1 << 20), 500, b"")
+    packed = deflated(b"", bytes(1 << 20), 500, b"")
     wrapped = b"\x78\xda" + packed + b"\0\0\0\0"
     content = pdf_of([b"MARK"])
     return content.replace(
@@ -96,17 +96,19 @@ def stream_bomb() -> bytes:
     ],
     ids=["a page tree that holds itself", "half a gigabyte in a stream", "two million operators", "outlines"],
 )
-async def test_a_pdf_that_means_harm_ends_in_time(extractor: Extractor, make: Callable[[], bytes]) -> None:
-    found = await read(extractor, make(), mime.PDF)
-    assert found.reason or found.text
+async def test_a_malicious_pdf_is_finished_within_the_limits(
+    extractor: Extractor, make: Callable[[], bytes]
+) -> None:
+    extracted = await read(extractor, make(), mime.PDF)
+    assert extracted.reason or extracted.text
 
 
-async def test_a_pdf_of_many_pages_is_read_in_part(extractor: Extractor) -> None:
-    found = await read(extractor, pdf([f"p{n}" for n in range(100)]), mime.PDF)
-    assert found.reason == "Only its first 50 pages can be searched."
-    assert found.text.endswith("[Page 50]\np49\n\n")
+async def test_a_pdf_is_read_up_to_the_page_limit(extractor: Extractor) -> None:
+    extracted = await read(extractor, pdf([f"p{n}" for n in range(100)]), mime.PDF)
+    assert extracted.reason == "Only its first 50 pages can be searched."
+    assert extracted.text.endswith("[Page 50]\np49\n\n")
 
 
-async def test_a_script_in_a_pdf_is_never_run(extractor: Extractor) -> None:
+async def test_a_script_in_a_pdf_is_ignored(extractor: Extractor) -> None:
     action = "/OpenAction << /S /JavaScript /JS (app.launchURL('http://canary.invalid')) >>"
     assert (await read(extractor, pdf(["Hello"], action), mime.PDF)).text == "[Page 1]\nHello\n\n"

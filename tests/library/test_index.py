@@ -1,4 +1,4 @@
-"""Indexing: what a chunk is shown by."""
+"""Indexing: the summary of a chunk, and which pieces of a file become chunks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tertulia.library.index import SUMMARY_CHARACTERS, of_file, summary
 
 
 @pytest.mark.parametrize(
-    ("content", "shown"),
+    ("content", "expected"),
     [
         ("\n\n## Tea in the garden ##\nat five", "Tea in the garden"),
         ("---\n* first of all", "first of all"),
@@ -19,13 +19,13 @@ from tertulia.library.index import SUMMARY_CHARACTERS, of_file, summary
         (f"a{' ' * 3_000}b", f"a{' ' * (SUMMARY_CHARACTERS - 2)}…"),
     ],
 )
-def test_a_chunk_is_shown_by_its_first_line_that_says_something(content: str, shown: str) -> None:
-    assert summary(content) == shown
+def test_the_summary_is_the_first_line_with_words(content: str, expected: str) -> None:
+    assert summary(content) == expected
 
 
-def test_a_passage_without_a_word_is_no_chunk_unless_the_file_begins_with_it() -> None:
-    """By the first a file of nothing but brackets is still found by its path."""
-    made = ProjectFile(
+def test_a_piece_without_words_is_not_indexed_except_the_first_of_a_file() -> None:
+    """The first piece is kept so that even a file of brackets can be found by its path."""
+    file = ProjectFile(
         "F",
         "P",
         "a.json",
@@ -39,8 +39,8 @@ def test_a_passage_without_a_word_is_no_chunk_unless_the_file_begins_with_it() -
         0,
         0,
     )
-    found = list(of_file(made, "[\n" * 500 + '"walnut"\n' + "]\n" * 500, 50))
-    assert [(chunk.location.start_line == 1, "walnut" in chunk.content) for chunk in found] == [
+    file_chunks = list(of_file(file, "[\n" * 500 + '"walnut"\n' + "]\n" * 500, 50))
+    assert [(chunk.location.start_line == 1, "walnut" in chunk.content) for chunk in file_chunks] == [
         (True, False),
         (False, True),
     ]

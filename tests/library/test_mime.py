@@ -1,4 +1,4 @@
-"""What kind of thing bytes are: by what they say themselves."""
+"""MIME type detection: by the content, and for texts by the file extension."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tertulia.library.mime import DOCX, EPUB, NOTEBOOK, PDF, PPTX, XLSX, megapix
 from tests.library.documents import docx, epub, many_entries, pdf, png, pptx, xlsx, zipped
 
 
-def kind(path: str, content: bytes) -> str:
+def detected(path: str, content: bytes) -> str:
     return mime_of(path, content[: 64 << 10], lambda: io.BytesIO(content))
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "expected"),
     [
         (png(1, 1), "image/png"),
         (b"\xff\xd8\xff\xe0\x00\x10JFIF", "image/jpeg"),
@@ -48,15 +48,17 @@ def kind(path: str, content: bytes) -> str:
         (b"  <svg xmlns='x'><script/></svg>", "image/svg+xml"),
         (b"<?xml version='1.0'?><a/>", "application/xml"),
     ],
-    ids=lambda given: repr(given[:12]) if isinstance(given, bytes) else given,
+    ids=lambda value: repr(value[:12]) if isinstance(value, bytes) else value,
 )
 @pytest.mark.parametrize("path", ["file", "photo.png", "tool.exe", "a.b/c.pdf"])
-def test_the_content_says_what_it_is_whatever_it_is_called(path: str, content: bytes, found: str) -> None:
-    assert kind(path, content) == found
+def test_the_mime_type_follows_the_content_not_the_file_name(
+    path: str, content: bytes, expected: str
+) -> None:
+    assert detected(path, content) == expected
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
+    ("path", "expected"),
     [
         ("README.md", "text/markdown"),
         ("data.CSV", "text/csv"),
@@ -68,17 +70,17 @@ def test_the_content_says_what_it_is_whatever_it_is_called(path: str, content: b
         (".md", "text/markdown"),
     ],
 )
-def test_among_texts_the_ending_is_heard(path: str, found: str) -> None:
-    assert kind(path, b"some words") == found
-    assert kind(path, png(1, 1)) == "image/png"
+def test_the_mime_type_of_a_text_follows_the_file_extension(path: str, expected: str) -> None:
+    assert detected(path, b"some words") == expected
+    assert detected(path, png(1, 1)) == "image/png"
 
 
-def test_a_readme_that_begins_with_a_tag_is_still_markdown() -> None:
-    assert kind("README.md", b'<div align="center"><img src="x"></div>') == "text/markdown"
+def test_a_markdown_file_that_begins_with_a_tag_is_markdown() -> None:
+    assert detected("README.md", b'<div align="center"><img src="x"></div>') == "text/markdown"
 
 
-def test_a_picture_that_is_also_a_script_is_a_picture() -> None:
-    assert kind("x.js", b"GIF89a/*\x00\x00*/=1;alert(1)//") == "image/gif"
+def test_an_image_that_is_also_a_valid_script_is_an_image() -> None:
+    assert detected("x.js", b"GIF89a/*\x00\x00*/=1;alert(1)//") == "image/gif"
 
 
 @pytest.mark.parametrize(
@@ -93,11 +95,11 @@ def test_a_picture_that_is_also_a_script_is_a_picture() -> None:
         (b"", None),
     ],
 )
-def test_a_picture_says_how_large_it_is(content: bytes, size: float | None) -> None:
+def test_the_size_of_an_image_is_read_from_its_header(content: bytes, size: float | None) -> None:
     assert megapixels(content) == size
 
 
-def test_every_kind_of_text_is_one() -> None:
+def test_text_mime_types_are_recognised() -> None:
     assert mime.is_a_text_kind("text/plain")
     assert mime.is_a_text_kind("text/x-python")
     assert not mime.is_a_text_kind("image/png")

@@ -1,4 +1,4 @@
-"""The process that reads files: bounded in all it does, and it keeps nobody waiting (UP, rule 5)."""
+"""The worker process: limits, restarts, cancellation, no leaked files or processes (UP, rule 5)."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from tertulia.library.extract.extractor import Extractor
 from tertulia.library.extract.orders import Ending
 from tertulia.library.extract.worker import MEMORY_BYTES
 from tests.library.documents import ENDLESS_PDF
-from tests.library.reading import LIMITS, kept, output, read
+from tests.library.reading import LIMITS, output, read, temporary_file
 from tests.open_files import nothing_left_open
 from tests.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_whoever_takes_too_long_is_ended_with_a_reason(extractor: Extractor) -> None:
+async def test_a_parser_that_takes_too_long_is_killed_with_a_reason(extractor: Extractor) -> None:
     slow = Extractor(replace(LIMITS, parse_s=0), PATIENCE_S)
     try:
-        found = await read(slow, ENDLESS_PDF, mime.PDF)
+        extracted = await read(slow, ENDLESS_PDF, mime.PDF)
     finally:
         slow.close()
-    assert found == Extracted("", mime.PDF, "Reading this file takes longer than is allowed.", True)
+    assert extracted == Extracted("", mime.PDF, "Reading this file takes longer than is allowed.", True)
     assert slow.last is not None
     assert slow.last.code == -signal.SIGALRM
 
 
-async def test_versions_that_differ_everywhere_are_compared_for_so_long(extractor: Extractor) -> None:
-    """The limit is none at all, or an hour."""
-    hurried = Extractor(replace(LIMITS, compare_s=0), PATIENCE_S)
+async def test_a_comparison_that_takes_too_long_is_killed_with_a_reason(extractor: Extractor) -> None:
+    """The time limit is zero in one extractor and an hour in the other."""
+    without_time = Extractor(replace(LIMITS, compare_s=0), PATIENCE_S)
     try:
         with pytest.raises(TooLarge, match="too large to be compared"):
-            await hurried.diff("one\n", "other\n")
+            await without_time.diff("one\n", "other\n")
     finally:
-        hurried.close()
-    assert hurried.last is not None
-    assert hurried.last.code == -signal.SIGALRM
+        without_time.close()
+    assert without_time.last is not None
+    assert without_time.last.code == -signal.SIGALRM
     assert await extractor.diff("one\n", "other\n") == "@@ -1 +1 @@\n-one\n+other\n"
 
 
-async def test_versions_that_differ_in_more_than_anyone_reads_are_not_shown() -> None:
+async def test_a_diff_beyond_the_size_limit_is_rejected() -> None:
     extractor = Extractor(replace(LIMITS, compare_bytes=10_000), PATIENCE_S)
     try:
         with pytest.raises(TooLarge, match="more than can be shown"):
@@ -62,61 +62,63 @@ async def test_versions_that_differ_in_more_than_anyone_reads_are_not_shown() ->
         extractor.close()
 
 
-async def test_whoever_takes_too_much_memory_has_failed(extractor: Extractor) -> None:
+async def test_a_parser_that_takes_too_much_memory_fails_with_a_reason(extractor: Extractor) -> None:
     deep = b'{"cells": ' + b"[" * (15 << 20)
     wide = b'{"cells": [' + b'{"":0},' * 2_900_000 + b"1]}"
     assert (await read(extractor, deep, mime.NOTEBOOK)).has_failed
-    found = await read(extractor, wide, mime.NOTEBOOK)
-    assert found.reason == "Reading this file takes more memory than is allowed."
+    extracted = await read(extractor, wide, mime.NOTEBOOK)
+    assert extracted.reason == "Reading this file takes more memory than is allowed."
 
 
-async def test_a_parser_that_dies_is_tried_three_times_and_the_next_file_is_read(
+async def test_a_file_is_tried_three_times_when_its_parser_dies_and_the_next_is_read(
     extractor: Extractor,
 ) -> None:
-    """Killed from outside, as the system does when memory runs out."""
-    with kept(ENDLESS_PDF) as file:
+    """The test kills the children, as the system does when memory runs out."""
+    with temporary_file(ENDLESS_PDF) as file:
         reading = asyncio.create_task(extractor.text(file, mime.PDF))
         killed: set[int] = set()
 
-        def kill_and_look() -> bool:
+        def kill_children() -> bool:
             for child in children():
                 child.kill()
                 killed.add(child.pid)
             return reading.done()
 
-        await until(kill_and_look)
-    found = await reading
-    assert found == Extracted("", mime.PDF, "This file cannot be read; it may be damaged.", True)
+        await until(kill_children)
+    extracted = await reading
+    assert extracted == Extracted("", mime.PDF, "This file cannot be read; it may be damaged.", True)
     assert len(killed) == 3
     assert (await read(extractor, b"Hello", mime.PLAIN)).text == "Hello"
 
 
 def children() -> list[psutil.Process]:
-    """The processes that read a file right now: children of our children."""
-    found = []
+    """The processes that are reading a file now: children of the worker processes."""
+    readers = []
     for process in psutil.Process().children():
         try:
             if "tertulia.library.extract.worker" in process.cmdline():
-                found += process.children()
+                readers += process.children()
         except psutil.NoSuchProcess:
             continue
-    return found
+    return readers
 
 
-async def test_whoever_reads_a_file_has_no_network_and_nowhere_to_write(extractor: Extractor) -> None:
-    with kept(ENDLESS_PDF) as file:
+async def test_a_parser_has_no_network_and_cannot_write_files(extractor: Extractor) -> None:
+    with temporary_file(ENDLESS_PDF) as file:
         reading = asyncio.create_task(extractor.text(file, mime.PDF, "slow"))
         await until(lambda: [child for child in children() if limits(child)["Max file size"] == "0"])
         (child,) = children()
         assert limits(child)["Max address space"] == str(MEMORY_BYTES)
-        assert not await may_leave_the_network() or network(child.pid) != network(os.getpid())
+        assert not await can_unshare_network() or network_namespace(child.pid) != network_namespace(
+            os.getpid()
+        )
         extractor.abandon("slow")
         with pytest.raises(NotFound):
             await reading
 
 
 def limits(process: psutil.Process) -> dict[str, str]:
-    """What holds for a process, as the system says it; nothing when it is gone."""
+    """The resource limits of a process by name; empty if it has ended."""
     try:
         lines = Path(f"/proc/{process.pid}/limits").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -124,17 +126,17 @@ def limits(process: psutil.Process) -> dict[str, str]:
     return defaultdict(str, ((line[:26].strip(), line[26:].split()[0]) for line in lines))
 
 
-async def may_leave_the_network() -> bool:
-    """Not every machine lets a process have a network of its own."""
-    ask = "import ctypes; print(ctypes.CDLL(None).unshare(0x10000000 | 0x40000000))"
-    return (await output("-c", ask)).strip() == "0"
+async def can_unshare_network() -> bool:
+    """False on machines that do not allow a process its own network namespace."""
+    code = "import ctypes; print(ctypes.CDLL(None).unshare(0x10000000 | 0x40000000))"
+    return (await output("-c", code)).strip() == "0"
 
 
-def network(pid: int) -> str:
+def network_namespace(pid: int) -> str:
     return os.readlink(f"/proc/{pid}/ns/net")
 
 
-async def test_the_process_that_forks_them_may_die_too(extractor: Extractor) -> None:
+async def test_a_killed_worker_process_is_restarted(extractor: Extractor) -> None:
     await read(extractor, b"Hello", mime.PLAIN)
     for process in psutil.Process().children():
         if "tertulia.library.extract.worker" in process.cmdline():
@@ -142,8 +144,8 @@ async def test_the_process_that_forks_them_may_die_too(extractor: Extractor) -> 
     assert (await read(extractor, b"Hello again", mime.PLAIN)).text == "Hello again"
 
 
-async def test_a_file_nobody_wants_any_more_is_read_no_further(extractor: Extractor) -> None:
-    with kept(ENDLESS_PDF) as file:
+async def test_abandoning_a_file_kills_its_parser(extractor: Extractor) -> None:
+    with temporary_file(ENDLESS_PDF) as file:
         reading = asyncio.create_task(extractor.text(file, mime.PDF, "the name"))
         await until(children)
         extractor.abandon("another name")
@@ -154,8 +156,8 @@ async def test_a_file_nobody_wants_any_more_is_read_no_further(extractor: Extrac
     assert not children()
 
 
-async def test_nobody_waits_for_a_file_that_takes_long(extractor: Extractor) -> None:
-    with kept(ENDLESS_PDF) as file:
+async def test_another_file_is_read_while_one_takes_long(extractor: Extractor) -> None:
+    with temporary_file(ENDLESS_PDF) as file:
         reading = asyncio.create_task(extractor.text(file, mime.PDF, "slow"))
         await until(children)
         assert (await read(extractor, b"Hello", mime.PLAIN)).text == "Hello"
@@ -166,27 +168,27 @@ async def test_nobody_waits_for_a_file_that_takes_long(extractor: Extractor) -> 
             await reading
 
 
-async def test_whoever_gives_up_at_any_moment_leaves_nothing_open(extractor: Extractor) -> None:
+async def test_a_call_cancelled_at_any_moment_leaves_nothing_open(extractor: Extractor) -> None:
     with nothing_left_open():
-        await give_up_again_and_again(extractor)
+        await cancel_at_every_step(extractor)
 
 
 @pytest.mark.asyncio(loop_scope="function")
-async def test_whoever_gives_up_at_any_moment_leaves_nothing_open_in_the_loop_of_the_server() -> None:
-    """Which is another than the one of the tests, and treats its pipes in another way."""
+async def test_a_call_cancelled_at_any_moment_leaves_nothing_open_on_uvloop() -> None:
+    """The server runs on uvloop, which handles pipes differently from the event loop of the tests."""
 
     def run() -> None:
         extractor = Extractor(LIMITS, PATIENCE_S)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(give_up_again_and_again(extractor))
+            runner.run(cancel_at_every_step(extractor))
         extractor.close()
 
     with nothing_left_open():
         await asyncio.to_thread(run)
 
 
-async def give_up_again_and_again(extractor: Extractor) -> None:
-    with kept(b"Hello") as file:
+async def cancel_at_every_step(extractor: Extractor) -> None:
+    with temporary_file(b"Hello") as file:
         for steps in range(20):
             reading = asyncio.create_task(extractor.text(file, mime.PLAIN))
             for _ in range(steps):
@@ -196,12 +198,12 @@ async def give_up_again_and_again(extractor: Extractor) -> None:
         assert (await extractor.text(file, mime.PLAIN)).text == "Hello"
 
 
-async def test_a_text_that_cannot_be_written_down_leaves_nothing_open(extractor: Extractor) -> None:
+async def test_a_text_that_cannot_be_encoded_leaves_nothing_open(extractor: Extractor) -> None:
     with nothing_left_open(), pytest.raises(UnicodeEncodeError):
         await extractor.diff("one", "half a character: \ud800")
 
 
-async def test_it_ends_with_the_server(tmp_path: Path) -> None:
+async def test_the_worker_process_dies_with_the_server(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text(
         "import asyncio, os, psutil, signal, tempfile\n"
@@ -220,10 +222,12 @@ async def test_it_ends_with_the_server(tmp_path: Path) -> None:
     await until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
 
 
-async def test_what_reading_took_is_known(extractor: Extractor) -> None:
+async def test_the_exit_report_states_time_and_memory(extractor: Extractor) -> None:
     await read(extractor, b"Hello", mime.PLAIN)
     assert isinstance(extractor.last, Ending)
     assert extractor.last.code == 0
     assert extractor.last.cpu_s >= 0
     assert 0 < extractor.last.peak_bytes < MEMORY_BYTES
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 0  # the limits are the child's, not ours
+    assert (
+        resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 0
+    )  # the limits apply to the child, not to this process

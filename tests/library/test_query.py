@@ -1,4 +1,4 @@
-"""Queries: any text becomes safe words."""
+"""Query parsing: any text becomes safe search terms."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tertulia.library.query import LENGTH_LIMIT, SHAPED_LIMIT, TERMS_LIMIT, iden
 
 
 @given(st.text(max_size=2_000))
-def test_any_text_becomes_a_few_words_without_marks(text):
-    found = terms(text)
-    assert len(found) <= TERMS_LIMIT
-    assert all(word and word == word.lower() for word in found)
-    assert not any(c in word for word in found for c in "\"'()*:^+-")
+def test_any_text_becomes_a_limited_number_of_words_without_punctuation(text):
+    words = terms(text)
+    assert len(words) <= TERMS_LIMIT
+    assert all(word and word == word.lower() for word in words)
+    assert not any(c in word for word in words for c in "\"'()*:^+-")
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ def test_any_text_becomes_a_few_words_without_marks(text):
         ("?!…", ()),
     ],
 )
-def test_stop_words_go_unless_there_is_nothing_else(text, words):
+def test_stop_words_are_removed_unless_there_are_no_others(text, words):
     assert terms(text) == words
 
 
-def test_identifiers_are_found_by_their_parts():
+def test_identifiers_are_split_into_their_parts():
     assert parts("getUserName") == ("get", "user", "name")
     assert parts("parse_auth_log") == ("parse", "auth", "log")
     assert parts("HTTPServer") == ("http", "server")
@@ -42,18 +42,18 @@ def test_identifiers_are_found_by_their_parts():
     assert identifiers("x = getUserName(HTTPServer)") == "get user name http server"
 
 
-def test_of_a_long_text_the_first_line_and_the_names_count_twice_however_late_they_come():
-    filler = " ".join(f"filler{letter}{other}" for letter in "abcdefghij" for other in "klmnopqrst")
-    asked = shaped(f"Kernel crashes\n\nx = {filler} load_kernel raises BadKernel")
-    assert len(asked) == SHAPED_LIMIT
-    assert asked[:4] == asked[4:8] == ("kernel", "crashes", "load_kernel", "badkernel")
-    assert "x" not in asked
+def test_words_of_the_first_line_and_identifiers_count_twice_in_a_long_text():
+    filler = " ".join(f"filler{letter}{second}" for letter in "abcdefghij" for second in "klmnopqrst")
+    weighted = shaped(f"Kernel crashes\n\nx = {filler} load_kernel raises BadKernel")
+    assert len(weighted) == SHAPED_LIMIT
+    assert weighted[:4] == weighted[4:8] == ("kernel", "crashes", "load_kernel", "badkernel")
+    assert "x" not in weighted
 
 
-def test_a_short_question_is_asked_as_it_stands():
+def test_a_short_question_on_two_lines_is_searched_unchanged():
     assert shaped("Where is\nload_kernel?") == terms("Where is load_kernel?") == ("load_kernel",)
 
 
-def test_of_a_long_text_only_so_much_is_looked_for():
+def test_a_long_text_is_cut_to_the_limits_of_terms_and_characters():
     assert len(terms(" ".join(f"word{n}" for n in range(20_000)))) == TERMS_LIMIT
     assert terms("the " * LENGTH_LIMIT + "needle") == ("the",)

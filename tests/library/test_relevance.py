@@ -1,6 +1,6 @@
-"""Relevance: a question finds what fits it, and one that nothing fits finds nothing.
+"""Relevance: a question finds passages that fit it, and an off-topic message finds nothing.
 
-The messages and texts here are not those that the threshold was chosen on.
+These messages and texts are not the ones that the thresholds were chosen on.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tertulia.library.snippets import found_in
 from tertulia.providers import assets
 from tertulia.store.database import Database
 from tests.library.bags import Bags
-from tests.library.test_search import put, say
+from tests.library.test_search import add_conversation, add_file
 from tests.store.samples import home, person
 
 HOME = settings.read(os.environ).home
-needs_weights = pytest.mark.skipif(
+needs_model = pytest.mark.skipif(
     not assets.is_installed(assets.get("minilm"), HOME), reason="run `tertulia models pull minilm` first"
 )
 
@@ -105,9 +105,9 @@ ON_TOPIC = {
 
 @pytest.fixture
 async def embedder() -> AsyncIterator[LocalEmbedder]:
-    made = LocalEmbedder(HOME, os.environ)
-    yield made
-    await made.close()
+    embedder = LocalEmbedder(HOME, os.environ)
+    yield embedder
+    await embedder.close()
 
 
 @pytest.fixture
@@ -117,120 +117,118 @@ def ada(db: Database) -> Actor:
 
 def fill(db: Database, ada: Actor) -> str:
     for path, text in FILES.items():
-        put(db, ada, path, text)
-    say(db, ada, *TALK)
+        add_file(db, ada, path, text)
+    add_conversation(db, ada, *TALK)
     return db.read_now(lambda tx: home(tx, ada))
 
 
-async def for_prompt(library: Library, ada: Actor, place: str, text: str) -> Findings:
-    return await find(library, ada, [place], text, wanted=Wanted.PROMPT)
+async def for_prompt(library: Library, ada: Actor, project_id: str, text: str) -> Findings:
+    return await find(library, ada, [project_id], text, wanted=Wanted.PROMPT)
 
 
-async def disturbed(library: Library, ada: Actor, place: str) -> list[str]:
-    """The messages that ask for nothing and get a passage all the same."""
-    return [text for text in OFF_TOPIC if (await for_prompt(library, ada, place, text)).hits]
+async def off_topic_with_hits(library: Library, ada: Actor, project_id: str) -> list[str]:
+    """The off-topic messages for which a passage would enter the prompt."""
+    return [text for text in OFF_TOPIC if (await for_prompt(library, ada, project_id, text)).hits]
 
 
-async def missed(library: Library, ada: Actor, place: str) -> list[str]:
-    """The questions whose answer is not among what would be sent along."""
-    answers = {text: (await for_prompt(library, ada, place, text)).hits for text in ON_TOPIC}
+async def unanswered(library: Library, ada: Actor, project_id: str) -> list[str]:
+    """The questions whose answer is not among the passages for the prompt."""
+    answers = {text: (await for_prompt(library, ada, project_id, text)).hits for text in ON_TOPIC}
     return [text for text, hits in answers.items() if not any(ON_TOPIC[text] in hit.content for hit in hits)]
 
 
-@needs_weights
-async def test_of_messages_that_ask_for_nothing_one_in_twenty_gets_a_passage_at_most(
+@needs_model
+async def test_at_most_one_in_twenty_off_topic_messages_gets_a_passage(
     db: Database, ada: Actor, embedder: LocalEmbedder
 ) -> None:
     library = Library(db, embedder)
-    place = fill(db, ada)
+    project_id = fill(db, ada)
     while await embed_due(library, 32):
         pass
-    assert len(await disturbed(library, ada, place)) <= len(OFF_TOPIC) // 20
-    assert await missed(library, ada, place) == []
+    assert len(await off_topic_with_hits(library, ada, project_id)) <= len(OFF_TOPIC) // 20
+    assert await unanswered(library, ada, project_id) == []
 
 
-async def test_without_an_embedder_words_alone_say_that_nothing_fits(db: Database, ada: Actor) -> None:
+async def test_off_topic_messages_get_few_passages_without_an_embedder_too(db: Database, ada: Actor) -> None:
     bags = Bags()
     bags.reason = "There are no weights."
     library = Library(db, bags)
-    place = fill(db, ada)
-    assert len(await disturbed(library, ada, place)) <= len(OFF_TOPIC) // 20
-    assert len(await missed(library, ada, place)) <= 1
+    project_id = fill(db, ada)
+    assert len(await off_topic_with_hits(library, ada, project_id)) <= len(OFF_TOPIC) // 20
+    assert len(await unanswered(library, ada, project_id)) <= 1
 
 
-@needs_weights
+@needs_model
 @pytest.mark.parametrize("text", ["zxqwv nothing at all", "qpfhx", "blorpt wibble fnord"])
-async def test_a_search_for_what_is_nowhere_finds_nothing(
+async def test_a_search_for_words_that_no_file_contains_finds_nothing(
     db: Database, ada: Actor, embedder: LocalEmbedder, text: str
 ) -> None:
     library = Library(db, embedder)
-    place = fill(db, ada)
+    project_id = fill(db, ada)
     while await embed_due(library, 32):
         pass
     for mode in Mode:
-        assert (await find(library, ada, [place], text, mode=mode)).hits == ()
+        assert (await find(library, ada, [project_id], text, mode=mode)).hits == ()
 
 
-async def test_a_search_finds_what_has_a_word_of_its_subject_though_the_others_are_nowhere(
-    db: Database, ada: Actor
-) -> None:
+async def test_one_matching_word_of_the_subject_is_enough_for_a_search(db: Database, ada: Actor) -> None:
     library = Library(db, Bags())
-    place = fill(db, ada)
-    hits = (await find(library, ada, [place], "zxqwv valves", mode=Mode.KEYWORD)).hits
+    project_id = fill(db, ada)
+    hits = (await find(library, ada, [project_id], "zxqwv valves", mode=Mode.KEYWORD)).hits
     assert [hit.title for hit in hits] == ["notes/supplier.md"]
 
 
-async def test_who_searches_for_a_common_word_finds_it(db: Database, ada: Actor) -> None:
+async def test_a_search_for_a_common_word_alone_finds_it(db: Database, ada: Actor) -> None:
     library = Library(db, Bags())
-    place = fill(db, ada)
-    hits = (await find(library, ada, [place], "please", mode=Mode.KEYWORD)).hits
+    project_id = fill(db, ada)
+    hits = (await find(library, ada, [project_id], "please", mode=Mode.KEYWORD)).hits
     assert any("please water houses" in hit.content for hit in hits)
 
 
-async def test_everyday_sentences_are_embedded_once_for_all_questions(db: Database, ada: Actor) -> None:
+async def test_small_talk_is_embedded_once_for_all_queries(db: Database, ada: Actor) -> None:
     bags = Bags()
     library = Library(db, bags)
-    place = fill(db, ada)
+    project_id = fill(db, ada)
     while await embed_due(library, 32):
         pass
     for text in ("the valves", "the pump", "the alarm"):
-        await find(library, ada, [place], text)
-    assert [bags.embedded.count(one) for one in SENTENCES] == [1] * len(SENTENCES)
+        await find(library, ada, [project_id], text)
+    assert [bags.embedded.count(sentence) for sentence in SENTENCES] == [1] * len(SENTENCES)
 
 
-async def test_a_question_is_as_near_to_everyday_talk_as_the_nearest_of_its_sentences() -> None:
+async def test_the_small_talk_baseline_is_higher_for_a_question_like_small_talk() -> None:
     bags = Bags()
-    everyday = Everyday(bags)
-    said, other = await bags.embed([SENTENCES[0], "zxqwv"])
-    near, far = await everyday.likeness([said, other], lambda bill: None)
+    small_talk = Everyday(bags)
+    sentence, nonsense = await bags.embed([SENTENCES[0], "zxqwv"])
+    near, far = await small_talk.likeness([sentence, nonsense], lambda charge: None)
     assert far < near
     assert near >= 1 / NEAREST
 
 
-def test_the_same_likeness_and_words_say_less_in_a_larger_project() -> None:
-    near = Nearness(likeness=0.4, everyday=0.2)
+def test_the_fit_is_lower_in_a_larger_project() -> None:
+    near = Nearness(0.4, 0.2)
     sizes = [fit(1.0, near, chunks) for chunks in (1, 100, 10_000)]
     assert sizes == sorted(sizes, reverse=True)
     assert fit(1.0, near, 10_000) == fit(1.0, near, 1_000_000)
 
 
-def test_what_is_no_nearer_than_everyday_talk_does_not_fit_however_alike_it_looks() -> None:
+def test_a_passage_hardly_more_similar_than_small_talk_does_not_fit() -> None:
     assert fit(0.0, Nearness(0.8, 0.75), 10) < relevance.FITS
     assert fit(0.0, Nearness(0.5, 0.15), 10) >= relevance.FITS
 
 
-def test_one_word_fits_in_a_small_project_and_two_in_a_large_one_where_there_is_no_meaning() -> None:
+def test_without_vectors_one_word_fits_in_a_small_project_and_two_in_a_large_one() -> None:
     assert fit(1.0, None, 10) >= relevance.FITS > fit(1.0, None, 5_000)
     assert fit(2.0, None, 5_000) >= relevance.FITS
 
 
-def test_in_a_language_the_model_hardly_knows_words_are_enough() -> None:
+def test_words_are_enough_in_a_language_that_the_model_hardly_knows() -> None:
     assert fit(2.0, Nearness(0.45, 0.6), 50) >= relevance.FITS
     assert fit(0.0, Nearness(0.6, 0.6), 50) < relevance.FITS
 
 
 @pytest.mark.parametrize(
-    ("question", "text", "counted"),
+    ("question", "text", "expected"),
     [
         ("please explain the walnut harvest", "the harvest of walnuts", 2.0),
         ("Was kostet das bitte?", "Das ist mir egal, bitte.", 0.3),
@@ -240,15 +238,15 @@ def test_in_a_language_the_model_hardly_knows_words_are_enough() -> None:
         ("ありがとうございます", "ありがとう、また明日", 0.0),
     ],
 )
-def test_common_words_count_little_and_the_words_of_a_subject_whole(
-    question: str, text: str, counted: float
+def test_common_words_weigh_little_and_words_of_the_subject_weigh_fully(
+    question: str, text: str, expected: float
 ) -> None:
     words = terms(question)
-    assert asked(words).count(found_in(text, words)) == pytest.approx(counted)
+    assert asked(words).count(found_in(text, words)) == pytest.approx(expected)
 
 
-def test_a_fit_is_told_in_words() -> None:
-    assert [relevance.match(one) for one in (0.9, relevance.STRONG, relevance.FITS, 0.0, -1.0)] == [
+def test_a_fit_becomes_a_strong_good_or_weak_match() -> None:
+    assert [relevance.match(fit) for fit in (0.9, relevance.STRONG, relevance.FITS, 0.0, -1.0)] == [
         Match.STRONG,
         Match.STRONG,
         Match.GOOD,

@@ -1,4 +1,4 @@
-"""Search: what was written or said is found, by words and by meaning, and by nobody who may not see it."""
+"""Hybrid search: files and messages are found by words and by meaning, only by users who may see them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.store_fixtures import Clock
 
 @pytest.fixture(params=["sqlite", "postgres", "plain_postgres"])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """Once more on PostgreSQL without the extension that compares vectors."""
+    """The third case is PostgreSQL without pgvector."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
@@ -49,35 +49,35 @@ def ada(db: Database) -> Actor:
     return db.write_now(lambda tx: person(tx, "Ada"))
 
 
-def put(db: Database, who: Actor, path: str, text: str) -> str:
+def add_file(db: Database, actor: Actor, path: str, text: str) -> str:
     def write(tx: Tx) -> str:
-        made = file(tx, who, path, text)
-        chunks.remove_file(tx, made.id)
-        chunks.add_to_file(tx, made.id, made.project_id, 0, tuple(of_file(made, text, LINES)))
-        return made.id
+        added = file(tx, actor, path, text)
+        chunks.remove_file(tx, added.id)
+        chunks.add_to_file(tx, added.id, added.project_id, 0, tuple(of_file(added, text, LINES)))
+        return added.id
 
     return db.write_now(write)
 
 
-def say(db: Database, who: Actor, *rounds: tuple[str, str]) -> str:
-    """A conversation of questions and answers."""
+def add_conversation(db: Database, actor: Actor, *rounds: tuple[str, str]) -> str:
+    """Adds and indexes a conversation of questions and answers; returns its id."""
 
     def write(tx: Tx) -> str:
-        said = conversation(tx, who)
+        added = conversation(tx, actor)
         for question, answer in rounds:
-            turn = opened(tx, who, said.id, question)
+            turn = opened(tx, actor, added.id, question)
             messages.add(tx, reply(tx, turn, text=answer))
-            spoken = read_rounds(tx, said.id, turn.round_number, turn.round_number)
-            assert spoken is not None
-            assert write_rounds(tx, spoken, of_messages(spoken.said))
-        return said.id
+            to_index = read_rounds(tx, added.id, turn.round_number, turn.round_number)
+            assert to_index is not None
+            assert write_rounds(tx, to_index, of_messages(to_index.said))
+        return added.id
 
     return db.write_now(write)
 
 
-async def look(library: Library, who: Actor, text: str, **more: object) -> tuple[Hit, ...]:
-    place = library.db.read_now(lambda tx: home(tx, who))
-    return (await find(library, who, [place], text, **more)).hits  # type: ignore[arg-type]
+async def search(library: Library, actor: Actor, text: str, **options: object) -> tuple[Hit, ...]:
+    project_id = library.db.read_now(lambda tx: home(tx, actor))
+    return (await find(library, actor, [project_id], text, **options)).hits  # type: ignore[arg-type]
 
 
 async def embed_all(library: Library) -> None:
@@ -85,23 +85,25 @@ async def embed_all(library: Library) -> None:
         pass
 
 
-async def test_a_file_is_found_at_its_exact_place(library: Library, ada: Actor) -> None:
+async def test_a_hit_in_a_file_has_the_exact_lines_and_characters(library: Library, ada: Actor) -> None:
     text = "# Trees\n\nOaks grow slowly.\n\n## Nuts\n\nA walnut is a nut\nof the tree called walnut.\n"
-    put(library.db, ada, "docs/trees.md", text)
-    (hit, *_) = await look(library, ada, "Which tree bears walnuts?")
+    add_file(library.db, ada, "docs/trees.md", text)
+    (hit, *_) = await search(library, ada, "Which tree bears walnuts?")
     assert (hit.title, hit.source_type) == ("docs/trees.md", Source.FILE)
-    where = hit.location
-    assert text[where.start_char : where.end_char] == hit.content
-    assert "\n".join(text.split("\n")[where.start_line - 1 : where.end_line]).strip() == hit.content
-    marked = {hit.snippet[span.start : span.end].lower() for span in hit.highlights}
-    assert {"walnut", "tree"} <= marked
+    location = hit.location
+    assert text[location.start_char : location.end_char] == hit.content
+    assert "\n".join(text.split("\n")[location.start_line - 1 : location.end_line]).strip() == hit.content
+    highlighted = {hit.snippet[span.start : span.end].lower() for span in hit.highlights}
+    assert {"walnut", "tree"} <= highlighted
     assert "keyword" in hit.found_by
     assert hit.why
 
 
-async def test_what_was_said_is_found_with_round_and_speaker(library: Library, ada: Actor) -> None:
-    conversation_id = say(library.db, ada, ("Hello", "Good day"), ("Do walnuts float?", "They do, mostly."))
-    (hit, *_) = await look(library, ada, "walnuts")
+async def test_a_hit_in_a_conversation_has_the_round_and_the_speaker(library: Library, ada: Actor) -> None:
+    conversation_id = add_conversation(
+        library.db, ada, ("Hello", "Good day"), ("Do walnuts float?", "They do, mostly.")
+    )
+    (hit, *_) = await search(library, ada, "walnuts")
     assert hit.source_type is Source.MESSAGE
     assert (hit.location.conversation_id, hit.location.round_number) == (conversation_id, 2)
     assert hit.location.speaker == "user"
@@ -109,170 +111,178 @@ async def test_what_was_said_is_found_with_round_and_speaker(library: Library, a
 
 
 async def test_an_answer_is_found_by_the_words_of_its_question(library: Library, ada: Actor) -> None:
-    say(library.db, ada, ("What is the capital of Peru?", "Lima."), ("And of Spain?", "Madrid."))
-    hits = await look(library, ada, "capital Peru", mode=Mode.KEYWORD)
+    add_conversation(library.db, ada, ("What is the capital of Peru?", "Lima."), ("And of Spain?", "Madrid."))
+    hits = await search(library, ada, "capital Peru", mode=Mode.KEYWORD)
     assert "Lima." in [hit.content for hit in hits]
 
 
-async def test_a_passage_is_found_by_the_words_beside_it_and_code_by_the_parts_of_its_names(
+async def test_a_passage_is_found_by_neighbouring_text_and_code_by_parts_of_identifiers(
     library: Library, ada: Actor
 ) -> None:
-    put(library.db, ada, "a.md", f"{'All about Peru. ' * 5}\n\n# Capital\n\nIt is Lima, by the sea.")
-    put(library.db, ada, "a.py", "def crackWalnut():\n    pass\n\n\ndef rest():\n    return crack")
-    hits = await look(library, ada, "Peru", mode=Mode.KEYWORD)
+    add_file(library.db, ada, "a.md", f"{'All about Peru. ' * 5}\n\n# Capital\n\nIt is Lima, by the sea.")
+    add_file(library.db, ada, "a.py", "def crackWalnut():\n    pass\n\n\ndef rest():\n    return crack")
+    hits = await search(library, ada, "Peru", mode=Mode.KEYWORD)
     assert any(hit.content.startswith("# Capital") for hit in hits)
-    (hit,) = await look(library, ada, "walnut", mode=Mode.KEYWORD)
+    (hit,) = await search(library, ada, "walnut", mode=Mode.KEYWORD)
     assert hit.content.startswith("def crackWalnut")
     assert [hit.snippet[span.start : span.end] for span in hit.highlights] == ["Walnut"]
     assert hit.why == "the word itself"
 
 
-async def test_where_the_words_stand_is_said_when_they_are_not_in_the_text(
+async def test_a_hit_says_where_the_words_are_if_they_are_not_in_its_text(
     library: Library, ada: Actor
 ) -> None:
-    put(library.db, ada, "harvest/notes.md", f"# Walnuts\n\n{'They fall late. ' * 60}\n\n{'Or early. ' * 60}")
-    say(library.db, ada, ("Who sings?", "Nobody."))
-    for asked, where in {
+    add_file(
+        library.db, ada, "harvest/notes.md", f"# Walnuts\n\n{'They fall late. ' * 60}\n\n{'Or early. ' * 60}"
+    )
+    add_conversation(library.db, ada, ("Who sings?", "Nobody."))
+    for query, reason in {
         "harvest": "words of its path",
         "walnuts": "words of its heading",
         "november": "speaker or date",
     }.items():
-        assert where in {hit.why for hit in await look(library, ada, asked, mode=Mode.KEYWORD)}
+        assert reason in {hit.why for hit in await search(library, ada, query, mode=Mode.KEYWORD)}
 
 
 async def test_rounds_that_changed_after_they_were_read_are_not_written(library: Library, ada: Actor) -> None:
-    """They are cut outside the transaction, so somebody may answer meanwhile."""
-    said = library.db.write_now(lambda tx: conversation(tx, ada))
-    turn = library.db.write_now(lambda tx: opened(tx, ada, said.id, "Do walnuts float?"))
-    spoken = library.db.read_now(lambda tx: read_rounds(tx, said.id, 1, 1))
-    assert spoken is not None
+    """Rounds are chunked outside the transaction, so a reply may arrive in between."""
+    added = library.db.write_now(lambda tx: conversation(tx, ada))
+    turn = library.db.write_now(lambda tx: opened(tx, ada, added.id, "Do walnuts float?"))
+    outdated = library.db.read_now(lambda tx: read_rounds(tx, added.id, 1, 1))
+    assert outdated is not None
     library.db.write_now(lambda tx: messages.add(tx, reply(tx, turn, text="Walnuts do.")))
-    assert not library.db.write_now(lambda tx: write_rounds(tx, spoken, of_messages(spoken.said)))
-    assert await look(library, ada, "walnuts", mode=Mode.KEYWORD) == ()
-    again = library.db.read_now(lambda tx: read_rounds(tx, said.id, 1, 1))
-    assert again is not None
-    assert library.db.write_now(lambda tx: write_rounds(tx, again, of_messages(again.said)))
-    assert len(await look(library, ada, "walnuts", mode=Mode.KEYWORD)) == 2
+    assert not library.db.write_now(lambda tx: write_rounds(tx, outdated, of_messages(outdated.said)))
+    assert await search(library, ada, "walnuts", mode=Mode.KEYWORD) == ()
+    current = library.db.read_now(lambda tx: read_rounds(tx, added.id, 1, 1))
+    assert current is not None
+    assert library.db.write_now(lambda tx: write_rounds(tx, current, of_messages(current.said)))
+    assert len(await search(library, ada, "walnuts", mode=Mode.KEYWORD)) == 2
 
 
-async def test_equals_come_in_the_order_they_were_written(library: Library, ada: Actor) -> None:
+async def test_hits_with_equal_scores_come_in_the_order_they_were_written(
+    library: Library, ada: Actor
+) -> None:
     for number in range(fuse.LEG_LIMIT + 10):
-        put(library.db, ada, f"{number:03}.md", "a walnut")
-    hits = await look(library, ada, "walnut", mode=Mode.KEYWORD)
+        add_file(library.db, ada, f"{number:03}.md", "a walnut")
+    hits = await search(library, ada, "walnut", mode=Mode.KEYWORD)
     assert [hit.title for hit in hits] == [f"{number:03}.md" for number in range(10)]
 
 
-def test_of_equal_vectors_the_lowest_numbers_are_nearest() -> None:
+def test_equal_vectors_are_ranked_by_the_lowest_chunk_number() -> None:
     numbers = np.arange(50, 0, -1)
     same = np.ones((50, 4), dtype=np.float32)
     block = Block(1, LibraryState(), numbers, np.ones(50, dtype=bool), same, None)
-    found = block.nearest(np.ones(4, dtype=np.float16).tobytes(), Source.FILE, 3)
-    assert [one.number for one in found] == [1, 2, 3]
+    result = block.nearest(np.ones(4, dtype=np.float16).tobytes(), Source.FILE, 3)
+    assert [scored.number for scored in result] == [1, 2, 3]
 
 
-async def test_tests_come_after_what_they_test_unless_they_are_asked_for(
+async def test_test_files_rank_below_the_code_unless_the_query_asks_for_tests(
     library: Library, ada: Actor
 ) -> None:
     for path in ("tests/test_walnut.py", "src/walnut.py"):
-        put(library.db, ada, path, "def crack_walnut():\n    return shell_of(walnut)")
+        add_file(library.db, ada, path, "def crack_walnut():\n    return shell_of(walnut)")
     for number in range(9):
-        put(library.db, ada, f"{number}.md", "what failed" if number == 0 else "something else")
-    asked = "Walnut cannot be cracked\n\npytest says: crack_walnut() failed in my test"
-    hits = await look(library, ada, asked, mode=Mode.KEYWORD)
+        add_file(library.db, ada, f"{number}.md", "what failed" if number == 0 else "something else")
+    query = "Walnut cannot be cracked\n\npytest says: crack_walnut() failed in my test"
+    hits = await search(library, ada, query, mode=Mode.KEYWORD)
     assert [hit.title for hit in hits][:2] == ["src/walnut.py", "tests/test_walnut.py"]
-    hits = await look(library, ada, "the test of walnut", mode=Mode.KEYWORD)
+    hits = await search(library, ada, "the test of walnut", mode=Mode.KEYWORD)
     assert hits[0].title == "tests/test_walnut.py"
 
 
-async def test_projects_take_turns_in_being_embedded(library: Library, ada: Actor) -> None:
-    """Each gets its newest: a note does not wait for the vectors of another project's thousand files."""
+async def test_projects_take_turns_when_chunks_are_embedded(library: Library, ada: Actor) -> None:
+    """Each batch begins with another project, so a note does not wait for a thousand files."""
     bob = library.db.write_now(lambda tx: person(tx, "Bob"))
-    put(library.db, bob, "first.md", "Bob's first")
+    add_file(library.db, bob, "first.md", "Bob's first")
     for number in range(6):
-        put(library.db, ada, f"{number}.md", f"Ada's {number}")
-    made: list[str] = []
-    while done := await embed_due(library, 2):
-        made += [one.content for one in done]
-    assert made.index("Bob's first") <= 2
-    assert [one for one in made if one != "Bob's first"] == [f"Ada's {number}" for number in range(5, -1, -1)]
+        add_file(library.db, ada, f"{number}.md", f"Ada's {number}")
+    texts: list[str] = []
+    while embedded := await embed_due(library, 2):
+        texts += [chunk.content for chunk in embedded]
+    assert texts.index("Bob's first") <= 2
+    assert [text for text in texts if text != "Bob's first"] == [
+        f"Ada's {number}" for number in range(5, -1, -1)
+    ]
 
 
-async def test_meaning_finds_what_no_word_says(library: Library, ada: Actor) -> None:
-    put(library.db, ada, "a.md", "the kitten sleeps")
-    put(library.db, ada, "b.md", "stocks fell sharply")
+async def test_vector_search_finds_a_text_without_a_matching_word(library: Library, ada: Actor) -> None:
+    add_file(library.db, ada, "a.md", "the kitten sleeps")
+    add_file(library.db, ada, "b.md", "stocks fell sharply")
     await embed_all(library)
-    (hit, *_) = await look(library, ada, "cat")
+    (hit, *_) = await search(library, ada, "cat")
     assert (hit.title, hit.found_by) == ("a.md", ("meaning",))
 
 
-async def test_without_weights_words_are_searched_and_the_reason_is_said(
+async def test_without_the_model_full_text_search_answers_and_the_reason_is_given(
     library: Library, ada: Actor, bags: Bags
 ) -> None:
-    put(library.db, ada, "a.md", "a walnut")
+    add_file(library.db, ada, "a.md", "a walnut")
     bags.reason = "Run `tertulia models pull minilm`."
-    place = library.db.read_now(lambda tx: home(tx, ada))
+    project_id = library.db.read_now(lambda tx: home(tx, ada))
     for mode in (Mode.HYBRID, Mode.MEANING):
-        findings = await find(library, ada, [place], "walnut", mode=mode)
+        findings = await find(library, ada, [project_id], "walnut", mode=mode)
         assert [hit.title for hit in findings.hits] == ["a.md"]
         assert findings.without_meaning == bags.reason
-    assert (await find(library, ada, [place], "walnut", mode=Mode.KEYWORD)).without_meaning is None
+    assert (await find(library, ada, [project_id], "walnut", mode=Mode.KEYWORD)).without_meaning is None
     assert bags.embedded == []
 
 
 async def test_a_broken_embedder_does_not_break_search(library: Library, ada: Actor, bags: Bags) -> None:
-    put(library.db, ada, "a.md", "a walnut")
+    add_file(library.db, ada, "a.md", "a walnut")
     await embed_all(library)
     bags.is_broken = True
-    place = library.db.read_now(lambda tx: home(tx, ada))
-    findings = await find(library, ada, [place], "walnut")
+    project_id = library.db.read_now(lambda tx: home(tx, ada))
+    findings = await find(library, ada, [project_id], "walnut")
     assert [hit.title for hit in findings.hits] == ["a.md"]
     assert findings.without_meaning == "It broke."
 
 
-async def test_another_embedding_model_is_searched_by_words_until_all_is_embedded_anew(
+async def test_after_a_change_of_the_embedding_model_full_text_search_answers_until_all_is_embedded(
     library: Library, ada: Actor
 ) -> None:
-    put(library.db, ada, "a.md", "kitten walnut")
+    add_file(library.db, ada, "a.md", "kitten walnut")
     await embed_all(library)
     other = Library(library.db, Bags("another"))
-    place = library.db.read_now(lambda tx: home(tx, ada))
-    findings = await find(other, ada, [place], "walnut")
+    project_id = library.db.read_now(lambda tx: home(tx, ada))
+    findings = await find(other, ada, [project_id], "walnut")
     assert findings.without_meaning is not None
     assert [hit.title for hit in findings.hits] == ["a.md"]
     await embed_all(other)
-    findings = await find(other, ada, [place], "cat")
+    findings = await find(other, ada, [project_id], "cat")
     assert findings.without_meaning is None
     assert [hit.title for hit in findings.hits] == ["a.md"]
 
 
-async def test_a_question_is_embedded_once_for_each_kind(library: Library, ada: Actor, bags: Bags) -> None:
-    put(library.db, ada, "a.md", "a walnut")
+async def test_a_query_is_embedded_once_for_files_and_once_for_messages(
+    library: Library, ada: Actor, bags: Bags
+) -> None:
+    add_file(library.db, ada, "a.md", "a walnut")
     await embed_all(library)
-    await look(library, ada, "What else is there?")  # with the first question everyday sentences are, too
+    await search(library, ada, "What else is there?")  # the first query also embeds the small talk
     bags.embedded.clear()
-    await look(library, ada, "Where is the walnut?")
+    await search(library, ada, "Where is the walnut?")
     assert bags.embedded == ["Where is the walnut?", "walnut"]
 
 
-async def test_vectors_follow_what_is_added_changed_and_removed(library: Library, ada: Actor) -> None:
-    """The block in memory is brought up to date, not read again."""
-    file_id = put(library.db, ada, "a.md", "the kitten sleeps")
+async def test_the_vector_cache_follows_added_and_removed_files(library: Library, ada: Actor) -> None:
+    """The cached vectors are updated instead of read again."""
+    file_id = add_file(library.db, ada, "a.md", "the kitten sleeps")
     await embed_all(library)
-    assert [hit.title for hit in await look(library, ada, "cat", mode=Mode.MEANING)] == ["a.md"]
-    put(library.db, ada, "b.md", "an automobile")
+    assert [hit.title for hit in await search(library, ada, "cat", mode=Mode.MEANING)] == ["a.md"]
+    add_file(library.db, ada, "b.md", "an automobile")
     await embed_all(library)
-    assert (await look(library, ada, "car", mode=Mode.MEANING))[0].title == "b.md"
+    assert (await search(library, ada, "car", mode=Mode.MEANING))[0].title == "b.md"
     library.db.write_now(lambda tx: files.remove(tx, ada, home(tx, ada), file_id))
-    assert await look(library, ada, "cat", mode=Mode.MEANING) == ()
+    assert await search(library, ada, "cat", mode=Mode.MEANING) == ()
 
 
-async def test_nobody_finds_what_is_not_theirs(library: Library, ada: Actor) -> None:
+async def test_a_user_finds_nothing_in_projects_of_others(library: Library, ada: Actor) -> None:
     bruno = library.db.write_now(lambda tx: person(tx, "Bruno"))
-    put(library.db, ada, "a.md", "the kitten and the walnut")
-    say(library.db, ada, ("walnut kitten", "walnut kitten"))
+    add_file(library.db, ada, "a.md", "the kitten and the walnut")
+    add_conversation(library.db, ada, ("walnut kitten", "walnut kitten"))
     await embed_all(library)
     for mode in Mode:
-        assert await look(library, bruno, "walnut cat", mode=mode) == ()
+        assert await search(library, bruno, "walnut cat", mode=mode) == ()
     adas = library.db.read_now(lambda tx: home(tx, ada))
     with pytest.raises(NotFound):
         await find(library, bruno, [adas], "walnut")
@@ -281,25 +291,25 @@ async def test_nobody_finds_what_is_not_theirs(library: Library, ada: Actor) -> 
         await find(library, bruno, [brunos, adas], "walnut")
 
 
-async def test_what_is_known_already_is_left_out(library: Library, ada: Actor) -> None:
-    file_id = put(library.db, ada, "a.md", "a walnut")
-    put(library.db, ada, "b.md", "another walnut")
-    assert [hit.title for hit in await look(library, ada, "walnut", leaving_out=frozenset({file_id}))] == [
-        "b.md"
-    ]
+async def test_excluded_files_are_not_found(library: Library, ada: Actor) -> None:
+    file_id = add_file(library.db, ada, "a.md", "a walnut")
+    add_file(library.db, ada, "b.md", "another walnut")
+    project_id = library.db.read_now(lambda tx: home(tx, ada))
+    result = await find(library, ada, [project_id], "walnut", leaving_out=frozenset({file_id}))
+    assert [hit.title for hit in result.hits] == ["b.md"]
 
 
 @pytest.mark.parametrize("mode", Mode)
-async def test_filters_hold_for_words_and_for_meaning(
+async def test_filters_apply_in_every_search_mode(
     library: Library, ada: Actor, mode: Mode, clock: Clock
 ) -> None:
-    put(library.db, ada, "a.md", "a walnut")
-    put(library.db, ada, "b.txt", "a walnut")
-    say(library.db, ada, ("a walnut", "a walnut indeed"))
+    add_file(library.db, ada, "a.md", "a walnut")
+    add_file(library.db, ada, "b.txt", "a walnut")
+    add_conversation(library.db, ada, ("a walnut", "a walnut indeed"))
     await embed_all(library)
 
-    async def titles(**given: object) -> set[str]:
-        hits = await look(library, ada, "walnut", filters=Filters(**given), mode=mode)  # type: ignore[arg-type]
+    async def titles(**filters: object) -> set[str]:
+        hits = await search(library, ada, "walnut", filters=Filters(**filters), mode=mode)  # type: ignore[arg-type]
         return {hit.title or (hit.location.speaker or "") for hit in hits}
 
     assert await titles() == {"a.md", "b.txt", "user", "agent:gpt-4o"}
@@ -315,7 +325,7 @@ async def test_filters_hold_for_words_and_for_meaning(
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     [
         "C++",
         "O'Reilly",
@@ -332,52 +342,54 @@ async def test_filters_hold_for_words_and_for_meaning(
         "AND OR",
     ],
 )
-async def test_any_question_is_safe(library: Library, ada: Actor, asked: str) -> None:
-    put(library.db, ada, "a.md", "something of O'Reilly about C++")
+async def test_no_query_breaks_the_search(library: Library, ada: Actor, query: str) -> None:
+    add_file(library.db, ada, "a.md", "something of O'Reilly about C++")
     await embed_all(library)
     for mode in Mode:
-        assert len(await look(library, ada, asked, mode=mode)) <= 1, "there is one passage to find"
+        assert len(await search(library, ada, query, mode=mode)) <= 1, "there is one passage to find"
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.from_regex(r"[a-z]{5,9}", fullmatch=True), min_size=1, max_size=40, unique=True), st.data()
 )
-async def test_any_word_of_a_text_finds_it(
+async def test_every_word_of_a_text_finds_it(
     library: Library, ada: Actor, words: list[str], data: st.DataObject
 ) -> None:
     text = "".join(word + data.draw(st.sampled_from([" ", "\n", ".\n\n# "])) for word in words)
-    put(library.db, ada, "a.md", text)
+    add_file(library.db, ada, "a.md", text)
     word = data.draw(st.sampled_from(words))
     if not terms(word):
         return
-    hits = await look(library, ada, word, mode=Mode.KEYWORD, limit=50)
+    hits = await search(library, ada, word, mode=Mode.KEYWORD, limit=50)
     assert any(word in hit.content or word in hit.title for hit in hits)
     assert all(text[hit.location.start_char : hit.location.end_char] == hit.content for hit in hits)
 
 
-async def test_a_file_that_has_the_word_comes_before_distant_talk_also_while_its_vectors_are_made(
+async def test_a_file_with_the_word_ranks_first_even_before_it_is_embedded(
     library: Library, ada: Actor
 ) -> None:
-    say(library.db, ada, *[("Walnuts grow here.", "Walnuts grow here.")] * 2)
+    add_conversation(library.db, ada, *[("Walnuts grow here.", "Walnuts grow here.")] * 2)
     await embed_all(library)
-    put(library.db, ada, "a.md", "Marmalade stands on the shelf.")
-    assert (await look(library, ada, "marmalade"))[0].title == "a.md"
+    add_file(library.db, ada, "a.md", "Marmalade stands on the shelf.")
+    assert (await search(library, ada, "marmalade"))[0].title == "a.md"
 
 
-async def test_what_has_the_word_comes_before_code_that_is_only_nearest(library: Library, ada: Actor) -> None:
-    """Something is always nearest, and a little code is always a file's best."""
-    put(library.db, ada, "lathe.py", "def turn(spindle):\n    return spindle.speed")
-    put(library.db, ada, "a.md", "Marmalade stands on the shelf.")
-    put(library.db, ada, "b.md", f"On the shelf there is also, {'far behind everything, ' * 9} marmalade.")
+async def test_files_with_the_word_rank_above_code_that_is_only_nearest(library: Library, ada: Actor) -> None:
+    """Vector search always finds a nearest chunk, and a single chunk is always the best of its file."""
+    add_file(library.db, ada, "lathe.py", "def turn(spindle):\n    return spindle.speed")
+    add_file(library.db, ada, "a.md", "Marmalade stands on the shelf.")
+    add_file(
+        library.db, ada, "b.md", f"On the shelf there is also, {'far behind everything, ' * 9} marmalade."
+    )
     await embed_all(library)
-    hits = await look(library, ada, "marmalade")
+    hits = await search(library, ada, "marmalade")
     assert {hit.title for hit in hits[:2]} == {"a.md", "b.md"}
     assert all(0 < hit.score <= 1 for hit in hits[:2])
 
 
 @pytest.mark.parametrize(
-    ("content", "word", "marked"),
+    ("content", "word", "expected"),
     [
         ("我们在北京大学学习中文。", "北京大学", ["北京大学"]),
         ("大人在北京，不在大学", "北京大学", ["北京", "大学"]),
@@ -393,32 +405,34 @@ async def test_what_has_the_word_comes_before_code_that_is_only_nearest(library:
         ("co\u00adop\u00aderation", "cooperation", ["co\u00adop\u00aderation"]),
     ],
 )
-def test_in_other_scripts_only_what_was_looked_for_is_marked(
-    content: str, word: str, marked: list[str]
+def test_only_matching_words_are_highlighted_in_every_script(
+    content: str, word: str, expected: list[str]
 ) -> None:
-    shown = snippet(content, terms(word))
-    assert [shown.text[span.start : span.end] for span in shown.highlights] == marked
-    assert words_found(content, terms(word)) >= bool(marked)
+    excerpt = snippet(content, terms(word))
+    assert [excerpt.text[span.start : span.end] for span in excerpt.highlights] == expected
+    assert words_found(content, terms(word)) >= bool(expected)
 
 
-@pytest.mark.parametrize("one", ["a", "[", "@a.", " ", "a\u0301", "a b ", "1 May ", "test_"])
-def test_a_megabyte_of_anything_is_read_in_linear_time(one: str) -> None:
-    text = one * (1_000_000 // len(one))
-    for work in (terms, fuse.dates, lambda given: snippet(given, ["a", "b"])):
-        assert work(text) is not None, "a square of a million steps would take days"
+@pytest.mark.parametrize("unit", ["a", "[", "@a.", " ", "a\u0301", "a b ", "1 May ", "test_"])
+def test_a_megabyte_of_repeated_text_is_processed_in_linear_time(unit: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    for work in (terms, fuse.dates, lambda content: snippet(content, ["a", "b"])):
+        assert work(text) is not None, "a million squared steps would take days"
 
 
-async def test_of_twenty_thousand_words_some_are_asked(library: Library, ada: Actor) -> None:
-    put(library.db, ada, "a.md", "word1 word2 word3")
-    asked = " ".join(f"word{index}" for index in range(20_000))
-    assert await look(library, ada, asked, mode=Mode.KEYWORD)
+async def test_a_query_of_twenty_thousand_words_finds_a_text_with_some_of_them(
+    library: Library, ada: Actor
+) -> None:
+    add_file(library.db, ada, "a.md", "word1 word2 word3")
+    query = " ".join(f"word{index}" for index in range(20_000))
+    assert await search(library, ada, query, mode=Mode.KEYWORD)
 
 
-def test_a_named_day_holds_from_a_little_before_to_three_weeks_after() -> None:
+def test_a_named_date_covers_three_days_before_to_three_weeks_after() -> None:
     day = 86_400_000
     may_8 = 1_683_504_000_000  # 8 May 2023
-    for asked in ("on 8 May 2023", "May 8, 2023", "2023-05-08", "the 8th of May"):
-        (named,) = fuse.dates(asked)
+    for query in ("on 8 May 2023", "May 8, 2023", "2023-05-08", "the 8th of May"):
+        (named,) = fuse.dates(query)
         assert named.holds(may_8)
         assert named.holds(may_8 - 3 * day)
         assert named.holds(may_8 + 21 * day)

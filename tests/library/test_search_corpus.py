@@ -1,4 +1,4 @@
-"""One corpus of many scripts, asked of both databases: both find the same, and no question breaks them."""
+"""Search in a corpus of many scripts: both databases find the same, and no query breaks or slows them."""
 
 from __future__ import annotations
 
@@ -55,47 +55,50 @@ def corpus() -> list[str]:
 def questions() -> list[str]:
     chance = random.Random(2)
     words = " ".join(WORDS).split(" ")
-    asked = [" ".join(chance.choices(words, k=chance.randint(1, 4))) for _ in range(QUESTIONS - len(HOSTILE))]
-    return [*asked, *HOSTILE]
+    count = QUESTIONS - len(HOSTILE)
+    ordinary = [" ".join(chance.choices(words, k=chance.randint(1, 4))) for _ in range(count)]
+    return [*ordinary, *HOSTILE]
 
 
 @pytest.fixture
 def both(sqlite_url: str, postgres_url: str, clock: Clock) -> Iterator[tuple[Database, Database]]:
-    opened = [Database.open(url, clock=clock, new_id=Ids(clock)) for url in (sqlite_url, postgres_url)]
-    yield opened[0], opened[1]
-    for db in opened:
+    databases = [Database.open(url, clock=clock, new_id=Ids(clock)) for url in (sqlite_url, postgres_url)]
+    yield databases[0], databases[1]
+    for db in databases:
         db.close()
 
 
 def answers(db: Database) -> list[frozenset[int]]:
-    """Which of the texts each question finds."""
+    """For each question the indexes of the texts that it finds."""
 
     def write(tx: Tx) -> str:
-        made = file(tx, person(tx, "Ada"), "corpus.md", "everything")
-        new = [NewChunk(one, "", Location(path="corpus.md"), "", 1, "", "") for one in corpus()]
-        chunks.add_to_file(tx, made.id, made.project_id, 0, new)
-        return made.project_id
+        added = file(tx, person(tx, "Ada"), "corpus.md", "everything")
+        new = [NewChunk(content, "", Location(path="corpus.md"), "", 1, "", "") for content in corpus()]
+        chunks.add_to_file(tx, added.id, added.project_id, 0, new)
+        return added.project_id
 
     project_id = db.write_now(write)
-    db.write_now(lambda tx: tx.execute(text("ANALYZE")))  # as the database does itself, a little later
+    db.write_now(lambda tx: tx.execute(text("ANALYZE")))  # the database would run it by itself a little later
 
     def ask(tx: Tx) -> list[frozenset[int]]:
-        found = [
-            retrieval.by_words(tx, [project_id], Source.FILE, terms(one), EVEN, MESSAGES)
-            for one in questions()
+        results = [
+            retrieval.by_words(tx, [project_id], Source.FILE, terms(question), EVEN, MESSAGES)
+            for question in questions()
         ]
-        # A database that was used before does not count from 1 again.
+        # In a database that was used before, the numbers do not begin at 1.
         first = tx.one(text("SELECT MIN(number) AS number FROM content_chunks")).number
-        return [frozenset(one.number - first for one in scored) for scored in found]
+        return [frozenset(scored.number - first for scored in result) for result in results]
 
     return db.read_now(ask)
 
 
-def test_two_thousand_texts_of_many_scripts_are_found_alike_on_both_databases(
+def test_sqlite_and_postgresql_find_the_same_texts_in_many_scripts(
     both: tuple[Database, Database],
 ) -> None:
     on_sqlite, on_postgres = map(answers, both)
-    different = [one for one, a, b in zip(questions(), on_sqlite, on_postgres, strict=True) if a != b]
+    different = [
+        question for question, a, b in zip(questions(), on_sqlite, on_postgres, strict=True) if a != b
+    ]
     assert different == []
     assert sum(map(bool, on_sqlite)) > QUESTIONS * 0.85
 
@@ -108,9 +111,9 @@ def library(db: Database) -> Library:
 async def filled(library: Library) -> tuple[Actor, str]:
     def write(tx: Tx) -> tuple[Actor, str]:
         ada = person(tx, "Ada")
-        for number, written in enumerate(corpus()[:60]):
-            made = file(tx, ada, f"{number}.md", written)
-            chunks.add_to_file(tx, made.id, made.project_id, 0, tuple(of_file(made, written, LINES)))
+        for number, content in enumerate(corpus()[:60]):
+            added = file(tx, ada, f"{number}.md", content)
+            chunks.add_to_file(tx, added.id, added.project_id, 0, tuple(of_file(added, content, LINES)))
         return ada, home(tx, ada)
 
     ada, project_id = library.db.write_now(write)
@@ -119,20 +122,20 @@ async def filled(library: Library) -> tuple[Actor, str]:
     return ada, project_id
 
 
-async def test_two_hundred_at_once_each_find_what_they_would_alone(library: Library) -> None:
+async def test_two_hundred_concurrent_searches_find_the_same_as_one_at_a_time(library: Library) -> None:
     ada, project_id = await filled(library)
-    asked = [questions()[number % 50] if number % 4 else HOSTILE[number // 4 % 26] for number in range(200)]
+    queries = [questions()[number % 50] if number % 4 else HOSTILE[number // 4 % 26] for number in range(200)]
 
-    async def look(text: str) -> list[str]:
+    async def search(text: str) -> list[str]:
         return [hit.chunk_id for hit in (await find(library, ada, [project_id], text)).hits]
 
-    alone = {text: await look(text) for text in dict.fromkeys(asked)}
-    together = await asyncio.gather(*map(look, asked))
-    assert together == [alone[text] for text in asked]
+    alone = {text: await search(text) for text in dict.fromkeys(queries)}
+    together = await asyncio.gather(*map(search, queries))
+    assert together == [alone[text] for text in queries]
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     [
         " ".join(f"word{number}" for number in range(20_000)),
         " ".join(f"w{number}*" for number in range(2_000)),
@@ -140,11 +143,11 @@ async def test_two_hundred_at_once_each_find_what_they_would_alone(library: Libr
         '"' * 1_000_000,
         "東" * 300_000,
     ],
-    ids=["20,000 words", "2,000 beginnings", "a megabyte", "quotation marks", "one long word"],
+    ids=["20,000 words", "2,000 prefixes", "a megabyte", "quotation marks", "one long word"],
 )
-async def test_what_is_expensive_to_ask_is_cut_short(library: Library, asked: str) -> None:
+async def test_an_expensive_query_is_cut_to_a_bounded_amount_of_work(library: Library, query: str) -> None:
     ada, project_id = await filled(library)
     for mode in Mode:
         with counted_calls() as calls:
-            await find(library, ada, [project_id], asked, mode=mode)
+            await find(library, ada, [project_id], query, mode=mode)
         assert calls() < 500_000

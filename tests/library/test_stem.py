@@ -1,4 +1,4 @@
-"""Stems: the same as the databases make, so that what they found can be shown."""
+"""Stemming: the same stems as in the full-text index, so that the words it found can be highlighted."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ WORDS = """
 """.split()  # noqa: SIM905 - a paragraph reads better than a hundred quoted words
 
 
-def test_a_word_has_the_stem_that_the_index_gives_it() -> None:
+def test_the_stemmer_gives_the_same_stems_as_sqlite() -> None:
     index = sqlite3.connect(":memory:")
     index.execute("CREATE VIRTUAL TABLE words USING fts5(word, tokenize = 'porter unicode61')")
     index.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(words, 'instance')")
     index.executemany("INSERT INTO words (rowid, word) VALUES (?, ?)", enumerate(WORDS))
-    theirs = dict(index.execute("SELECT doc, term FROM stems"))
+    sqlite_stems = dict(index.execute("SELECT doc, term FROM stems"))
     index.close()
-    assert {word: stem_of(word) for word in WORDS} == {word: theirs[at] for at, word in enumerate(WORDS)}
+    assert {word: stem_of(word) for word in WORDS} == {
+        word: sqlite_stems[row] for row, word in enumerate(WORDS)
+    }
 
 
 @pytest.mark.parametrize(
-    ("asked", "content", "marked"),
+    ("query", "content", "expected"),
     [
         ("rotation", "They rotate it, they rotated it.", ["rotate", "rotated"]),
         ("running", "Run the runner: it runs.", ["Run", "runs"]),
@@ -43,8 +45,6 @@ def test_a_word_has_the_stem_that_the_index_gives_it() -> None:
         ("x2", "x1, x2 and x20", ["x2"]),
     ],
 )
-def test_other_forms_of_a_word_are_marked_as_they_were_found(
-    asked: str, content: str, marked: list[str]
-) -> None:
-    shown = snippet(content, terms(asked))
-    assert [content[span.start : span.end] for span in shown.highlights] == marked
+def test_other_forms_of_a_query_word_are_highlighted(query: str, content: str, expected: list[str]) -> None:
+    excerpt = snippet(content, terms(query))
+    assert [content[span.start : span.end] for span in excerpt.highlights] == expected

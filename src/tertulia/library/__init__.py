@@ -1,1 +1,1 @@
-"""What can be looked up: extract, chunk, embed, search, memory."""
+"""Search over a project's files and messages: extract text, chunk it, embed it, find it."""

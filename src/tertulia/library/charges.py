@@ -1,6 +1,6 @@
-"""Charges: what vectors cost at an endpoint, and whom it is charged to.
+"""Billing of embeddings: splits the cost of an endpoint's calls among the users whose texts were embedded.
 
-One call takes texts of several people along. Each is charged for as much of it as their texts are long.
+One call embeds texts of several users. Each user's share is proportional to the length of their texts.
 """
 
 from __future__ import annotations
@@ -21,30 +21,36 @@ class _Payer:
 
 
 def of_texts(due: Sequence[Due], bills: Sequence[Bill]) -> tuple[UsageRow, ...]:
-    """What was written by people who are gone is charged to nobody."""
+    """The usage rows for embedding these chunks. Texts of deleted users are charged to nobody."""
     lengths: dict[_Payer, int] = {}
-    for one in due:
-        if one.user_id is not None:
-            payer = _Payer(one.user_id, one.project_id, one.conversation_id)
-            lengths[payer] = lengths.get(payer, 0) + max(1, len(one.content))
-    return tuple(row for bill in bills for row in _shared(bill, lengths))
+    for chunk in due:
+        if chunk.user_id is not None:
+            payer = _Payer(chunk.user_id, chunk.project_id, chunk.conversation_id)
+            lengths[payer] = lengths.get(payer, 0) + max(1, len(chunk.content))
+    return tuple(row for bill in bills for row in _split(bill, lengths))
 
 
-def _shared(bill: Bill, lengths: dict[_Payer, int]) -> list[UsageRow]:
-    """The shares add up to the bill: each is a part of what those before have left."""
+def _split(bill: Bill, lengths: dict[_Payer, int]) -> list[UsageRow]:
+    """Splits one charge by text length.
+
+    Each share is taken from the remainder, so the shares add up exactly.
+    """
     rows = []
-    left, tokens, cost = sum(lengths.values()), bill.tokens, bill.cost_micros
+    length_left, tokens_left, cost_left = sum(lengths.values()), bill.tokens, bill.cost_micros
     for payer, length in lengths.items():
         share = replace(
-            bill, tokens=tokens * length // left, cost_micros=None if cost is None else cost * length // left
+            bill,
+            tokens=tokens_left * length // length_left,
+            cost_micros=None if cost_left is None else cost_left * length // length_left,
         )
         rows.append(_row(payer.user_id, payer.project_id, payer.conversation_id, share))
-        left, tokens = left - length, tokens - share.tokens
-        cost = None if cost is None or share.cost_micros is None else cost - share.cost_micros
+        length_left, tokens_left = length_left - length, tokens_left - share.tokens
+        cost_left = None if cost_left is None or share.cost_micros is None else cost_left - share.cost_micros
     return rows
 
 
 def of_question(user_id: str, project_ids: Sequence[str], bills: Sequence[Bill]) -> tuple[UsageRow, ...]:
+    """The usage rows for embedding a search query; without a project if several projects are searched."""
     project_id = project_ids[0] if len(project_ids) == 1 else None
     return tuple(_row(user_id, project_id, None, bill) for bill in bills)
 

@@ -1,7 +1,8 @@
-"""Chunking: text in, pieces with their exact place out; headings and definitions are where pieces begin.
+"""Chunking: splits a text into searchable pieces with exact line and character positions.
 
-A piece is at most so many lines and so many characters, whichever ends first: code has short lines, prose may
-have one line to a page. Every character that is not white space lies in exactly one piece.
+A new piece begins at a heading or a definition, or when the limit of lines or characters is reached: code has
+short lines, prose may have one line per page. Every character that is not white space is in exactly one
+piece.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import NamedTuple
 
 LINES = 50
 CHARACTERS = 900
-"""About 200 tokens: what the embedder reads of a piece, with its heading."""
+"""About 200 tokens; together with its heading a piece still fits the embedder's 256 tokens."""
 HEADING = 200
-"""Characters of a heading's name."""
-LEAST = 40
-"""A beginning shorter than this does not stand alone: a heading right above another one."""
+"""Characters; longer headings are cut."""
+MIN_CHARACTERS = 40
+"""A heading begins a new piece only after this many characters, so two headings in a row stay together."""
 
 _MARKDOWN = frozenset({"md", "markdown", "mdx", "rst", "adoc", "txt", ""})
 _CODE = frozenset(
@@ -36,16 +37,16 @@ _DEFINITION = re.compile(
     r"(?:\([^)]*\)\s*)?([A-Za-z_$][\w$.:]*)"
 )
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a line ends with \n and with nothing else, as editors count
-PARSED = 500_000
-"""Characters of Python up to which it is parsed: the tree takes a hundred times as much."""
-Begins = Callable[[int, str], str | None]
-"""Given a line and its number: the heading that begins there."""
+PARSE_LIMIT = 500_000
+"""Characters; longer Python files are not parsed: a syntax tree takes a hundred times as much memory."""
+HeadingFinder = Callable[[int, str], str | None]
+"""Takes a line number and the line; returns the heading that begins there, or None."""
 _SENTENCE = re.compile(r"(?<=[.!?。！？;])\s+|(?<=[。！？])|\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a text and where it stands; lines are counted from 1, characters from 0, the end excluded."""
+    """A part of a text and its position. Lines count from 1, characters from 0; `end_char` is exclusive."""
 
     content: str
     heading: str
@@ -56,12 +57,12 @@ class Piece:
 
 
 class _Unit(NamedTuple):
-    """A line, or a part of a line that is too long."""
+    """A line, or a part of a line that is too long for one piece."""
 
     line: int
     start: int
     end: int
-    begins: str | None = None
+    heading: str | None = None
     """The heading that begins here."""
 
 
@@ -72,36 +73,36 @@ def ending_of(path: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def is_code(path: str) -> bool:
-    """By its name; all else is read as prose."""
+    """True if the path has the extension of a programming language; every other file is treated as prose."""
     return ending_of(path) in _CODE
 
 
-def chunk(text: str, ending: str, lines: int = LINES, characters: int = CHARACTERS) -> tuple[Piece, ...]:
-    """The pieces of a text, in order."""
-    return tuple(pieces(text, ending, lines, characters))
+def chunk(text: str, extension: str, lines: int = LINES, characters: int = CHARACTERS) -> tuple[Piece, ...]:
+    """All pieces of a text, in order."""
+    return tuple(pieces(text, extension, lines, characters))
 
 
-def pieces(text: str, ending: str, lines: int = LINES, characters: int = CHARACTERS) -> Iterator[Piece]:
-    """One after the other: a large text has millions of lines, and no more than a piece of them is held."""
-    for group in _groups(_units(text, _beginnings(text, ending), characters), lines, characters):
+def pieces(text: str, extension: str, lines: int = LINES, characters: int = CHARACTERS) -> Iterator[Piece]:
+    """Yields the pieces one at a time: a text of millions of lines is never held as a list."""
+    for group in _groups(_units(text, _heading_finder(text, extension), characters), lines, characters):
         if piece := _piece(text, group):
             yield piece
 
 
-def _units(text: str, begins: Begins, characters: int) -> Iterator[_Unit]:
+def _units(text: str, find_heading: HeadingFinder, characters: int) -> Iterator[_Unit]:
     for number, match in enumerate(_LINE.finditer(text), start=1):
         start, end = match.span()
-        heading = begins(number, match[0])
+        heading = find_heading(number, match[0])
         if end - start <= characters:
             yield _Unit(number, start, end, heading)
         else:
-            first, *rest = _parts(text, number, start, end, characters)
-            yield first._replace(begins=heading)
+            first, *rest = _split_line(text, number, start, end, characters)
+            yield first._replace(heading=heading)
             yield from rest
 
 
-def _parts(text: str, number: int, start: int, end: int, characters: int) -> Iterator[_Unit]:
-    """A long line, cut between sentences, else between words, else where it must be."""
+def _split_line(text: str, number: int, start: int, end: int, characters: int) -> Iterator[_Unit]:
+    """Splits a long line after a sentence, else at a space, else at the character limit."""
     while end - start > characters:
         window = text[start : start + characters]
         cuts = [match.end() for match in _SENTENCE.finditer(window) if match.end() > characters // 3]
@@ -112,59 +113,65 @@ def _parts(text: str, number: int, start: int, end: int, characters: int) -> Ite
     yield _Unit(number, start, end)
 
 
-def _beginnings(text: str, ending: str) -> Begins:
-    if ending in _MARKDOWN:
-        return _Headings().begins
-    if ending in ("py", "pyi") and len(text) <= PARSED and (defined := _python(text)) is not None:
-        return lambda number, line: defined.get(number)
-    return _definition
+def _heading_finder(text: str, extension: str) -> HeadingFinder:
+    if extension in _MARKDOWN:
+        return _MarkdownHeadings().find
+    if extension in ("py", "pyi") and len(text) <= PARSE_LIMIT and (names := _python_names(text)) is not None:
+        return lambda number, line: names.get(number)
+    return _definition_name
 
 
-class _Headings:
-    """Headings with those above them: "Install / Linux"; a # inside a fence is no heading."""
+class _MarkdownHeadings:
+    """Markdown headings with their parent headings, as in "Install / Linux".
+
+    A # inside a code fence is ignored.
+    """
 
     def __init__(self) -> None:
         self._path: list[tuple[int, str]] = []
         self._in_fence = False
 
-    def begins(self, number: int, line: str) -> str | None:
+    def find(self, number: int, line: str) -> str | None:
         if line.lstrip().startswith(("```", "~~~")):
             self._in_fence = not self._in_fence
         match = None if self._in_fence else _HEADING.match(line)
-        name = _name(line[len(match[1]) :]) if match else ""
+        name = _heading_name(line[len(match[1]) :]) if match else ""
         if match is None or not name:
             return None
         depth = len(match[1])
-        self._path = [*((d, above) for d, above in self._path if d < depth), (depth, name)]
+        self._path = [*((d, parent) for d, parent in self._path if d < depth), (depth, name)]
         return " / ".join(name for _, name in self._path)
 
 
-def _name(heading: str) -> str:
-    """Without the marks that may close it, and no more of it than every piece below can carry."""
+def _heading_name(heading: str) -> str:
+    """The heading without closing # signs. It is cut because every piece below repeats it."""
     return heading.strip().rstrip("#").rstrip()[:HEADING]
 
 
-def _python(text: str) -> dict[int, str] | None:
-    """Functions and classes by the syntax tree; None when the text is not valid Python."""
+def _python_names(text: str) -> dict[int, str] | None:
+    """The qualified name of each function and class by its first line;
+
+    None if the text is not valid Python.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    begins: dict[int, str] = {}
-    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
-    while waiting:
-        node, outer = waiting.pop()
+    names: dict[int, str] = {}
+    stack: list[tuple[ast.AST, str]] = [(tree, "")]
+    while stack:
+        node, outer = stack.pop()
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 name = f"{outer}.{child.name}"[:HEADING] if outer else child.name[:HEADING]
                 first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
-                begins[first] = name
+                names[first] = name
                 if isinstance(child, ast.ClassDef):
-                    waiting.append((child, name))
-    return begins
+                    stack.append((child, name))
+    return names
 
 
-def _definition(number: int, line: str) -> str | None:
+def _definition_name(number: int, line: str) -> str | None:
     match = _DEFINITION.match(line[:300])
     return match[1] if match else None
 
@@ -182,11 +189,11 @@ def _groups(units: Iterable[_Unit], lines: int, characters: int) -> Iterator[_Gr
         length = unit.end - unit.start
         if first and last:
             is_full = size + length > characters or unit.line - first.line >= lines
-            if is_full or (unit.begins is not None and size >= LEAST):
+            if is_full or (unit.heading is not None and size >= MIN_CHARACTERS):
                 yield _Group(first, last, heading)
                 first, size = None, 0
-        if unit.begins is not None:
-            heading = unit.begins
+        if unit.heading is not None:
+            heading = unit.heading
         first, last = first or unit, unit
         size += length
     if first and last:
@@ -194,14 +201,14 @@ def _groups(units: Iterable[_Unit], lines: int, characters: int) -> Iterator[_Gr
 
 
 def _piece(text: str, group: _Group) -> Piece | None:
-    """Without the white space around it; None when there is nothing else."""
+    """The group's text without surrounding white space; None if it is all white space."""
     start, end = group.first.start, group.last.end
     raw = text[start:end]
     content = raw.strip()
     if not content:
         return None
-    lead = len(raw) - len(raw.lstrip())
-    start_line = group.first.line + raw[:lead].count("\n")
-    start += lead
+    leading = len(raw) - len(raw.lstrip())
+    start_line = group.first.line + raw[:leading].count("\n")
+    start += leading
     end = start + len(content)
     return Piece(content, group.heading, start_line, start_line + content.count("\n"), start, end)

@@ -1,7 +1,7 @@
-"""Common words: those that say how something is asked for, not what it is about, in some languages.
+"""Common words in several languages: words that say how something is asked, not what the question is about.
 
-They are searched for like all others. But where a passage has only these of a question's words, it has
-none of its subject.
+They are searched for like all other words. But a passage that matches only common words of a question does
+not contain its subject.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ COMMON_STEMS = frozenset(stem_of(word) for word in COMMON if word.isascii())
 
 
 def is_common(phrase: str) -> bool:
-    """A word as the index has it, or two characters of a script without spaces."""
+    """True for a common word of the full-text index, or two common characters of a script without spaces."""
     if all("\u3040" <= letter <= "\u309f" or letter == " " for letter in phrase):
-        return True  # in hiragana alone Japanese writes its endings and particles
+        return True  # Japanese endings and particles are written in hiragana alone
     return phrase in COMMON or (phrase.isascii() and stem_of(phrase) in COMMON_STEMS)

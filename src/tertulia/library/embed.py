@@ -1,8 +1,8 @@
-"""Embedding: texts become unit vectors, in a process of its own or at an endpoint; nearness is likeness.
+"""Embedders: turn texts into unit vectors, in a local process or at an OpenAI-compatible endpoint.
 
-The process starts with the first text, ends when it has had nothing to do for a while, and dies with the
-server. Texts go to it in small batches, and whoever searches goes before whoever indexes: a question waits
-for one batch at most.
+The local process starts with the first text, stops after it has been idle for a while, and dies with the
+server. It receives texts in small batches, and search queries go before indexing: a query waits for at most
+one batch.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from tertulia.providers.seam import ProviderFault
 BATCH = 8
 ENDPOINT_BATCH = 32
 QUESTION_S = 5.0
-"""How long a question waits for an endpoint; then it is looked for by its words alone."""
+"""How long a search query waits for the endpoint; after that only the full-text search answers it."""
 REST_S = 15.0
-"""How long no other question is kept waiting, once one has waited in vain."""
-LATER_S = 60.0
+"""After a query timed out, further queries fail at once for this long."""
+RETRY_S = 60.0
 MUCH_LATER_S = 3600.0
-"""Before an endpoint is asked again that a person must mend first."""
+"""Wait before the next try when a person must repair the endpoint first, for example a wrong key."""
 IDLE_S = 300.0
 START_S = 60.0
 ANSWER_S = 60.0
 INHERITED = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH")
-"""All the process learns of our environment: the keys in it are not its business."""
+"""The only environment variables passed to the process; the others may hold API keys."""
 ASSET = "minilm"
 TOO_SLOW = "The embedding endpoint did not answer in time, so the search used words only."
 
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What one call of an endpoint took."""
+    """The tokens, the cost and the duration of one call to an endpoint."""
 
     model: str
     tokens: int
     cost_micros: int | None
-    """None: the price is not known."""
+    """None if the price is unknown."""
     latency_ms: int
 
 
@@ -63,35 +63,38 @@ Billed = Callable[[Bill], None]
 
 
 def for_nothing(bill: Bill) -> None:
-    """For who keeps no account."""
+    """The default listener, for callers that record no usage."""
 
 
 class EmbeddingFailed(TertuliaError):
-    """There are no vectors for these texts now; what can be found by words still is."""
+    """The texts could not be embedded now. Full-text search still works."""
 
-    def __init__(self, message: str, again_in_s: float = LATER_S) -> None:
+    def __init__(self, message: str, again_in_s: float = RETRY_S) -> None:
         super().__init__(message)
         self.again_in_s = again_in_s
 
 
 class Embedder(Protocol):
     model: str
-    """What the vectors are made by: vectors of two models cannot be compared."""
+    """Identifies how the vectors are made; vectors of different models cannot be compared."""
     dimensions: int
 
     def unavailable_reason(self) -> str | None:
-        """Why nothing can be embedded, in words for a person; None when it can."""
+        """A message for a person that says why embedding does not work; None if it works."""
 
     async def embed(
         self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
     ) -> tuple[bytes, ...]:
-        """A unit vector of half floats for each text; raises EmbeddingFailed, also when a part is billed."""
+        """A unit vector of half floats for each text, in order.
+
+        Calls `billed` for each paid call. Raises EmbeddingFailed, even after some calls were billed.
+        """
 
     async def close(self) -> None: ...
 
 
 class LocalEmbedder:
-    """MiniLM, on this machine: no text leaves it."""
+    """Embeds with MiniLM in a process on this machine; no text leaves the machine."""
 
     model = "all-MiniLM-L6-v2 int8, headers 1"
     dimensions = 384
@@ -100,13 +103,13 @@ class LocalEmbedder:
         self._home = home
         self._environ = {name: environ[name] for name in INHERITED if name in environ}
         self._idle_s = idle_s
-        self._line = _Line()
+        self._lock = _Line()
         self._child: Child | None = None
-        self._ending: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._is_installed = False
         self.starts = 0
-        """How many processes there have been."""
+        """How many processes were started so far."""
 
     def unavailable_reason(self) -> str | None:
         self._is_installed = self._is_installed or assets.is_installed(assets.get(ASSET), self._home)
@@ -123,64 +126,64 @@ class LocalEmbedder:
     ) -> tuple[bytes, ...]:
         if (reason := self.unavailable_reason()) is not None:
             raise EmbeddingFailed(reason)
-        found: dict[int, bytes] = {}
-        # Those of like length together: within a batch all are as long as the longest.
+        vectors: dict[int, bytes] = {}
+        # Texts of similar length share a batch, because every text in a batch is padded to the longest.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         for start in range(0, len(order), BATCH):
             batch = order[start : start + BATCH]
-            async with self._line.turn(is_first=is_query):
-                found |= zip(batch, await self._ask([texts[index] for index in batch]), strict=True)
-        return tuple(found[index] for index in range(len(texts)))
+            async with self._lock.hold(is_urgent=is_query):
+                vectors |= zip(batch, await self._embed_batch([texts[index] for index in batch]), strict=True)
+        return tuple(vectors[index] for index in range(len(texts)))
 
     async def close(self) -> None:
         self._is_closed = True
-        self._rest()
+        self._stop()
 
-    async def _ask(self, batch: list[str]) -> list[bytes]:
-        """A process that died meanwhile is replaced once."""
+    async def _embed_batch(self, batch: list[str]) -> list[bytes]:
+        """Embeds one batch; restarts the process once if it has died."""
         for _ in range(2):
             if self._is_closed:
                 break
             try:
-                child = await self._living()
-                joined = await asyncio.to_thread(child.ask, batch)
+                child = await self._running_child()
+                joined = await asyncio.to_thread(child.embed, batch)
             except (OSError, EOFError):
-                self._rest()
+                self._stop()
                 continue
             except asyncio.CancelledError:
-                self._rest()  # or what it still says would be taken for the answer to the next
+                self._stop()  # its late answer would be read as the answer to the next batch
                 raise
-            self._rest_later()
+            self._stop_when_idle()
             size = self.dimensions * 2
             return [joined[start : start + size] for start in range(0, len(joined), size)]
         raise EmbeddingFailed(
             "The process that embeds texts stopped. It is started again with the next search."
         )
 
-    async def _living(self) -> Child:
+    async def _running_child(self) -> Child:
         if self._child is None or not self._child.is_alive:
-            self._rest()
+            self._stop()
             self.starts += 1
             self._child = child = Child()
             await asyncio.to_thread(child.start, assets.folder(self._home), self._environ)
             return child
         return self._child
 
-    def _rest_later(self) -> None:
-        if self._ending:
-            self._ending.cancel()
-        self._ending = asyncio.get_running_loop().call_later(self._idle_s, self._rest)
+    def _stop_when_idle(self) -> None:
+        if self._idle_timer:
+            self._idle_timer.cancel()
+        self._idle_timer = asyncio.get_running_loop().call_later(self._idle_s, self._stop)
 
-    def _rest(self) -> None:
-        if self._ending:
-            self._ending.cancel()
+    def _stop(self) -> None:
+        if self._idle_timer:
+            self._idle_timer.cancel()
         if self._child:
             self._child.stop()
         self._child = None
 
 
 class Child:
-    """A process with the weights in it; it may be stopped at any time, also while it starts."""
+    """The process that holds the model weights. It may be stopped at any time, even while it starts."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -188,12 +191,12 @@ class Child:
         self._lock = threading.Lock()
 
     def start(self, folder: Path, environ: Mapping[str, str]) -> None:
-        """Blocks until it is ready; raises EOFError when it ends before."""
+        """Starts the process and blocks until it is ready; raises EOFError if it ends before that."""
         command = [sys.executable, "-m", "tertulia.library.embed_worker", str(folder), str(os.getpid())]
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         with self._lock:
             if self._is_stopped:
-                raise EOFError("it is not wanted any more")
+                raise EOFError("the process was stopped before it started")
             self._process = subprocess.Popen(
                 command, stdin=pipe, stdout=pipe, stderr=nowhere, env=dict(environ)
             )
@@ -207,7 +210,8 @@ class Child:
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def ask(self, texts: list[str]) -> bytes:
+    def embed(self, texts: list[str]) -> bytes:
+        """Blocks until the process has embedded the texts; returns their vectors joined."""
         stdin = self._running.stdin
         assert stdin is not None
         stdin.write(json.dumps(texts).encode() + b"\n")
@@ -215,7 +219,7 @@ class Child:
         return self._within(ANSWER_S, self._receive)
 
     def stop(self) -> None:
-        """It has nothing to lose."""
+        """Kills the process: it has no state to save."""
         with self._lock:
             self._is_stopped = True
             process = self._process
@@ -227,7 +231,7 @@ class Child:
             if pipe is not None:
                 try:
                     pipe.close()
-                except OSError:  # what was still to be sent cannot be, and nobody waits for it
+                except OSError:  # closing flushes the rest of a request, which nobody reads any more
                     continue
 
     @property
@@ -237,12 +241,12 @@ class Child:
         return self._process
 
     def _within(self, seconds: float, work: Callable[[], bytes]) -> bytes:
-        too_late = threading.Timer(seconds, self._running.kill)
-        too_late.start()
+        timer = threading.Timer(seconds, self._running.kill)
+        timer.start()
         try:
             return work()
         finally:
-            too_late.cancel()
+            timer.cancel()
 
     def _receive(self) -> bytes:
         return self._exactly(int.from_bytes(self._exactly(4), "big"))
@@ -251,50 +255,50 @@ class Child:
         stdout = self._running.stdout
         assert stdout is not None
         try:
-            found = stdout.read(size)
-        except ValueError:  # it was closed under our hands
+            content = stdout.read(size)
+        except ValueError:  # another thread has closed the pipe
             raise EOFError("the process was stopped") from None
-        if len(found) < size:
+        if len(content) < size:
             raise EOFError("the process ended")
-        return found
+        return content
 
 
 class _Line:
-    """One at a time; those who go first go before all others, each kind in its order."""
+    """A priority lock: urgent waiters get it before the others, and within each group in order of arrival."""
 
     def __init__(self) -> None:
-        self._is_taken = False
+        self._is_held = False
         self._waiting: list[tuple[bool, int, asyncio.Future[None]]] = []
         self._numbers = itertools.count()
 
     @asynccontextmanager
-    async def turn(self, is_first: bool) -> AsyncIterator[None]:
-        if self._is_taken:
+    async def hold(self, is_urgent: bool) -> AsyncIterator[None]:
+        if self._is_held:
             ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            heapq.heappush(self._waiting, (not is_first, next(self._numbers), ticket))
+            heapq.heappush(self._waiting, (not is_urgent, next(self._numbers), ticket))
             try:
                 await ticket
             except asyncio.CancelledError:
                 if ticket.done() and not ticket.cancelled():
-                    self._next()
+                    self._release()
                 raise
-        self._is_taken = True
+        self._is_held = True
         try:
             yield
         finally:
-            self._next()
+            self._release()
 
-    def _next(self) -> None:
+    def _release(self) -> None:
         while self._waiting:
             ticket = heapq.heappop(self._waiting)[2]
             if not ticket.done():
                 ticket.set_result(None)
-                return  # it is taken still, by the one who was just called
-        self._is_taken = False
+                return  # the lock passes to this waiter and stays held
+        self._is_held = False
 
 
 class EndpointEmbedder:
-    """An OpenAI-compatible endpoint an operator has named: texts leave this machine for it."""
+    """Embeds at an OpenAI-compatible endpoint that the operator configured; texts leave this machine."""
 
     def __init__(
         self,
@@ -310,7 +314,7 @@ class EndpointEmbedder:
         self._client = EmbeddingClient(endpoint, environ, limits)
         self._question_s = question_s
         self._rest_s = rest_s
-        self._rests_until = 0.0
+        self._queries_fail_until = 0.0
 
     def unavailable_reason(self) -> str | None:
         return None
@@ -319,42 +323,43 @@ class EndpointEmbedder:
         self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
     ) -> tuple[bytes, ...]:
         clock = wire.running_clock()
-        if is_query and clock.time() < self._rests_until:
+        if is_query and clock.time() < self._queries_fail_until:
             raise EmbeddingFailed(TOO_SLOW)
         try:
             async with wire.within(self._question_s, clock) if is_query else nullcontext():
-                made = await self._embed(texts, billed)
-        except ProviderFault as fault:
-            raise EmbeddingFailed(fault.message, _again_in_s(fault)) from fault
+                vectors = await self._embed(texts, billed)
+        except ProviderFault as error:
+            raise EmbeddingFailed(error.message, _retry_in_s(error)) from error
         except TimeoutError:
-            self._rests_until = clock.time() + self._rest_s
+            self._queries_fail_until = clock.time() + self._rest_s
             raise EmbeddingFailed(TOO_SLOW) from None
-        self._rests_until = 0.0
-        return made
+        self._queries_fail_until = 0.0
+        return vectors
 
     async def _embed(self, texts: Sequence[str], billed: Billed) -> tuple[bytes, ...]:
         loop = asyncio.get_running_loop()
-        found: list[bytes] = []
+        vectors: list[bytes] = []
         for start in range(0, len(texts), ENDPOINT_BATCH):
             began = loop.time()
-            made = await self._client.embed(texts[start : start + ENDPOINT_BATCH])
-            cost = cost_micros(made.count, self._endpoint.prices)
-            took_ms = round((loop.time() - began) * 1000)
-            billed(Bill(self._endpoint.model, made.count.input_tokens, cost, took_ms))
-            found += [_unit(vector) for vector in made.vectors]
-        return tuple(found)
+            answer = await self._client.embed(texts[start : start + ENDPOINT_BATCH])
+            cost = cost_micros(answer.count, self._endpoint.prices)
+            latency_ms = round((loop.time() - began) * 1000)
+            billed(Bill(self._endpoint.model, answer.count.input_tokens, cost, latency_ms))
+            vectors += [_unit(vector) for vector in answer.vectors]
+        return tuple(vectors)
 
     async def close(self) -> None:
         await self._client.close()
 
 
-def _again_in_s(fault: ProviderFault) -> float:
-    if fault.retry_after_s is None and not fault.is_retryable:
+def _retry_in_s(error: ProviderFault) -> float:
+    if error.retry_after_s is None and not error.is_retryable:
         return MUCH_LATER_S
-    return max(LATER_S, fault.retry_after_s or 0.0)
+    return max(RETRY_S, error.retry_after_s or 0.0)
 
 
 def _unit(vector: Sequence[float]) -> bytes:
+    """The vector scaled to length one, as half floats."""
     length = math.sqrt(sum(value * value for value in vector)) or 1.0
     return struct.pack(f"<{len(vector)}e", *(value / length for value in vector))
 

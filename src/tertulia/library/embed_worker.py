@@ -1,7 +1,7 @@
-"""The process that embeds: texts in, unit vectors out, for the server that started it and no longer.
+"""Embedding worker process: runs the MiniLM model and turns texts into unit vectors for its server.
 
-It reads one line of JSON for each request from standard input and answers with the vectors as half floats,
-one after the other. It ends when standard input closes; on Linux the kernel ends it with its parent.
+Each request is one line of JSON on standard input; the answer is the vectors as half floats, joined. The
+process ends when standard input closes, and on Linux the kernel kills it when its parent dies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tertulia.library.wordpiece import WordPieces
 
 PR_SET_PDEATHSIG = 1
 BATCH = 8
-"""More at once makes nothing faster and takes more memory."""
+"""Larger batches are not faster and need more memory."""
 TOKENS = 256
 
 
@@ -38,16 +38,19 @@ def _die_with(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        os._exit(0)  # It died before we could ask to be told.
+        os._exit(0)  # the parent died before prctl took effect
     with suppress(OSError):
         os.nice(5)
 
 
 def _own_stdout() -> BinaryIO:
-    """Keeps standard output for the answers; the runtime prints where it likes."""
-    own = os.fdopen(os.dup(1), "wb")
+    """A private copy of standard output for the answers.
+
+    Whatever the runtime prints goes to standard error.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    return own
+    return answers
 
 
 def _send(answers: BinaryIO, payload: bytes) -> None:
@@ -60,7 +63,7 @@ class Model:
         import onnxruntime  # type: ignore[import-untyped]
 
         options = onnxruntime.SessionOptions()
-        # One thread, and no spinning: whoever waits for the web server needs the other core.
+        # One thread, no spinning: the web server needs the other core.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(
@@ -69,7 +72,7 @@ class Model:
         self._pieces = WordPieces(folder / "minilm-l6-tokenizer.json")
 
     def embed(self, texts: list[str]) -> bytes:
-        """In the order they were given, though texts of like length are read together."""
+        """The vectors in the order of the texts; texts of similar length share a batch."""
         import numpy as np
 
         encoded = [self._pieces.encode(text, TOKENS) for text in texts]
@@ -82,7 +85,7 @@ class Model:
         return joined
 
     def _vectors(self, batch: list[list[int]]) -> Any:
-        """The mean of what each token became, of length one."""
+        """For each text the mean of its token vectors, scaled to length one."""
         import numpy as np
 
         longest = max(map(len, batch))
@@ -91,8 +94,8 @@ class Model:
         for row, tokens in enumerate(batch):
             ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        states = self._session.run(None, given)[0]
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        states = self._session.run(None, inputs)[0]
         weights = mask[:, :, None].astype(np.float32)
         means = (states * weights).sum(axis=1) / weights.sum(axis=1)
         return means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)

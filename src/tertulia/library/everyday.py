@@ -1,7 +1,8 @@
-"""Everyday sentences: what people say anywhere, about nothing that a project holds.
+"""Small talk: sentences unrelated to any project, the baseline for similarity scores.
 
-How near a question is to these is how near it is to anything: in languages that an embedding model hardly
-knows all texts are alike to it, and each model has a scale of its own. Only what is clearly nearer fits.
+A question's similarity to these sentences is its similarity to anything at all. The baseline is needed
+because each embedding model has its own scale, and in languages that a model hardly knows all texts look
+alike to it. A passage fits only if it is clearly more similar to the question than small talk is.
 """
 
 from __future__ import annotations
@@ -13,28 +14,28 @@ from typing import Any
 from tertulia.library.embed import Billed, Embedder
 
 NEAREST = 5
-"""So many of the sentences that are nearest to a question count."""
+"""The baseline is the mean over this many sentences that are most similar to the question."""
 
 
 class Everyday:
-    """The sentences in the embedder's vectors, made with the first question."""
+    """The sentences as vectors of one embedder, made with the first question."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
-        self._made: Any = None
+        self._vectors: Any = None
         self._lock = asyncio.Lock()
 
-    async def likeness(self, asked: Sequence[bytes], billed: Billed) -> tuple[float, ...]:
-        """How alike each question is to the nearest of them; raises EmbeddingFailed."""
+    async def likeness(self, questions: Sequence[bytes], billed: Billed) -> tuple[float, ...]:
+        """The small-talk baseline for each question vector; raises EmbeddingFailed."""
         import numpy as np
 
-        if self._made is None:
+        if self._vectors is None:
             async with self._lock:
-                if self._made is None:
+                if self._vectors is None:
                     vectors = await self.embedder.embed(SENTENCES, is_query=True, billed=billed)
-                    self._made = np.stack([_floats(one) for one in vectors])
-        likeness = np.stack([_floats(one) for one in asked]) @ self._made.T
-        nearest = np.sort(likeness, axis=1)[:, -NEAREST:].mean(axis=1)
+                    self._vectors = np.stack([_floats(vector) for vector in vectors])
+        similarities = np.stack([_floats(question) for question in questions]) @ self._vectors.T
+        nearest = np.sort(similarities, axis=1)[:, -NEAREST:].mean(axis=1)
         return tuple(map(float, nearest))
 
 

@@ -1,8 +1,9 @@
-"""Fusing: what words found and what meaning found becomes one order. Pure, and measured (docs/search.md).
+"""Rank fusion: merges the results of full-text search and vector search into one ranking.
 
-Each leg's scores are scaled to 0…1 over what it found and added by weight; then come small boosts for a good
-neighbourhood, a named speaker and a named date. Boosts move, they never remove. Whatever the kind, the best
-there could be has about 1, so that code, prose and talk can stand in one list.
+Pure functions; their effect was measured (docs/search.md). The scores of each search are scaled to 0…1 over
+its own results and added by weight. Then small boosts are added for other good results in the same file or
+conversation, for a named speaker and for a named date. Boosts change the order and never remove a result. The
+best possible score is about 1 for every kind, so code, prose and messages can share one list.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from tertulia.store.chunks import Facts
 from tertulia.store.retrieval import Scored
 
 LEG_LIMIT = 200
-NEAR = 0.5
-"""From this likeness on, meaning counts whole; where nothing is so near, it counts for as much less."""
-TALK_MEANING, PROSE_MEANING = 0.2, 0.4
-"""The share of meaning; the rest is the words'."""
+"""Results of each search that take part in the fusion."""
+FULL_TRUST = 0.5
+"""If the best similarity is lower than this, all vector scores are scaled down in proportion."""
+MESSAGE_MEANING, PROSE_MEANING = 0.2, 0.4
+"""The weight of vector search; full-text search has the rest."""
 CODE_MEANING, CODE_MEANING_LONG = 0.7, 0.25
-"""A short question about code seldom uses its words; a long report is full of its names."""
+"""A short question about code seldom uses the words in the code; a long report is full of its names."""
 WEIGHTS = {
     Source.MESSAGE: Weights(body=1.0, heading=0.4, place=0.6, around=0.35),
     Source.FILE: Weights(body=1.0, heading=2.0, place=2.0, around=0.5),
@@ -41,7 +43,7 @@ _DAY_MS = 86_400_000
 _TEST = re.compile(
     r"(^|/)(tests?|testing|__tests__|spec)/|(^|/)(test_[^/]*|conftest\.py|[^/]*[_.](test|spec)\.\w+)$"
 )
-_TESTS_ASKED = re.compile(r"\btests?\b", re.IGNORECASE)
+_ASKS_FOR_TESTS = re.compile(r"\btests?\b", re.IGNORECASE)
 _MONTHS = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
@@ -57,7 +59,10 @@ _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 def fuse(
     words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts], text: str
 ) -> dict[int, float]:
-    """One leg alone counts whole. Only those with facts: the others may not be seen, or are gone."""
+    """The fused score of each chunk, by its number. If one search found nothing, the other counts fully.
+
+    Chunks without ranking facts are dropped: the user may not see them, or they were deleted.
+    """
     fused = _fused(words, meaning, facts, is_long(text))
     return {number: score for number, score in fused.items() if number in facts}
 
@@ -65,57 +70,66 @@ def fuse(
 def _fused(
     words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts], is_report: bool
 ) -> dict[int, float]:
-    by_words, by_meaning = _words_scaled(words), _meaning_scaled(meaning)
+    by_words, by_meaning = _scaled_words(words), _scaled_meaning(meaning)
     if not meaning:
         return by_words
     if not words:
         return by_meaning
-    shares = {number: _share(fact, is_report) for number, fact in facts.items()}
+    shares = {number: _meaning_share(fact, is_report) for number, fact in facts.items()}
     return {
         number: (1 - share) * by_words.get(number, 0.0) + share * by_meaning.get(number, 0.0)
         for number, share in shares.items()
     }
 
 
-def _share(fact: Facts, is_report: bool) -> float:
+def _meaning_share(fact: Facts, is_report: bool) -> float:
     if not fact.path:
-        return TALK_MEANING
+        return MESSAGE_MEANING
     if not is_code(fact.path):
         return PROSE_MEANING
     return CODE_MEANING_LONG if is_report else CODE_MEANING
 
 
-def _words_scaled(found: Sequence[Scored]) -> dict[int, float]:
-    """What was not found has none of the words, or less than the last where there was no room for more."""
-    is_full = len(found) >= LEG_LIMIT
-    return _scaled(found, min(one.score for one in found) if is_full else 0.0)
+def _scaled_words(results: Sequence[Scored]) -> dict[int, float]:
+    """Full-text scores scaled to 0…1.
+
+    A chunk that is not among the results scores 0. If the result limit was reached, it may still contain
+    words, so the lowest result becomes 0; otherwise it contains none of them.
+    """
+    is_full = len(results) >= LEG_LIMIT
+    return _scaled(results, min(result.score for result in results) if is_full else 0.0)
 
 
-def _meaning_scaled(found: Sequence[Scored]) -> dict[int, float]:
-    """Something is always nearest: how near it is says how much that means."""
-    scores = [one.score for one in found]
-    trust = min(1.0, max(0.0, max(scores, default=0.0)) / NEAR)
-    scaled = _scaled(found, min(scores, default=0.0))
+def _scaled_meaning(results: Sequence[Scored]) -> dict[int, float]:
+    """Similarities scaled to 0…1.
+
+    Some chunk is always the nearest, so a low best similarity scales all down.
+    """
+    scores = [result.score for result in results]
+    trust = min(1.0, max(0.0, max(scores, default=0.0)) / FULL_TRUST)
+    scaled = _scaled(results, min(scores, default=0.0))
     return {number: score * trust for number, score in scaled.items()}
 
 
-def _scaled(found: Sequence[Scored], low: float) -> dict[int, float]:
-    high = max((one.score for one in found), default=low)
+def _scaled(results: Sequence[Scored], low: float) -> dict[int, float]:
+    high = max((result.score for result in results), default=low)
     if high <= low:
-        return {one.number: 1.0 for one in found}
-    return {one.number: (one.score - low) / (high - low) for one in found}
+        return {result.number: 1.0 for result in results}
+    return {result.number: (result.score - low) / (high - low) for result in results}
 
 
 def boosted(
     source: Source, scores: Mapping[int, float], facts: Mapping[int, Facts], text: str
 ) -> dict[int, float]:
+    """The scores plus boosts, for chunks of one source."""
     if source is Source.FILE:
-        return _with_files(scores, facts, text)
-    return _with_talk(scores, facts, text)
+        return _boosted_files(scores, facts, text)
+    return _boosted_messages(scores, facts, text)
 
 
-def _with_talk(scores: Mapping[int, float], facts: Mapping[int, Facts], text: str) -> dict[int, float]:
-    standing = {
+def _boosted_messages(scores: Mapping[int, float], facts: Mapping[int, Facts], text: str) -> dict[int, float]:
+    """Boosts messages by their conversation's three best chunks, a named speaker and a named date."""
+    conversation_scores = {
         group: sum(sorted(values, reverse=True)[:3]) / 3 for group, values in _groups(scores, facts).items()
     }
     speaker = _named_speaker({facts[number].name for number in scores}, text)
@@ -123,7 +137,7 @@ def _with_talk(scores: Mapping[int, float], facts: Mapping[int, Facts], text: st
     return {
         number: (
             score
-            + CONVERSATION * standing[facts[number].group]
+            + CONVERSATION * conversation_scores[facts[number].group]
             + (SPEAKER if speaker is not None and facts[number].name == speaker else 0.0)
             + (DATE if any(span.holds(facts[number].created_at) for span in spans) else 0.0)
         )
@@ -132,23 +146,26 @@ def _with_talk(scores: Mapping[int, float], facts: Mapping[int, Facts], text: st
     }
 
 
-def _with_files(scores: Mapping[int, float], facts: Mapping[int, Facts], text: str) -> dict[int, float]:
-    """A file stands by its three best chunks. Tests count less unless the first line asks for them."""
-    standing = {
-        group: sum(value / 2**place for place, value in enumerate(sorted(values, reverse=True)[:3]))
+def _boosted_files(scores: Mapping[int, float], facts: Mapping[int, Facts], text: str) -> dict[int, float]:
+    """Boosts chunks by the three best chunks of their file.
+
+    Test files are ranked lower unless the first line of the query asks for tests.
+    """
+    file_scores = {
+        group: sum(value / 2**rank for rank, value in enumerate(sorted(values, reverse=True)[:3]))
         for group, values in _groups(scores, facts).items()
     }
-    best = max(standing.values(), default=1.0) or 1.0
-    asks_for_tests = _TESTS_ASKED.search(text.strip().partition("\n")[0][:1000]) is not None
+    best = max(file_scores.values(), default=1.0) or 1.0
+    asks_for_tests = _ASKS_FOR_TESTS.search(text.strip().partition("\n")[0][:1000]) is not None
     return {
-        number: _with_standing(score, standing[facts[number].group] / best, _weight(facts[number].path))
+        number: _weighted(score, file_scores[facts[number].group] / best, _file_weight(facts[number].path))
         * (1.0 if asks_for_tests or not _is_test(facts[number].path) else TESTS)
         for number, score in scores.items()
     }
 
 
-def _with_standing(score: float, standing: float, weight: float) -> float:
-    return (score + weight * standing) / (1 + weight)
+def _weighted(score: float, file_score: float, weight: float) -> float:
+    return (score + weight * file_score) / (1 + weight)
 
 
 @lru_cache(maxsize=20_000)
@@ -156,7 +173,7 @@ def _is_test(path: str) -> bool:
     return _TEST.search(path) is not None
 
 
-def _weight(path: str) -> float:
+def _file_weight(path: str) -> float:
     return CODE_FILE if is_code(path) else PROSE_FILE
 
 
@@ -168,7 +185,7 @@ def _groups(scores: Mapping[int, float], facts: Mapping[int, Facts]) -> dict[str
 
 
 def _named_speaker(names: set[str], text: str) -> str | None:
-    """The one speaker a question names; None when it names none or several."""
+    """The speaker that the query names; None if it names none or several."""
     words = set(re.findall(r"\w+", text.lower()))
     named = [name for name in names if name and words.issuperset(re.findall(r"\w+", name.lower()))]
     return named[0] if len(named) == 1 else None
@@ -176,16 +193,19 @@ def _named_speaker(names: set[str], text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """A day or a month that was named; without a year, that of every year."""
+    """A day or a month that a query names. Without a year it stands for that date in every year."""
 
     year: int | None
     month: int
     day: int | None
 
     def holds(self, at: int) -> bool:
-        """From a little before to three weeks after: people speak of what was, or soon will be."""
-        when = datetime.fromtimestamp(at / 1000, UTC)
-        return any(self._begins(year) <= at < self._ends(year) for year in self._years(when.year))
+        """True from three days before the date to three weeks after it.
+
+        People mention a date shortly before it comes, and for some time afterwards.
+        """
+        time = datetime.fromtimestamp(at / 1000, UTC)
+        return any(self._begins(year) <= at < self._ends(year) for year in self._years(time.year))
 
     def _years(self, year: int) -> tuple[int, ...]:
         return (self.year,) if self.year is not None else (year - 1, year, year + 1)
@@ -206,18 +226,18 @@ def _ms(year: int, month: int, day: int) -> int:
 
 
 def dates(text: str) -> tuple[Dates, ...]:
-    """The days and months that a question names."""
+    """The days and months that a query names."""
     text = text[:2000]
-    found = [Dates(int(y), int(m), int(d)) for y, m, d in _ISO.findall(text) if 1 <= int(m) <= 12]
+    named = [Dates(int(y), int(m), int(d)) for y, m, d in _ISO.findall(text) if 1 <= int(m) <= 12]
     for match in _DATES[0].finditer(text):
-        found.append(Dates(_year(match[3]), _month(match[2]), min(int(match[1]), 31) or 1))
-    if not found:
+        named.append(Dates(_year(match[3]), _month(match[2]), min(int(match[1]), 31) or 1))
+    if not named:
         for match in _DATES[1].finditer(text):
             if match[1].lower() != "may" or match[1] == "May" or match[2] or match[3]:
-                found.append(
+                named.append(
                     Dates(_year(match[3]), _month(match[1]), min(int(match[2]), 31) if match[2] else None)
                 )
-    return tuple(found)
+    return tuple(named)
 
 
 def _year(text: str | None) -> int | None:

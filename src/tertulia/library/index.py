@@ -1,9 +1,11 @@
-"""Indexing: files and messages become chunks, each with its place and the columns it is found by.
+"""Indexing: turns files and messages into chunks for the full-text index and for vector search.
+
+The columns of the full-text index hold:
 
            body        heading            place            around
-code       the text    function           path             identifiers taken apart
-prose      the text    heading            path             what stands before and after
-message    the text    who said it        date, in words   what was said before and after
+code       the text    function           path             parts of its identifiers
+prose      the text    heading            path             the text before and after
+message    the text    speaker and date   date, in words   the messages before and after
 """
 
 from __future__ import annotations
@@ -28,16 +30,21 @@ from tertulia.store.database import Tx
 from tertulia.store.vectors import NONE_KEPT, Due, Kept
 
 MESSAGE_CHARACTERS = 1500
-"""A message up to this long stays in one piece."""
+"""A message up to this length is one chunk."""
 AROUND_CHARACTERS = 400
 SUMMARY_CHARACTERS = 160
-_MEANINGFUL = re.compile(r"(?<![\w'’-])\w[\w'’-]*+\W+\w")  # from a word's beginning only: one look at each
-_LEAD, _TRAIL = re.compile(r"[\s#>*\-=/`|]*"), re.compile(r"[\s#*=`|]*")
+# Two words. It matches only at the start of a word and never backtracks, so it takes linear time.
+_TWO_WORDS = re.compile(r"(?<![\w'’-])\w[\w'’-]*+\W+\w")
+_LEADING_MARKS, _TRAILING_MARKS = re.compile(r"[\s#>*\-=/`|]*"), re.compile(r"[\s#*=`|]*")
 
 
 def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
-    """One after the other: of a large file never all at once. Only brackets and lines cannot be asked for."""
-    for before, piece, after in _beside(pieces(text, ending_of(file.path), lines)):
+    """Yields the chunks of a file one at a time, so that a large file is never held as chunks as a whole.
+
+    Pieces without a letter or digit are skipped, since no query can match them. The first piece is always
+    kept.
+    """
+    for before, piece, after in _with_neighbours(pieces(text, ending_of(file.path), lines)):
         if piece.start_char > 0 and not any(map(str.isalnum, piece.content)):
             continue
         if is_code(file.path):
@@ -55,16 +62,16 @@ def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
                 end_char=piece.end_char,
             ),
             summary=summary(piece.content),
-            token_count=tokens(piece.content),
+            token_count=estimate_tokens(piece.content),
             place=file.path,
             around=around,
         )
 
 
-def _beside(found: Iterable[Piece]) -> Iterator[tuple[str, Piece, str]]:
-    """Each piece between the texts before and after it."""
+def _with_neighbours(pieces: Iterable[Piece]) -> Iterator[tuple[str, Piece, str]]:
+    """Each piece with the texts of the pieces before and after it."""
     before, piece = "", None
-    for after in found:
+    for after in pieces:
         if piece is not None:
             yield before, piece, after.content
             before = piece.content
@@ -74,16 +81,16 @@ def _beside(found: Iterable[Piece]) -> Iterator[tuple[str, Piece, str]]:
 
 
 def _around(before: str, after: str) -> str:
-    """Of what stands on either side, only what is near."""
+    """The end of the text before and the beginning of the text after."""
     return f"{before[-AROUND_CHARACTERS:]}\n{after[:AROUND_CHARACTERS]}"
 
 
-# ── what was said
+# ── messages
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message, and who is known to have said it."""
+    """A message with the name of its author, which stays hidden during a blind vote."""
 
     message: Message
     name: str
@@ -91,7 +98,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """Some rounds of a conversation as they were read: all that is needed to cut them."""
+    """Rounds of a conversation as they were read: all that chunking needs, outside of the transaction."""
 
     project_id: str
     conversation_id: str
@@ -102,23 +109,26 @@ class Spoken:
 
     @property
     def characters(self) -> int:
-        return sum(len(one.message.content) for one in self.said)
+        return sum(len(entry.message.content) for entry in self.said)
 
     @property
     def near(self) -> tuple[Message, ...]:
-        """What is indexed: these rounds, and what stands right beside them, since that has new surroundings.
+        """The messages to index: those of these rounds, and one on each side, whose neighbours have changed.
 
-        An inherited message is found where it was said.
+        Messages inherited from another conversation are left out, since they are indexed there.
         """
-        said = [one.message for one in self.said if can_be_found(one.message)]
-        before = [message for message in said if message.round_number < self.first][-1:]
-        after = [message for message in said if message.round_number > self.last][:1]
-        between = [m for r in self.rounds if self.first <= r.number <= self.last for m in r.messages]
-        return tuple(m for m in (*before, *between, *after) if m.conversation_id == self.conversation_id)
+        searchable = [entry.message for entry in self.said if is_searchable(entry.message)]
+        before = [message for message in searchable if message.round_number < self.first][-1:]
+        after = [message for message in searchable if message.round_number > self.last][:1]
+        within = [m for r in self.rounds if self.first <= r.number <= self.last for m in r.messages]
+        return tuple(m for m in (*before, *within, *after) if m.conversation_id == self.conversation_id)
 
 
 def read_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> Spoken | None:
-    """Rounds that are new or changed, and the ones beside them, whose surroundings have changed with them."""
+    """Reads the new or changed rounds, with two rounds on each side: the messages beside them change as well.
+
+    None if the conversation does not exist.
+    """
     project_id = conversations.find_project(tx, conversation_id)
     if project_id is None:
         return None
@@ -126,46 +136,50 @@ def read_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> Spoken |
         tx, messages.history(tx, conversation_id, before_round=last + 3, rounds=last - first + 5)
     )
     names = _names(tx, rounds)
-    said = tuple(said for round_ in rounds for said in _said(round_, names))
-    return Spoken(project_id, conversation_id, first, last, rounds, said)
+    attributed = tuple(message for round_ in rounds for message in _attributed(round_, names))
+    return Spoken(project_id, conversation_id, first, last, rounds, attributed)
 
 
 def write_rounds(
-    tx: Tx, spoken: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], *, anew: bool = False
+    tx: Tx, to_index: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], *, anew: bool = False
 ) -> bool:
-    """False: something was said or changed since it was read, so that it must be read again."""
-    if read_rounds(tx, spoken.conversation_id, spoken.first, spoken.last) != spoken:
+    """Writes the chunks of these rounds.
+
+    False, and nothing is written, if a message was added or changed since the rounds were read: read them
+    again.
+    """
+    if read_rounds(tx, to_index.conversation_id, to_index.first, to_index.last) != to_index:
         return False
-    _write(tx, spoken, chunked, anew)
+    _write(tx, to_index, chunked, anew)
     return True
 
 
-def write_at_once(tx: Tx, spoken: Spoken, *, anew: bool = False) -> None:
-    """For what was read in the same transaction."""
-    _write(tx, spoken, of_messages(spoken.said), anew)
+def write_at_once(tx: Tx, to_index: Spoken, *, anew: bool = False) -> None:
+    """Chunks and writes rounds that were read in the same transaction."""
+    _write(tx, to_index, of_messages(to_index.said), anew)
 
 
-def _write(tx: Tx, spoken: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> None:
-    for message in spoken.near:
-        kept = _taken_out(tx, message.id) if anew else NONE_KEPT
+def _write(tx: Tx, to_index: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> None:
+    for message in to_index.near:
+        reusable = _remove(tx, message.id) if anew else NONE_KEPT
         new = chunked.get(message.id, ())
         numbers = chunks.replace_message(
-            tx, message.id, spoken.conversation_id, spoken.project_id, message.created_at, new
+            tx, message.id, to_index.conversation_id, to_index.project_id, message.created_at, new
         )
-        vectors.save(tx, kept.config, kept.again(numbers, new))
+        vectors.save(tx, reusable.config, reusable.again(numbers, new))
 
 
-def _taken_out(tx: Tx, message_id: str) -> Kept:
-    """All of it is written anew; the vectors are kept for what says the same again."""
-    kept = vectors.of_message(tx, message_id)
+def _remove(tx: Tx, message_id: str) -> Kept:
+    """Removes all chunks of a message; returns their vectors, to be reused for chunks with the same text."""
+    reusable = vectors.of_message(tx, message_id)
     chunks.remove_message(tx, message_id)
-    return kept
+    return reusable
 
 
 def _names(tx: Tx, rounds: Sequence[Round]) -> dict[str, str]:
-    """Of the people who asked, by their id."""
-    asked = {m.created_by for round_ in rounds for m in round_.messages if m.role is Role.USER}
-    return {user_id: _user_name(tx, user_id) for user_id in asked}
+    """The names of the users who asked in these rounds, by user id."""
+    user_ids = {m.created_by for round_ in rounds for m in round_.messages if m.role is Role.USER}
+    return {user_id: _user_name(tx, user_id) for user_id in user_ids}
 
 
 def _user_name(tx: Tx, user_id: str) -> str:
@@ -175,11 +189,11 @@ def _user_name(tx: Tx, user_id: str) -> str:
         return "User"
 
 
-def _said(round_: Round, names: Mapping[str, str]) -> list[Said]:
-    """The question, then the replies as they are now; what they replaced is not found any more."""
-    asked = [message for message in round_.messages if message.role is Role.USER]
+def _attributed(round_: Round, names: Mapping[str, str]) -> list[Said]:
+    """The question and then the current replies. Replaced versions of a reply are not indexed."""
+    questions = [message for message in round_.messages if message.role is Role.USER]
     return [
-        *(Said(message, names[message.created_by]) for message in asked),
+        *(Said(message, names[message.created_by]) for message in questions),
         *(
             Said(message, message.voice.name if message.voice else message.speaker)
             for message in round_.replies
@@ -187,32 +201,41 @@ def _said(round_: Round, names: Mapping[str, str]) -> list[Said]:
     ]
 
 
-def of_messages(said: Sequence[Said]) -> dict[str, tuple[NewChunk, ...]]:
-    """By message; what stands before and after each piece is looked for in the order given."""
-    cuts = [(one, *cut) for one in said if can_be_found(one.message) for cut in _cuts(one.message.content)]
-    found: dict[str, list[NewChunk]] = {one.message.id: [] for one in said}
+def of_messages(attributed_messages: Sequence[Said]) -> dict[str, tuple[NewChunk, ...]]:
+    """The chunks of each message, by message id.
+
+    The order of the messages decides which text is before and after each chunk.
+    """
+    cuts = [
+        (attributed, *cut)
+        for attributed in attributed_messages
+        if is_searchable(attributed.message)
+        for cut in _cuts(attributed.message.content)
+    ]
+    by_message: dict[str, list[NewChunk]] = {attributed.message.id: [] for attributed in attributed_messages}
     texts = ["", *(content for _, _, content in cuts), ""]
-    for (one, start, content), before, after in zip(cuts, texts, texts[2:], strict=False):
-        found[one.message.id].append(_of_message(one, start, content, _around(before, after)))
-    return {id: tuple(chunks) for id, chunks in found.items()}
+    for (attributed, start, content), before, after in zip(cuts, texts, texts[2:], strict=False):
+        around = _around(before, after)
+        by_message[attributed.message.id].append(_message_chunk(attributed, start, content, around))
+    return {id: tuple(chunks) for id, chunks in by_message.items()}
 
 
-def can_be_found(message: Message) -> bool:
+def is_searchable(message: Message) -> bool:
     return bool(message.content.strip()) and message.status is not Status.FAILED
 
 
 def _cuts(content: str) -> list[tuple[int, str]]:
-    """Where each piece begins, and the piece."""
+    """The position and the text of each chunk."""
     if len(content) <= MESSAGE_CHARACTERS:
         return [(0, content)]
     return [(piece.start_char, piece.content) for piece in chunk(content, "md", characters=CHARACTERS)]
 
 
-def _of_message(said: Said, start: int, content: str, around: str) -> NewChunk:
-    message = said.message
+def _message_chunk(attributed: Said, start: int, content: str, around: str) -> NewChunk:
+    message = attributed.message
     return NewChunk(
         content=content,
-        heading=f"{said.name}, {date(message.created_at)}",
+        heading=f"{attributed.name}, {format_date(message.created_at)}",
         location=Location(
             start_char=start,
             end_char=start + len(content),
@@ -221,39 +244,42 @@ def _of_message(said: Said, start: int, content: str, around: str) -> NewChunk:
             speaker=message.speaker,
         ),
         summary=summary(content),
-        token_count=tokens(content),
-        place=date_in_words(message.created_at),
+        token_count=estimate_tokens(content),
+        place=format_long_date(message.created_at),
         around=around,
-        called=said.name,
+        called=attributed.name,
     )
 
 
-def date(ms: int) -> str:
-    when = datetime.fromtimestamp(ms / 1000, UTC)
-    return f"{when.day} {when:%B} {when.year}"
+def format_date(ms: int) -> str:
+    time = datetime.fromtimestamp(ms / 1000, UTC)
+    return f"{time.day} {time:%B} {time.year}"
 
 
-def date_in_words(ms: int) -> str:
-    when = datetime.fromtimestamp(ms / 1000, UTC)
-    return f"{when:%A} {when.day} {when:%B} {when.year}"
+def format_long_date(ms: int) -> str:
+    time = datetime.fromtimestamp(ms / 1000, UTC)
+    return f"{time:%A} {time.day} {time:%B} {time.year}"
 
 
 def summary(content: str) -> str:
-    """The first line that says something."""
+    """The first line with at least two words, without Markdown signs and cut to the limit."""
     lines = [line for line in content[:4000].split("\n") if line.strip()]
-    line = next((line for line in lines if _MEANINGFUL.search(line)), lines[0] if lines else "")
-    cleaned = _bare(line)
+    line = next((line for line in lines if _TWO_WORDS.search(line)), lines[0] if lines else "")
+    cleaned = _without_marks(line)
     return cleaned if len(cleaned) <= SUMMARY_CHARACTERS else cleaned[: SUMMARY_CHARACTERS - 1] + "…"
 
 
-def _bare(line: str) -> str:
-    """Without the marks around it; its end is looked at once, from behind, however many blanks there are."""
-    lead, trail = _LEAD.match(line), _TRAIL.match(line[::-1])
-    return line[lead.end() if lead else 0 : len(line) - (trail.end() if trail else 0)]
+def _without_marks(line: str) -> str:
+    """The line without leading and trailing Markdown signs.
+
+    The end is matched on the reversed line, in linear time however many blanks the line has.
+    """
+    leading, trailing = _LEADING_MARKS.match(line), _TRAILING_MARKS.match(line[::-1])
+    return line[leading.end() if leading else 0 : len(line) - (trailing.end() if trailing else 0)]
 
 
-def tokens(content: str) -> int:
-    """About how many a model will count."""
+def estimate_tokens(content: str) -> int:
+    """An estimate of how many tokens a model counts."""
     return max(1, len(content.encode("utf-8", "replace")) // 4)
 
 
@@ -263,13 +289,13 @@ def tokens(content: str) -> int:
 async def embed_due(
     library: Library, limit: int, also: Callable[[Tx, tuple[Due, ...]], None] | None = None
 ) -> tuple[Due, ...]:
-    """Gives the newest chunks that wait for a vector theirs, from the next project on; says which.
+    """Embeds the newest chunks that wait for a vector, starting with the project after the last one served.
 
-    `also` is done in the transaction that saves them. Raises EmbeddingFailed.
+    Returns those chunks. `also` runs in the transaction that saves their vectors. Raises EmbeddingFailed.
     """
 
     def save(tx: Tx) -> None:
-        vectors.save(tx, config, made)
+        vectors.save(tx, config, numbered)
         _charge(tx, due, bills)
         if also is not None:
             also(tx, due)
@@ -280,12 +306,12 @@ async def embed_due(
     bills: list[Bill] = []
     if due:
         try:
-            new = await embedder.embed([embedded(one) for one in due], billed=bills.append)
+            new = await embedder.embed([embedding_input(chunk) for chunk in due], billed=bills.append)
         except EmbeddingFailed:
             if bills:
                 await library.db.write(lambda tx: _charge(tx, due, bills))
             raise
-        made = [(one.number, vector) for one, vector in zip(due, new, strict=True)]
+        numbered = [(chunk.number, vector) for chunk, vector in zip(due, new, strict=True)]
         await library.db.write(save)
     return due
 
@@ -296,13 +322,13 @@ def _charge(tx: Tx, due: Sequence[Due], bills: Sequence[Bill]) -> None:
 
 
 def _due(tx: Tx, embedder: Embedder, limit: int, served: str) -> tuple[int, tuple[Due, ...]]:
-    """Who comes with another way of embedding finds everything due."""
+    """The embedding configuration and its pending chunks. A new embedding model makes all chunks pending."""
     config = vectors.set_config(tx, embedder.model, embedder.dimensions)
     return config, vectors.due(tx, limit, after=served)
 
 
-def embedded(due: Due) -> str:
-    """What the embedder reads: the chunk under what it belongs to."""
+def embedding_input(due: Due) -> str:
+    """The text to embed: the chunk under its path and heading, or with its author and date."""
     if due.source is Source.FILE:
         return "\n".join(part for part in (due.title, due.heading, due.content) if part)
     name, _, day = due.heading.rpartition(", ")

@@ -1,6 +1,6 @@
-"""What kind of thing bytes are: by what they say themselves, never by what someone says of them.
+"""MIME type detection: from the bytes of a file; the client's Content-Type is ignored.
 
-A path's ending is heard only among kinds of text, where nothing else tells Markdown from a letter.
+The extension of the path counts only among text types, where nothing else tells Markdown from plain text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EPUB = "application/epub+zip"
 PDF = "application/pdf"
 NOTEBOOK = "application/x-ipynb+json"
 IMAGES = PICTURE_KINDS
-"""What may be shown in a page."""
+"""The types that a browser may show inside a page."""
 
 _MAGIC: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -65,9 +65,9 @@ _MAGIC: tuple[tuple[int, bytes, str], ...] = (
     (4, b"ftyp", "video/mp4"),
     (0, b"\x1aE\xdf\xa3", "video/x-matroska"),
 )
-_IN_RIFF = frozenset({"image/webp", "audio/wav", "video/x-msvideo"})
+_RIFF_TYPES = frozenset({"image/webp", "audio/wav", "video/x-msvideo"})
 
-_TEXTS = {
+_BY_EXTENSION = {
     "md": "text/markdown",
     "markdown": "text/markdown",
     "csv": "text/csv",
@@ -101,26 +101,26 @@ _MARKUP = (
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\b\x1b")
 
 
-def mime_of(path: str, head: bytes, opened: Callable[[], BinaryIO]) -> str:
-    """The kind, from the first bytes; of an archive also from the names inside."""
+def mime_of(path: str, head: bytes, open_file: Callable[[], BinaryIO]) -> str:
+    """The MIME type by the first bytes; for a zip archive also by the names of its entries."""
     if zips.looks_like_one(head):
-        with opened() as file:
+        with open_file() as file:
             return _archive(head, file)
-    found = _magic(head)
-    if found is None and head[:2] == b"BM" and not is_text(head):
-        found = "image/bmp"
-    return found or (text_kind(path, head) if is_text(head) else BINARY)
+    mime_type = _by_magic_number(head)
+    if mime_type is None and head[:2] == b"BM" and not is_text(head):
+        mime_type = "image/bmp"
+    return mime_type or (text_kind(path, head) if is_text(head) else BINARY)
 
 
-def _magic(head: bytes) -> str | None:
-    for at, mark, kind in _MAGIC:
-        if head.startswith(mark, at) and (kind not in _IN_RIFF or head.startswith(b"RIFF")):
-            return None if kind in _SAID_IN_TEXT and is_text(head) else kind
+def _by_magic_number(head: bytes) -> str | None:
+    for offset, magic, mime_type in _MAGIC:
+        if head.startswith(magic, offset) and (mime_type not in _RIFF_TYPES or head.startswith(b"RIFF")):
+            return None if mime_type in _AMBIGUOUS and is_text(head) else mime_type
     return None
 
 
-_SAID_IN_TEXT = frozenset({"application/x-bzip2", "audio/mpeg", "font/otf", "application/vnd.apache.parquet"})
-"""Marks so short that a text might begin with them."""
+_AMBIGUOUS = frozenset({"application/x-bzip2", "audio/mpeg", "font/otf", "application/vnd.apache.parquet"})
+"""Their magic numbers are a few letters, so that a text may begin with them."""
 
 
 def _archive(head: bytes, file: BinaryIO) -> str:
@@ -130,49 +130,54 @@ def _archive(head: bytes, file: BinaryIO) -> str:
         names = zips.first_names(file)
     except zips.NotAZip:
         return BINARY
-    if "META-INF/container.xml" in names:  # not every book begins with what it is
+    if "META-INF/container.xml" in names:  # not every EPUB has the mimetype entry first
         return EPUB
     if "[Content_Types].xml" in names:
-        for folder, kind in (("word/", DOCX), ("xl/", XLSX), ("ppt/", PPTX)):
+        for folder, mime_type in (("word/", DOCX), ("xl/", XLSX), ("ppt/", PPTX)):
             if any(name.startswith(folder) for name in names):
-                return kind
+                return mime_type
     return ZIP
 
 
 def is_text(head: bytes) -> bool:
-    """Whether a person could read it, in whatever alphabet."""
+    """True if the bytes are text in any encoding: they have a byte order mark or no control characters."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")) or wide(head):
         return True
     return not any(byte in _CONTROLS for byte in set(head))
 
 
 def wide(head: bytes) -> str | None:
-    """UTF-16 without a mark: every other byte of mostly western text is zero."""
+    """The encoding of UTF-16 text without a byte order mark, else None.
+
+    In UTF-16 every second byte of a mostly Western text is zero.
+    """
     sample = head[:4096]
     if len(sample) < 4 or b"\0" not in sample:
         return None
     even, odd = sample[0::2].count(0) / len(sample[0::2]), sample[1::2].count(0) / len(sample[1::2])
-    found = "utf-16-le" if odd > 0.4 and even < 0.02 else "utf-16-be" if even > 0.4 and odd < 0.02 else None
-    if found is None:
+    encoding = (
+        "utf-16-le" if odd > 0.4 and even < 0.02 else "utf-16-be" if even > 0.4 and odd < 0.02 else None
+    )
+    if encoding is None:
         return None
-    written = sample[: len(sample) & ~1].decode(found, "replace")
-    return None if any(ord(c) in _CONTROLS for c in written) else found
+    text = sample[: len(sample) & ~1].decode(encoding, "replace")
+    return None if any(ord(c) in _CONTROLS for c in text) else encoding
 
 
 def text_kind(path: str, head: bytes = b"") -> str:
-    """Of a text, by its path's ending; where that says nothing, by how it begins."""
-    ending = path.rpartition("/")[2].rpartition(".")[2].lower()
-    if ending in _TEXTS:
-        return _TEXTS[ending]
+    """The MIME type of a text by its path's extension; for an unknown extension by its first bytes."""
+    extension = path.rpartition("/")[2].rpartition(".")[2].lower()
+    if extension in _BY_EXTENSION:
+        return _BY_EXTENSION[extension]
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        for mark, kind in _MARKUP:
-            if mark.search(head[:1024]):
-                return kind
+        for pattern, mime_type in _MARKUP:
+            if pattern.search(head[:1024]):
+                return mime_type
     return PLAIN
 
 
-def is_a_text_kind(kind: str) -> bool:
-    return kind == PLAIN or kind in _TEXTS.values()
+def is_a_text_kind(mime_type: str) -> bool:
+    return mime_type == PLAIN or mime_type in _BY_EXTENSION.values()
 
 
 # ── images
@@ -184,7 +189,7 @@ def megapixels(head: bytes) -> float | None:
 
 
 def pixels(head: bytes) -> tuple[int, int] | None:
-    """How wide and how high a picture says it is; None when the first bytes do not tell."""
+    """The width and height in the image's header; None if the first bytes do not contain them."""
     size = None
     if head.startswith(b"\x89PNG") and len(head) >= 24:
         size = _numbers(head[16:24], 4, "big")
@@ -203,12 +208,12 @@ def _numbers(raw: bytes, width: int, order: str) -> tuple[int, int]:
 
 
 def _jpeg(head: bytes) -> tuple[int, int] | None:
-    at = 2
-    while at + 9 < len(head) and head[at] == 0xFF:
-        mark, length = head[at + 1], int.from_bytes(head[at + 2 : at + 4], "big")
-        if mark in range(0xC0, 0xD0) and mark not in (0xC4, 0xC8, 0xCC):
-            return _numbers(head[at + 5 : at + 9], 2, "big")
-        at += 2 + length
+    offset = 2
+    while offset + 9 < len(head) and head[offset] == 0xFF:
+        marker, length = head[offset + 1], int.from_bytes(head[offset + 2 : offset + 4], "big")
+        if marker in range(0xC0, 0xD0) and marker not in (0xC4, 0xC8, 0xCC):
+            return _numbers(head[offset + 5 : offset + 9], 2, "big")
+        offset += 2 + length
     return None
 
 

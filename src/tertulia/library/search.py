@@ -1,12 +1,12 @@
-"""Search: one question, over files and everything said, by words and by meaning.
+"""Hybrid search: full-text search and vector search over files and messages, merged into one ranking.
 
-    words ─▶ 200 each ─┐
-                       ├─▶ one order per kind ─▶ boosts ─▶ both kinds together ─▶ those that fit
-    meaning ─▶ 200 each┘
+    full-text search ─▶ 200 per source ─┐
+                                        ├─▶ rank fusion per source ─▶ boosts ─▶ one list ─▶ relevance filter
+    vector search ────▶ 200 per source ─┘
 
-The order says which hit is the best, and `relevance` whether it is any good. Who may not see a project
-searches nothing in it: that is settled before anything is ranked. When meaning fails, words go on alone and
-the answer says why.
+A source is files or messages. The ranking says which hit is the best, and `relevance` whether it is good
+enough. Access to every project is checked before anything is searched. If vector search fails, full-text
+search answers alone and the result says why.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tertulia.library.query import shaped, terms
 from tertulia.library.relevance import Nearness
 from tertulia.library.snippets import Snippet, found_in, snippet, words_found
 from tertulia.store import access, chunks, retrieval, usage
-from tertulia.store import vectors as kept
+from tertulia.store import vectors as stored_vectors
 from tertulia.store.chunks import Facts, Found
 from tertulia.store.database import Database, Tx
 from tertulia.store.retrieval import Scored
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("tertulia")
 
 EMBEDDED_CHARACTERS = 1_000
-LIKE = 0.35
-"""From this likeness on, a hit is said to be close in meaning."""
+CLOSE_SIMILARITY = 0.35
+"""From this similarity on, a hit's explanation says "close in meaning"."""
 FIRST = 10
-"""One of so many that are ranked first has to fit a question, or nothing enters its prompt."""
-AT_ONCE = 50
-"""So many more ranked chunks are read at a time while a page of hits is not full."""
+"""Unless one of this many top-ranked hits fits the question, no hit enters the prompt."""
+READ_SIZE = 50
+"""Ranked chunks that are read at a time until a page of hits is full."""
 RE_EMBEDDING = "The texts have no vectors of this embedding model yet; until they do, search uses words only."
 
 
@@ -57,54 +57,54 @@ class Mode(StrEnum):
 
 
 class Wanted(StrEnum):
-    """Which of the ranked hits are given."""
+    """The purpose of a search, which decides which of the ranked hits are returned."""
 
     SEARCH = "search"
-    """What a person searches for: all that have a word of its subject, or are near."""
+    """For a person: hits that contain a word of the subject, or whose meaning is close."""
     PROMPT = "prompt"
-    """What may be sent to a model unasked: nothing where none of the first fits."""
+    """For a prompt: hits that fit the question; none if no top-ranked hit fits."""
     ALL = "all"
-    """Each that was ranked, for who measures the ranking."""
+    """For measuring the ranking: every ranked hit."""
 
 
-_Within = Mapping[Source, tuple[int, ...] | None]
-"""The chunks that filters leave of each kind; None where there are none to keep to."""
+_AllowedNumbers = Mapping[Source, tuple[int, ...] | None]
+"""The numbers of the chunks that pass the filters, by source; None if there is no filter."""
 
 
 class Library:
-    """What searching needs, handed in once."""
+    """The database, the embedder and the caches that a search uses."""
 
     def __init__(self, db: Database, embedder: Embedder) -> None:
         self.db = db
         self.embedder = embedder
         self.served = ""
-        """The project whose texts were the last to be embedded: the next comes after it."""
-        self._blocks: object | None = None
-        self._everyday: Everyday | None = None
+        """The project whose texts were embedded last; the next batch begins with the project after it."""
+        self._vector_cache: object | None = None
+        self._small_talk: Everyday | None = None
 
     @property
     def everyday(self) -> Everyday:
-        if self._everyday is None or self._everyday.embedder is not self.embedder:
-            self._everyday = Everyday(self.embedder)
-        return self._everyday
+        if self._small_talk is None or self._small_talk.embedder is not self.embedder:
+            self._small_talk = Everyday(self.embedder)
+        return self._small_talk
 
     @property
     def blocks(self) -> Blocks:
-        """Made with the first search: what it stands on is slow to load, and not every server searches."""
+        """The cache of vectors, created with the first search because numpy is slow to import."""
         from tertulia.library.vectors import Blocks
 
-        if not isinstance(self._blocks, Blocks):
-            self._blocks = Blocks()
-        return self._blocks
+        if not isinstance(self._vector_cache, Blocks):
+            self._vector_cache = Blocks()
+        return self._vector_cache
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
     hits: tuple[Hit, ...]
     without_meaning: str | None
-    """Why only words were looked for; None when meaning was, or was not wanted."""
+    """Why vector search was not used; None if it was used or not requested."""
     next: int | None = None
-    """At which rank the next page begins; None where there are no more hits."""
+    """The rank at which the next page begins; None if there are no more hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,10 @@ class _Question:
     words: tuple[str, ...]
     sources: tuple[Source, ...]
     with_snippets: bool
-    wanted: Wanted
+    purpose: Wanted
     limit: int
     start: int
-    leaving_out: frozenset[str]
+    excluded_ids: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,11 @@ class _Legs:
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
-    """What meaning found."""
+    """The results of vector search."""
 
-    legs: Mapping[Source, Sequence[Scored]]
-    everyday: Mapping[Source, float]
-    """How alike the question is to everyday sentences, as it was asked for each kind."""
+    scored: Mapping[Source, Sequence[Scored]]
+    small_talk: Mapping[Source, float]
+    """The question's similarity to small talk by source: each source embeds the question differently."""
 
 
 _NO_MEANING = _Meaning({}, {})
@@ -153,7 +153,11 @@ async def find(
     wanted: Wanted = Wanted.SEARCH,
     start: int = 0,
 ) -> Findings:
-    """The best hits from a rank on; `leaving_out` names messages, files and conversations not to be found."""
+    """The best hits, from rank `start` on.
+
+    `excluded_ids` holds ids of messages, files and conversations that must not be found. Raises NotFound if
+    the user may not see one of the projects.
+    """
     question = _Question(
         actor=actor,
         project_ids=tuple(dict.fromkeys(project_ids)),
@@ -162,48 +166,49 @@ async def find(
         words=terms(text),
         sources=_sources(filters),
         with_snippets=with_snippets,
-        wanted=wanted,
+        purpose=wanted,
         limit=max(0, limit),
         start=max(0, start),
-        leaving_out=leaving_out,
+        excluded_ids=leaving_out,
     )
     without_meaning = library.embedder.unavailable_reason() if mode is not Mode.KEYWORD else None
     if mode is Mode.KEYWORD or without_meaning is not None:
-        page = await library.db.read(lambda tx: _by_words_alone(tx, question))
+        page = await library.db.read(lambda tx: _full_text_page(tx, question))
         return Findings(page.hits, without_meaning if question.words else None, page.next)
-    await library.db.read(lambda tx: _must_see(tx, question))
+    await library.db.read(lambda tx: _check_access(tx, question))
     if not question.words:
         return Findings((), None)
     by_words, (by_meaning, reason) = await asyncio.gather(
         library.db.read(lambda tx: _by_words(tx, question) if mode is not Mode.MEANING else {}),
-        _tried(library, question),
+        _try_by_meaning(library, question),
     )
     if reason is not None and mode is Mode.MEANING:
         by_words = await library.db.read(lambda tx: _by_words(tx, question))
-    legs = _Legs(by_words, by_meaning)
-    page = await library.db.read(lambda tx: _page(tx, question, legs))
+    candidates = _Legs(by_words, by_meaning)
+    page = await library.db.read(lambda tx: _page(tx, question, candidates))
     return Findings(page.hits, reason, page.next)
 
 
 def _sources(filters: Filters) -> tuple[Source, ...]:
-    """A filter that only one kind of thing can pass leaves the other kind out."""
-    wants_files = not filters.exclude_files and filters.speaker is None
-    wants_talk = not (filters.exclude_conversations or filters.file_types or filters.paths or filters.tags)
-    kinds = ((Source.FILE, wants_files), (Source.MESSAGE, wants_talk))
-    return tuple(source for source, is_wanted in kinds if is_wanted)
+    """The sources to search. A filter that only files or only messages can pass excludes the other source."""
+    with_files = not filters.exclude_files and filters.speaker is None
+    with_messages = not (filters.exclude_conversations or filters.file_types or filters.paths or filters.tags)
+    sources = ((Source.FILE, with_files), (Source.MESSAGE, with_messages))
+    return tuple(source for source, is_searched in sources if is_searched)
 
 
-def _must_see(tx: Tx, question: _Question) -> None:
+def _check_access(tx: Tx, question: _Question) -> None:
+    """Raises NotFound if the user may not see one of the projects."""
     for project_id in question.project_ids:
         access.to_project(tx, question.actor, project_id)
 
 
-# ── by words
+# ── full-text search
 
 
-def _by_words_alone(tx: Tx, question: _Question) -> _Page:
-    """All of it in one look: nothing has to be waited for in between."""
-    _must_see(tx, question)
+def _full_text_page(tx: Tx, question: _Question) -> _Page:
+    """The answer of full-text search alone, in one transaction, since no embedder has to be awaited."""
+    _check_access(tx, question)
     if not question.words:
         return _Page((), None)
     return _page(tx, question, _Legs(_by_words(tx, question), _NO_MEANING))
@@ -215,17 +220,17 @@ def _by_words(tx: Tx, question: _Question) -> dict[Source, Sequence[Scored]]:
 
 def _source_by_words(tx: Tx, question: _Question, source: Source) -> Sequence[Scored]:
     words = shaped(question.text) if source is Source.FILE else question.words
-    within = retrieval.narrowed(tx, question.project_ids, source, question.filters)
+    filters = retrieval.narrowed(tx, question.project_ids, source, question.filters)
     return retrieval.by_words(
-        tx, question.project_ids, source, words, fuse.WEIGHTS[source], fuse.LEG_LIMIT, within
+        tx, question.project_ids, source, words, fuse.WEIGHTS[source], fuse.LEG_LIMIT, filters
     )
 
 
-# ── by meaning
+# ── vector search
 
 
-async def _tried(library: Library, question: _Question) -> tuple[_Meaning, str | None]:
-    """What meaning finds, or why it could not look: the words' answer must not depend on it."""
+async def _try_by_meaning(library: Library, question: _Question) -> tuple[_Meaning, str | None]:
+    """The results of vector search, or why it failed: a failure must not break full-text search."""
     try:
         return await _by_meaning(library, question), None
     except TertuliaError as error:
@@ -240,22 +245,24 @@ async def _by_meaning(library: Library, question: _Question) -> _Meaning:
     embedder = library.embedder
     if (reason := embedder.unavailable_reason()) is not None:
         raise EmbeddingFailed(reason)
-    config = await library.db.read(lambda tx: kept.find_config(tx, embedder.model, embedder.dimensions))
+    config = await library.db.read(
+        lambda tx: stored_vectors.find_config(tx, embedder.model, embedder.dimensions)
+    )
     if config is None:
         raise EmbeddingFailed(RE_EMBEDDING)
-    asked = [_asked(question, source) for source in question.sources]
+    texts = [_embedding_input(question, source) for source in question.sources]
     bills: list[Bill] = []
     try:
-        made = await embedder.embed(asked, is_query=True, billed=bills.append)
-        everyday = await library.everyday.likeness(made, bills.append)
+        embedded = await embedder.embed(texts, is_query=True, billed=bills.append)
+        small_talk = await library.everyday.likeness(embedded, bills.append)
     finally:
         if bills:
             await library.db.write(lambda tx: _charge(tx, question, bills))
-    vectors = dict(zip(question.sources, made, strict=True))
-    found = await library.db.read(lambda tx: _in_database(tx, question, config, vectors))
-    if found is None:
-        found = await _in_memory(library, question, config, vectors)
-    return _Meaning(found, dict(zip(question.sources, everyday, strict=True)))
+    vectors = dict(zip(question.sources, embedded, strict=True))
+    scored = await library.db.read(lambda tx: _in_database(tx, question, config, vectors))
+    if scored is None:
+        scored = await _in_memory(library, question, config, vectors)
+    return _Meaning(scored, dict(zip(question.sources, small_talk, strict=True)))
 
 
 def _charge(tx: Tx, question: _Question, bills: Sequence[Bill]) -> None:
@@ -266,34 +273,42 @@ def _charge(tx: Tx, question: _Question, bills: Sequence[Bill]) -> None:
 def _in_database(
     tx: Tx, question: _Question, config: int, vectors: Mapping[Source, bytes]
 ) -> dict[Source, Sequence[Scored]] | None:
-    """None where it compares no vectors, or not all of them yet."""
-    found: dict[Source, Sequence[Scored]] = {}
+    """Compares the vectors with pgvector; None if the database has no vector index or not all vectors yet."""
+    by_source: dict[Source, Sequence[Scored]] = {}
     for source, vector in vectors.items():
-        within = retrieval.narrowed(tx, question.project_ids, source, question.filters)
+        filters = retrieval.narrowed(tx, question.project_ids, source, question.filters)
         scored = retrieval.by_meaning(
-            tx, config, question.project_ids, source, vector, fuse.LEG_LIMIT, within
+            tx, config, question.project_ids, source, vector, fuse.LEG_LIMIT, filters
         )
         if scored is None:
             return None
-        found[source] = scored
-    return found
+        by_source[source] = scored
+    return by_source
 
 
 async def _in_memory(
     library: Library, question: _Question, config: int, vectors: Mapping[Source, bytes]
 ) -> dict[Source, Sequence[Scored]]:
-    """Whoever looks everywhere has a hundred blocks: those at hand are looked through in one go."""
-    places = await library.db.read(lambda tx: [_place(tx, question, id) for id in question.project_ids])
-    at_hand = [(library.blocks.known(place.project_id, config, place.state), place) for place in places]
-    ready = [(block, place.within) for block, place in at_hand if block is not None]
-    found = await asyncio.to_thread(_nearest, ready, vectors)
-    for place in (place for block, place in at_hand if block is None):
-        block = await library.blocks.block(library.db, place.project_id, config, library.embedder.dimensions)
-        found += await asyncio.to_thread(_nearest, [(block, place.within)], vectors)
+    """Compares the vectors with the cached vectors of each project.
+
+    A search over all of a user's projects may need a hundred caches: the current ones are compared in one
+    thread call, the others are loaded one by one.
+    """
+    scopes = await library.db.read(lambda tx: [_scope(tx, question, id) for id in question.project_ids])
+    cached = [(library.blocks.known(scope.project_id, config, scope.state), scope) for scope in scopes]
+    current = [
+        (project_vectors, scope.allowed) for project_vectors, scope in cached if project_vectors is not None
+    ]
+    results = await asyncio.to_thread(_nearest, current, vectors)
+    for scope in (scope for project_vectors, scope in cached if project_vectors is None):
+        project_vectors = await library.blocks.block(
+            library.db, scope.project_id, config, library.embedder.dimensions
+        )
+        results += await asyncio.to_thread(_nearest, [(project_vectors, scope.allowed)], vectors)
     return {
         source: sorted(
-            (scored for by_source in found for scored in by_source[source]),
-            key=lambda one: (-one.score, one.number),
+            (scored for by_source in results for scored in by_source[source]),
+            key=lambda scored: (-scored.score, scored.number),
         )[: fuse.LEG_LIMIT]
         for source in question.sources
     }
@@ -301,46 +316,48 @@ async def _in_memory(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A project to look in."""
+    """A project to search, the state of its vectors, and the chunks that pass the filters."""
 
     project_id: str
     state: LibraryState
-    within: _Within
+    allowed: _AllowedNumbers
 
 
-def _place(tx: Tx, question: _Question, project_id: str) -> _Place:
-    return _Place(project_id, kept.state(tx, project_id), _within(tx, question, project_id))
+def _scope(tx: Tx, question: _Question, project_id: str) -> _Place:
+    return _Place(
+        project_id, stored_vectors.state(tx, project_id), _allowed_numbers(tx, question, project_id)
+    )
 
 
-def _within(tx: Tx, question: _Question, project_id: str) -> _Within:
-    narrowed = {
+def _allowed_numbers(tx: Tx, question: _Question, project_id: str) -> _AllowedNumbers:
+    filters = {
         source: retrieval.narrowed(tx, (project_id,), source, question.filters) for source in question.sources
     }
     return {
-        source: None if limits.is_open else retrieval.within(tx, project_id, source, limits)
-        for source, limits in narrowed.items()
+        source: None if resolved.is_open else retrieval.within(tx, project_id, source, resolved)
+        for source, resolved in filters.items()
     }
 
 
 def _nearest(
-    blocks: Sequence[tuple[Block, _Within]], vectors: Mapping[Source, bytes]
+    projects: Sequence[tuple[Block, _AllowedNumbers]], vectors: Mapping[Source, bytes]
 ) -> list[dict[Source, tuple[Scored, ...]]]:
     return [
         {
-            source: block.nearest(vector, source, fuse.LEG_LIMIT, within[source])
+            source: project_vectors.nearest(vector, source, fuse.LEG_LIMIT, allowed[source])
             for source, vector in vectors.items()
         }
-        for block, within in blocks
+        for project_vectors, allowed in projects
     ]
 
 
-def _asked(question: _Question, source: Source) -> str:
-    """What was said is asked for with the content words alone; files with the question as it stands."""
-    asked = " ".join(question.words) if source is Source.MESSAGE else question.text.strip()
-    return asked[:EMBEDDED_CHARACTERS]
+def _embedding_input(question: _Question, source: Source) -> str:
+    """The text to embed: for messages only the words without stop words, for files the question unchanged."""
+    text = " ".join(question.words) if source is Source.MESSAGE else question.text.strip()
+    return text[:EMBEDDED_CHARACTERS]
 
 
-# ── together
+# ── ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,40 +366,43 @@ class _Page:
     next: int | None
 
 
-def _page(tx: Tx, question: _Question, legs: _Legs) -> _Page:
-    """Goes on from where the page begins until it is full; a prompt has one page."""
-    scores = _scores(tx, question, legs)
+def _page(tx: Tx, question: _Question, candidates: _Legs) -> _Page:
+    """Reads ranked chunks from the page's start until the page is full. A prompt has only one page."""
+    scores = _scores(tx, question, candidates)
     ranked = sorted(scores, key=lambda number: (-scores[number], number))
-    judge = _Judge(question, legs, _chunks(tx, question) if ranked else 0, scores)
-    if question.wanted is Wanted.PROMPT:
-        found = judge.hits(tx, ranked[: question.limit])
-        fits = any(one.fit >= relevance.FITS for one in found[:FIRST])
-        return _Page(tuple(one.hit for one in found if fits and one.fit >= relevance.BESIDE), None)
+    judge = _Judge(question, candidates, _count_chunks(tx, question) if ranked else 0, scores)
+    if question.purpose is Wanted.PROMPT:
+        judged_hits = judge.hits(tx, ranked[: question.limit])
+        has_fitting = any(judged.fit >= relevance.FITS for judged in judged_hits[:FIRST])
+        kept_hits = (judged.hit for judged in judged_hits if has_fitting and judged.fit >= relevance.BESIDE)
+        return _Page(tuple(kept_hits), None)
     hits: list[Hit] = []
-    first, many = question.start, question.limit + 1  # mostly these are enough
-    while some := ranked[first : first + many]:
-        for rank, one in enumerate(judge.hits(tx, some), start=first):
-            if question.wanted is Wanted.ALL or one.is_shown:
+    first, count = question.start, question.limit + 1  # usually these are enough
+    while numbers := ranked[first : first + count]:
+        for rank, judged in enumerate(judge.hits(tx, numbers), start=first):
+            if question.purpose is Wanted.ALL or judged.is_shown:
                 if len(hits) == question.limit:
                     return _Page(tuple(hits), rank)
-                hits.append(one.hit)
-        first, many = first + many, AT_ONCE
+                hits.append(judged.hit)
+        first, count = first + count, READ_SIZE
     return _Page(tuple(hits), None)
 
 
-def _scores(tx: Tx, question: _Question, legs: _Legs) -> dict[int, float]:
+def _scores(tx: Tx, question: _Question, candidates: _Legs) -> dict[int, float]:
     scores: dict[int, float] = {}
     for source in question.sources:
-        words, meaning = legs.words.get(source, ()), legs.meaning.legs.get(source, ())
-        facts = _facts(tx, question.actor, {one.number for one in (*words, *meaning)}, question.leaving_out)
+        words = candidates.words.get(source, ())
+        meaning = candidates.meaning.scored.get(source, ())
+        numbers = {scored.number for scored in (*words, *meaning)}
+        facts = _facts(tx, question.actor, numbers, question.excluded_ids)
         fused = fuse.fuse(words, meaning, facts, question.text)
-        strength = _strength(legs, source)
+        weight = _source_weight(candidates, source)
         boosted = fuse.boosted(source, fused, facts, question.text)
-        scores |= {number: score * strength for number, score in boosted.items()}
+        scores |= {number: score * weight for number, score in boosted.items()}
     return scores
 
 
-def _chunks(tx: Tx, question: _Question) -> int:
+def _count_chunks(tx: Tx, question: _Question) -> int:
     return chunks.count(tx, question.project_ids, relevance.LARGEST)
 
 
@@ -398,101 +418,123 @@ class _Judged:
 
 
 class _Judge:
-    """Says of ranked chunks how well they fit."""
+    """Turns ranked chunks into hits and computes how well each fits the question."""
 
-    def __init__(self, question: _Question, legs: _Legs, chunks: int, scores: Mapping[int, float]) -> None:
-        self._question, self._legs, self._chunks, self._scores = question, legs, chunks, scores
-        self._asked = relevance.asked(question.words)
-        self._by_words = {one.number for leg in legs.words.values() for one in leg}
-        meaning = legs.meaning.legs
-        self._likeness = {one.number: one.score for leg in meaning.values() for one in leg}
-        self._furthest = {
-            source: leg[-1].score for source, leg in meaning.items() if len(leg) >= fuse.LEG_LIMIT
+    def __init__(
+        self, question: _Question, candidates: _Legs, chunk_count: int, scores: Mapping[int, float]
+    ) -> None:
+        self._question, self._scores = question, scores
+        self._candidates, self._chunk_count = candidates, chunk_count
+        self._traits = relevance.asked(question.words)
+        self._by_words = {scored.number for results in candidates.words.values() for scored in results}
+        meaning = candidates.meaning.scored
+        self._similarity = {scored.number: scored.score for results in meaning.values() for scored in results}
+        self._lowest_similarity = {
+            source: results[-1].score for source, results in meaning.items() if len(results) >= fuse.LEG_LIMIT
         }
-        """What meaning did not find is not nearer than this; where it found all, it has no vector yet."""
+        """An upper bound for chunks that vector search did not return, if its result limit was reached.
+
+        If it was not, a chunk that is missing has no vector yet.
+        """
 
     def hits(self, tx: Tx, numbers: Sequence[int]) -> list[_Judged]:
-        found = chunks.get_many(tx, self._question.actor, numbers)
-        return [self._judged(found[number]) for number in numbers if number in found]
+        by_number = chunks.get_many(tx, self._question.actor, numbers)
+        return [self._judge(by_number[number]) for number in numbers if number in by_number]
 
-    def _judged(self, found: Found) -> _Judged:
-        chunk, question = found.chunk, self._question
+    def _judge(self, found_chunk: Found) -> _Judged:
+        chunk, question = found_chunk.chunk, self._question
         in_code = is_code(chunk.location.path or "")
-        near = found_in(chunk.content, question.words, is_code=in_code)
-        over = found_in(f"{chunk.heading} {chunk.location.path or ''}", question.words, is_code=in_code)
-        words = self._asked.count(near | over)
-        likeness = self._likeness.get(found.number)
-        fit = relevance.fit(words, self._nearness(chunk.source_type, likeness), self._chunks)
-        is_by_words = found.number in self._by_words
-        hit = _hit(found, self._scores[found.number], fit, len(near), is_by_words, likeness, question)
+        in_text = found_in(chunk.content, question.words, is_code=in_code)
+        in_heading = found_in(f"{chunk.heading} {chunk.location.path or ''}", question.words, is_code=in_code)
+        words = self._traits.count(in_text | in_heading)
+        similarity = self._similarity.get(found_chunk.number)
+        fit = relevance.fit(words, self._meaning_scores(chunk.source_type, similarity), self._chunk_count)
+        is_by_words = found_chunk.number in self._by_words
+        hit = _hit(
+            found_chunk,
+            self._scores[found_chunk.number],
+            fit,
+            len(in_text),
+            is_by_words,
+            similarity,
+            question,
+        )
         return _Judged(hit, fit, self._has_words(words, is_by_words))
 
     def _has_words(self, words: float, is_by_words: bool) -> bool:
-        """Who searches for common words alone means these. Words can stand beside the text, too."""
+        """True if full-text search found the chunk by more than common words of the query.
+
+        Common words are enough if the query has no others. A query without common words always counts, even
+        if its words are only in the neighbouring text.
+        """
         if not is_by_words:
             return False
-        asked = self._asked
-        return words >= relevance.PAIR or not asked.has_subject or not asked.has_common
+        traits = self._traits
+        return words >= relevance.PAIR or not traits.has_subject or not traits.has_common
 
-    def _nearness(self, source: Source, likeness: float | None) -> Nearness | None:
-        near = self._furthest.get(source) if likeness is None else likeness
-        return None if near is None else Nearness(near, self._legs.meaning.everyday[source])
+    def _meaning_scores(self, source: Source, similarity: float | None) -> Nearness | None:
+        bound = self._lowest_similarity.get(source) if similarity is None else similarity
+        return None if bound is None else Nearness(bound, self._candidates.meaning.small_talk[source])
 
 
-def _facts(tx: Tx, actor: Actor, numbers: set[int], leaving_out: frozenset[str]) -> dict[int, Facts]:
+def _facts(tx: Tx, actor: Actor, numbers: set[int], excluded_ids: frozenset[str]) -> dict[int, Facts]:
     facts = chunks.facts(tx, actor, sorted(numbers)) if numbers else {}
     return {
         number: fact
         for number, fact in facts.items()
-        if fact.source_id not in leaving_out and fact.group not in leaving_out
+        if fact.source_id not in excluded_ids and fact.group not in excluded_ids
     }
 
 
-def _strength(legs: _Legs, source: Source) -> float:
-    """Scaled scores say which is best of its kind; this says how good that is beside the other kind."""
-    shares = [] if not any(legs.words.values()) else [_of_best(legs.words, source)]
-    # By meaning something is always found; where nothing is, the vectors are still to be made.
-    if legs.meaning.legs.get(source):
-        shares.append(_of_best(legs.meaning.legs, source))
+def _source_weight(candidates: _Legs, source: Source) -> float:
+    """The factor that makes scores of files and messages comparable.
+
+    Scaled scores only compare hits of one source; this factor compares the sources by their best raw scores.
+    """
+    shares = [] if not any(candidates.words.values()) else [_share_of_best(candidates.words, source)]
+    # Vector search always finds something; an empty result means that the vectors are not made yet.
+    if candidates.meaning.scored.get(source):
+        shares.append(_share_of_best(candidates.meaning.scored, source))
     return 0.5 + 0.5 * sum(shares) / len(shares) if shares else 1.0
 
 
-def _of_best(leg: Mapping[Source, Sequence[Scored]], source: Source) -> float:
-    best = max(found[0].score for found in leg.values() if found)
-    top = leg[source][0].score if leg.get(source) else 0.0
+def _share_of_best(scored: Mapping[Source, Sequence[Scored]], source: Source) -> float:
+    """The best score of one source, as a share of the best score of all sources."""
+    best = max(results[0].score for results in scored.values() if results)
+    top = scored[source][0].score if scored.get(source) else 0.0
     return max(0.0, top / best) if best > 0 else 1.0
 
 
 def _hit(
-    found: Found,
+    found_chunk: Found,
     score: float,
     fit: float,
     words: int,
     by_words: bool,
-    likeness: float | None,
+    similarity: float | None,
     question: _Question,
 ) -> Hit:
-    """`words` are those of the question that stand in its text."""
-    chunk = found.chunk
-    shown = Snippet("", (), words)
+    """`words` is the number of the question's words in the chunk's text."""
+    chunk = found_chunk.chunk
+    excerpt = Snippet("", (), words)
     if question.with_snippets:
-        shown = snippet(chunk.content, question.words, is_code=is_code(chunk.location.path or ""))
+        excerpt = snippet(chunk.content, question.words, is_code=is_code(chunk.location.path or ""))
     found_by = tuple(
-        name for name, is_so in (("keyword", by_words), ("meaning", likeness is not None)) if is_so
+        name for name, is_found in (("keyword", by_words), ("meaning", similarity is not None)) if is_found
     )
     return Hit(
         chunk_id=chunk.id,
         source_type=chunk.source_type,
         source_id=chunk.source_id,
         project_id=chunk.project_id,
-        title=found.title,
+        title=found_chunk.title,
         location=chunk.location,
         content=chunk.content,
-        snippet=shown.text,
-        highlights=shown.highlights,
+        snippet=excerpt.text,
+        highlights=excerpt.highlights,
         score=round(score, 4),
         found_by=found_by,
-        why=_why(shown.words_found, chunk, question.words, by_words, likeness),
+        why=_why(excerpt.words_found, chunk, question.words, by_words, similarity),
         summary=chunk.summary,
         token_count=chunk.token_count,
         created_at=chunk.created_at,
@@ -501,20 +543,21 @@ def _hit(
     )
 
 
-def _why(found: int, chunk: Chunk, words: Sequence[str], by_words: bool, likeness: float | None) -> str:
+def _why(matched: int, chunk: Chunk, words: Sequence[str], by_words: bool, similarity: float | None) -> str:
+    """The explanation of a hit that the person sees."""
     reasons = []
-    if found:
-        asked = len(words)
-        reasons.append(f"{min(found, asked)} of {asked} words" if asked > 1 else "the word itself")
+    if matched:
+        total = len(words)
+        reasons.append(f"{min(matched, total)} of {total} words" if total > 1 else "the word itself")
     elif by_words:
-        reasons.append(_where_else(chunk, words))
-    if likeness is not None and likeness >= LIKE:
+        reasons.append(_matched_column(chunk, words))
+    if similarity is not None and similarity >= CLOSE_SIMILARITY:
         reasons.append("close in meaning")
     return ", ".join(reasons)
 
 
-def _where_else(chunk: Chunk, words: Sequence[str]) -> str:
-    """Where the words stand that were found and are not in the text itself."""
+def _matched_column(chunk: Chunk, words: Sequence[str]) -> str:
+    """The place of the words, if they are not in the chunk's text itself."""
     if words_found(chunk.location.path or "", words):
         return "words of its path"
     if words_found(chunk.heading, words):

@@ -1,7 +1,8 @@
-"""Vectors: those of a project in one block of memory, compared with a question all at once.
+"""Vector cache: holds the vectors of a project in one block of memory for fast similarity search.
 
-Up to EXACT vectors every one is compared in full. Above, their signs are compared first, and only the nearest
-thousand in full: a tenth of the time, and of a thousand neighbours two are missed.
+Up to EXACT_LIMIT vectors, all are compared in full. With more, their signs are compared first (binary
+quantization) and only the nearest thousand in full, which takes a tenth of the time and misses 2 of 1,000
+neighbours.
 """
 
 from __future__ import annotations
@@ -20,26 +21,28 @@ from tertulia.store.database import Database, Tx
 from tertulia.store.retrieval import Scored
 from tertulia.store.vectors import LibraryState, Vectors
 
-EXACT = 20_000
-RESCORED = 1_000
-COPIED = 4
-"""Comparing so many rows takes no longer than copying one."""
+EXACT_LIMIT = 20_000
+RESCORE_COUNT = 1_000
+COPY_COST = 4
+"""Copying one row takes as long as comparing this many."""
 MEMORY_BYTES = 512 << 20
-"""What all blocks together may take; the one asked longest ago goes first."""
+"""The limit for all projects together; the least recently used is dropped first."""
 
 Array = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
+    """The vectors of one project as they were at one state of the database."""
+
     config: int
     state: LibraryState
     numbers: Array
     are_files: Array
     vectors: Array
-    """Half floats, a row each; full floats while there are few."""
+    """A row per vector: half floats, or full floats up to EXACT_LIMIT vectors."""
     signs: Array | None
-    """A row for each 64 dimensions, and a column for each vector: so they are compared fastest."""
+    """A row per 64 dimensions and a column per vector, which compares fastest; None up to EXACT_LIMIT."""
 
     @property
     def size_bytes(self) -> int:
@@ -50,104 +53,107 @@ class Block:
     def nearest(
         self, vector: bytes, source: Source, limit: int, within: Sequence[int] | None = None
     ) -> tuple[Scored, ...]:
-        """The best of one kind, best first; `within` names the only numbers that count."""
-        asked = np.frombuffer(vector, dtype=np.float16).astype(np.float32)
+        """The most similar chunks of a source, best first, out of the numbers in `within` if given."""
+        query = np.frombuffer(vector, dtype=np.float16).astype(np.float32)
         rows = np.flatnonzero(self.are_files == (source is Source.FILE))
         if within is not None:
             rows = rows[np.isin(self.numbers[rows], np.asarray(within, dtype=np.int64))]
-        if self.signs is not None and len(rows) > EXACT:
-            rows = self._likely(asked, rows)
+        if self.signs is not None and len(rows) > EXACT_LIMIT:
+            rows = self._nearest_by_signs(query, rows)
         if len(rows) == 0:
             return ()
-        scores, numbers = self._scores(asked, rows), self.numbers[rows]
+        scores, numbers = self._scores(query, rows), self.numbers[rows]
         return tuple(
-            Scored(int(numbers[place]), float(scores[place])) for place in _top(scores, numbers, limit)
+            Scored(int(numbers[index]), float(scores[index])) for index in _top(scores, numbers, limit)
         )
 
-    def _scores(self, asked: Array, rows: Array) -> Array:
-        # Not by @: its threads spin, and on a busy machine take many times what one core does alone.
-        if self.signs is None and len(rows) * COPIED > len(self.vectors):
-            return np.einsum("ij,j->i", self.vectors, asked)[rows]
-        return np.einsum("ij,j->i", self.vectors[rows].astype(np.float32, copy=False), asked)
+    def _scores(self, query: Array, rows: Array) -> Array:
+        # einsum, not @: the threads of @ spin, which on a busy machine is many times slower than one core.
+        if self.signs is None and len(rows) * COPY_COST > len(self.vectors):
+            return np.einsum("ij,j->i", self.vectors, query)[rows]
+        return np.einsum("ij,j->i", self.vectors[rows].astype(np.float32, copy=False), query)
 
-    def _likely(self, asked: Array, rows: Array) -> Array:
+    def _nearest_by_signs(self, query: Array, rows: Array) -> Array:
+        """The RESCORE_COUNT rows whose signs differ least from the query's, and rows that tie with them."""
         assert self.signs is not None
-        apart = np.zeros(len(self.numbers), dtype=np.uint16)
-        for signs, one in zip(self.signs, _signs(asked[None, :]), strict=True):
-            apart += np.bitwise_count(signs ^ one)
-        apart = apart if len(rows) == len(apart) else apart[rows]
-        return rows[apart <= np.partition(apart, RESCORED - 1)[RESCORED - 1]]  # and all that are as near
+        distances = np.zeros(len(self.numbers), dtype=np.uint16)
+        for signs, query_signs in zip(self.signs, _signs(query[None, :]), strict=True):
+            distances += np.bitwise_count(signs ^ query_signs)
+        distances = distances if len(rows) == len(distances) else distances[rows]
+        return rows[distances <= np.partition(distances, RESCORE_COUNT - 1)[RESCORE_COUNT - 1]]
 
 
 def _top(scores: Array, numbers: Array, limit: int) -> Array:
-    """The places of the best, best first; of equals those with the lowest numbers."""
+    """The indexes of the best scores, best first; equal scores by the lowest number."""
     if len(scores) > limit:
-        least = -np.partition(-scores, limit - 1)[limit - 1]
-        likely = np.flatnonzero(scores >= least)
+        lowest = -np.partition(-scores, limit - 1)[limit - 1]
+        candidates = np.flatnonzero(scores >= lowest)
     else:
-        likely = np.arange(len(scores))
-    return likely[np.lexsort((numbers[likely], -scores[likely]))][:limit]
+        candidates = np.arange(len(scores))
+    return candidates[np.lexsort((numbers[candidates], -scores[candidates]))][:limit]
 
 
 def _signs(vectors: Array) -> Array:
-    """One bit for each dimension, in words of 64."""
+    """The signs of the vectors, with one bit per dimension, packed into 64-bit words."""
     bits = np.packbits(vectors > 0, axis=1)
     return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.uint64).T)
 
 
 class Blocks:
-    """The blocks of the projects that were searched last."""
+    """The vectors of recently searched projects, with least-recently-used eviction."""
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
         self._memory_bytes = memory_bytes
-        self._blocks: OrderedDict[str, Block] = OrderedDict()
+        self._by_project: OrderedDict[str, Block] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
 
     def known(self, project_id: str, config: int, state: LibraryState) -> Block | None:
-        """The block of a project that has not changed since it was read."""
-        block = self._blocks.get(project_id)
-        if block is None or (block.config, block.state) != (config, state):
+        """The cached vectors of a project; None if they are not cached or not up to date."""
+        cached = self._by_project.get(project_id)
+        if cached is None or (cached.config, cached.state) != (config, state):
             return None
-        self._blocks.move_to_end(project_id)
-        return block
+        self._by_project.move_to_end(project_id)
+        return cached
 
     async def block(self, db: Database, project_id: str, config: int, dimensions: int) -> Block:
-        """What the database holds now; only what came since the last time is read."""
+        """The current vectors of a project; reads only what has changed since the last call."""
         async with self._locks.setdefault(project_id, asyncio.Lock()):
-            known = self._blocks.get(project_id)
-            if known is not None and known.config != config:
-                known = None
-            news = await db.read(lambda tx: _news(tx, project_id, config, known))
-            if known is None or news.state != known.state:
-                known = await asyncio.to_thread(_joined, known, news, config, dimensions)
-            self._keep(project_id, known)
-            return known
+            cached = self._by_project.get(project_id)
+            if cached is not None and cached.config != config:
+                cached = None
+            update = await db.read(lambda tx: _read_update(tx, project_id, config, cached))
+            if cached is None or update.state != cached.state:
+                cached = await asyncio.to_thread(_updated, cached, update, config, dimensions)
+            self._store(project_id, cached)
+            return cached
 
-    def _keep(self, project_id: str, block: Block) -> None:
-        self._blocks[project_id] = block
-        self._blocks.move_to_end(project_id)
-        while len(self._blocks) > 1 and self._size() > self._memory_bytes:
-            gone, _ = self._blocks.popitem(last=False)
-            self._locks.pop(gone, None)
+    def _store(self, project_id: str, cached: Block) -> None:
+        self._by_project[project_id] = cached
+        self._by_project.move_to_end(project_id)
+        while len(self._by_project) > 1 and self._size() > self._memory_bytes:
+            evicted, _ = self._by_project.popitem(last=False)
+            self._locks.pop(evicted, None)
 
     def _size(self) -> int:
-        return sum(block.size_bytes for block in self._blocks.values())
+        return sum(cached.size_bytes for cached in self._by_project.values())
 
 
 @dataclass(frozen=True, slots=True)
 class _News:
+    """The vectors that were added or replaced since a cached state."""
+
     state: LibraryState
     vectors: Vectors
-    alive: tuple[int, ...] | None
-    """All that are left, when some were removed."""
+    remaining: tuple[int, ...] | None
+    """The numbers of all chunks that still exist, if some were removed; else None."""
 
 
-def _news(tx: Tx, project_id: str, config: int, known: Block | None) -> _News:
+def _read_update(tx: Tx, project_id: str, config: int, cached: Block | None) -> _News:
     state = vectors.state(tx, project_id)
-    if known is not None and state == known.state:
+    if cached is not None and state == cached.state:
         return _News(state, Vectors((), (), b""), None)
-    after = known.state.generation if known else 0
-    has_removals = known is not None and state.removals != known.state.removals
+    after = cached.state.generation if cached else 0
+    has_removals = cached is not None and state.removals != cached.state.removals
     return _News(
         state,
         vectors.of_project(tx, project_id, config, after),
@@ -155,21 +161,22 @@ def _news(tx: Tx, project_id: str, config: int, known: Block | None) -> _News:
     )
 
 
-def _joined(known: Block | None, news: _News, config: int, dimensions: int) -> Block:
-    numbers = np.asarray(news.vectors.numbers, dtype=np.int64)
-    are_files = np.asarray(news.vectors.are_files, dtype=bool)
-    vectors = np.frombuffer(news.vectors.joined, dtype=np.float16).reshape(len(numbers), dimensions)
+def _updated(cached: Block | None, update: _News, config: int, dimensions: int) -> Block:
+    """The cached vectors without the removed and replaced ones, joined with the new ones."""
+    numbers = np.asarray(update.vectors.numbers, dtype=np.int64)
+    are_files = np.asarray(update.vectors.are_files, dtype=bool)
+    vectors = np.frombuffer(update.vectors.joined, dtype=np.float16).reshape(len(numbers), dimensions)
     signs = _signs(vectors)
-    if known is not None:
-        kept = ~np.isin(known.numbers, numbers)
-        if news.alive is not None:
-            kept &= np.isin(known.numbers, np.asarray(news.alive, dtype=np.int64))
-        numbers = np.concatenate([known.numbers[kept], numbers])
-        are_files = np.concatenate([known.are_files[kept], are_files])
-        old = known.vectors[kept].astype(np.float16, copy=False)
+    if cached is not None:
+        is_unchanged = ~np.isin(cached.numbers, numbers)
+        if update.remaining is not None:
+            is_unchanged &= np.isin(cached.numbers, np.asarray(update.remaining, dtype=np.int64))
+        numbers = np.concatenate([cached.numbers[is_unchanged], numbers])
+        are_files = np.concatenate([cached.are_files[is_unchanged], are_files])
+        old = cached.vectors[is_unchanged].astype(np.float16, copy=False)
         vectors = np.concatenate([old, vectors])
-        old_signs = _signs(old) if known.signs is None else known.signs[:, kept]
+        old_signs = _signs(old) if cached.signs is None else cached.signs[:, is_unchanged]
         signs = np.concatenate([old_signs, signs], axis=1)
-    if len(numbers) > EXACT:
-        return Block(config, news.state, numbers, are_files, vectors, signs)
-    return Block(config, news.state, numbers, are_files, vectors.astype(np.float32), None)
+    if len(numbers) > EXACT_LIMIT:
+        return Block(config, update.state, numbers, are_files, vectors, signs)
+    return Block(config, update.state, numbers, are_files, vectors.astype(np.float32), None)

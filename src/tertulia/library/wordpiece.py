@@ -1,7 +1,7 @@
-"""Word pieces: text as the numbers a BERT model of uncased English reads.
+"""WordPiece tokenizer: turns text into the token numbers of an uncased English BERT model.
 
-Words are looked up whole, else by their longest known beginning, then the longest known continuation, and so
-on. Only as much of a text is read as can be used: the cost is that of the tokens asked for.
+A word is looked up as a whole, else by its longest prefix in the vocabulary, then the longest continuation,
+and so on. Only as much of a text is read as can be used, so the cost depends on the token limit.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 
 WORD_LIMIT = 100
-"""Longer ones are unknown, as they were when the model learned."""
+"""Longer words become the unknown token, as in the training of the model."""
 _TOKEN_CHARACTERS = 12
-"""More characters than this to a token are rare enough to be left unread."""
+"""Characters read per token of the limit; longer tokens are rare."""
 
 _IDEOGRAPH = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
@@ -25,7 +25,7 @@ _WORD = re.compile(f"[{_IDEOGRAPH}]|[^\\W_{_IDEOGRAPH}]+|[^\\w\\s]|_")
 
 class WordPieces:
     def __init__(self, path: Path) -> None:
-        """From a tokenizer.json as published beside the weights."""
+        """Reads the vocabulary from the tokenizer.json that is published with the model weights."""
         vocabulary = json.loads(path.read_text("utf-8"))["model"]["vocab"]
         self._vocabulary: dict[str, int] = vocabulary
         self._unknown = vocabulary["[UNK]"]
@@ -33,14 +33,14 @@ class WordPieces:
         self._pieces = lru_cache(maxsize=50_000)(self._split)
 
     def encode(self, text: str, limit: int) -> list[int]:
-        """At most so many tokens, with those that stand for the beginning and the end."""
+        """At most `limit` tokens, including those for the beginning and the end of the text."""
         room = limit - 2
-        found: list[int] = []
+        tokens: list[int] = []
         for match in _WORD.finditer(_normal(text[: room * _TOKEN_CHARACTERS])):
-            found += self._pieces(match[0])
-            if len(found) >= room:
+            tokens += self._pieces(match[0])
+            if len(tokens) >= room:
                 break
-        return [self._first, *found[:room], self._last]
+        return [self._first, *tokens[:room], self._last]
 
     def _split(self, word: str) -> tuple[int, ...]:
         if len(word) > WORD_LIMIT:
@@ -64,5 +64,5 @@ def _normal(text: str) -> str:
     lower = text.lower()
     if lower.isascii():
         return lower
-    apart = unicodedata.normalize("NFD", lower)
-    return "".join(c for c in apart if unicodedata.category(c) not in ("Mn", "Cc", "Cf") or c.isspace())
+    decomposed = unicodedata.normalize("NFD", lower)
+    return "".join(c for c in decomposed if unicodedata.category(c) not in ("Mn", "Cc", "Cf") or c.isspace())

@@ -1,4 +1,4 @@
-"""Zip archives, looked at before anything of them is unpacked: how much they hold, and whether they lie."""
+"""Zip bomb protection: checks an archive's table of contents before anything is unpacked."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import BinaryIO
 
 from tertulia.core.files import FileLimits
 
-HARMLESS_BYTES = 16 << 20
-"""What unpacks to no more than this is no bomb, however well it was packed."""
+SAFE_BYTES = 16 << 20
+"""An archive that unpacks to at most this size is safe, whatever its compression ratio."""
 _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
 _ENTRY = struct.Struct("<4s6H3L5H2L")
 _LOCAL_BYTES = 30
 _POINTER_BYTES = 20
-_TAIL = _POINTER_BYTES + _END.size + 65_536
-"""Where an archive ends, with the longest note there can be."""
-_LOOK_BYTES = 256 << 10
+_TAIL_BYTES = _POINTER_BYTES + _END.size + 65_536
+"""The end records of an archive with the longest possible comment."""
+_PEEK_BYTES = 256 << 10
 
 
 class NotAZip(Exception):
-    """The archive is broken: its table of contents cannot be read."""
+    """The bytes are no zip archive, or its table of contents is broken."""
 
 
 class Harmful(Exception):
-    """The archive would unpack to more than anyone means; the message says how."""
+    """The archive exceeds a limit or has overlapping entries; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     name: str
     size: int
-    packed: int
+    packed_size: int
     offset: int
 
 
@@ -42,14 +42,17 @@ def looks_like_one(head: bytes) -> bool:
 
 
 def first_names(file: BinaryIO) -> tuple[str, ...]:
-    """The names at the beginning of the table of contents: enough to know an office file by."""
+    """The first entry names of the table of contents: enough to recognise an office file."""
     start, size = _contents(file)
     file.seek(start)
-    return tuple(entry.name for entry in _entries(file.read(min(size, _LOOK_BYTES))))
+    return tuple(entry.name for entry in _entries(file.read(min(size, _PEEK_BYTES))))
 
 
 def must_be_harmless(file: BinaryIO, limits: FileLimits) -> None:
-    """Counts and adds up what the table of contents says; unpacking trusts none of it either."""
+    """Raises UnsafeArchive if the table of contents exceeds the limits or has overlapping entries.
+
+    Unpacking does not trust the stated sizes either.
+    """
     start, size = _contents(file)
     if size > limits.archive_entries * (_ENTRY.size + 1024):
         raise Harmful(_too_many(limits))
@@ -59,7 +62,7 @@ def must_be_harmless(file: BinaryIO, limits: FileLimits) -> None:
         entries.append(entry)
         if len(entries) > limits.archive_entries:
             raise Harmful(_too_many(limits))
-    _must_be_of_size(entries, file, limits)
+    _must_fit_limits(entries, file, limits)
     _must_not_overlap(entries)
 
 
@@ -67,33 +70,33 @@ def _too_many(limits: FileLimits) -> str:
     return f"It holds more than {limits.archive_entries:,} entries."
 
 
-def _must_be_of_size(entries: list[Entry], file: BinaryIO, limits: FileLimits) -> None:
+def _must_fit_limits(entries: list[Entry], file: BinaryIO, limits: FileLimits) -> None:
     total = sum(entry.size for entry in entries)
     if total > limits.archive_bytes:
         raise Harmful(f"It would unpack to more than {limits.archive_bytes >> 20:,} MiB.")
-    if total > HARMLESS_BYTES and total > limits.archive_ratio * file.seek(0, 2):
+    if total > SAFE_BYTES and total > limits.archive_ratio * file.seek(0, 2):
         raise Harmful(f"It would unpack to more than {limits.archive_ratio} times its size.")
 
 
 def _must_not_overlap(entries: list[Entry]) -> None:
     end = -1
-    for entry in sorted(entries, key=lambda one: one.offset):
+    for entry in sorted(entries, key=lambda entry: entry.offset):
         if entry.offset < end:
             raise Harmful("Its entries overlap, so that the same bytes unpack many times.")
-        end = entry.offset + _LOCAL_BYTES + entry.packed
+        end = entry.offset + _LOCAL_BYTES + entry.packed_size
 
 
 def _contents(file: BinaryIO) -> tuple[int, int]:
-    """Where the table of contents stands, and its size."""
+    """The position and the size of the table of contents."""
     length = file.seek(0, 2)
-    file.seek(max(0, length - _TAIL))
-    tail = file.read(_TAIL)
-    at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or len(tail) - at < _END.size:
+    file.seek(max(0, length - _TAIL_BYTES))
+    tail = file.read(_TAIL_BYTES)
+    offset = tail.rfind(b"PK\x05\x06")
+    if offset < 0 or len(tail) - offset < _END.size:
         raise NotAZip
-    end = length - len(tail) + at
-    size: int = _END.unpack_from(tail, at)[5]
-    if tail[:at][-_POINTER_BYTES:].startswith(b"PK\x06\x07"):
+    end = length - len(tail) + offset
+    size: int = _END.unpack_from(tail, offset)[5]
+    if tail[:offset][-_POINTER_BYTES:].startswith(b"PK\x06\x07"):
         size, end = _contents_64(file, end)
     if size > end:
         raise NotAZip
@@ -101,42 +104,46 @@ def _contents(file: BinaryIO) -> tuple[int, int]:
 
 
 def _contents_64(file: BinaryIO, end: int) -> tuple[int, int]:
-    """Large archives say it in a second record, right before a pointer to it.
+    """The size and the end of a ZIP64 table of contents, from the record before the pointer.
 
-    Whoever unpacks goes where the pointer leads, also when the archive is small: so must whoever counts.
+    Programs that unpack follow the pointer even in a small archive, so this check must follow it as well.
     """
-    at = end - _POINTER_BYTES - _END_64.size
-    file.seek(max(0, at))
+    start = end - _POINTER_BYTES - _END_64.size
+    file.seek(max(0, start))
     record = file.read(_END_64.size)
     if len(record) < _END_64.size or not record.startswith(b"PK\x06\x06"):
         raise NotAZip
-    return _END_64.unpack(record)[8], at
+    return _END_64.unpack(record)[8], start
 
 
 def _entries(table: bytes) -> Iterator[Entry]:
-    at = 0
-    while at + _ENTRY.size <= len(table):
-        fields = _ENTRY.unpack_from(table, at)
+    position = 0
+    while position + _ENTRY.size <= len(table):
+        fields = _ENTRY.unpack_from(table, position)
         if fields[0] != b"PK\x01\x02":
             raise NotAZip
-        packed, size, name_size, extra_size, note_size, offset = (*fields[8:13], fields[16])
-        at += _ENTRY.size
-        name = table[at : at + name_size].decode("utf-8", "replace")
-        extra = table[at + name_size : at + name_size + extra_size]
-        yield Entry(name, *_sizes_64(extra, size, packed, offset))
-        at += name_size + extra_size + note_size
+        packed_size, size, name_size, extra_size, comment_size, offset = (*fields[8:13], fields[16])
+        position += _ENTRY.size
+        name = table[position : position + name_size].decode("utf-8", "replace")
+        extra = table[position + name_size : position + name_size + extra_size]
+        yield Entry(name, *_sizes_64(extra, size, packed_size, offset))
+        position += name_size + extra_size + comment_size
 
 
-def _sizes_64(extra: bytes, size: int, packed: int, offset: int) -> tuple[int, int, int]:
-    """Sizes that do not fit their field stand in an extra one, in this order, each only if it is needed."""
-    given = [size, packed, offset]
-    if 0xFFFFFFFF in given:
-        at = 0
-        while at + 4 <= len(extra):
-            kind, length = struct.unpack_from("<HH", extra, at)
+def _sizes_64(extra: bytes, size: int, packed_size: int, offset: int) -> tuple[int, int, int]:
+    """The size, the packed size and the offset of an entry.
+
+    A value that does not fit its field is in the ZIP64 extra field, which holds only such values, in this
+    order.
+    """
+    values = [size, packed_size, offset]
+    if 0xFFFFFFFF in values:
+        position = 0
+        while position + 4 <= len(extra):
+            kind, length = struct.unpack_from("<HH", extra, position)
             if kind == 1:
-                wide = iter(struct.iter_unpack("<Q", extra[at + 4 : at + 4 + length // 8 * 8]))
-                given = [next(wide, (one,))[0] if one == 0xFFFFFFFF else one for one in given]
+                wide = iter(struct.iter_unpack("<Q", extra[position + 4 : position + 4 + length // 8 * 8]))
+                values = [next(wide, (value,))[0] if value == 0xFFFFFFFF else value for value in values]
                 break
-            at += 4 + length
-    return given[0], given[1], given[2]
+            position += 4 + length
+    return values[0], values[1], values[2]

@@ -1,7 +1,7 @@
-"""Extracting: the text of a file, by its kind. To add a kind, write a function and a line in EXTRACTORS.
+"""Text extraction: the text of a file by its MIME type. To add a type, add a function to EXTRACTORS.
 
-Everything in this package but `extractor` runs in a process of its own, within limits: what a file does to
-its parser, it does to nobody else.
+The parsers of this package run in a sandboxed child process with limits, so a malicious file can harm only
+its own parser. `extractor` and `process` are the server's side.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tertulia.library.extract import data, epub, markup, pdf, plain, sheets, sli
 from tertulia.library.extract.outcome import Enough, NoText, Unreadable
 
 VERSION = 2
-"""Raised when files should be read again, because more can be made of them."""
+"""Raise this number when the extractors improve, so that files are read again."""
 
 Extract = Callable[[BinaryIO, FileLimits], Iterator[str]]
 
@@ -35,24 +35,24 @@ EXTRACTORS: dict[str, Extract] = {
 
 
 def extract(file: BinaryIO, mime_type: str, limits: FileLimits) -> Extracted:
-    """All that can be read, up to the limit; never raises for what is in the file."""
+    """The text of a file, up to the limit. Never raises because of the file's content."""
     text = Text(limits.text_bytes)
     try:
-        for words in _extractor(mime_type)(file, limits):
-            text.add(words)
-    except NoText as end:
-        return Extracted("", mime_type, str(end))
-    except Unreadable as end:
-        return Extracted("", mime_type, str(end), has_failed=True)
-    except Enough as end:
-        return Extracted(text.whole(), mime_type, str(end))
+        for part in _extractor(mime_type)(file, limits):
+            text.add(part)
+    except NoText as error:
+        return Extracted("", mime_type, str(error))
+    except Unreadable as error:
+        return Extracted("", mime_type, str(error), has_failed=True)
+    except Enough as error:
+        return Extracted(text.joined(), mime_type, str(error))
     except MemoryError:
         return Extracted("", mime_type, "Reading this file takes more memory than is allowed.", True)
     except RecursionError:
         return Extracted("", mime_type, "This file is nested too deeply to be read.", True)
-    if not text.whole().strip():
+    if not text.joined().strip():
         return Extracted("", mime_type, "This file holds no text.")
-    return Extracted(text.whole(), mime_type)
+    return Extracted(text.joined(), mime_type)
 
 
 def _extractor(mime_type: str) -> Extract:
@@ -60,12 +60,12 @@ def _extractor(mime_type: str) -> Extract:
         return EXTRACTORS[mime_type]
     if mime.is_a_text_kind(mime_type):
         return lambda file, limits: plain.text(file)
-    raise NoText(_nothing(mime_type))
+    raise NoText(_no_text_reason(mime_type))
 
 
-def _nothing(mime_type: str) -> str:
-    for beginning, noun in _KINDS:
-        if mime_type.startswith(beginning):
+def _no_text_reason(mime_type: str) -> str:
+    for prefix, noun in _KINDS:
+        if mime_type.startswith(prefix):
             return f"{noun} holds no text that can be searched."
     return "No text can be read from this kind of file."
 
@@ -82,23 +82,23 @@ _KINDS = (
 
 
 class Text:
-    """Text as it grows, until it is enough."""
+    """Collects text up to a size limit; raises Truncated when the limit is reached."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._parts: list[str] = []
-        self._left = limit_bytes
+        self._bytes_left = limit_bytes
         self._limit = limit_bytes
 
-    def add(self, words: str) -> None:
-        words = storable(words)
-        size = len(words) if words.isascii() else len(words.encode())
-        if size > self._left:
-            self._parts.append(words.encode()[: self._left].decode(errors="ignore"))
+    def add(self, part: str) -> None:
+        part = storable(part)
+        size = len(part) if part.isascii() else len(part.encode())
+        if size > self._bytes_left:
+            self._parts.append(part.encode()[: self._bytes_left].decode(errors="ignore"))
             raise Enough(f"Only the first {self._limit >> 20} MiB of its text can be searched.")
-        self._left -= size
-        self._parts.append(words)
+        self._bytes_left -= size
+        self._parts.append(part)
 
-    def whole(self) -> str:
+    def joined(self) -> str:
         if len(self._parts) > 1:
             self._parts = ["".join(self._parts)]
         return self._parts[0] if self._parts else ""

@@ -1,4 +1,4 @@
-"""JSON and notebooks as text a person reads."""
+"""JSON and Jupyter notebooks as readable text."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from tertulia.library.extract import plain
 from tertulia.library.extract.outcome import Unreadable
 
 LONG_LINE = 1000
-"""JSON with longer lines was written by a program for a program."""
+"""JSON with a line longer than this is reformatted, one value per line."""
 DEPTH = 20
-"""Further in, lines begin alike: thousands of brackets must not become megabytes of blanks."""
+"""Deeper levels are indented like this one: thousands of brackets do not become megabytes of blanks."""
 OUTPUT_LIMIT = 20_000
-"""Characters of one output of a notebook's cell; the rest is rarely meant to be read."""
+"""Characters of each output of a notebook cell; longer outputs are cut."""
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 
 
 def json_text(file: BinaryIO) -> Iterator[str]:
-    """As it is when it has lines; else a value a line."""
-    written = plain.decoded(plain.read(file))
-    if max(map(len, written.split("\n"))) <= LONG_LINE:
-        yield written
+    """JSON text unchanged if its lines are short, else reformatted with one value per line."""
+    content = plain.decoded(plain.read(file))
+    if max(map(len, content.split("\n"))) <= LONG_LINE:
+        yield content
     else:
-        yield from pretty(written)
+        yield from pretty(content)
     plain.must_be_all(file)
 
 
-def pretty(written: str) -> Iterator[str]:
-    """Sets every value on its own line and changes nothing else: no number is read and written again."""
-    level, before, batch = 0, "", []
-    for match in _TOKEN.finditer(written):
+def pretty(content: str) -> Iterator[str]:
+    """Puts every value on its own line and changes only white space; numbers keep their exact digits."""
+    level, previous, batch = 0, "", []
+    for match in _TOKEN.finditer(content):
         token = match[0]
         if token in _CLOSING:
             level = max(0, level - 1)
-            if before not in _OPENING:
+            if previous not in _OPENING:
                 batch.append(_new_line(level))
-        elif before in _OPENING:
+        elif previous in _OPENING:
             batch.append(_new_line(level))
         batch.append(f",{_new_line(level)}" if token == "," else ": " if token == ":" else token)
         level += token in _OPENING
-        before = token
+        previous = token
         if len(batch) > _BATCH:
             yield "".join(batch)
             batch = []
@@ -59,10 +59,10 @@ def _new_line(level: int) -> str:
 
 
 def notebook_text(file: BinaryIO) -> Iterator[str]:
-    """Its cells in order: prose as it is, code in fences, and what the code printed."""
-    written = plain.decoded(plain.read(file))
+    """The cells of a notebook in order: prose unchanged, code in fences, then the outputs of the code."""
+    content = plain.decoded(plain.read(file))
     try:
-        notebook = json.loads(written)
+        notebook = json.loads(content)
         cells = _list(notebook.get("cells")) or [
             cell for sheet in _list(notebook.get("worksheets")) for cell in _list(sheet.get("cells"))
         ]
@@ -81,16 +81,16 @@ def _cell(cell: dict[str, Any], language: str) -> Iterator[str]:
         return
     yield f"```{language}\n{source}\n```\n\n"
     for output in _list(cell.get("outputs")):
-        if isinstance(output, dict) and (said := _said(output).strip("\n")):
-            yield f"{said[:OUTPUT_LIMIT]}\n\n"
+        if isinstance(output, dict) and (text := _output_text(output).strip("\n")):
+            yield f"{text[:OUTPUT_LIMIT]}\n\n"
 
 
-def _said(output: dict[str, Any]) -> str:
+def _output_text(output: dict[str, Any]) -> str:
     data = output.get("data")
-    shown = data.get("text/plain", "") if isinstance(data, dict) else output.get("text", "")
+    text = data.get("text/plain", "") if isinstance(data, dict) else output.get("text", "")
     if output.get("output_type") in ("error", "pyerr"):
-        shown = f"{output.get('ename', '')}: {output.get('evalue', '')}"
-    return _joined(shown)
+        text = f"{output.get('ename', '')}: {output.get('evalue', '')}"
+    return _joined(text)
 
 
 def _language(notebook: dict[str, Any]) -> str:
@@ -101,7 +101,7 @@ def _language(notebook: dict[str, Any]) -> str:
 
 
 def _joined(lines: Any) -> str:
-    """Notebooks write text as one string or as a list of lines."""
+    """The text as one string: a notebook stores text either as a string or as a list of lines."""
     return "".join(str(line) for line in lines) if isinstance(lines, list) else str(lines)
 
 

@@ -1,4 +1,4 @@
-"""EPUB: the chapters of a book in the order they are read."""
+"""EPUB text extraction: the chapters of a book in reading order."""
 
 from __future__ import annotations
 
@@ -22,29 +22,33 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
 
 
 def _chapters(package: Package) -> list[str]:
-    where = Container()
-    package.tell("META-INF/container.xml", where)
-    if not where.book:
+    container = Container()
+    package.tell("META-INF/container.xml", container)
+    if not container.book_path:
         raise Unreadable("This EPUB is damaged: its table of contents is missing.")
     book = Book()
-    package.tell(where.book, book)
-    folder = posixpath.dirname(where.book)
+    package.tell(container.book_path, book)
+    folder = posixpath.dirname(container.book_path)
     names = (book.items.get(id, "") for id in book.spine)
-    places = [posixpath.normpath(posixpath.join(folder, unquote(name))) for name in names if name]
-    return [place for place in places if package.has(place)]
+    paths = [posixpath.normpath(posixpath.join(folder, unquote(name))) for name in names if name]
+    return [path for path in paths if package.has(path)]
 
 
 class Container(Listening):
+    """Finds the path of the book's package document in META-INF/container.xml."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.book = ""
+        self.book_path = ""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "rootfile" and not self.book:
-            self.book = attributes.get("full-path", "")
+        if name == "rootfile" and not self.book_path:
+            self.book_path = attributes.get("full-path", "")
 
 
 class Book(Listening):
+    """Reads the package document: the path of each item by its id, and the ids in reading order."""
+
     def __init__(self) -> None:
         super().__init__()
         self.items: dict[str, str] = {}

@@ -1,4 +1,7 @@
-"""The server's side of reading files: extract, unpack and compare, each in a process that may die of it."""
+"""File extractor, the server's side: extracts text, unpacks archives and compares texts in worker processes.
+
+A malicious file may kill its worker process, but not the server.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from tertulia.library.extract.orders import Ending, Order
 from tertulia.library.extract.process import PATIENCE_S, Died, Frames, Lane
 
 ATTEMPTS = 3
-LANES = 2
-"""While one is at a long book for the index, another answers whoever waits."""
+SLOTS = 2
+"""While one worker reads a long book for the index, another is free for a user who waits."""
 UNPACKING_S = 300.0
 
 log = logging.getLogger("tertulia.extract")
@@ -27,105 +30,109 @@ log = logging.getLogger("tertulia.extract")
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """How much there is in an archive."""
+    """The total unpacked size of an archive, sent before its entries."""
 
     size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file of an archive; its bytes follow."""
+    """A file in an archive; its bytes follow."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Spoilt:
-    """The last entry cannot be unpacked after all."""
+    """The entry sent last cannot be unpacked completely."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """There is no more."""
+    """The end of an archive."""
 
 
 Packed = Contents | Entry | bytes | Spoilt | End
 
 
-def _packed(kind: Frame, said: Any) -> Packed:
+def _archive_part(kind: Frame, content: Any) -> Packed:
+    """The part of an archive that a frame stands for; raises Invalid if the archive cannot be unpacked."""
     match kind:
         case Frame.CONTENTS:
-            return Contents(said["size_bytes"])
+            return Contents(content["size_bytes"])
         case Frame.ENTRY:
-            return Entry(said["path"])
+            return Entry(content["path"])
         case Frame.SPOILT:
-            return Spoilt(said["reason"])
-    if said["has_failed"]:
-        raise Invalid(said["reason"])
+            return Spoilt(content["reason"])
+    if content["has_failed"]:
+        raise Invalid(content["reason"])
     return End()
 
 
 class Extractor:
-    """Reads as many files at once as it has lanes; whoever comes meanwhile waits."""
+    """Reads as many files at once as there are worker slots; further calls wait for a free slot."""
 
-    def __init__(self, limits: FileLimits, patience_s: float = PATIENCE_S) -> None:
-        """The patience is for a process that does not answer, beyond the limits of what it does."""
+    def __init__(self, limits: FileLimits, grace_s: float = PATIENCE_S) -> None:
+        """`grace_s` is added to a task's time limit before a silent process is killed."""
         self._limits = limits
-        self._lanes = [Lane(patience_s) for _ in range(LANES)]
+        self._slots = [Lane(grace_s) for _ in range(SLOTS)]
         self.last: Ending | None = None
-        """How the last child ended, and what it took."""
+        """How the last child process ended, with the time and memory it used."""
 
     @property
     def reading(self) -> tuple[str, ...]:
-        """The names of the files that are being read."""
-        return tuple(lane.name for lane in self._lanes if lane.name)
+        """The names of the files that are being read now."""
+        return tuple(slot.name for slot in self._slots if slot.name)
 
     async def text(self, file: IO[bytes], mime_type: str, name: str = "") -> Extracted:
-        """A file that brings its parser down is tried a few times, and then it has failed."""
+        """Extracts the text of a file; if its parser dies, tries again, up to ATTEMPTS times.
+
+        Raises NotFound if the extraction was cancelled with `abandon`.
+        """
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return await self._text(file, mime_type, name)
-            except Died as death:
-                if death.is_on_purpose:
+            except Died as error:
+                if error.is_on_purpose:
                     raise NotFound("This file was removed while it was being read.") from None
-                log.warning("the parser of %s ended: %s", mime_type, death)
-                if attempt == ATTEMPTS or death.is_final:
-                    return Extracted("", mime_type, death.reason, has_failed=True)
+                log.warning("the parser of %s ended: %s", mime_type, error)
+                if attempt == ATTEMPTS or error.is_final:
+                    return Extracted("", mime_type, error.reason, has_failed=True)
         raise AssertionError
 
     async def _text(self, file: IO[bytes], mime_type: str, name: str) -> Extracted:
-        parts, outcome = [], b"{}"
-        order = Order("text", mime_type, self._limits, self._limits.parse_s)
-        async with aclosing(self._frames(order, [file], name)) as frames:
+        parts, outcome_json = [], b"{}"
+        task = Order("text", mime_type, self._limits, self._limits.parse_s)
+        async with aclosing(self._frames(task, [file], name)) as frames:
             async for kind, content in frames:
                 if kind is Frame.TEXT:
                     parts.append(content)
                 else:
-                    outcome = content
-        said = json.loads(outcome)
-        return Extracted(b"".join(parts).decode(), mime_type, said["reason"], said["has_failed"])
+                    outcome_json = content
+        outcome = json.loads(outcome_json)
+        return Extracted(b"".join(parts).decode(), mime_type, outcome["reason"], outcome["has_failed"])
 
     async def unzip(self, file: IO[bytes]) -> AsyncGenerator[Packed]:
-        """The files of an archive, each as its path, its bytes and whether they are all there."""
-        order = Order("unzip", "", self._limits, UNPACKING_S)
+        """Unpacks an archive: its size, then each file's path and bytes, then the end. Raises Invalid."""
+        task = Order("unzip", "", self._limits, UNPACKING_S)
         try:
-            async with aclosing(self._frames(order, [file])) as frames:
+            async with aclosing(self._frames(task, [file])) as frames:
                 async for kind, content in frames:
                     if kind is Frame.DATA:
                         yield content
                     else:
-                        yield _packed(kind, json.loads(content))
-        except Died as death:
-            raise Invalid(death.reason) from None
+                        yield _archive_part(kind, json.loads(content))
+        except Died as error:
+            raise Invalid(error.reason) from None
 
     async def diff(self, before: str, after: str) -> str:
-        """What changed between two texts, in the unified form."""
-        order = Order("diff", "", self._limits, self._limits.compare_s)
-        with _spooled(before) as old, _spooled(after) as new:
+        """The unified diff of two texts; raises TooLarge."""
+        task = Order("diff", "", self._limits, self._limits.compare_s)
+        with _temporary_file(before) as old, _temporary_file(after) as new:
             try:
-                async with aclosing(self._frames(order, [old, new])) as frames:
+                async with aclosing(self._frames(task, [old, new])) as frames:
                     *parts, (_, outcome) = [frame async for frame in frames]
             except Died:
                 raise TooLarge("These two versions are too large to be compared.") from None
@@ -133,29 +140,30 @@ class Extractor:
             raise TooLarge("These two versions differ in more than can be shown. Save both to compare them.")
         return b"".join(content for _, content in parts).decode()
 
-    async def _frames(self, order: Order, files: Sequence[IO[bytes]], name: str = "") -> Frames:
-        lane = min(self._lanes, key=lambda one: one.waiting)
+    async def _frames(self, task: Order, files: Sequence[IO[bytes]], name: str = "") -> Frames:
+        """Runs a task in the slot with the shortest queue."""
+        slot = min(self._slots, key=lambda slot: slot.waiting)
         try:
-            async with aclosing(lane.frames(order, files, name)) as frames:
+            async with aclosing(slot.frames(task, files, name)) as frames:
                 async for frame in frames:
                     yield frame
         finally:
-            self.last = lane.last
+            self.last = slot.last
 
     def abandon(self, name: str) -> None:
-        """Nobody wants to know any more what is in the file of that name."""
-        for lane in self._lanes:
-            if name and lane.name == name:
-                lane.abandon()
+        """Cancels the reading of the file with this name; its `text` call raises NotFound."""
+        for slot in self._slots:
+            if name and slot.name == name:
+                slot.abandon()
 
     def close(self) -> None:
-        for lane in self._lanes:
-            lane.end()
+        for slot in self._slots:
+            slot.end()
 
 
-def _spooled(written: str) -> IO[bytes]:
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever asked for it closes it
+def _temporary_file(text: str) -> IO[bytes]:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     with closed_on_failure(file):
-        file.write(written.encode())
+        file.write(text.encode())
         file.flush()
     return file

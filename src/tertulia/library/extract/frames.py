@@ -1,6 +1,6 @@
-"""What the process that reads files says to the server: frames, each with its length and its kind.
+"""Wire protocol from the worker process to the server: frames, each with its length and its kind.
 
-text* ─▶ outcome                                   extracting, comparing
+text* ─▶ outcome                                      extracting, comparing
 contents ─▶ (entry ─▶ data* ─▶ spoilt?)* ─▶ outcome   unpacking
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 _HEAD = struct.Struct(">IB")
 LIMIT = 1 << 20
-"""Bytes of one frame."""
+"""The maximum size of a frame in bytes."""
 BLOCK = 256 << 10
 
 
@@ -26,13 +26,13 @@ class Frame(IntEnum):
     DATA = 3
     OUTCOME = 4
     CONTENTS = 5
-    """How much there is in an archive, before any of it."""
+    """The unpacked size of an archive, before its entries."""
     SPOILT = 6
-    """The last entry cannot be unpacked after all."""
+    """The entry sent last cannot be unpacked completely."""
 
 
 class Broken(Exception):
-    """The line ended, or says what no frame is."""
+    """The connection ended, or sent bytes that are no frame."""
 
 
 def send(pipe: int, kind: Frame, content: bytes) -> None:
@@ -52,7 +52,7 @@ def _write(pipe: int, content: bytes) -> None:
 
 
 class FrameReader:
-    """Reads frames from a non-blocking socket; whoever opened the socket closes it."""
+    """Reads frames from a non-blocking socket; the caller closes the socket."""
 
     def __init__(self, source: socket.socket) -> None:
         self._source = source
@@ -74,6 +74,6 @@ class FrameReader:
             if not block:
                 raise Broken
             self._received += block
-        taken = bytes(self._received[:size])
+        content = bytes(self._received[:size])
         del self._received[:size]
-        return taken
+        return content

@@ -1,4 +1,4 @@
-"""HTML as text: headings, lists, tables and code keep their shape; scripts and styles are left out."""
+"""HTML text extraction: keeps the layout of headings, lists, tables and code; drops scripts and styles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tertulia.library.extract import plain
 
 _SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "head"})
 _IN_HEAD = frozenset({"title", "meta", "link", "base", "script", "style", "noscript", "template"})
-"""Anything else ends a page's head, whether that says so or not."""
+"""Any other element ends the head of a page, even without a closing tag."""
 _BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "body", "dd", "details", "div", "dl", "dt", "fieldset"}
     | {"figcaption", "figure", "footer", "form", "header", "hr", "main", "nav", "ol", "p", "section"}
@@ -30,14 +30,14 @@ def text(file: BinaryIO) -> Iterator[str]:
     plain.must_be_all(file)
 
 
-def html_text(written: str) -> Iterator[str]:
-    reader = Reader()
-    for start in range(0, len(written), _STEP):
-        reader.feed(written[start : start + _STEP])
-        yield reader.take()
-    reader.close()
-    reader.break_line()
-    yield reader.take()
+def html_text(html: str) -> Iterator[str]:
+    parser = Reader()
+    for start in range(0, len(html), _STEP):
+        parser.feed(html[start : start + _STEP])
+        yield parser.drain()
+    parser.close()
+    parser.break_line()
+    yield parser.drain()
 
 
 class Reader(HTMLParser):
@@ -45,20 +45,23 @@ class Reader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self._out: list[str] = []
         self._line: list[str] = []
-        """In pieces: a paragraph may be written in a million of them."""
+        """The parts of the current line, not joined: a paragraph may arrive in a million parts."""
         self._prefix = ""
         self._skipping: list[str] = []
+        """The open elements whose content is dropped, outermost first."""
         self._pre = 0
+        """How many <pre> elements are open."""
         self._blank = True
-        """The last thing written was an empty line, or nothing."""
+        """True if the output ends with an empty line, or is empty."""
 
-    def take(self) -> str:
-        done, self._out = "".join(self._out), []
-        return done
+    def drain(self) -> str:
+        """Returns the text that was parsed since the last call."""
+        text, self._out = "".join(self._out), []
+        return text
 
     def break_line(self) -> None:
-        whole = "".join(self._line)
-        line = whole.rstrip() if self._pre else whole.strip()
+        joined = "".join(self._line)
+        line = joined.rstrip() if self._pre else joined.strip()
         if line:
             self._out.append(f"{self._prefix}{line}\n")
             self._blank = False
@@ -80,9 +83,9 @@ class Reader(HTMLParser):
             if tag not in _VOID:
                 self._skipping.append(tag)
         else:
-            self._begin(tag, attrs)
+            self._open_tag(tag, attrs)
 
-    def _begin(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def _open_tag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _HEADINGS:
             self._paragraph()
             self._prefix = _HEADINGS[tag]
@@ -103,7 +106,7 @@ class Reader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if self._skipping:
-            self._leave(tag)
+            self._close_skipped(tag)
         elif tag == "pre" and self._pre:
             self.break_line()
             self._pre -= 1
@@ -113,8 +116,11 @@ class Reader(HTMLParser):
         elif tag in ("li", "tr"):
             self.break_line()
 
-    def _leave(self, tag: str) -> None:
-        """An end that was never begun ends nothing; one further out ends all within."""
+    def _close_skipped(self, tag: str) -> None:
+        """Closes a skipped element and all elements inside it.
+
+        A closing tag without an opening tag is ignored.
+        """
         if tag in self._skipping[-50:]:
             while self._skipping.pop() != tag:
                 pass
@@ -126,11 +132,11 @@ class Reader(HTMLParser):
             if self._skipping == ["head", "title"] and data.strip():
                 self._out.append(f"# {_SPACE.sub(' ', data).strip()}\n\n")
         elif self._pre:
-            self._as_it_is(data)
+            self._add_preformatted(data)
         else:
-            self._flowing(_SPACE.sub(" ", data))
+            self._add_flowing(_SPACE.sub(" ", data))
 
-    def _as_it_is(self, data: str) -> None:
+    def _add_preformatted(self, data: str) -> None:
         *lines, rest = data.split("\n")
         for line in lines:
             self._out.append(f"{''.join(self._line)}{line}".rstrip() + "\n")
@@ -138,8 +144,8 @@ class Reader(HTMLParser):
         self._blank = self._blank and not lines
         self._line.append(rest)
 
-    def _flowing(self, words: str) -> None:
+    def _add_flowing(self, text: str) -> None:
         if not self._line or self._line[-1].endswith(" "):
-            words = words.lstrip()
-        if words:
-            self._line.append(words)
+            text = text.lstrip()
+        if text:
+            self._line.append(text)

@@ -1,4 +1,7 @@
-"""Office files: archives of XML parts that refer to each other, opened once they are known to be harmless."""
+"""Office Open XML packages: zip archives of XML parts that refer to each other. EPUB uses the same reader.
+
+An archive is opened only after its table of contents has passed the zip bomb check.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from tertulia.library.extract.xml import Listener, heard
 
 
 class Package:
-    """An office file: parts by name, and how one refers to others."""
+    """An office file: its parts by name, and the relations between them."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -32,23 +35,23 @@ class Package:
             yield file  # type: ignore[misc]
 
     def tell(self, name: str, listener: Listener) -> None:
-        """Lets one who only takes note hear a part to its end."""
+        """Parses a whole part for a handler that yields no text but stores what it needs."""
         with self.part(name) as file:
             for _ in heard(file, listener):
                 pass
 
     def relations(self, name: str) -> dict[str, str]:
-        """Of a part, or of the whole file: the names of those it refers to, by the id it calls them."""
+        """The parts that a part refers to, by relation id. An empty name stands for the whole package."""
         folder, _, file = name.rpartition("/")
-        listed = posixpath.join(folder, "_rels", f"{file}.rels")
-        if not self.has(listed):
+        rels_name = posixpath.join(folder, "_rels", f"{file}.rels")
+        if not self.has(rels_name):
             return {}
-        found = Relations(folder)
-        self.tell(listed, found)
-        return found.targets
+        relations = Relations(folder)
+        self.tell(rels_name, relations)
+        return relations.targets
 
     def main(self, usual: str) -> str:
-        """Where the file says its content is; most say the usual place, some programs name another."""
+        """The name of the main part: the usual name, else the one that the package's relations give."""
         if self.has(usual):
             return usual
         folder = usual.partition("/")[0]
@@ -58,35 +61,41 @@ class Package:
 
 @contextmanager
 def opened(file: BinaryIO, limits: FileLimits) -> Iterator[Package]:
-    """The archive, once it is known to be harmless."""
+    """Opens a package after the zip bomb check; raises Unreadable if it is unsafe, damaged or encrypted."""
     try:
         zips.must_be_harmless(file, limits)
         with zipfile.ZipFile(file) as archive:
             yield Package(archive)
-    except zips.Harmful as harm:
-        raise Unreadable(f"This file was not opened. {harm}") from None
+    except zips.Harmful as error:
+        raise Unreadable(f"This file was not opened. {error}") from None
     except (zips.NotAZip, zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError) as error:
         raise Unreadable(f"This file is damaged ({error or 'its table of contents is missing'}).") from None
-    except RuntimeError as error:  # zipfile says so of an encrypted part
+    except RuntimeError as error:  # zipfile raises it for an encrypted part
         raise Unreadable(f"This file is locked ({error}).") from None
 
 
 class Listening:
-    """Hears everything and takes nothing from it."""
+    """Base class of XML handlers: ignores every event.
+
+    Subclasses append the text they extract to the list.
+    """
 
     def __init__(self) -> None:
         self.taken: list[str] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None: ...
     def end(self, name: str) -> None: ...
-    def data(self, words: str) -> None: ...
+    def data(self, text: str) -> None: ...
 
     def take(self) -> list[str]:
-        done, self.taken = self.taken, []
-        return done
+        """Returns the text that was extracted since the last call."""
+        texts, self.taken = self.taken, []
+        return texts
 
 
 class Relations(Listening):
+    """Reads the relations of a part, without those to external targets."""
+
     def __init__(self, folder: str) -> None:
         super().__init__()
         self._folder = folder

@@ -1,4 +1,4 @@
-"""What the server asks of the process that reads files, and how that ends."""
+"""Task protocol between the server and the worker process: the task, and the exit report of the child."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from tertulia.core.files import FileLimits
 
 TOO_MUCH_MEMORY = 3
 BROKE = 4
-"""The codes a child ends with by itself; 0 when it did what it was asked."""
+"""The exit codes of a child that failed; 0 means that it completed its task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
+    """A task for the worker process; the files are passed as descriptors beside it."""
+
     task: str
     mime_type: str
     limits: FileLimits
@@ -21,9 +23,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a child ended, and what it took."""
+    """How a child process ended, with the time and memory it used."""
 
     code: int
-    """As the system says it: negative for a signal."""
+    """The exit code, or the negative number of the signal that killed the child."""
     cpu_s: float
     peak_bytes: int

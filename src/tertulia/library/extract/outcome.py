@@ -1,15 +1,15 @@
-"""How reading a file can end other than with its whole text."""
+"""Extraction errors: the ways in which reading a file ends without its complete text."""
 
 from __future__ import annotations
 
 
 class NoText(Exception):
-    """There is nothing to read in this kind of file; the message says so to a person."""
+    """This type of file has no text; the message tells the person so."""
 
 
 class Unreadable(Exception):
-    """The file is broken, locked or harmful; the message says which."""
+    """The file is damaged, encrypted or unsafe; the message says which."""
 
 
 class Enough(Exception):
-    """What was read is good, but it is not all; the message says why."""
+    """Only a part of the text was read and is used; the message says why."""

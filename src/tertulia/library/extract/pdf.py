@@ -1,4 +1,4 @@
-"""PDF: the text of its pages, each under a line that says which it is."""
+"""PDF text extraction: the text of each page under a line with its page number."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
     from pypdf import PageObject
 
 SHARE = 0.8
-"""Of the time there is: then it is better to keep what was read than to lose it with the rest."""
+"""The share of the time limit after which reading stops, so that the pages read so far are kept."""
 
 
 def text(
     file: BinaryIO, limits: FileLimits, monotonic: Callable[[], float] = time.monotonic
 ) -> Iterator[str]:
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it remarks on every blemish
-    until = monotonic() + SHARE * limits.parse_s
-    has_text, spoilt = False, 0
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of every small error
+    deadline = monotonic() + SHARE * limits.parse_s
+    has_text, unreadable = False, 0
     for number, page in enumerate(_pages(file), start=1):
-        if number > limits.pdf_pages or monotonic() >= until:
+        if number > limits.pdf_pages or monotonic() >= deadline:
             raise Enough(f"Only its first {number - 1:,} pages can be searched.")
-        written = _text_of(page)
-        spoilt += written is None
-        if written and written.strip():
+        page_text = _text_of(page)
+        unreadable += page_text is None
+        if page_text and page_text.strip():
             has_text = True
-            yield f"[Page {number}]\n{written.strip()}\n\n"
-    _must_have_text(has_text, spoilt)
+            yield f"[Page {number}]\n{page_text.strip()}\n\n"
+    _must_have_text(has_text, unreadable)
 
 
-def _must_have_text(has_text: bool, spoilt: int) -> None:
-    if spoilt and has_text:
-        raise Enough(f"{spoilt:,} of its pages cannot be read; they may be damaged.")
-    if spoilt:
+def _must_have_text(has_text: bool, unreadable: int) -> None:
+    if unreadable and has_text:
+        raise Enough(f"{unreadable:,} of its pages cannot be read; they may be damaged.")
+    if unreadable:
         raise Unreadable("The pages of this PDF cannot be read; they may be damaged.")
     if not has_text:
         raise NoText("This PDF holds no text, only pictures of pages.")
 
 
 def _pages(file: BinaryIO) -> Iterator[PageObject]:
-    from pypdf import PdfReader  # heavy, and of use only in the process that reads files
+    from pypdf import PdfReader  # slow to import, and needed only in the worker process
     from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
     try:
@@ -61,10 +61,10 @@ def _pages(file: BinaryIO) -> Iterator[PageObject]:
 
 
 def _text_of(page: PageObject) -> str | None:
-    """None for a page that cannot be read, which leaves the others alone."""
+    """The text of a page; None if the page cannot be read, so that the other pages are still read."""
     try:
         return page.extract_text()
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 - whatever the parser meets in a broken page
+    except Exception:  # noqa: BLE001 - the parser raises anything for a broken page
         return None

@@ -1,4 +1,4 @@
-"""Plain text and code of any encoding."""
+"""Plain text and source code: decodes text of any encoding."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tertulia.library.mime import wide
 
 READ_LIMIT = 20 << 20
 SAMPLE = 64 << 10
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_NAMED = re.compile(rb"""(?:charset|encoding|coding)\s*[=:]\s*["']?([A-Za-z0-9._-]{3,20})""")
+_DECLARATION = re.compile(rb"""(?:charset|encoding|coding)\s*[=:]\s*["']?([A-Za-z0-9._-]{3,20})""")
 _NEVER = frozenset(
     {"utf-7", "unicode_escape", "raw_unicode_escape", "punycode", "idna", "undefined", "mbcs", "oem"}
 )
-"""Encodings that hide text from whoever looks at the bytes."""
+"""Encodings in which text could be hidden from a check of the bytes."""
 
 
 def text(file: BinaryIO) -> Iterator[str]:
@@ -36,31 +36,31 @@ def read(file: BinaryIO) -> bytes:
 
 
 def must_be_all(file: BinaryIO) -> None:
-    """What was read is what the file holds."""
+    """Raises Truncated if the file is longer than READ_LIMIT."""
     if file.read(1):
         raise Enough(f"Only its first {READ_LIMIT >> 20} MiB can be searched.")
 
 
 def decoded(raw: bytes) -> str:
-    """The text, whatever it was written in; what cannot be read becomes a replacement character."""
-    written = raw.decode(encoding_of(raw), "replace")
-    return written.replace("\r\n", "\n").replace("\r", "\n")
+    """The bytes as text with \\n line ends; bytes that cannot be decoded become replacement characters."""
+    content = raw.decode(encoding_of(raw), "replace")
+    return content.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def encoding_of(raw: bytes) -> str:
-    """By its mark, by being valid UTF-8, by what the text says of itself, by how its letters are spread."""
-    for mark, name in _MARKS:
-        if raw.startswith(mark):
+    """The encoding by byte order mark, else UTF-8 if valid, else as the text declares it, else guessed."""
+    for bom, name in _BYTE_ORDER_MARKS:
+        if raw.startswith(bom):
             return name
-    if found := wide(raw):
-        return found
+    if encoding := wide(raw):
+        return encoding
     if _is_utf8(raw):
         return "iso2022_jp" if b"\x1b$" in raw[:SAMPLE] else "utf-8"
-    return _named(raw) or _mostly_utf8(raw) or guessed(raw, _IN_TEXTS)
+    return _declared(raw) or _mostly_utf8(raw) or guessed(raw, _IN_TEXTS)
 
 
 def _is_utf8(raw: bytes) -> bool:
-    """Cut at a limit, the last character may be half."""
+    """True for valid UTF-8. If the text was cut at READ_LIMIT, its last character may be incomplete."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(raw, final=len(raw) < READ_LIMIT)
     except UnicodeDecodeError:
@@ -68,8 +68,9 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _named(raw: bytes) -> str | None:
-    match = _NAMED.search(raw[:1024])
+def _declared(raw: bytes) -> str | None:
+    """The encoding that the text declares near its beginning, if it can be decoded so."""
+    match = _DECLARATION.search(raw[:1024])
     if match is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The process that reads files, as the server holds it: started when it is needed, ended when it is idle."""
+"""Worker process handle: starts the process that reads files on demand and stops it when it is idle."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from tertulia.library.extract.orders import BROKE, TOO_MUCH_MEMORY, Ending, Orde
 
 IDLE_S = 60.0
 PATIENCE_S = 5.0
-"""Beyond a child's own limit: when even its parent does not answer, both are ended."""
+"""Added to a child's own time limit; if the worker does not answer by then either, both are killed."""
 
 Frames = AsyncGenerator[tuple[Frame, bytes]]
 
 
 class Died(Exception):
-    """The process ended before it said how the file did."""
+    """The process ended before it sent an outcome."""
 
     def __init__(self, ending: Ending | None) -> None:
         super().__init__(str(ending))
         self.ending = ending
         self.is_on_purpose = False
-        """Nobody wanted to know any more."""
+        """True if the task was cancelled with `abandon`."""
 
     @property
     def code(self) -> int | None:
@@ -40,7 +40,7 @@ class Died(Exception):
 
     @property
     def is_final(self) -> bool:
-        """It would end the same way again."""
+        """True if another try would end the same way."""
         return self.code in (*_TOO_LONG, TOO_MUCH_MEMORY, BROKE)
 
     @property
@@ -56,135 +56,142 @@ _TOO_LONG = (-signal.SIGALRM, -signal.SIGXCPU)
 
 
 class Lane:
-    """One process and whoever waits for it: it does one thing after the other."""
+    """A worker process and the queue of tasks for it, which it runs one after the other."""
 
-    def __init__(self, patience_s: float = PATIENCE_S) -> None:
-        self._patience_s = patience_s
-        self._turn = asyncio.Lock()
+    def __init__(self, grace_s: float = PATIENCE_S) -> None:
+        self._grace_s = grace_s
+        self._lock = asyncio.Lock()
         self._process: Process | None = None
-        self._idle: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
         self._is_abandoned = False
         self.waiting = 0
-        """How many want it, with the one it works for."""
+        """The length of the queue, with the running task."""
         self.name = ""
-        """Of the file it reads."""
+        """The name of the file that is being read."""
         self.last: Ending | None = None
-        """How the last child ended, and what it took."""
+        """How the last child process ended, with the time and memory it used."""
 
-    async def frames(self, order: Order, files: Sequence[IO[bytes]], name: str) -> Frames:
-        """Frames up to the outcome, which comes last; whoever stops listening ends the process."""
+    async def frames(self, task: Order, files: Sequence[IO[bytes]], name: str) -> Frames:
+        """Waits for its turn, runs a task and yields its frames; the last frame is the outcome.
+
+        If the caller stops before the outcome, the process is killed.
+        """
         self.waiting += 1
         try:
-            async with self._turn, aclosing(self._asked(order, files, name)) as frames:
+            async with self._lock, aclosing(self._run(task, files, name)) as frames:
                 async for frame in frames:
                     yield frame
         finally:
             self.waiting -= 1
 
-    async def _asked(self, order: Order, files: Sequence[IO[bytes]], name: str) -> Frames:
-        process, is_over = self._started(name), False
+    async def _run(self, task: Order, files: Sequence[IO[bytes]], name: str) -> Frames:
+        process, is_reusable = self._start(name), False
         try:
-            async with aclosing(process.ask(order, files)) as frames:
+            async with aclosing(process.run(task, files)) as frames:
                 async for frame in frames:
                     yield frame
-            is_over = True
-        except Died as death:
-            is_over = death.ending is not None
-            death.is_on_purpose = self._is_abandoned
+            is_reusable = True
+        except Died as error:
+            is_reusable = error.ending is not None
+            error.is_on_purpose = self._is_abandoned
             raise
         finally:
             self.last, self.name = process.last, ""
-            if not is_over:
+            if not is_reusable:
                 self.end()
-            self._idle = asyncio.get_running_loop().call_later(IDLE_S, self.end)
+            self._idle_timer = asyncio.get_running_loop().call_later(IDLE_S, self.end)
 
-    def _started(self, name: str) -> Process:
-        if self._idle is not None:
-            self._idle.cancel()
+    def _start(self, name: str) -> Process:
+        """The process, started if it does not run."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         self.name, self._is_abandoned = name, False
-        self._process = self._process or Process(self._patience_s)
+        self._process = self._process or Process(self._grace_s)
         return self._process
 
     def abandon(self) -> None:
-        """What it is doing is of no use any more."""
+        """Cancels the running task and kills the process."""
         self._is_abandoned = True
         self.end()
 
     def end(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         if self._process is not None:
             self._process.end()
             self._process = None
 
 
 class Process:
-    def __init__(self, patience_s: float) -> None:
-        self._patience_s = patience_s
-        self._line, theirs = _socketpair()
-        with theirs, closed_on_failure(self._line):
-            self._process = _started(theirs)
+    """A running worker process and the socket on which it receives tasks and sends exit reports."""
+
+    def __init__(self, grace_s: float) -> None:
+        self._grace_s = grace_s
+        self._socket, worker_end = _socketpair()
+        with worker_end, closed_on_failure(self._socket):
+            self._process = _start_process(worker_end)
         self.last: Ending | None = None
 
-    async def ask(self, order: Order, files: Sequence[IO[bytes]]) -> Frames:
-        ours, theirs = _socketpair()
-        with ours:
+    async def run(self, task: Order, files: Sequence[IO[bytes]]) -> Frames:
+        """Runs a task and yields its frames, which arrive on a socket of their own; raises WorkerDied."""
+        server_end, worker_end = _socketpair()
+        with server_end:
             try:
-                with theirs:
-                    self._send(order, [*(file.fileno() for file in files), theirs.fileno()])
-                async with aclosing(self._received(FrameReader(ours), order.wall_s)) as frames:
+                with worker_end:
+                    self._send(task, [*(file.fileno() for file in files), worker_end.fileno()])
+                async with aclosing(self._receive(FrameReader(server_end), task.wall_s)) as frames:
                     async for frame in frames:
                         yield frame
-                self.last = await self._ending()
+                self.last = await self._exit_report()
             except (Broken, TimeoutError, OSError):
-                self.last = await self._ending()
+                self.last = await self._exit_report()
                 raise Died(self.last) from None
 
-    async def _received(self, reader: FrameReader, wall_s: float) -> Frames:
+    async def _receive(self, reader: FrameReader, wall_s: float) -> Frames:
         kind = None
         while kind is not Frame.OUTCOME:
-            async with asyncio.timeout(wall_s + self._patience_s):
+            async with asyncio.timeout(wall_s + self._grace_s):
                 kind, content = await reader.next()
             yield kind, content
 
-    def _send(self, order: Order, descriptors: list[int]) -> None:
+    def _send(self, task: Order, descriptors: list[int]) -> None:
         for descriptor in descriptors[:-1]:
             os.lseek(descriptor, 0, os.SEEK_SET)
-        socket.send_fds(self._line, [to_json(order).encode()], descriptors)
+        socket.send_fds(self._socket, [to_json(task).encode()], descriptors)
 
-    async def _ending(self) -> Ending | None:
-        """None when the process itself is gone, or no longer answers."""
+    async def _exit_report(self) -> Ending | None:
+        """The exit report of the child; None if the worker itself has died or does not answer."""
         try:
-            async with asyncio.timeout(self._patience_s):
-                said = await asyncio.get_running_loop().sock_recv(self._line, 4096)
-            return Ending(*json.loads(said)) if said else None
+            async with asyncio.timeout(self._grace_s):
+                report = await asyncio.get_running_loop().sock_recv(self._socket, 4096)
+            return Ending(*json.loads(report)) if report else None
         except (TimeoutError, OSError, ValueError):
             return None
 
     def end(self) -> None:
-        """Its children end with it."""
-        self._line.close()
+        """Kills the process; its children die with it."""
+        self._socket.close()
         self._process.kill()
         self._process.wait()
 
 
 def _socketpair() -> tuple[socket.socket, socket.socket]:
-    """Ours, which the event loop reads, and theirs, which the other process may wait on."""
-    ours, theirs = socket.socketpair()
-    ours.setblocking(False)
-    return ours, theirs
+    """The server's end, non-blocking for the event loop, and the worker's end, on which it may block."""
+    server_end, worker_end = socket.socketpair()
+    server_end.setblocking(False)
+    return server_end, worker_end
 
 
-def _started(line: socket.socket) -> subprocess.Popen[bytes]:
+def _start_process(worker_end: socket.socket) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [
             *(sys.executable, "-I", "-m", "tertulia.library.extract.worker"),
-            *(str(line.fileno()), str(os.getpid())),
+            *(str(worker_end.fileno()), str(os.getpid())),
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        pass_fds=[line.fileno()],
+        pass_fds=[worker_end.fileno()],
         env={"LANG": "C.UTF-8"},
         cwd="/",
     )

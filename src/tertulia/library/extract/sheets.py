@@ -1,4 +1,4 @@
-"""Spreadsheets: their sheets, a row a line."""
+"""XLSX text extraction: the sheets of a workbook, one line per row."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tertulia.library.extract.outcome import Unreadable
 from tertulia.library.extract.xml import RELATION, heard
 
 STRINGS_LIMIT = 40 << 20
-"""Characters of a workbook's shared strings."""
+"""The maximum number of characters in a workbook's shared strings."""
 GAP = 50
-"""Empty cells between two that hold something: up to here their columns are kept apart."""
+"""At most this many empty cells in a row are kept; longer gaps are closed."""
 
 
 def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
@@ -32,25 +32,27 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
             if package.has(relations.get(id, "")):
                 yield f"## {name}\n\n"
                 with package.part(relations[id]) as part:
-                    yield from heard(part, Sheet(strings, styles.times, book.starts_1904))
+                    yield from heard(part, Sheet(strings, styles.times, book.uses_1904_dates))
                 yield "\n"
 
 
 class Workbook(Listening):
+    """Reads the names of the sheets, the ids of their parts and the date system of a workbook."""
+
     def __init__(self) -> None:
         super().__init__()
         self.sheets: list[tuple[str, str]] = []
-        self.starts_1904 = False
+        self.uses_1904_dates = False
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "sheet":
             self.sheets.append((attributes.get("name", ""), attributes.get(RELATION, "")))
         elif name == "workbookPr":
-            self.starts_1904 = attributes.get("date1904") in ("1", "true")
+            self.uses_1904_dates = attributes.get("date1904") in ("1", "true")
 
 
 def _shared_strings(package: Package, relations: dict[str, str]) -> list[str]:
-    name = next((one for one in relations.values() if one.lower().endswith("sharedstrings.xml")), "")
+    name = next((path for path in relations.values() if path.lower().endswith("sharedstrings.xml")), "")
     strings = Strings()
     if name and package.has(name):
         package.tell(name, strings)
@@ -58,35 +60,35 @@ def _shared_strings(package: Package, relations: dict[str, str]) -> list[str]:
 
 
 class Strings(Listening):
-    """The texts that cells refer to by number."""
+    """Reads the shared strings, the texts that cells refer to by number."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
-        self._words: list[str] = []
+        self._text_parts: list[str] = []
         self._size = 0
-        self._in_text = self._in_reading = False
+        self._in_text = self._in_phonetic = False
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "si":
-            self._words = []
-        elif name == "rPh":  # how it is pronounced
-            self._in_reading = True
+            self._text_parts = []
+        elif name == "rPh":  # the pronunciation of the text
+            self._in_phonetic = True
         elif name == "t":
-            self._in_text = not self._in_reading
+            self._in_text = not self._in_phonetic
 
     def end(self, name: str) -> None:
         if name == "t":
             self._in_text = False
         elif name == "rPh":
-            self._in_reading = False
+            self._in_phonetic = False
         elif name == "si":
-            self.found.append("".join(self._words))
+            self.found.append("".join(self._text_parts))
 
-    def data(self, words: str) -> None:
+    def data(self, text: str) -> None:
         if self._in_text:
-            self._words.append(words)
-            self._size += len(words)
+            self._text_parts.append(text)
+            self._size += len(text)
             if self._size > STRINGS_LIMIT:
                 raise Unreadable("This spreadsheet holds more text than can be read.")
 
@@ -99,14 +101,14 @@ def _styles(package: Package) -> Styles:
 
 
 class Time(Enum):
-    """What a number of days stands for."""
+    """How a number of days is displayed."""
 
     MOMENT = "a date, or a time of day"
     SPAN = "so many hours"
 
 
 class Styles(Listening):
-    """Which cell styles show a number as a time."""
+    """Finds the cell styles that display a number as a date or a time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,29 +135,31 @@ class Styles(Listening):
 
 
 def _time(code: str) -> Time | None:
-    """Hours in brackets go on past a day."""
-    said = re.sub(r'"[^"]*"|\\.', "", code)
-    bare = re.sub(r"\[[^\]]*\]", "", said)
-    if re.search(r"\[[hms]+\]", said, re.IGNORECASE):
+    """The time that a format code displays; None for a plain number. [h] counts the hours beyond a day."""
+    unquoted = re.sub(r'"[^"]*"|\\.', "", code)
+    unbracketed = re.sub(r"\[[^\]]*\]", "", unquoted)
+    if re.search(r"\[[hms]+\]", unquoted, re.IGNORECASE):
         return Time.SPAN
-    is_moment = re.search(r"[ydhsm]", bare, re.IGNORECASE) and not re.search(r"[#?]|General", bare)
+    is_moment = re.search(r"[ydhsm]", unbracketed, re.IGNORECASE) and not re.search(
+        r"[#?]|General", unbracketed
+    )
     return Time.MOMENT if is_moment else None
 
 
 class Sheet(Listening):
-    """Rows, a line each."""
+    """Turns the rows of a sheet into lines of text."""
 
-    def __init__(self, strings: list[str], times: dict[int, Time], starts_1904: bool) -> None:
+    def __init__(self, strings: list[str], times: dict[int, Time], uses_1904_dates: bool) -> None:
         super().__init__()
         self._strings = strings
         self._times = times
-        self._epoch = datetime(1904, 1, 1) if starts_1904 else datetime(1899, 12, 30)
+        self._epoch = datetime(1904, 1, 1) if uses_1904_dates else datetime(1899, 12, 30)
         self._cells: list[str] = []
         self._kind, self._style = "", 0
-        self._words: list[str] = []
+        self._text_parts: list[str] = []
         self._formula: list[str] = []
-        self._heard: list[str] | None = None
-        """Where words go; None between the parts of a cell."""
+        self._target: list[str] | None = None
+        """The list that receives character data; None outside of a value or a formula."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         match name:
@@ -163,34 +167,35 @@ class Sheet(Listening):
                 self._cells = []
             case "c":
                 self._kind, self._style = attributes.get("t", "n"), _integer(attributes.get("s", ""))
-                self._words, self._formula = [], []
+                self._text_parts, self._formula = [], []
                 self._pad(attributes.get("r", ""))
             case "v" | "t":
-                self._heard = self._words
+                self._target = self._text_parts
             case "f":
-                self._heard = self._formula
+                self._target = self._formula
 
     def end(self, name: str) -> None:
         match name:
             case "v" | "t" | "f":
-                self._heard = None
+                self._target = None
             case "c":
                 self._cells.append(self._cell())
             case "row" if any(self._cells):
                 self.taken.append(tables.line(self._cells))
 
-    def data(self, words: str) -> None:
-        if self._heard is not None:
-            self._heard.append(words)
+    def data(self, text: str) -> None:
+        if self._target is not None:
+            self._target.append(text)
 
     def _cell(self) -> str:
-        """What it shows; the formula where no program has worked it out yet."""
-        if self._words or not self._formula:
-            return self._value("".join(self._words))
+        """The displayed value; the formula if no program has computed its value yet."""
+        if self._text_parts or not self._formula:
+            return self._value("".join(self._text_parts))
         return f"={''.join(self._formula)}"
 
-    def _pad(self, place: str) -> None:
-        letters = place.rstrip("0123456789")
+    def _pad(self, reference: str) -> None:
+        """Adds empty cells up to the column of a cell reference such as C7."""
+        letters = reference.rstrip("0123456789")
         column = 0
         for letter in letters[:3]:
             column = column * 26 + ord(letter) - 64
@@ -198,22 +203,22 @@ class Sheet(Listening):
         if 0 < gap <= GAP:
             self._cells += [""] * gap
 
-    def _value(self, words: str) -> str:
+    def _value(self, text: str) -> str:
         if self._kind == "s":
-            number = _integer(words)
+            number = _integer(text)
             return self._strings[number] if 0 <= number < len(self._strings) else ""
         if self._kind == "b":
-            return "TRUE" if words == "1" else "FALSE"
+            return "TRUE" if text == "1" else "FALSE"
         if self._kind == "n" and self._style in self._times:
-            return self._shown(words, self._times[self._style])
-        return words
+            return self._displayed(text, self._times[self._style])
+        return text
 
-    def _shown(self, words: str, time: Time) -> str:
+    def _displayed(self, text: str, time: Time) -> str:
         try:
-            days = timedelta(days=float(words), milliseconds=500)
+            days = timedelta(days=float(text), milliseconds=500)
             return _hours(days) if time is Time.SPAN else self._moment(days)
         except (ValueError, OverflowError):
-            return words
+            return text
 
     def _moment(self, days: timedelta) -> str:
         moment = (self._epoch + days).replace(microsecond=0)
@@ -227,5 +232,5 @@ def _hours(span: timedelta) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
-def _integer(words: str) -> int:
-    return int(words) if words.isascii() and words.isdigit() and len(words) < 12 else -1
+def _integer(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1

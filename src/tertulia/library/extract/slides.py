@@ -1,4 +1,4 @@
-"""Presentations: their slides in order, each with what the speaker noted."""
+"""PPTX text extraction: the slides of a presentation in order, each with its speaker notes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tertulia.library.extract.xml import RELATION, heard
 def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     with opened(file, limits) as package:
         main = package.main("ppt/presentation.xml")
-        show = Slides()
-        package.tell(main, show)
+        slides = Slides()
+        package.tell(main, slides)
         relations = package.relations(main)
-        names = [relations[id] for id in show.ids if package.has(relations.get(id, ""))]
+        names = [relations[id] for id in slides.ids if package.has(relations.get(id, ""))]
         for number, name in enumerate(names, start=1):
             yield f"## Slide {number}\n\n"
             yield from _slide(package, name)
@@ -30,12 +30,14 @@ def _slide(package: Package, name: str) -> Iterator[str]:
     for notes in package.relations(name).values():
         if "notesslides/" in notes.lower() and package.has(notes):
             with package.part(notes) as part:
-                said = "".join(heard(part, SlideText(is_notes=True)))
-            if said.strip():
-                yield f"Notes: {said}"
+                notes_text = "".join(heard(part, SlideText(is_notes=True)))
+            if notes_text.strip():
+                yield f"Notes: {notes_text}"
 
 
 class Slides(Listening):
+    """Reads the ids of the slides in the order of the presentation."""
+
     def __init__(self) -> None:
         super().__init__()
         self.ids: list[str] = []
@@ -46,12 +48,12 @@ class Slides(Listening):
 
 
 class SlideText(Listening):
-    """Paragraphs of all shapes, in the order they were drawn; rows of tables on one line."""
+    """Extracts the paragraphs of all shapes in document order, with one line per table row."""
 
     def __init__(self, is_notes: bool = False) -> None:
         super().__init__()
         self._is_notes = is_notes
-        self._words: list[str] = []
+        self._text_parts: list[str] = []
         self._row: list[str] | None = None
         self._in_text = False
         self._kind = ""
@@ -63,11 +65,11 @@ class SlideText(Listening):
             case "ph":
                 self._kind = attributes.get("type", "body")
             case "p":
-                self._words = []
+                self._text_parts = []
             case "t":
                 self._in_text = True
             case "br":
-                self._words.append(" ")
+                self._text_parts.append(" ")
             case "tr":
                 self._row = []
             case "tc" if self._row is not None:
@@ -78,22 +80,22 @@ class SlideText(Listening):
             case "t":
                 self._in_text = False
             case "p":
-                self._paragraph("".join(self._words).strip())
-                self._words = []
+                self._paragraph("".join(self._text_parts).strip())
+                self._text_parts = []
             case "tr":
                 if self._row:
                     self.taken.append(tables.line(self._row))
                 self._row = None
 
-    def data(self, words: str) -> None:
+    def data(self, text: str) -> None:
         if self._in_text:
-            self._words.append(words)
+            self._text_parts.append(text)
 
-    def _paragraph(self, words: str) -> None:
-        if not words or self._kind in ("sldNum", "dt", "ftr", "sldImg"):
+    def _paragraph(self, text: str) -> None:
+        if not text or self._kind in ("sldNum", "dt", "ftr", "sldImg"):
             return
         if self._row:
-            self._row[-1] += " " + words
+            self._row[-1] += " " + text
         else:
             heading = "### " if self._kind in ("title", "ctrTitle") and not self._is_notes else ""
-            self.taken.append(f"{heading}{words}\n")
+            self.taken.append(f"{heading}{text}\n")

@@ -1,4 +1,4 @@
-"""Tables: CSV and its relatives as readable lines, one row a line."""
+"""CSV and TSV text extraction: one readable line per row."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _BATCH = 1000
 
 
 def text(file: BinaryIO) -> Iterator[str]:
-    written = plain.decoded(plain.read(file))
+    content = plain.decoded(plain.read(file))
     csv.field_size_limit(plain.READ_LIMIT)
-    rows = csv.reader(io.StringIO(written, newline=""), delimiter=delimiter_of(written[:10_000]))
+    rows = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter_of(content[:10_000]))
     batch: list[str] = []
     try:
         for row in rows:
@@ -24,21 +24,21 @@ def text(file: BinaryIO) -> Iterator[str]:
             if len(batch) == _BATCH:
                 yield "".join(batch)
                 batch.clear()
-    except csv.Error:  # not a table after all
-        yield written
+    except csv.Error:  # not a valid table
+        yield content
         return
     yield "".join(batch)
     plain.must_be_all(file)
 
 
 def delimiter_of(sample: str) -> str:
-    """The one that cuts the first lines into the most columns, alike in each of them."""
-    lines = [one for one in sample.split("\n")[:20] if one][:-1] or [sample]
-    return max(_DELIMITERS, key=lambda mark: (min(one.count(mark) for one in lines), lines[0].count(mark)))
+    """The delimiter that occurs most often in every one of the first lines."""
+    lines = [line for line in sample.split("\n")[:20] if line][:-1] or [sample]
+    return max(_DELIMITERS, key=lambda mark: (min(line.count(mark) for line in lines), lines[0].count(mark)))
 
 
 def line(cells: Iterable[str]) -> str:
-    """A row: its cells side by side, each on one line, none after the last that holds something."""
+    """A table row as one line of text, without the empty cells at its end."""
     flat = [" ".join(cell.split()) for cell in cells]
     while flat and not flat[-1]:
         flat.pop()

@@ -1,4 +1,4 @@
-"""What the process that reads files can be asked to do: extract, unpack, compare."""
+"""Tasks of the worker process: extract text, unpack an archive, compare two texts."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def text(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimit
 
 
 def unzip(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimits) -> None:
-    """Sends every file of an archive; links, devices and folders are left out, inner archives stay packed."""
+    """Sends every file of an archive. Links, devices and folders are left out; inner archives stay packed."""
     reason = None
     try:
         zips.must_be_harmless(files[0], limits)
         with zipfile.ZipFile(files[0]) as archive:
             _send_all(pipe, archive)
-    except zips.Harmful as harm:
-        reason = f"This archive was not unpacked. {harm}"
+    except zips.Harmful as error:
+        reason = f"This archive was not unpacked. {error}"
     except (zips.NotAZip, zipfile.BadZipFile, zipfile.LargeZipFile):
         reason = "This is no zip archive, or it is damaged."
     send_json(pipe, Frame.OUTCOME, {"reason": reason, "has_failed": reason is not None})
@@ -61,12 +61,15 @@ def _is_file(entry: zipfile.ZipInfo) -> bool:
 
 
 def _send_entry(pipe: int, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str | None:
-    """Reads no more of it than the table of contents said; what is wrong with it, if anything."""
+    """Sends the bytes of an entry; returns why it cannot be unpacked, or None.
+
+    zipfile reads no more bytes than the table of contents states.
+    """
     try:
         with archive.open(entry) as file:
             while block := file.read(BLOCK):
                 send(pipe, Frame.DATA, block)
-    except RuntimeError as error:  # zipfile says so of an encrypted one
+    except RuntimeError as error:  # zipfile raises it for an encrypted entry
         return "It is locked with a password." if "password" in str(error) else "It cannot be unpacked."
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, OSError):
         return "It is damaged, or packed in a way that cannot be read."
@@ -77,20 +80,20 @@ def _send_entry(pipe: int, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> 
 
 
 def diff(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimits) -> None:
-    """What changed from the first text to the second, in the form that programs read too."""
+    """Sends the unified diff of two texts, up to the limit of bytes."""
     before, after = (_lines(file.read().decode()) for file in files)
     changes = difflib.unified_diff(before, after, lineterm="", n=CONTEXT_LINES)
-    left = limits.compare_bytes
-    for lines in _batches(itertools.islice(changes, 2, None)):  # whoever asked knows how to call them
-        left -= len(lines.encode())
-        if left < 0:
+    bytes_left = limits.compare_bytes
+    for lines in _batches(itertools.islice(changes, 2, None)):  # without the two lines of file names
+        bytes_left -= len(lines.encode())
+        if bytes_left < 0:
             break
         send(pipe, Frame.TEXT, lines.encode())
-    send_json(pipe, Frame.OUTCOME, {"reason": None, "has_failed": left < 0})
+    send_json(pipe, Frame.OUTCOME, {"reason": None, "has_failed": bytes_left < 0})
 
 
-def _lines(written: str) -> list[str]:
-    return written.removesuffix("\n").split("\n") if written else []
+def _lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _batches(lines: Iterator[str]) -> Iterator[str]:

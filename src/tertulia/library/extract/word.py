@@ -1,4 +1,4 @@
-"""Word documents: their paragraphs, then their notes."""
+"""DOCX text extraction: the paragraphs of a Word document, then its footnotes, endnotes and comments."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
 
 
 class Paragraphs(Listening):
-    """Paragraphs of a Word document, a line each; headings and lists marked, rows of tables on one line."""
+    """Extracts one line per paragraph and per table row, with Markdown signs for headings and lists."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._words: list[str] = []
+        self._text_parts: list[str] = []
         self._prefix = ""
         self._outer: list[tuple[list[str], str]] = []
-        """Paragraphs that are open around this one: a text box stands within one."""
+        """The enclosing paragraphs that are still open: a text box is inside a paragraph."""
         self._cells: list[list[str]] = []
-        """Rows that are open, the innermost last: a table may stand in a cell of another."""
+        """The open table rows, innermost last: a table may be inside a cell of another table."""
         self._hidden = 0
         self._in_text = False
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name in ("Fallback", "del", "moveFrom"):  # said again for old programs; struck out
+        if name in ("Fallback", "del", "moveFrom"):  # a copy for old programs, or deleted text
             self._hidden += 1
         match name:
             case "p":
-                self._outer.append((self._words, self._prefix))
-                self._words, self._prefix = [], ""
+                self._outer.append((self._text_parts, self._prefix))
+                self._text_parts, self._prefix = [], ""
             case "pStyle":
                 self._prefix = _mark(attributes.get("val", "")) or self._prefix
             case "numPr":
@@ -51,11 +51,11 @@ class Paragraphs(Listening):
             case "t":
                 self._in_text = True
             case "tab":
-                self._words.append("\t")
+                self._text_parts.append("\t")
             case "br" | "cr":
-                self._words.append("\n")
+                self._text_parts.append("\n")
             case "noBreakHyphen":
-                self._words.append("-")
+                self._text_parts.append("-")
             case "tr":
                 self._cells.append([])
             case "tc":
@@ -69,8 +69,8 @@ class Paragraphs(Listening):
             case "t":
                 self._in_text = False
             case "p":
-                self._paragraph("".join(self._words))
-                self._words, self._prefix = self._outer.pop() if self._outer else ([], "")
+                self._paragraph("".join(self._text_parts))
+                self._text_parts, self._prefix = self._outer.pop() if self._outer else ([], "")
             case "tr":
                 row = self._cells.pop() if self._cells else []
                 if self._cells and self._cells[-1]:
@@ -81,19 +81,22 @@ class Paragraphs(Listening):
                 if not self._cells:
                     self.taken.append("\n")
 
-    def data(self, words: str) -> None:
+    def data(self, text: str) -> None:
         if self._in_text and not self._hidden:
-            self._words.append(words)
+            self._text_parts.append(text)
 
-    def _paragraph(self, words: str) -> None:
+    def _paragraph(self, text: str) -> None:
         if self._cells and self._cells[-1]:
-            self._cells[-1][-1] += " " + words
-        elif words.strip():
-            self.taken.append(f"{self._prefix}{words.strip()}\n" + ("" if self._prefix == "- " else "\n"))
+            self._cells[-1][-1] += " " + text
+        elif text.strip():
+            self.taken.append(f"{self._prefix}{text.strip()}\n" + ("" if self._prefix == "- " else "\n"))
 
 
 def _mark(style: str) -> str:
-    """Styles are named in the language of whoever wrote them, but most keep the English id."""
+    """The Markdown sign for a paragraph style.
+
+    Styles are named in the author's language, but most programs keep the English id.
+    """
     if style.lower().startswith(("listbullet", "listnumber")):
         return "- "
     match = re.fullmatch(r"(?i)(?:heading|berschrift|überschrift|titre|titolo|título|ttulo)\s?([1-6])", style)

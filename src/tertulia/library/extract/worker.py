@@ -1,8 +1,9 @@
-"""The process that reads files: a parent that knows every parser, and a child of it for each file.
+"""Sandboxed worker process: reads untrusted files in a forked child with limits.
 
-The parent waits for orders on a socket: a line of JSON with the files and the socket to answer through, as
-descriptors. The child it forks has little memory, little time, no files to write and no network; whatever
-becomes of it, the parent tells the server how it ended and waits for the next. Both end with the server.
+The worker has imported every parser. It waits on a socket for tasks: a JSON object, with descriptors of the
+files and of the socket for the answer. For each task it forks a child with limited memory and time, without
+permission to write files and without network. When the child has ended, for whatever reason, the worker sends
+an exit report and waits for the next task. Both die with the server.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-import pypdf  # noqa: F401 - here, so that no child spends its time on it
+import pypdf  # noqa: F401 - imported before the fork, so that no child spends its time on it
 
 from tertulia.core.plain import from_plain
 from tertulia.library.extract.orders import BROKE, TOO_MUCH_MEMORY, Ending, Order
@@ -26,64 +27,66 @@ from tertulia.library.extract.tasks import TASKS
 PR_SET_PDEATHSIG = 1
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 MEMORY_BYTES = 512 << 20
-ORDER_LIMIT = 4096
+TASK_LIMIT = 4096
 DESCRIPTORS = 3
 
 
 def main() -> None:
-    line = socket.socket(fileno=int(sys.argv[1]))
+    server = socket.socket(fileno=int(sys.argv[1]))
     _die_with(int(sys.argv[2]))
     _leave_the_network()
     while True:
-        order, descriptors, _, _ = socket.recv_fds(line, ORDER_LIMIT, DESCRIPTORS)
-        if not order:
+        task, descriptors, _, _ = socket.recv_fds(server, TASK_LIMIT, DESCRIPTORS)
+        if not task:
             os._exit(0)
-        ending = _in_a_child(order, descriptors, line)
+        report = _run_in_child(task, descriptors, server)
         for descriptor in descriptors:
             os.close(descriptor)
-        line.sendall(json.dumps([ending.code, ending.cpu_s, ending.peak_bytes]).encode() + b"\n")
+        server.sendall(json.dumps([report.code, report.cpu_s, report.peak_bytes]).encode() + b"\n")
 
 
 def _die_with(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        os._exit(0)  # it died before we could ask to be told
+        os._exit(0)  # the parent died before prctl took effect
 
 
 def _leave_the_network() -> None:
-    """Where the system allows it: a network of our own with nothing in it; no parser needs another."""
+    """Moves the process into an empty network namespace, where the system allows it."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWUSER | CLONE_NEWNET)
 
 
-def _in_a_child(order: bytes, descriptors: list[int], line: socket.socket) -> Ending:
+def _run_in_child(task: bytes, descriptors: list[int], server: socket.socket) -> Ending:
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        line.close()
+        server.close()
         _die_with(parent)
-        os._exit(_obey(from_plain(Order, json.loads(order)), descriptors))
-    _, status, used = os.wait4(child, 0)
-    peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Ending(os.waitstatus_to_exitcode(status), round(used.ru_utime + used.ru_stime, 3), peak)
+        os._exit(_obey(from_plain(Order, json.loads(task)), descriptors))
+    _, status, usage = os.wait4(child, 0)
+    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Ending(os.waitstatus_to_exitcode(status), round(usage.ru_utime + usage.ru_stime, 3), peak)
 
 
-def _obey(order: Order, descriptors: list[int]) -> int:
-    _be_bounded(order)
+def _obey(task: Order, descriptors: list[int]) -> int:
+    """Runs a task in the child; returns the exit code."""
+    _be_bounded(task)
     *inputs, pipe = descriptors
     try:
-        files: list[Any] = [os.fdopen(one, "rb") for one in inputs]
-        TASKS[order.task](pipe, files, order.mime_type, order.limits)
+        files: list[Any] = [os.fdopen(descriptor, "rb") for descriptor in inputs]
+        TASKS[task.task](pipe, files, task.mime_type, task.limits)
     except MemoryError:
         return TOO_MUCH_MEMORY
-    except Exception:  # noqa: BLE001 - whatever it is, the server is told that it broke
+    except Exception:  # noqa: BLE001 - any error of a parser becomes the exit code
         return BROKE
     return 0
 
 
-def _be_bounded(order: Order) -> None:
-    seconds = max(1, int(order.limits.parse_s))
+def _be_bounded(task: Order) -> None:
+    """Limits the child's memory, CPU time, file sizes and descriptors, and its wall time."""
+    seconds = max(1, int(task.limits.parse_s))
     for kind, limit in (
         (resource.RLIMIT_AS, MEMORY_BYTES),
         (resource.RLIMIT_CPU, seconds),
@@ -91,15 +94,18 @@ def _be_bounded(order: Order) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 64),
     ):
-        with suppress(ValueError, OSError):  # not every system knows each of them
+        with suppress(ValueError, OSError):  # not every system supports each limit
             resource.setrlimit(kind, (limit, limit))
     with suppress(OSError):
         os.nice(5)
-    _end_after(order.wall_s)
+    _end_after(task.wall_s)
 
 
 def _end_after(seconds: float) -> None:
-    """The timer's signal ends the process, whatever that is at; a timer of 0 s would never ring."""
+    """Sets a timer whose signal kills the process.
+
+    A timer of 0 s never fires, so the signal is sent at once.
+    """
     if seconds > 0:
         signal.setitimer(signal.ITIMER_REAL, seconds)
     else:

@@ -1,4 +1,4 @@
-"""XML of office files, element by element: no document type, no entity and nothing from elsewhere."""
+"""Streaming XML parser (SAX) for office files: rejects document types, entities and external references."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tertulia.library.extract.outcome import Unreadable
 BLOCK = 64 << 10
 DEPTH = 500
 RELATION = "relation"
-"""What the attribute is called that names another part of the file."""
+"""The key of the attribute that refers to another part of the file."""
 
 
 class Listener(Protocol):
-    """Hears of elements by their name without its namespace; gives what it has understood since."""
+    """A SAX handler: receives elements by name without namespace and returns the text it extracts."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None: ...
     def end(self, name: str) -> None: ...
-    def data(self, words: str) -> None: ...
+    def data(self, text: str) -> None: ...
     def take(self) -> list[str]: ...
 
 
 def heard(file: BinaryIO, listener: Listener) -> Iterator[str]:
-    """What the listener makes of the file, as it is being read."""
+    """Parses the file and yields the text that the handler extracts, while the file is being read."""
     parser = _parser(listener)
     try:
         while block := file.read(BLOCK):
@@ -63,9 +63,12 @@ def _parser(listener: Listener) -> expat.XMLParserType:
 
 
 def _bare(key: str) -> str:
-    """Two attributes may be called id: a number of the element's own, and the part it refers to."""
-    space, _, name = key.rpartition("}")
-    return RELATION if name == "id" and space.endswith("/relationships") else name
+    """The attribute's name without namespace.
+
+    The id of a relation gets the key RELATION, since an element may also have an id of its own.
+    """
+    namespace, _, name = key.rpartition("}")
+    return RELATION if name == "id" and namespace.endswith("/relationships") else name
 
 
 def _refuse(*_: object) -> int:
