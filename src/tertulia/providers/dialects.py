@@ -13,8 +13,8 @@ MODULES: dict[Dialect, str] = {
     "anthropic": "tertulia.providers.anthropic",
     "google": "tertulia.providers.google",
 }
-"""Each module has a function `speaker`. Modules are imported by name when first needed: an HTTP client is
-slow to import, and many dialects stay unused."""
+"""Each module has a function `create_client`. Modules are imported by name when first needed: an HTTP client
+is slow to import, and many dialects stay unused."""
 
 OUTPUT_LIMITS: dict[Dialect, str] = {
     "openai_chat": "max_tokens",

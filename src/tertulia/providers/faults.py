@@ -14,10 +14,10 @@ from tertulia.providers.error_bodies import ErrorBody
 from tertulia.providers.limits import Limits
 from tertulia.providers.seam import FaultCode, ProviderFault
 
-PASSES_BY_ITSELF = frozenset({408, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-TIMEOUTS = frozenset({408, 504, 522, 524})
+TEMPORARY_STATUSES = frozenset({408, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+TIMEOUT_STATUSES = frozenset({408, 504, 522, 524})
 """Too slow this time, which says nothing about the next call."""
-NOT_RUN = frozenset({503, 529})
+NOT_CHARGED_STATUSES = frozenset({503, 529})
 """Refused before it ran, so nothing is charged."""
 MIN_OUTPUT_TOKENS = 256
 """Tokens: a reply with a smaller limit is not worth requesting."""
@@ -182,7 +182,7 @@ class Faults:
         if 300 <= status < 400:
             sentence = f"{self.name} sent us to another address, which is not followed. Check its base URL."
             return self._error("unavailable", sentence, f"HTTP {status}")
-        if status == 0 or status in PASSES_BY_ITSELF or status >= 500:
+        if status == 0 or status in TEMPORARY_STATUSES or status >= 500:
             return self._outage(status, detail, wait_s, now)
         return self._error("unavailable", f"{self.name} did not accept the request.", detail)
 
@@ -290,7 +290,7 @@ class Faults:
     def _outage(
         self, status: int, detail: str, wait_s: float | None = None, now: float | None = None
     ) -> ProviderFault:
-        charge_note = " Nothing was charged." if status in NOT_RUN else ""
+        charge_note = " Nothing was charged." if status in NOT_CHARGED_STATUSES else ""
         if self._is_too_long_to_wait(wait_s):
             sentence = f"{self.name} is having trouble and did not answer."
             return self._retry_later("unavailable", sentence, detail, wait_s, now, is_outage=True)
@@ -300,7 +300,7 @@ class Faults:
             detail,
             retry_after_s=wait_s,
             is_retryable=True,
-            is_outage=status not in TIMEOUTS,
+            is_outage=status not in TIMEOUT_STATUSES,
         )
 
     def _context_too_long(self, text: str, detail: str) -> ProviderFault:

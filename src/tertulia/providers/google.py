@@ -19,7 +19,7 @@ from tertulia.providers.wire import Request
 
 VERSION = "v1beta"
 ROLES = {"user": "user", "assistant": "model"}
-FILTERS = (
+FILTER_REASONS = (
     "SAFETY",
     "RECITATION",
     "BLOCKLIST",
@@ -34,11 +34,11 @@ FINISHES: dict[str, Finish] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
     "CONTINUATION": "length",
-    **dict.fromkeys(FILTERS, "filtered"),
+    **dict.fromkeys(FILTER_REASONS, "filtered"),
 }
 BUDGETS = {Effort.LOW: 1_024, Effort.MEDIUM: 8_192, Effort.HIGH: 24_576}
 """Thinking tokens for models that need a number: Google's own values for low, medium and high."""
-UNFINISHED = (None, "", "FINISH_REASON_UNSPECIFIED")
+NO_FINISH_REASON = (None, "", "FINISH_REASON_UNSPECIFIED")
 
 
 def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
@@ -126,9 +126,9 @@ class GeminiReading(Reading):
                 case {"text": str(text)}:
                     deltas.append(self._says(text))
                 case {"functionCall": _}:
-                    self._instead = "functionCall"
+                    self._non_text_output = "functionCall"
         reason = candidate.get("finishReason")
-        if reason not in UNFINISHED:
+        if reason not in NO_FINISH_REASON:
             deltas += self._finish_with_reason(str(reason), candidate.get("finishMessage"))
         return deltas
 

@@ -20,8 +20,8 @@ from tertulia.providers.think_tags import Part, ThinkTags
 from tertulia.providers.wire import Request
 
 TAGGED = ThinkingForm.TAGGED
-LIMITED = ("length", "max_tokens", "max_output_tokens", "model_length")
-FILTERS = (
+LENGTH_REASONS = ("length", "max_tokens", "max_output_tokens", "model_length")
+FILTER_REASONS = (
     "content_filter",
     "safety",
     "refusal",
@@ -30,9 +30,12 @@ FILTERS = (
     "prohibited_content",
     "blocklist",
 )
-FINISHES: dict[str, Finish] = {**dict.fromkeys(LIMITED, "length"), **dict.fromkeys(FILTERS, "filtered")}
-PLAIN_ENDS = ("", "stop", "end_turn", "completed", "eos", "stop_sequence")
-BROKEN = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
+FINISHES: dict[str, Finish] = {
+    **dict.fromkeys(LENGTH_REASONS, "length"),
+    **dict.fromkeys(FILTER_REASONS, "filtered"),
+}
+NORMAL_STOPS = ("", "stop", "end_turn", "completed", "eos", "stop_sequence")
+FAILURE_REASONS = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
 """Finish reasons that mean the provider's own servers failed in the middle of a reply."""
 SOURCES_LIMIT = 100
 
@@ -136,7 +139,7 @@ class ChatReading(Reading):
         elif isinstance(content, list):
             yield from self._decode_parts(content)
         if delta.get("tool_calls"):
-            self._instead = "tool_calls"
+            self._non_text_output = "tool_calls"
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             yield self._says(refusal)
@@ -164,9 +167,9 @@ class ChatReading(Reading):
     def _finish_with_reason(self, reason: str, native: object) -> Words:
         """A gateway also names the finish reason of the provider behind it."""
         kind = reason.partition(":")[0].strip().lower()
-        if isinstance(native, str) and native.lower() not in (kind, *PLAIN_ENDS):
+        if isinstance(native, str) and native.lower() not in (kind, *NORMAL_STOPS):
             reason = native if kind == "stop" else f"{reason} ({native})"
-        if kind in BROKEN:
+        if kind in FAILURE_REASONS:
             raise self._faults.cut(reason)
         return self._finishes(FINISHES.get(kind, "stop"), reason if reason.lower() != "stop" else None)
 

@@ -19,7 +19,7 @@ from tertulia.providers.wire import Request
 
 FINISHES: dict[object, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
 SUMMARY_REFUSED = re.compile(r"reasoning[ ._]summar", re.IGNORECASE)
-PASSES_BY_ITSELF = frozenset({"server_error", "rate_limit_exceeded", "vector_store_timeout"})
+TEMPORARY_CODES = frozenset({"server_error", "rate_limit_exceeded", "vector_store_timeout"})
 """Error codes of a failed response for which the request is not to blame."""
 
 
@@ -139,7 +139,7 @@ class ResponsesReading(Reading):
         if kind == "message":
             self._starts_paragraph()
         elif kind != "reasoning":
-            self._instead = kind
+            self._non_text_output = kind
 
     def _decode_output(self, output: object) -> Words:
         """The text of the final event, used if no deltas came before it."""
@@ -164,7 +164,7 @@ def _part_text(part: object) -> str:
 def _with_status(error: object) -> object:
     """A failed response has a code but no status. Most codes mean that the request was wrong, so they become
     400."""
-    if not isinstance(error, dict) or error.get("code") in PASSES_BY_ITSELF:
+    if not isinstance(error, dict) or error.get("code") in TEMPORARY_CODES:
         return error
     return error | {"status": 400}
 

@@ -38,7 +38,7 @@ class Reading:
         self._said_bytes = 0
         self._has_spoken = False
         self._needs_paragraph = False
-        self._instead: str | None = None
+        self._non_text_output: str | None = None
         """The output that came instead of text, for example a call of a tool that the model was not given."""
         self._has_events = False
         self._usage: TokenCount | None = None
@@ -129,7 +129,7 @@ class Reading:
         if is_early or finish != "stop":
             self.reason = quotable(explanation) if explanation else None
         elif not self._has_spoken:
-            self.reason = quotable(explanation or self._instead or "") or None
+            self.reason = quotable(explanation or self._non_text_output or "") or None
         return held_back
 
     def _counts(self, count: TokenCount | None) -> None:

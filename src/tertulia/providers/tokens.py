@@ -56,7 +56,7 @@ def _counter(name: str) -> Counter:
     table = _table(vocabulary.table) if vocabulary else None
     if vocabulary is None or table is None:
         return estimate
-    return _counting(table, vocabulary.margin)
+    return _cached_counter(table, vocabulary.margin)
 
 
 @cache
@@ -73,7 +73,7 @@ def _table(name: str) -> Any | None:
         return None
 
 
-def _counting(table: Any, margin: float) -> Counter:
+def _cached_counter(table: Any, margin: float) -> Counter:
     """A counting function that caches counts by the text's hash, because a prompt mostly repeats the one
     before."""
     cached: dict[tuple[int, int], int] = {}
