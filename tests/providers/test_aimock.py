@@ -80,9 +80,8 @@ async def test_thinking_arrives_apart_from_text(listener: Listener, key: str) ->
     assert (reply.thinking, reply.text) == ("Three and four make seven.", "Then it is seven.")
 
 
-@pytest.mark.parametrize(
-    "key", [CHAT, ANTHROPIC, GOOGLE]
-)  # aimock's responses dialect differs from OpenAI's here.
+# Not RESPONSES: aimock's responses dialect differs from OpenAI's here.
+@pytest.mark.parametrize("key", [CHAT, ANTHROPIC, GOOGLE])
 async def test_a_reply_at_its_output_limit_finishes_with_length(listener: Listener, key: str) -> None:
     reply = await listener.ask(key, "Go on and on.")
     assert reply.end is not None

@@ -121,13 +121,13 @@ async def test_anthropic_receives_a_cache_mark_at_the_end_of_the_stable_part(
     upstream: Upstream, listener: Listener
 ) -> None:
     await listener.ask(ANTHROPIC, TALK)
-    marked = [
+    messages_with_mark = [
         (message["role"], block["text"])
         for message in upstream.last.body["messages"]
         for block in message["content"]
         if "cache_control" in block
     ]
-    assert marked == [("assistant", "Two.")]
+    assert messages_with_mark == [("assistant", "Two.")]
     assert [message["role"] for message in upstream.last.body["messages"]] == ["user", "assistant", "user"]
 
 

@@ -140,12 +140,12 @@ async def test_a_provider_that_sends_nothing_times_out(
     assert upstream.last.closed.is_set()
 
 
-@pytest.mark.parametrize("rest", [Stall(), KeepAlives()], ids=["silence", "comments"])
+@pytest.mark.parametrize("ending", [Stall(), KeepAlives()], ids=["silence", "comments"])
 @every_dialect
 async def test_a_provider_that_stops_sending_text_times_out(
-    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, rest: Step
+    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, ending: Step
 ) -> None:
-    upstream.plays((*TEN_DELTAS, rest))
+    upstream.plays((*TEN_DELTAS, ending))
     reply = await timers.move_until_done(await ask_until(new_listener(IDLE_LIMITS), key))
     assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "timeout_idle")
     await upstream.last.over.wait()
@@ -182,7 +182,7 @@ async def test_silence_after_the_headers_is_a_first_byte_timeout(
     assert reply.code == "timeout_first_byte"
 
 
-@pytest.mark.parametrize("before", [(), TEN_DELTAS], ids=["before the first word", "in mid-sentence"])
+@pytest.mark.parametrize("before", [(), TEN_DELTAS], ids=["before the first text", "in mid-reply"])
 @every_dialect
 async def test_comments_do_not_extend_the_total_time_of_a_reply(
     upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, before: Script

@@ -59,7 +59,7 @@ def is_model(process: psutil.Process) -> bool:
 
 @needs_weights
 async def test_a_local_model_replies_stops_and_restarts(local: Listener) -> None:
-    """One process for the whole story, because starting it takes the time."""
+    """Uses a single process for the whole story, because starting it takes the time."""
     assert children() == [], "it starts with the first call, not before"
     await check_reply(local)
     await check_stop(local)

@@ -273,9 +273,9 @@ async def test_output_tokens_that_google_reports_only_in_the_total_are_counted(
 
 
 async def test_only_googles_first_candidate_is_used(upstream: Upstream, listener: Listener) -> None:
-    other = gemini_event({"text": "Another answer"}, index=1, finishReason="STOP")
+    second_candidate = gemini_event({"text": "Another answer"}, index=1, finishReason="STOP")
     last = gemini_event({"text": "Three"}, {"inlineData": {}}, {"text": " four."}, finishReason="STOP")
-    upstream.plays((lines(gemini_event({"text": "Two "}, index=0), other, last), Bare()))
+    upstream.plays((lines(gemini_event({"text": "Two "}, index=0), second_candidate, last), Bare()))
     reply = await listener.ask(GOOGLE)
     assert (reply.text, reply.code) == ("Two Three four.", None)
 

@@ -13,7 +13,7 @@ events = st.lists(
 line_ends = st.sampled_from(["\n", "\r\n", "\r"])
 
 
-def read(chunks: list[bytes], limit: int = 1000) -> list[Event]:
+def decode(chunks: list[bytes], limit: int = 1000) -> list[Event]:
     reader = EventReader(limit)
     return [event for chunk in chunks for event in reader.feed(chunk)] + reader.close()
 
@@ -32,13 +32,13 @@ def test_events_are_decoded_with_any_split_and_any_line_end(
 ) -> None:
     stream = (b"\xef\xbb\xbf" if has_bom else b"") + encode(sent_events, line_end)
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
-    assert read(chunks) == [Event(name, "\n".join(data)) for name, data in sent_events]
+    assert decode(chunks) == [Event(name, "\n".join(data)) for name, data in sent_events]
 
 
 @given(st.binary(max_size=200), st.integers(1, 9))
 def test_arbitrary_bytes_give_valid_text_and_no_error(stream: bytes, size: int) -> None:
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
-    for event in read(chunks):
+    for event in decode(chunks):
         assert event.data.encode("utf-8").decode("utf-8") == event.data
 
 
@@ -56,4 +56,4 @@ def test_an_event_of_many_lines_has_the_same_size_limit() -> None:
 
 
 def test_invalid_utf8_becomes_replacement_characters() -> None:
-    assert read([b"data: a\xff\xfeb\n\n"]) == [Event("", "a\ufffd\ufffdb")]
+    assert decode([b"data: a\xff\xfeb\n\n"]) == [Event("", "a\ufffd\ufffdb")]

@@ -45,7 +45,7 @@ def test_tags_are_found_letter_by_letter(text: str, thought: str, reply: str) ->
     assert in_letters[1] == reply
     assert (
         in_letters[0].rstrip() == thought.rstrip()
-    )  # the empty line before a closing tag was already passed on
+    )  # The empty line before a closing tag was already passed on.
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "<", "th", "ink>", "</", "x", " ", "\n", "é"])))

@@ -81,8 +81,8 @@ def get(name: str) -> Asset:
     for asset in manifest():
         if asset.name == name:
             return asset
-    known = ", ".join(asset.name for asset in manifest())
-    raise NotFound(f"There is no model called {name!r} to fetch. There are: {known}.")
+    names = ", ".join(asset.name for asset in manifest())
+    raise NotFound(f"There is no model called {name!r} to fetch. There are: {names}.")
 
 
 def folder(home: Path) -> Path:

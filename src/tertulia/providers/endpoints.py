@@ -40,7 +40,7 @@ class Endpoint:
     thinkers_dialect: Dialect | None = None
     """The dialect of the provider's thinking models, if it is a different one."""
     effort_field: EffortField = "reasoning_effort"
-    """Where a chat request states the effort."""
+    """The field of a chat request that holds the effort."""
     asks_for_count: bool = True
     """Whether the token count must be requested. Strict servers refuse the request for it."""
     fixes_temperature: bool = False

@@ -68,8 +68,8 @@ def sizes(text: str, known_window: int) -> tuple[int, int]:
     request."""
     match = _WINDOW.search(text)
     window = _figure(next(group for group in match.groups() if group)) if match else known_window
-    rest = _OVER_BY.sub("", text)
-    return window, max((_figure(figure) for figure in _TOKENS.findall(rest)), default=0)
+    without_excess = _OVER_BY.sub("", text)
+    return window, max((_figure(figure) for figure in _TOKENS.findall(without_excess)), default=0)
 
 
 def over_by(text: str) -> int | None:

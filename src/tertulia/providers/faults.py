@@ -81,7 +81,8 @@ class Faults:
     # --- inside the reply ----------------------------------------------------------------------------------
 
     def error_object(self, error: object, *, has_begun: bool = False) -> ProviderFault:
-        """An error object inside a successful stream. After the first text only a filter is classified."""
+        """An error object inside a successful stream. Once output has begun, only a filter gets its own error
+        code."""
         body = error_bodies.of(error)
         if not has_begun:
             return self._from_body(body)
@@ -221,7 +222,7 @@ class Faults:
         )
 
     def _tokens_left_this_minute(self, status: int, text: str) -> int | None:
-        """The output tokens left in this minute, if they are enough for most replies: then nobody has to
+        """An output limit that fits into this minute, if it is enough for most replies: then nobody has to
         wait."""
         if self.asked_tokens is None:
             return None

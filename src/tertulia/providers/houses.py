@@ -106,7 +106,7 @@ class Providers:
         return self.unavailable_reason(model) is None
 
     def unavailable_reason(self, model: Model) -> str | None:
-        """What a person must do before this model can reply; None if it can."""
+        """The step that makes this model available; None if it is available already."""
         listing = self._listings.get(model.key)
         if listing is None:
             return self._local_models.unavailable_reason(model)

@@ -161,14 +161,14 @@ def inside(value: object, *names: str) -> object:
     return value
 
 
-def _merge_counts(known: TokenCount, newer: TokenCount) -> TokenCount:
+def _merge_counts(older: TokenCount, newer: TokenCount) -> TokenCount:
     """Merges a second count: the input is replaced by the newer figure, the output never decreases."""
-    input_count = newer if newer.input_tokens else known
+    input_count = newer if newer.input_tokens else older
     return TokenCount(
         input_count.input_tokens,
         input_count.cached_tokens,
-        max(known.output_tokens, newer.output_tokens),
-        max(known.reasoning_tokens, newer.reasoning_tokens),
+        max(older.output_tokens, newer.output_tokens),
+        max(older.reasoning_tokens, newer.reasoning_tokens),
         written_tokens=input_count.written_tokens,
     )
 

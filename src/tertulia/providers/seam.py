@@ -28,7 +28,7 @@ class Call:
     prompt: Prompt
     max_output_tokens: int
     """The tokens of the window reserved for the reply. Most providers are not sent this limit
-    (`Endpoint.limited`)."""
+    (`Endpoint.output_limit_field`)."""
     temperature: float | None = None
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     """The bytes of the prompt's pictures, by content hash."""
@@ -83,7 +83,7 @@ class End:
     finish: Finish
     count: TokenCount
     reason: str | None = None
-    """The provider's finish reason, if it is more than a normal stop."""
+    """The provider's explanation if the reply was cut, broke off or has no text; None after a normal stop."""
     is_early: bool = False
     """True if the provider broke the reply off for another reason than a limit or a filter; `reason` names
     it."""
