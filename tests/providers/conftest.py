@@ -1,4 +1,5 @@
-"""What the tests of providers share: a scripted upstream, and someone who asks it and listens."""
+"""Fixtures for the provider tests: a scripted upstream, and a listener that calls models and collects
+replies."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
@@ -25,34 +26,34 @@ EVERY_DIALECT = (CHAT, RESPONSES, ANTHROPIC, GOOGLE)
 
 
 @dataclass
-class Heard:
-    pieces: list[Piece] = field(default_factory=list)
-    fault: ProviderFault | None = None
+class Reply:
+    items: list[Piece] = field(default_factory=list)
+    error: ProviderFault | None = None
 
     @property
     def text(self) -> str:
-        return "".join(piece.text for piece in self.pieces if isinstance(piece, Text))
+        return "".join(item.text for item in self.items if isinstance(item, Text))
 
     @property
     def thinking(self) -> str:
-        return "".join(piece.text for piece in self.pieces if isinstance(piece, Thought))
+        return "".join(item.text for item in self.items if isinstance(item, Thought))
 
     @property
-    def waits(self) -> list[Wait]:
-        return [piece for piece in self.pieces if isinstance(piece, Wait)]
+    def retries(self) -> list[Wait]:
+        return [item for item in self.items if isinstance(item, Wait)]
 
     @property
     def end(self) -> End | None:
-        return next((piece for piece in self.pieces if isinstance(piece, End)), None)
+        return next((item for item in self.items if isinstance(item, End)), None)
 
     @property
     def code(self) -> str | None:
-        return self.fault.code if self.fault else None
+        return self.error.code if self.error else None
 
 
 @dataclass
 class Clock:
-    """Moved by hand."""
+    """A clock that tests move by hand."""
 
     seconds: float = 1000.0
 
@@ -62,14 +63,14 @@ class Clock:
 
 @dataclass
 class Listener:
-    """Asks, and waits for a retry without waiting."""
+    """Sends model requests. Retries do not sleep; the times are recorded in `sleeps`."""
 
     providers: Providers
-    slept: list[float]
+    sleeps: list[float]
     max_output_tokens: int = 500
     clock: Clock = field(default_factory=Clock)
-    hearing: Heard = field(default_factory=Heard)
-    """What was heard so far of the last call."""
+    last_reply: Reply = field(default_factory=Reply)
+    """The reply of the latest call, as far as it has arrived."""
 
     def model(self, key: str) -> Model:
         model = self.providers.find(key)
@@ -98,16 +99,16 @@ class Listener:
         pictures: Mapping[str, bytes] = MappingProxyType({}),
         schema: Mapping[str, object] | None = None,
         effort: Effort | None = None,
-    ) -> Heard:
-        heard = self.hearing = Heard()
+    ) -> Reply:
+        reply = self.last_reply = Reply()
         call = self.call(key, prompt, temperature, pictures, schema, effort)
         try:
-            async with aclosing(self.providers.stream(call)) as pieces:
-                async for piece in pieces:
-                    heard.pieces.append(piece)
-        except ProviderFault as fault:
-            heard.fault = fault
-        return heard
+            async with aclosing(self.providers.stream(call)) as items:
+                async for item in items:
+                    reply.items.append(item)
+        except ProviderFault as error:
+            reply.error = error
+        return reply
 
 
 NewListener = Callable[..., Listener]
@@ -121,14 +122,14 @@ async def upstream() -> AsyncIterator[Upstream]:
 
 @pytest.fixture
 async def new_listener(upstream: Upstream, tmp_path: Path) -> AsyncIterator[NewListener]:
-    """Makes listeners with limits or an environment of their own."""
-    made: list[Listener] = []
+    """Creates listeners with their own limits and environment."""
+    listeners: list[Listener] = []
 
     def new(limits: Limits | None = None, **environ: str) -> Listener:
-        slept: list[float] = []
+        sleeps: list[float] = []
 
         async def sleep(seconds: float) -> None:
-            slept.append(seconds)
+            sleeps.append(seconds)
 
         clock = Clock()
         providers = Providers.from_environment(
@@ -139,11 +140,11 @@ async def new_listener(upstream: Upstream, tmp_path: Path) -> AsyncIterator[NewL
             random=lambda: 0.5,
             now=clock.now,
         )
-        made.append(Listener(providers, slept, clock=clock))
-        return made[-1]
+        listeners.append(Listener(providers, sleeps, clock=clock))
+        return listeners[-1]
 
     yield new
-    for listener in made:
+    for listener in listeners:
         await listener.providers.close()
 
 

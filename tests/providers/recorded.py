@@ -1,4 +1,4 @@
-"""Answers that real providers gave, and a socket on loopback that plays them; see recordings/README.md."""
+"""Recorded provider responses, and a loopback server that replays them; see recordings/README.md."""
 
 import asyncio
 import gzip
@@ -13,7 +13,7 @@ from typing import Any, get_args
 from tertulia.providers.dialects import Dialect
 
 HOME = Path(__file__).parent / "recordings"
-MOST_CUTS = 48
+MAX_SPLITS = 48
 
 
 @dataclass(frozen=True)
@@ -34,23 +34,24 @@ class Recording:
         return self.body.replace("\r\n", "\n").replace("\n", end).encode()
 
     def forms(self) -> Iterator[tuple[bytes, ...]]:
-        """As recorded, and with either line end, cut at random places: the same ones in every run."""
+        """The body as recorded, and with each line end, split at random places that are the same in every
+        run."""
         yield (self.body.encode(),)
         for end in ("\n", "\r\n"):
             yield pieces(self.with_lines_ending_in(end), random.Random(f"{self.id} {end!r}"))
 
 
-def pieces(body: bytes, chance: random.Random) -> tuple[bytes, ...]:
-    """In the middle of lines, of characters and of line ends as well."""
-    cuts = sorted(chance.sample(range(1, len(body)), min(MOST_CUTS, len(body) - 1)))
-    return tuple(body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True))
+def pieces(body: bytes, random_source: random.Random) -> tuple[bytes, ...]:
+    """Splits the body at random places, even inside lines, characters and line ends."""
+    splits = sorted(random_source.sample(range(1, len(body)), min(MAX_SPLITS, len(body) - 1)))
+    return tuple(body[start:end] for start, end in zip([0, *splits], [*splits, len(body)], strict=True))
 
 
 def recordings() -> list[Recording]:
-    return [recording for dialect in get_args(Dialect) for recording in _of(dialect)]
+    return [recording for dialect in get_args(Dialect) for recording in _load(dialect)]
 
 
-def _of(dialect: Dialect) -> Iterator[Recording]:
+def _load(dialect: Dialect) -> Iterator[Recording]:
     with gzip.open(HOME / f"{dialect}.jsonl.gz", "rt", encoding="utf-8", newline="\n") as lines:
         for row in map(json.loads, lines):
             fields = ("id", "status", "headers", "request", "body", "expected")
@@ -59,14 +60,14 @@ def _of(dialect: Dialect) -> Iterator[Recording]:
 
 @asynccontextmanager
 async def played(recording: Recording, form: tuple[bytes, ...]) -> AsyncIterator[str]:
-    """The address of a server that answers so, piece by piece."""
+    """The address of a server that sends this response piece by piece."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
         await reader.readexactly(int(length.partition(b":")[2]))
-        kind = recording.headers.get("content-type", "text/event-stream")
-        writer.write(f"HTTP/1.1 {recording.status} Recorded\r\nContent-Type: {kind}\r\n".encode())
+        content_type = recording.headers.get("content-type", "text/event-stream")
+        writer.write(f"HTTP/1.1 {recording.status} Recorded\r\nContent-Type: {content_type}\r\n".encode())
         writer.write(b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n")
         for piece in form:
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))

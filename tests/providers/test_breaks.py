@@ -1,4 +1,4 @@
-"""An answer without a last word is never complete, and what was said is kept (PF 5, PF 6, PF 8)."""
+"""Broken streams: a reply without a finish reason is never complete; its text is kept (PF 5, PF 6, PF 8)."""
 
 import asyncio
 from contextlib import aclosing
@@ -13,9 +13,9 @@ from tests.providers.conftest import (
     EVERY_DIALECT,
     GOOGLE,
     RESPONSES,
-    Heard,
     Listener,
     NewListener,
+    Reply,
 )
 from tests.timers import AGES, HOUR, Timers
 from tests.upstream.scripted import (
@@ -39,205 +39,207 @@ from tests.upstream.scripted import (
 )
 
 every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
-TEN: tuple[Step, ...] = tuple(Say(f"{number} ") for number in range(10))
-TOLD = "0 1 2 3 4 5 6 7 8 9 "
-NO_ANSWER = Limits(first_byte_s=300, idle_s=0, total_s=AGES)
-NO_WORD = Limits(first_byte_s=AGES, total_s=AGES)
-NO_END = Limits(first_byte_s=AGES, idle_s=AGES, total_s=HOUR / 2)
+TEN_DELTAS: tuple[Step, ...] = tuple(Say(f"{number} ") for number in range(10))
+TEN_DELTAS_TEXT = "0 1 2 3 4 5 6 7 8 9 "
+FIRST_BYTE_LIMITS = Limits(first_byte_s=300, idle_s=0, total_s=AGES)
+IDLE_LIMITS = Limits(first_byte_s=AGES, total_s=AGES)
+TOTAL_LIMITS = Limits(first_byte_s=AGES, idle_s=AGES, total_s=HOUR / 2)
 
 
-async def ask_and_hear(listener: Listener, key: str, text: str = TOLD) -> asyncio.Task[Heard]:
-    """Asks, and waits until so much of the reply was heard."""
+async def ask_until(listener: Listener, key: str, text: str = TEN_DELTAS_TEXT) -> asyncio.Task[Reply]:
+    """Sends a request and waits until this much of the reply has arrived."""
     asking = asyncio.create_task(listener.ask(key))
-    await until(lambda: asking.done() or listener.hearing.text.startswith(text))
+    await until(lambda: asking.done() or listener.last_reply.text.startswith(text))
     return asking
 
 
-async def ask_with_a_hold(listener: Listener, key: str, held: asyncio.Event) -> Heard:
-    """The upstream goes on once what it said so far was heard."""
-    asking = await ask_and_hear(listener, key)
-    held.set()
+async def ask_and_release(listener: Listener, key: str, released: asyncio.Event) -> Reply:
+    """Lets the upstream continue when its first deltas have arrived."""
+    asking = await ask_until(listener, key)
+    released.set()
     return await asking
 
 
 @pytest.mark.parametrize("end", [Bare(), Cut(), Reset()], ids=["bare", "cut", "reset"])
 @every_dialect
-async def test_a_stream_that_just_ends_is_cut(
+async def test_a_stream_without_a_finish_reason_ends_with_code_cut(
     upstream: Upstream, listener: Listener, key: str, end: Step
 ) -> None:
-    held = asyncio.Event()
-    upstream.plays((*TEN, Hold(held), end), says("Whole."))
-    heard = await ask_with_a_hold(listener, key, held)
-    assert (heard.text, heard.code, heard.end) == (TOLD, "cut", None)
+    released = asyncio.Event()
+    upstream.plays((*TEN_DELTAS, Hold(released), end), says("Whole."))
+    reply = await ask_and_release(listener, key, released)
+    assert (reply.text, reply.code, reply.end) == (TEN_DELTAS_TEXT, "cut", None)
     assert len(upstream.requests) == 1
     assert (await listener.ask(key)).text == "Whole."
 
 
 @every_dialect
-async def test_a_line_cut_inside_an_event_is_cut_there(
+async def test_a_connection_lost_inside_an_event_keeps_the_text_before_it(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
-    upstream.plays((*TEN, Raw(b'data: {"choices":[{"delta":{"cont'), Cut()))
-    heard = await listener.ask(key)
-    assert (heard.text, heard.code) == (TOLD, "cut")
+    upstream.plays((*TEN_DELTAS, Raw(b'data: {"choices":[{"delta":{"cont'), Cut()))
+    reply = await listener.ask(key)
+    assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "cut")
 
 
 @every_dialect
-async def test_a_line_cut_before_the_first_word_is_tried_again(
+async def test_a_connection_lost_before_the_first_text_is_retried(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
     upstream.plays((Head(), Cut()), (Head(), Reset()), says("Here."))
-    heard = await listener.ask(key)
-    assert (heard.text, heard.code, len(heard.waits)) == ("Here.", None, 2)
+    reply = await listener.ask(key)
+    assert (reply.text, reply.code, len(reply.retries)) == ("Here.", None, 2)
 
 
 @every_dialect
-async def test_nothing_is_heard_after_the_last_word(upstream: Upstream, listener: Listener, key: str) -> None:
-    upstream.plays((Say("The end."), Finish(is_last=False), Say(" And another thing"), Bare()))
-    heard = await listener.ask(key)
-    assert heard.end is not None
-    assert (heard.text, heard.code, heard.pieces[-1]) == ("The end.", None, heard.end)
-
-
-@every_dialect
-async def test_an_event_that_cannot_be_read_ends_the_answer(
+async def test_deltas_after_the_finish_reason_are_ignored(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
-    upstream.plays((*TEN, Raw(b'data: {"broken": \n\n'), Say("never heard"), Finish()))
-    heard = await listener.ask(key)
-    assert (heard.text, heard.code) == (TOLD, "malformed")
+    upstream.plays((Say("The end."), Finish(is_last=False), Say(" And another thing"), Bare()))
+    reply = await listener.ask(key)
+    assert reply.end is not None
+    assert (reply.text, reply.code, reply.items[-1]) == ("The end.", None, reply.end)
+
+
+@every_dialect
+async def test_invalid_json_ends_the_reply_as_malformed(
+    upstream: Upstream, listener: Listener, key: str
+) -> None:
+    upstream.plays((*TEN_DELTAS, Raw(b'data: {"broken": \n\n'), Say("never heard"), Finish()))
+    reply = await listener.ask(key)
+    assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "malformed")
     assert len(upstream.requests) == 1
 
 
 @pytest.mark.parametrize("nonsense", [b"[]", b'"text"', b"17", b"null", b"[" * 100_000])
 @every_dialect
-async def test_events_of_another_shape_are_not_believed(
+async def test_an_event_that_is_no_json_object_ends_the_reply_as_malformed(
     upstream: Upstream, listener: Listener, key: str, nonsense: bytes
 ) -> None:
-    upstream.plays((*TEN, Raw(b"data: " + nonsense + b"\n\n"), Finish()))
-    heard = await listener.ask(key)
-    assert (heard.text, heard.code) == (TOLD, "malformed")
+    upstream.plays((*TEN_DELTAS, Raw(b"data: " + nonsense + b"\n\n"), Finish()))
+    reply = await listener.ask(key)
+    assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "malformed")
 
 
 # --- time --------------------------------------------------------------------------------------------------
 
 
 @every_dialect
-async def test_a_provider_that_never_answers_is_left(
+async def test_a_provider_that_sends_nothing_times_out(
     upstream: Upstream, new_listener: NewListener, timers: Timers, key: str
 ) -> None:
     upstream.plays((Stall(),))
-    asking = asyncio.create_task(new_listener(NO_ANSWER).ask(key))
+    asking = asyncio.create_task(new_listener(FIRST_BYTE_LIMITS).ask(key))
     await upstream.heard()
-    heard = await timers.move_until_done(asking)
-    assert heard.code == "timeout_first_byte"
-    assert heard.fault is not None
-    assert heard.fault.message.endswith("did not answer in 5 minutes.")
+    reply = await timers.move_until_done(asking)
+    assert reply.code == "timeout_first_byte"
+    assert reply.error is not None
+    assert reply.error.message.endswith("did not answer in 5 minutes.")
     assert len(upstream.requests) == 1
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
 
 
-@pytest.mark.parametrize("rest", [Stall(), KeepAlives()], ids=["silence", "comments"])
+@pytest.mark.parametrize("ending", [Stall(), KeepAlives()], ids=["silence", "comments"])
 @every_dialect
-async def test_a_provider_that_falls_silent_is_left(
-    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, rest: Step
+async def test_a_provider_that_stops_sending_text_times_out(
+    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, ending: Step
 ) -> None:
-    upstream.plays((*TEN, rest))
-    heard = await timers.move_until_done(await ask_and_hear(new_listener(NO_WORD), key))
-    assert (heard.text, heard.code) == (TOLD, "timeout_idle")
+    upstream.plays((*TEN_DELTAS, ending))
+    reply = await timers.move_until_done(await ask_until(new_listener(IDLE_LIMITS), key))
+    assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "timeout_idle")
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
 
 
-pinging = pytest.mark.parametrize(("key", "ping"), [(ANTHROPIC, b"ping"), (RESPONSES, b"keepalive")])
+with_pings = pytest.mark.parametrize(("key", "ping"), [(ANTHROPIC, b"ping"), (RESPONSES, b"keepalive")])
 
 
-def pinged(ping: bytes) -> bytes:
+def ping_event(ping: bytes) -> bytes:
     return b'event: %b\ndata: {"type": "%b"}\n\n' % (ping, ping)
 
 
-@pinging
-async def test_pings_do_not_keep_a_sentence_open(
+@with_pings
+async def test_pings_in_mid_reply_do_not_prevent_the_idle_timeout(
     upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, ping: bytes
 ) -> None:
-    upstream.plays((*TEN, KeepAlives(0.05, pinged(ping))))
-    heard = await timers.move_until_done(await ask_and_hear(new_listener(NO_WORD), key))
-    assert (heard.text, heard.code) == (TOLD, "timeout_idle")
+    upstream.plays((*TEN_DELTAS, KeepAlives(0.05, ping_event(ping))))
+    reply = await timers.move_until_done(await ask_until(new_listener(IDLE_LIMITS), key))
+    assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "timeout_idle")
 
 
 PROCESSING = b": OPENROUTER PROCESSING\n\n"
 
 
 @every_dialect
-async def test_a_provider_that_is_silent_after_its_head_did_not_answer(
+async def test_silence_after_the_headers_is_a_first_byte_timeout(
     upstream: Upstream, new_listener: NewListener, timers: Timers, key: str
 ) -> None:
     upstream.plays((Head(), Raw(PROCESSING), Stall()))
-    asking = asyncio.create_task(new_listener(NO_ANSWER).ask(key))
-    await until(lambda: timers.set >= 2)  # One for the head, one for what follows it.
-    heard = await timers.move_until_done(asking)
-    assert heard.code == "timeout_first_byte"
+    asking = asyncio.create_task(new_listener(FIRST_BYTE_LIMITS).ask(key))
+    await until(lambda: timers.set >= 2)  # One timer for the headers, one for the body.
+    reply = await timers.move_until_done(asking)
+    assert reply.code == "timeout_first_byte"
 
 
-@pytest.mark.parametrize("before", [(), TEN], ids=["before the first word", "in mid-sentence"])
+@pytest.mark.parametrize("before", [(), TEN_DELTAS], ids=["before the first text", "in mid-reply"])
 @every_dialect
-async def test_comments_alone_do_not_keep_a_reply_open_beyond_its_total_time(
+async def test_comments_do_not_extend_the_total_time_of_a_reply(
     upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, before: Script
 ) -> None:
     upstream.plays((*before, KeepAlives(0.02, PROCESSING)))
-    asking = await ask_and_hear(new_listener(NO_END), key, TOLD if before else "")
+    asking = await ask_until(new_listener(TOTAL_LIMITS), key, TEN_DELTAS_TEXT if before else "")
     await upstream.heard()
-    heard = await timers.move_until_done(asking)
-    assert heard.code == "timeout_total"
+    reply = await timers.move_until_done(asking)
+    assert reply.code == "timeout_total"
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
 
 
-async def test_thinking_counts_as_progress(
+async def test_thinking_restarts_the_time_for_the_first_text(
     upstream: Upstream, new_listener: NewListener, timers: Timers
 ) -> None:
-    held = [asyncio.Event() for _ in range(7)]
-    thoughts = [step for hold in held for step in (Think("hm "), Hold(hold))]
+    releases = [asyncio.Event() for _ in range(7)]
+    thoughts = [step for release in releases for step in (Think("hm "), Hold(release))]
     upstream.plays((*thoughts, *says("Done.")))
     listener = new_listener(Limits(first_byte_s=300, total_s=AGES))
     asking = asyncio.create_task(listener.ask(CHAT))
-    for number, hold in enumerate(held, 1):
-        await until(lambda number=number: len(listener.hearing.thinking) == 3 * number)
+    for number, release in enumerate(releases, 1):
+        await until(lambda number=number: len(listener.last_reply.thinking) == 3 * number)
         timers.move(80)  # More than five minutes in all.
-        hold.set()
-    heard = await asking
-    assert (heard.thinking, heard.text, heard.code) == ("hm " * 7, "Done.", None)
+        release.set()
+    reply = await asking
+    assert (reply.thinking, reply.text, reply.code) == ("hm " * 7, "Done.", None)
 
 
-async def test_a_slow_reader_is_not_taken_for_a_silent_provider(
+async def test_a_slow_consumer_does_not_cause_a_timeout(
     upstream: Upstream, new_listener: NewListener, timers: Timers
 ) -> None:
-    listener = new_listener(NO_WORD)
-    read = asyncio.Event()
-    upstream.plays((Say("One"), Hold(read), *says(" two.")))
-    heard = ""
-    async with aclosing(listener.providers.stream(listener.call())) as pieces:
-        async for piece in pieces:
-            heard += getattr(piece, "text", "")
-            read.set()
+    listener = new_listener(IDLE_LIMITS)
+    received = asyncio.Event()
+    upstream.plays((Say("One"), Hold(received), *says(" two.")))
+    text = ""
+    async with aclosing(listener.providers.stream(listener.call())) as items:
+        async for item in items:
+            text += getattr(item, "text", "")
+            received.set()
             timers.move(HOUR)
-    assert heard == "One two."
+    assert text == "One two."
 
 
 @every_dialect
-async def test_an_answer_without_end_is_stopped(
+async def test_an_endless_reply_is_stopped_at_the_total_time(
     upstream: Upstream, new_listener: NewListener, timers: Timers, key: str
 ) -> None:
     upstream.plays((Say("on "), Pause(0.05)) * 10_000)
-    heard = await timers.move_until_done(await ask_and_hear(new_listener(NO_END), key, "on on "))
-    assert heard.code == "timeout_total"
-    assert heard.text.startswith("on ")
+    reply = await timers.move_until_done(await ask_until(new_listener(TOTAL_LIMITS), key, "on on "))
+    assert reply.code == "timeout_total"
+    assert reply.text.startswith("on ")
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
 
 
-LAST_WORDS = {
+FINISH_EVENTS = {
     CHAT: b'{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}',
     RESPONSES: b'{"type":"response.completed","response":{}}',
     ANTHROPIC: b'{"type":"message_delta","delta":{"stop_reason":"end_turn"}}',
@@ -246,53 +248,49 @@ LAST_WORDS = {
 
 
 @every_dialect
-async def test_a_last_word_ends_the_answer_even_when_the_line_stays_open(
+async def test_a_finish_reason_completes_the_reply_even_when_the_connection_stays_open(
     upstream: Upstream, new_listener: NewListener, key: str
 ) -> None:
-    upstream.plays((*TEN, Raw(b"data: " + LAST_WORDS[key] + b"\n\n"), Stall()))
-    heard = await new_listener(Limits(farewell_s=0)).ask(key)
-    assert heard.end is not None
-    assert (heard.text, heard.code, heard.end.finish) == (TOLD, None, "stop")
-    assert heard.end.count.is_estimated
+    upstream.plays((*TEN_DELTAS, Raw(b"data: " + FINISH_EVENTS[key] + b"\n\n"), Stall()))
+    reply = await new_listener(Limits(farewell_s=0)).ask(key)
+    assert reply.end is not None
+    assert (reply.text, reply.code, reply.end.finish) == (TEN_DELTAS_TEXT, None, "stop")
+    assert reply.end.count.is_estimated
 
 
 # --- size --------------------------------------------------------------------------------------------------
 
 
 @every_dialect
-async def test_a_line_too_long_to_be_true_ends_the_answer(
+async def test_an_oversized_line_ends_the_reply(
     upstream: Upstream, new_listener: NewListener, key: str
 ) -> None:
-    held = asyncio.Event()
-    upstream.plays((*TEN, Hold(held), Raw(b'data: {"x": "'), Flood(b"a" * (1 << 20), 64)))
-    heard = await ask_with_a_hold(new_listener(), key, held)
-    assert (heard.text, heard.code) == (TOLD, "too_large")
+    released = asyncio.Event()
+    upstream.plays((*TEN_DELTAS, Hold(released), Raw(b'data: {"x": "'), Flood(b"a" * (1 << 20), 64)))
+    reply = await ask_and_release(new_listener(), key, released)
+    assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "too_large")
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
 
 
-async def test_a_single_delta_too_long_to_be_true_ends_the_answer(
-    upstream: Upstream, listener: Listener
-) -> None:
-    held = asyncio.Event()
-    upstream.plays((*TEN, Hold(held), Say("a" * (10 << 20)), Finish()))
-    heard = await ask_with_a_hold(listener, CHAT, held)
-    assert (heard.text, heard.code) == (TOLD, "too_large")
+async def test_an_oversized_delta_ends_the_reply(upstream: Upstream, listener: Listener) -> None:
+    released = asyncio.Event()
+    upstream.plays((*TEN_DELTAS, Hold(released), Say("a" * (10 << 20)), Finish()))
+    reply = await ask_and_release(listener, CHAT, released)
+    assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "too_large")
 
 
 @every_dialect
-async def test_an_answer_too_long_to_be_true_is_stopped(
-    upstream: Upstream, new_listener: NewListener, key: str
-) -> None:
-    held = asyncio.Event()
-    upstream.plays((*TEN, Hold(held), Flood(b": " + b"x" * 1000 + b"\n\n", 200), Stall()))
-    heard = await ask_with_a_hold(new_listener(Limits(answer_bytes=100_000)), key, held)
-    assert (heard.text, heard.code) == (TOLD, "too_large")
+async def test_an_oversized_reply_is_stopped(upstream: Upstream, new_listener: NewListener, key: str) -> None:
+    released = asyncio.Event()
+    upstream.plays((*TEN_DELTAS, Hold(released), Flood(b": " + b"x" * 1000 + b"\n\n", 200), Stall()))
+    reply = await ask_and_release(new_listener(Limits(answer_bytes=100_000)), key, released)
+    assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "too_large")
 
 
-async def test_an_object_without_end_is_not_read_to_its_end(
+async def test_an_oversized_json_object_is_not_read_to_its_end(
     upstream: Upstream, new_listener: NewListener
 ) -> None:
     upstream.plays((Raw(b'{"x": "'), Flood(b"a" * (1 << 20), 64)))
-    heard = await new_listener().ask()
-    assert heard.code == "too_large"
+    reply = await new_listener().ask()
+    assert reply.code == "too_large"

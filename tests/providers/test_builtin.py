@@ -1,7 +1,7 @@
-"""The built-in model: really there, really answering, and gone when its server is.
+"""Local models: the worker process starts, replies, restarts and ends with its server.
 
-These run the real weights, from the folder where `tertulia models pull` puts them; `make test` fetches them
-first, and without them these tests are skipped.
+These tests run real model files from the folder of `tertulia models pull`. `make test` downloads them first;
+without them these tests are skipped.
 """
 
 import asyncio
@@ -46,8 +46,8 @@ async def local() -> AsyncIterator[Listener]:
 
 
 def children() -> list[psutil.Process]:
-    """The processes of built-in models that we started."""
-    return [child for child in psutil.Process().children() if is_model(child)]
+    """The worker processes that this test started."""
+    return [process for process in psutil.Process().children() if is_model(process)]
 
 
 def is_model(process: psutil.Process) -> bool:
@@ -58,98 +58,100 @@ def is_model(process: psutil.Process) -> bool:
 
 
 @needs_weights
-async def test_it_answers_streams_stops_and_comes_back(local: Listener) -> None:
-    """One process for the whole story: starting it is what takes the time."""
+async def test_a_local_model_replies_stops_and_restarts(local: Listener) -> None:
+    """Uses a single process for the whole story, because starting it takes the time."""
     assert children() == [], "it starts with the first call, not before"
-    await answers(local)
-    await stops(local)
-    await says_when_a_prompt_is_too_long(local)
-    keeps_no_secret_where_others_can_read_it()
-    await comes_back_when_it_was_killed(local)
+    await check_reply(local)
+    await check_stop(local)
+    await check_too_long_prompt(local)
+    check_process_exposes_no_secret()
+    await check_restart_after_kill(local)
     await local.providers.close()
     assert children() == []
 
 
-async def answers(local: Listener) -> None:
-    heard = await local.ask(KEY, "What is the capital of France?")
-    assert heard.fault is None
-    assert heard.end is not None
-    assert len(heard.text.split()) > 3, "it is a small model, but it speaks"
-    assert len([piece for piece in heard.pieces if isinstance(piece, Text)]) > 1
-    assert heard.end.count.input_tokens > 10
-    assert not heard.end.count.is_estimated
-    again = await local.ask(KEY, "What is the capital of France?")
-    assert again.end is not None
-    assert again.end.count.cached_tokens > 0
+async def check_reply(local: Listener) -> None:
+    reply = await local.ask(KEY, "What is the capital of France?")
+    assert reply.error is None
+    assert reply.end is not None
+    assert len(reply.text.split()) > 3, "it is a small model, but it speaks"
+    assert len([item for item in reply.items if isinstance(item, Text)]) > 1
+    assert reply.end.count.input_tokens > 10
+    assert not reply.end.count.is_estimated
+    second_reply = await local.ask(KEY, "What is the capital of France?")
+    assert second_reply.end is not None
+    assert second_reply.end.count.cached_tokens > 0
 
 
-async def stops(local: Listener) -> None:
+async def check_stop(local: Listener) -> None:
     call = Call(SMOLLM2, Prompt("", (PromptMessage("user", "Count from one to one thousand."),)), 2000)
 
-    async def listen(began: asyncio.Event) -> None:
-        async with aclosing(local.providers.stream(call)) as pieces:
-            async for _ in pieces:
-                began.set()
+    async def listen(started: asyncio.Event) -> None:
+        async with aclosing(local.providers.stream(call)) as items:
+            async for _ in items:
+                started.set()
 
-    began = asyncio.Event()
-    task = asyncio.create_task(listen(began))
-    await asyncio.wait_for(began.wait(), PATIENCE_S)
+    started = asyncio.Event()
+    task = asyncio.create_task(listen(started))
+    await asyncio.wait_for(started.wait(), PATIENCE_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    (child,) = children()
-    looks = itertools.count()
-    rests_since = [next(looks)]
+    (process,) = children()
+    checks = itertools.count()
+    idle_since = [next(checks)]
 
-    def has_rested() -> bool:
-        """A slot that was left goes on computing: one of its threads runs, or waits for a processor to."""
-        look = next(looks)
-        if is_computing(child):
-            rests_since[0] = look
-        return look - rests_since[0] >= 50
+    def has_been_idle() -> bool:
+        """An abandoned slot keeps computing: one of its threads runs or waits for a processor."""
+        check = next(checks)
+        if is_computing(process):
+            idle_since[0] = check
+        return check - idle_since[0] >= 50
 
-    await until(has_rested)
+    await until(has_been_idle)
 
 
-def is_computing(child: psutil.Process) -> bool:
-    states = Path(f"/proc/{child.pid}/task").glob("*/stat")
+def is_computing(process: psutil.Process) -> bool:
+    states = Path(f"/proc/{process.pid}/task").glob("*/stat")
     return any(state.read_text().rpartition(")")[2].split()[0] == "R" for state in states)
 
 
-async def says_when_a_prompt_is_too_long(local: Listener) -> None:
-    heard = await local.ask(KEY, "word " * 9000)
-    assert heard.code == "context_length"
-    assert heard.fault is not None
-    assert heard.fault.message.startswith("SmolLM2 135M holds 8,192 tokens and this needs 9,0")
+async def check_too_long_prompt(local: Listener) -> None:
+    reply = await local.ask(KEY, "word " * 9000)
+    assert reply.code == "context_length"
+    assert reply.error is not None
+    assert reply.error.message.startswith("SmolLM2 135M holds 8,192 tokens and this needs 9,0")
 
 
-def keeps_no_secret_where_others_can_read_it() -> None:
-    (child,) = children()
-    environ = child.environ()
+def check_process_exposes_no_secret() -> None:
+    (process,) = children()
+    environ = process.environ()
     assert "sk-canary-in-environment" not in str(environ)
     assert set(environ) <= {*builtin.INHERITED, "LC_CTYPE"}
-    assert child.cmdline()[1:] == ["-m", "tertulia.providers.builtin_server"]
+    assert process.cmdline()[1:] == ["-m", "tertulia.providers.builtin_server"]
     assert {
-        connection.laddr.ip for connection in child.net_connections() if connection.status == "LISTEN"
+        connection.laddr.ip for connection in process.net_connections() if connection.status == "LISTEN"
     } == {"127.0.0.1"}
 
 
-async def comes_back_when_it_was_killed(local: Listener) -> None:
-    (child,) = children()
-    child.kill()
-    heard = await local.ask(KEY, "Say hello.")
-    assert heard.fault is None
-    assert heard.text
-    (reborn,) = children()
-    assert reborn.pid != child.pid
+async def check_restart_after_kill(local: Listener) -> None:
+    (process,) = children()
+    process.kill()
+    reply = await local.ask(KEY, "Say hello.")
+    assert reply.error is None
+    assert reply.text
+    (new_process,) = children()
+    assert new_process.pid != process.pid
 
 
 @needs_weights
-async def test_a_second_server_key_is_not_the_first(local: Listener) -> None:
-    """Whoever finds the port still needs the key."""
+async def test_the_worker_refuses_a_request_without_its_key(local: Listener) -> None:
+    """Another local user who finds the port still needs the key."""
     await local.ask(KEY, "Hi.")
-    (child,) = children()
-    (port,) = {c.laddr.port for c in child.net_connections() if c.status == "LISTEN"}
+    (process,) = children()
+    (port,) = {
+        connection.laddr.port for connection in process.net_connections() if connection.status == "LISTEN"
+    }
     async with aiohttp.ClientSession() as session:
         body = {"messages": [{"role": "user", "content": "Hi"}]}
         async with session.post(f"http://127.0.0.1:{port}/v1/chat/completions", json=body) as response:
@@ -157,7 +159,7 @@ async def test_a_second_server_key_is_not_the_first(local: Listener) -> None:
 
 
 @needs_weights
-async def test_one_that_is_being_born_when_its_server_closes_does_not_stay(local: Listener) -> None:
+async def test_a_worker_that_is_starting_ends_when_the_server_closes(local: Listener) -> None:
     asking = asyncio.create_task(local.ask(KEY, "Hi."))
     async with soon():
         while not children():  # noqa: ASYNC110 - a process is waited for
@@ -169,7 +171,7 @@ async def test_one_that_is_being_born_when_its_server_closes_does_not_stay(local
 
 @needs_weights
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_it_does_not_outlive_a_server_that_was_killed() -> None:
+def test_the_worker_ends_when_its_server_is_killed() -> None:
     program = textwrap.dedent(f"""
         import asyncio, os, pathlib
         from tertulia.core.prompts import Prompt, PromptMessage
@@ -188,45 +190,45 @@ def test_it_does_not_outlive_a_server_that_was_killed() -> None:
     server = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert server.stdout is not None
     assert server.stdout.readline() == b"began\n"
-    (model,) = [child for child in psutil.Process(server.pid).children() if is_model(child)]
+    (worker,) = [process for process in psutil.Process(server.pid).children() if is_model(process)]
     os.kill(server.pid, signal.SIGKILL)
     server.wait()
     server.stdout.close()
-    model.wait(timeout=PATIENCE_S)
-    assert not model.is_running()
+    worker.wait(timeout=PATIENCE_S)
+    assert not worker.is_running()
 
 
-async def test_weights_that_cannot_be_loaded_are_told(tmp_path: Path) -> None:
+async def test_a_model_file_that_cannot_be_loaded_gives_an_error(tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "broken.gguf").write_bytes(WHOLE)
-    slept: list[float] = []
+    sleeps: list[float] = []
 
     async def sleep(seconds: float) -> None:
-        slept.append(seconds)
+        sleeps.append(seconds)
 
     providers = Providers.from_environment(os.environ, tmp_path, sleep=sleep)
-    heard = await Listener(providers, slept).ask("builtin:broken")
+    reply = await Listener(providers, sleeps).ask("builtin:broken")
     await providers.close()
-    assert heard.code == "unavailable"
-    assert heard.fault is not None
-    assert heard.fault.message == "The built-in model could not be started."
+    assert reply.code == "unavailable"
+    assert reply.error is not None
+    assert reply.error.message == "The built-in model could not be started."
     assert children() == []
 
 
-def test_a_process_that_keeps_dying_is_left_alone_for_longer_each_time() -> None:
-    deaths = Deaths()
+def test_the_restart_delay_doubles_with_each_early_death() -> None:
+    backoff = Deaths()
     pauses = []
     for _ in range(9):
-        deaths.add(now=100.0, lived_s=1.0)
-        pauses.append(max(0.0, deaths.pause_s(100.0)))
+        backoff.add(now=100.0, lived_s=1.0)
+        pauses.append(max(0.0, backoff.pause_s(100.0)))
     assert pauses == [0, 2, 4, 8, 16, 32, 60, 60, 60]
-    deaths.add(now=100.0, lived_s=3600.0)
-    assert deaths.pause_s(100.0) <= 0
+    backoff.add(now=100.0, lived_s=3600.0)
+    assert backoff.pause_s(100.0) <= 0
 
 
-async def test_a_model_that_was_not_fetched_says_how(tmp_path: Path) -> None:
+async def test_a_model_that_is_not_downloaded_names_the_command_to_fetch_it(tmp_path: Path) -> None:
     providers = Providers.from_environment({}, tmp_path)
-    heard = await Listener(providers, []).ask(KEY)
-    assert heard.code == "unavailable"
-    assert heard.fault is not None
-    assert heard.fault.message == "Run `tertulia models pull smollm2` to fetch the built-in model."
+    reply = await Listener(providers, []).ask(KEY)
+    assert reply.code == "unavailable"
+    assert reply.error is not None
+    assert reply.error.message == "Run `tertulia models pull smollm2` to fetch the built-in model."

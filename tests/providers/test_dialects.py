@@ -1,4 +1,4 @@
-"""What each dialect has for itself: its own events, its own ends, its own way to count."""
+"""Dialects: the events, finish reasons and token counts that only one dialect has."""
 
 import json
 from typing import Any
@@ -22,11 +22,11 @@ from tertulia.providers.sse import Event
 from tests.providers.conftest import ANTHROPIC, CHAT, GOOGLE, RESPONSES, Listener
 from tests.upstream.scripted import Bare, Finish, Raw, Say, Upstream
 
-FAULTS = Faults("Someone", catalogue.unknown("openai", "gpt-9"), Limits())
+ERRORS = Faults("Someone", catalogue.unknown("openai", "gpt-9"), Limits())
 
 
 def lines(*events: dict[str, Any]) -> Raw:
-    """As a provider sends them: named where they have a type."""
+    """Events as a provider sends them; named if they have a type."""
     return Raw(b"".join(_line(event) for event in events))
 
 
@@ -41,39 +41,39 @@ HELLO = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delt
 STOP = {"type": "message_stop"}
 
 
-def anthropic_ends(reason: str = "end_turn", **usage: Any) -> dict[str, Any]:
+def anthropic_finish(reason: str = "end_turn", **usage: Any) -> dict[str, Any]:
     return {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}
 
 
-def anthropic_begins(**usage: Any) -> dict[str, Any]:
+def anthropic_start(**usage: Any) -> dict[str, Any]:
     return {"type": "message_start", "message": {"type": "message", "content": [], "usage": usage}}
 
 
-async def test_anthropic_counts_what_went_into_the_cache_and_what_came_out_of_it(
+async def test_anthropic_usage_includes_tokens_written_to_and_read_from_the_cache(
     upstream: Upstream, listener: Listener
 ) -> None:
-    begins = anthropic_begins(
+    start_event = anthropic_start(
         input_tokens=10, cache_creation_input_tokens=20, cache_read_input_tokens=70, output_tokens=1
     )
-    ends = anthropic_ends(output_tokens=9, output_tokens_details={"thinking_tokens": 4})
-    upstream.plays((lines(begins, HELLO, ends, STOP), Bare()))
-    heard = await listener.ask(ANTHROPIC)
-    assert heard.end is not None
-    assert heard.end.count == TokenCount(100, 70, 9, 4, written_tokens=20)
+    finish_event = anthropic_finish(output_tokens=9, output_tokens_details={"thinking_tokens": 4})
+    upstream.plays((lines(start_event, HELLO, finish_event, STOP), Bare()))
+    reply = await listener.ask(ANTHROPIC)
+    assert reply.end is not None
+    assert reply.end.count == TokenCount(100, 70, 9, 4, written_tokens=20)
 
 
-@pytest.mark.parametrize("said", [-5, 1e300, "3", None, True])
-async def test_what_anthropic_counts_before_the_answer_is_not_the_answers_count(
-    upstream: Upstream, listener: Listener, said: object
+@pytest.mark.parametrize("output_tokens", [-5, 1e300, "3", None, True])
+async def test_anthropic_usage_without_a_valid_output_count_is_estimated(
+    upstream: Upstream, listener: Listener, output_tokens: object
 ) -> None:
-    begins = anthropic_begins(input_tokens=10, output_tokens=1)
-    upstream.plays((lines(begins, HELLO, anthropic_ends(output_tokens=said), STOP), Bare()))
-    heard = await listener.ask(ANTHROPIC)
-    assert heard.end is not None
-    assert heard.end.count == TokenCount(4, 0, 2, is_estimated=True)
+    start_event = anthropic_start(input_tokens=10, output_tokens=1)
+    upstream.plays((lines(start_event, HELLO, anthropic_finish(output_tokens=output_tokens), STOP), Bare()))
+    reply = await listener.ask(ANTHROPIC)
+    assert reply.end is not None
+    assert reply.end.count == TokenCount(4, 0, 2, is_estimated=True)
 
 
-async def test_anthropics_signatures_tools_and_sealed_thoughts_are_not_heard(
+async def test_anthropic_signatures_tool_input_and_redacted_thinking_are_ignored(
     upstream: Upstream, listener: Listener
 ) -> None:
     strange: list[dict[str, Any]] = [
@@ -84,9 +84,9 @@ async def test_anthropics_signatures_tools_and_sealed_thoughts_are_not_heard(
         {"type": "content_block_delta", "delta": "text"},
         {"type": "a_new_kind", "delta": {"type": "text_delta", "text": "x"}},
     ]
-    upstream.plays((lines(anthropic_begins(), *strange, HELLO, anthropic_ends(), STOP), Bare()))
-    heard = await listener.ask(ANTHROPIC)
-    assert (heard.text, heard.thinking, heard.code) == ("Hello.", "", None)
+    upstream.plays((lines(anthropic_start(), *strange, HELLO, anthropic_finish(), STOP), Bare()))
+    reply = await listener.ask(ANTHROPIC)
+    assert (reply.text, reply.thinking, reply.code) == ("Hello.", "", None)
 
 
 @pytest.mark.parametrize(
@@ -100,53 +100,53 @@ async def test_anthropics_signatures_tools_and_sealed_thoughts_are_not_heard(
         ({}, "refusal"),
     ],
 )
-async def test_anthropics_filter_explains_itself(
+async def test_an_anthropic_refusal_gives_its_explanation(
     upstream: Upstream, listener: Listener, details: dict[str, Any], reason: str
 ) -> None:
-    ends = {"type": "message_delta", "delta": {"stop_reason": "refusal", **details}, "usage": {}}
-    upstream.plays((lines(HELLO, ends, STOP), Bare()))
-    heard = await listener.ask(ANTHROPIC)
-    assert heard.end is not None
-    assert (heard.text, heard.end.finish, heard.end.reason) == ("Hello.", "filtered", reason)
+    finish_event = {"type": "message_delta", "delta": {"stop_reason": "refusal", **details}, "usage": {}}
+    upstream.plays((lines(HELLO, finish_event, STOP), Bare()))
+    reply = await listener.ask(ANTHROPIC)
+    assert reply.end is not None
+    assert (reply.text, reply.end.finish, reply.end.reason) == ("Hello.", "filtered", reason)
 
 
-async def test_a_message_of_anthropics_that_comes_as_one_object_is_read_whole(
+async def test_an_anthropic_message_in_one_json_object_is_decoded(
     upstream: Upstream, listener: Listener
 ) -> None:
     content = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Four."}]
     usage = {"input_tokens": 5, "output_tokens": 2}
     message = {"type": "message", "content": content, "stop_reason": "max_tokens", "usage": usage}
     upstream.plays((Raw(json.dumps(message).encode()), Bare()))
-    heard = await listener.ask(ANTHROPIC)
-    assert heard.end is not None
-    assert (heard.thinking, heard.text, heard.end.finish) == ("Hm.", "Four.", "length")
-    assert heard.end.count == TokenCount(5, 0, 2)
+    reply = await listener.ask(ANTHROPIC)
+    assert reply.end is not None
+    assert (reply.thinking, reply.text, reply.end.finish) == ("Hm.", "Four.", "length")
+    assert reply.end.count == TokenCount(5, 0, 2)
 
 
-async def test_a_window_that_is_full_is_an_answer_cut_by_its_limit(
+async def test_an_anthropic_reply_that_fills_the_window_finishes_with_length(
     upstream: Upstream, listener: Listener
 ) -> None:
-    upstream.plays((lines(HELLO, anthropic_ends("model_context_window_exceeded"), STOP), Bare()))
-    heard = await listener.ask(ANTHROPIC)
-    assert heard.end is not None
-    assert heard.end.finish == "length"
+    upstream.plays((lines(HELLO, anthropic_finish("model_context_window_exceeded"), STOP), Bare()))
+    reply = await listener.ask(ANTHROPIC)
+    assert reply.end is not None
+    assert reply.end.finish == "length"
 
 
-async def test_anthropic_is_sent_no_more_marks_than_it_takes_and_the_last_ones(
+async def test_anthropic_receives_cache_marks_on_the_system_prompt_and_the_last_three_messages(
     upstream: Upstream, listener: Listener
 ) -> None:
     talk = tuple(PromptMessage("user", f"{number}?", ends_cacheable=True) for number in range(6))
     await listener.ask(ANTHROPIC, Prompt("Be kind.", talk))
     body = upstream.last.body
     blocks = [*body["system"], *(message["content"][-1] for message in body["messages"])]
-    marked = [block["text"] for block in blocks if "cache_control" in block]
-    assert marked == ["Be kind.", "3?", "4?", "5?"]
+    texts_with_mark = [block["text"] for block in blocks if "cache_control" in block]
+    assert texts_with_mark == ["Be kind.", "3?", "4?", "5?"]
 
 
-async def test_anthropic_is_told_which_protocol_we_speak_and_no_temperature(
+async def test_anthropic_receives_the_api_version_and_no_temperature(
     upstream: Upstream, listener: Listener
 ) -> None:
-    """The protocol has none any more, and refuses a request with one."""
+    """This API version has no temperature and refuses a request with one."""
     await listener.ask(ANTHROPIC, temperature=0.2)
     assert (upstream.last.path, upstream.last.headers["anthropic-version"]) == ("/v1/messages", "2026-10-21")
     assert upstream.last.body == {
@@ -162,11 +162,11 @@ async def test_anthropic_is_told_which_protocol_we_speak_and_no_temperature(
 # --- Google ------------------------------------------------------------------------------------------------
 
 
-def gemini(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+def gemini_event(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"candidates": [{"content": {"parts": list(parts), "role": "model"}, **more}]}
 
 
-async def test_google_is_sent_the_whole_conversation(upstream: Upstream, listener: Listener) -> None:
+async def test_google_receives_the_whole_conversation(upstream: Upstream, listener: Listener) -> None:
     talk = (
         PromptMessage("user", "One?"),
         PromptMessage("assistant", "Two."),
@@ -185,28 +185,32 @@ async def test_google_is_sent_the_whole_conversation(upstream: Upstream, listene
     }
 
 
-async def test_a_question_google_refuses_is_filtered(upstream: Upstream, listener: Listener) -> None:
+async def test_a_prompt_blocked_by_google_finishes_with_filtered(
+    upstream: Upstream, listener: Listener
+) -> None:
     blocked = {
         "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
         "usageMetadata": {"promptTokenCount": 8},
     }
     upstream.plays((lines(blocked), Bare()))
-    heard = await listener.ask(GOOGLE)
-    assert heard.end is not None
-    assert (heard.end.finish, heard.end.count) == ("filtered", TokenCount(8, 0, 0))
+    reply = await listener.ask(GOOGLE)
+    assert reply.end is not None
+    assert (reply.end.finish, reply.end.count) == ("filtered", TokenCount(8, 0, 0))
 
 
 @pytest.mark.parametrize(
     "reason",
     ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"],
 )
-async def test_a_filter_of_googles_is_named(upstream: Upstream, listener: Listener, reason: str) -> None:
-    cut = gemini({"text": "First you"}, finishReason=reason, finishMessage="It was stopped.")
+async def test_a_google_filter_is_named_in_the_reason(
+    upstream: Upstream, listener: Listener, reason: str
+) -> None:
+    cut = gemini_event({"text": "First you"}, finishReason=reason, finishMessage="It was stopped.")
     upstream.plays((lines(cut), Bare()))
-    heard = await listener.ask(GOOGLE)
-    assert heard.end is not None
-    assert (heard.text, heard.end.finish, heard.end.is_early) == ("First you", "filtered", False)
-    assert heard.end.reason == f"It was stopped. ({reason})"
+    reply = await listener.ask(GOOGLE)
+    assert reply.end is not None
+    assert (reply.text, reply.end.finish, reply.end.is_early) == ("First you", "filtered", False)
+    assert reply.end.reason == f"It was stopped. ({reason})"
 
 
 @pytest.mark.parametrize(
@@ -220,25 +224,27 @@ async def test_a_filter_of_googles_is_named(upstream: Upstream, listener: Listen
         "A_NEW_ONE",
     ],
 )
-async def test_an_end_of_googles_that_is_neither_done_nor_cut_gives_its_reason(
+async def test_an_unusual_google_finish_reason_marks_the_reply_as_broken_off(
     upstream: Upstream, listener: Listener, reason: str
 ) -> None:
-    upstream.plays((lines(gemini(finishReason=reason)), Bare()))
-    heard = await listener.ask(GOOGLE)
-    assert heard.end is not None
-    assert (heard.text, heard.end.is_early, heard.end.reason) == ("", True, reason)
+    upstream.plays((lines(gemini_event(finishReason=reason)), Bare()))
+    reply = await listener.ask(GOOGLE)
+    assert reply.end is not None
+    assert (reply.text, reply.end.is_early, reply.end.reason) == ("", True, reason)
 
 
-async def test_googles_last_count_of_what_was_sent_counts(upstream: Upstream, listener: Listener) -> None:
-    """Gemini 2.0 guesses first and corrects itself; thinking models count up what they say."""
-    first = gemini({"text": "The"}) | {"usageMetadata": {"promptTokenCount": 165, "candidatesTokenCount": 1}}
-    last = gemini({"text": " end"}, finishReason="STOP") | {
+async def test_googles_last_prompt_token_count_is_used(upstream: Upstream, listener: Listener) -> None:
+    """Gemini 2.0 sends a guess first and corrects it; thinking models send a growing output count."""
+    first = gemini_event({"text": "The"}) | {
+        "usageMetadata": {"promptTokenCount": 165, "candidatesTokenCount": 1}
+    }
+    last = gemini_event({"text": " end"}, finishReason="STOP") | {
         "usageMetadata": {"promptTokenCount": 163, "candidatesTokenCount": 13}
     }
     upstream.plays((lines(first, last), Bare()))
-    heard = await listener.ask(GOOGLE)
-    assert heard.end is not None
-    assert heard.end.count == TokenCount(163, 0, 13)
+    reply = await listener.ask(GOOGLE)
+    assert reply.end is not None
+    assert reply.end.count == TokenCount(163, 0, 13)
 
 
 @pytest.mark.parametrize(
@@ -256,52 +262,54 @@ async def test_googles_last_count_of_what_was_sent_counts(upstream: Upstream, li
         ({"promptTokenCount": 10, "totalTokenCount": 10}, TokenCount(10, 0, 0)),
     ],
 )
-async def test_what_google_counts_only_in_the_sum_was_said(
+async def test_output_tokens_that_google_reports_only_in_the_total_are_counted(
     upstream: Upstream, listener: Listener, usage: dict[str, int], count: TokenCount
 ) -> None:
-    last = gemini({"text": "The end"}, finishReason="STOP") | {"usageMetadata": usage}
+    last = gemini_event({"text": "The end"}, finishReason="STOP") | {"usageMetadata": usage}
     upstream.plays((lines(last), Bare()))
-    heard = await listener.ask(GOOGLE)
-    assert heard.end is not None
-    assert heard.end.count == count
+    reply = await listener.ask(GOOGLE)
+    assert reply.end is not None
+    assert reply.end.count == count
 
 
-async def test_only_googles_first_candidate_is_heard(upstream: Upstream, listener: Listener) -> None:
-    other = gemini({"text": "Another answer"}, index=1, finishReason="STOP")
-    last = gemini({"text": "Three"}, {"inlineData": {}}, {"text": " four."}, finishReason="STOP")
-    upstream.plays((lines(gemini({"text": "Two "}, index=0), other, last), Bare()))
-    heard = await listener.ask(GOOGLE)
-    assert (heard.text, heard.code) == ("Two Three four.", None)
+async def test_only_googles_first_candidate_is_used(upstream: Upstream, listener: Listener) -> None:
+    second_candidate = gemini_event({"text": "Another answer"}, index=1, finishReason="STOP")
+    last = gemini_event({"text": "Three"}, {"inlineData": {}}, {"text": " four."}, finishReason="STOP")
+    upstream.plays((lines(gemini_event({"text": "Two "}, index=0), second_candidate, last), Bare()))
+    reply = await listener.ask(GOOGLE)
+    assert (reply.text, reply.code) == ("Two Three four.", None)
 
 
-async def test_a_reason_google_leaves_open_is_no_last_word(upstream: Upstream, listener: Listener) -> None:
-    open_ended = gemini({"text": "Hello."}, finishReason="FINISH_REASON_UNSPECIFIED")
+async def test_googles_unspecified_finish_reason_does_not_complete_a_reply(
+    upstream: Upstream, listener: Listener
+) -> None:
+    open_ended = gemini_event({"text": "Hello."}, finishReason="FINISH_REASON_UNSPECIFIED")
     upstream.plays((lines(open_ended), Bare()))
-    heard = await listener.ask(GOOGLE)
-    assert (heard.text, heard.code) == ("Hello.", "cut")
+    reply = await listener.ask(GOOGLE)
+    assert (reply.text, reply.code) == ("Hello.", "cut")
 
 
 @pytest.mark.parametrize("figure", [-5, 1e300, "3", True])
-async def test_a_count_of_googles_that_cannot_be_true_is_replaced_by_an_estimate(
+async def test_an_implausible_google_token_count_is_replaced_by_an_estimate(
     upstream: Upstream, listener: Listener, figure: object
 ) -> None:
     usage = {"promptTokenCount": 5, "candidatesTokenCount": 3, "thoughtsTokenCount": figure}
     upstream.plays(
-        (lines(gemini({"text": "abcdefgh"}, finishReason="STOP") | {"usageMetadata": usage}), Bare())
+        (lines(gemini_event({"text": "abcdefgh"}, finishReason="STOP") | {"usageMetadata": usage}), Bare())
     )
-    heard = await listener.ask(GOOGLE)
-    assert heard.end is not None
-    assert heard.end.count == TokenCount(4, 0, 2, is_estimated=True)
+    reply = await listener.ask(GOOGLE)
+    assert reply.end is not None
+    assert reply.end.count == TokenCount(4, 0, 2, is_estimated=True)
 
 
 # --- OpenAI responses --------------------------------------------------------------------------------------
 
 
-def failed(code: str, message: str) -> dict[str, Any]:
+def failed_response(code: str, message: str) -> dict[str, Any]:
     return {"type": "response.failed", "response": {"error": {"code": code, "message": message}}}
 
 
-async def test_openai_responses_are_sent_the_whole_conversation(
+async def test_openai_responses_receive_the_whole_conversation(
     upstream: Upstream, listener: Listener
 ) -> None:
     talk = (
@@ -324,30 +332,28 @@ async def test_openai_responses_are_sent_the_whole_conversation(
     }
 
 
-async def test_a_response_that_failed_is_told_in_its_own_words(
-    upstream: Upstream, listener: Listener
-) -> None:
-    upstream.plays((lines(failed("server_error", "The model slipped.")), Bare()))
-    heard = await listener.ask(RESPONSES)
-    assert heard.fault is not None
-    assert (heard.code, len(heard.waits)) == ("unavailable", 2)
-    assert heard.fault.detail == "The model slipped. (server_error)"
+async def test_a_failed_response_quotes_the_providers_message(upstream: Upstream, listener: Listener) -> None:
+    upstream.plays((lines(failed_response("server_error", "The model slipped.")), Bare()))
+    reply = await listener.ask(RESPONSES)
+    assert reply.error is not None
+    assert (reply.code, len(reply.retries)) == ("unavailable", 2)
+    assert reply.error.detail == "The model slipped. (server_error)"
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "error_code"),
     [
         ("invalid_image_format", "unavailable"),
         ("image_content_policy_violation", "filtered"),
         ("bio_policy", "filtered"),
     ],
 )
-async def test_a_response_that_failed_for_its_question_is_not_tried_again(
-    upstream: Upstream, listener: Listener, code: str, told: str
+async def test_a_response_that_failed_because_of_its_request_is_not_retried(
+    upstream: Upstream, listener: Listener, code: str, error_code: str
 ) -> None:
-    upstream.plays((lines(failed(code, "No.")), Bare()))
-    heard = await listener.ask(RESPONSES)
-    assert (heard.code, heard.waits) == (told, [])
+    upstream.plays((lines(failed_response(code, "No.")), Bare()))
+    reply = await listener.ask(RESPONSES)
+    assert (reply.code, reply.retries) == (error_code, [])
 
 
 @pytest.mark.parametrize(
@@ -357,28 +363,28 @@ async def test_a_response_that_failed_for_its_question_is_not_tried_again(
         (CHAT, {"choices": [{"index": 0, "delta": {"refusal": "I cannot help with that."}}]}),
     ],
 )
-async def test_a_refusal_in_the_models_own_words_is_a_reply(
+async def test_a_models_refusal_text_is_streamed_as_text(
     upstream: Upstream, listener: Listener, key: str, refusal: dict[str, Any]
 ) -> None:
     upstream.plays((lines(refusal), Finish()))
-    heard = await listener.ask(key)
-    assert heard.end is not None
-    assert (heard.text, heard.end.finish) == ("I cannot help with that.", "stop")
+    reply = await listener.ask(key)
+    assert reply.end is not None
+    assert (reply.text, reply.end.finish) == ("I cannot help with that.", "stop")
 
 
 def message_item(number: int, *texts: str) -> list[dict[str, Any]]:
-    begins = {"type": "response.output_item.added", "output_index": number, "item": {"type": "message"}}
-    return [begins, *({"type": "response.output_text.delta", "delta": text} for text in texts)]
+    start_event = {"type": "response.output_item.added", "output_index": number, "item": {"type": "message"}}
+    return [start_event, *({"type": "response.output_text.delta", "delta": text} for text in texts)]
 
 
-async def test_two_messages_of_one_response_are_two_paragraphs(
+async def test_two_messages_of_one_response_become_two_paragraphs(
     upstream: Upstream, listener: Listener
 ) -> None:
     upstream.plays(
         (lines(*message_item(0, "Let me", " see."), *message_item(1, "It is", " four.")), Finish())
     )
-    heard = await listener.ask(RESPONSES)
-    assert heard.text == "Let me see.\n\nIt is four."
+    reply = await listener.ask(RESPONSES)
+    assert reply.text == "Let me see.\n\nIt is four."
 
 
 def response_of(*output: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -396,27 +402,29 @@ def whole_message(text: str) -> dict[str, Any]:
         response_of({"type": "reasoning", "summary": []}, whole_message("Four.")),
     ],
 )
-async def test_a_response_that_comes_as_one_object_is_read_whole(
+async def test_a_response_in_one_json_object_is_decoded(
     upstream: Upstream, listener: Listener, answer: dict[str, Any]
 ) -> None:
     upstream.plays((lines(answer), Bare()))
-    heard = await listener.ask(RESPONSES)
-    assert (heard.text, heard.code) == ("Four.", None)
+    reply = await listener.ask(RESPONSES)
+    assert (reply.text, reply.code) == ("Four.", None)
 
 
 @pytest.mark.parametrize("details", [None, {"reason": "a_new_reason"}])
-async def test_a_response_that_is_incomplete_for_any_reason_is_not_done(
+async def test_an_incomplete_response_is_marked_as_broken_off(
     upstream: Upstream, listener: Listener, details: dict[str, str] | None
 ) -> None:
     cut = response_of(whole_message("Four"), status="incomplete", incomplete_details=details)
     upstream.plays((lines({"type": "response.incomplete", "response": cut}), Bare()))
-    heard = await listener.ask(RESPONSES)
-    assert heard.end is not None
-    assert (heard.text, heard.end.is_early) == ("Four", True)
-    assert heard.end.reason == (details["reason"] if details else None)
+    reply = await listener.ask(RESPONSES)
+    assert reply.end is not None
+    assert (reply.text, reply.end.is_early) == ("Four", True)
+    assert reply.end.reason == (details["reason"] if details else None)
 
 
-async def test_openai_counts_what_it_puts_into_its_cache(upstream: Upstream, listener: Listener) -> None:
+async def test_openai_usage_includes_tokens_written_to_the_cache(
+    upstream: Upstream, listener: Listener
+) -> None:
     usage = {
         "input_tokens": 100,
         "output_tokens": 9,
@@ -424,12 +432,14 @@ async def test_openai_counts_what_it_puts_into_its_cache(upstream: Upstream, lis
     }
     done = {"type": "response.completed", "response": response_of(whole_message("Yes."), usage=usage)}
     upstream.plays((lines(done), Bare()))
-    heard = await listener.ask(RESPONSES)
-    assert heard.end is not None
-    assert heard.end.count == TokenCount(100, 20, 9, written_tokens=60)
+    reply = await listener.ask(RESPONSES)
+    assert reply.end is not None
+    assert reply.end.count == TokenCount(100, 20, 9, written_tokens=60)
 
 
-async def test_the_parts_of_a_summary_stand_apart(upstream: Upstream, listener: Listener) -> None:
+async def test_the_parts_of_a_thinking_summary_become_paragraphs(
+    upstream: Upstream, listener: Listener
+) -> None:
     part = "response.reasoning_summary_part.added"
     text = "response.reasoning_summary_text.delta"
     summary = [
@@ -439,13 +449,13 @@ async def test_the_parts_of_a_summary_stand_apart(upstream: Upstream, listener: 
         {"type": text, "summary_index": 1, "delta": "Then that."},
     ]
     upstream.plays((lines(*summary), Say("Done."), Finish()))
-    heard = await listener.ask(RESPONSES)
-    assert (heard.thinking, heard.text) == ("First this.\n\nThen that.", "Done.")
+    reply = await listener.ask(RESPONSES)
+    assert (reply.thinking, reply.text) == ("First this.\n\nThen that.", "Done.")
 
 
-# --- strangers (XS 6, PF 11) -------------------------------------------------------------------------------
+# --- untrusted input (XS 6, PF 11) -------------------------------------------------------------------------
 
-READINGS = (ChatReading, ResponsesReading, MessagesReading, GeminiReading)
+DECODERS = (ChatReading, ResponsesReading, MessagesReading, GeminiReading)
 FIELDS = st.sampled_from(
     [
         "choices",
@@ -501,37 +511,37 @@ values = st.recursive(
 )
 
 
-@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("decoder_class", DECODERS)
 @given(st.lists(st.dictionaries(FIELDS, values, max_size=5), max_size=5))
-def test_whatever_a_provider_sends_only_words_and_thoughts_come_out(
-    reading: type[Reading], events: list[dict[str, Any]]
+def test_arbitrary_events_decode_to_text_and_thinking_only(
+    decoder_class: type[Reading], events: list[dict[str, Any]]
 ) -> None:
-    read = reading(FAULTS)
-    pieces = read.take([Event("", json.dumps(event)) for event in events])
-    assert all(isinstance(piece, Text | Thought) and piece.text for piece in pieces)
-    for piece in pieces:
-        piece.text.encode("utf-8")
-    count = read.count(Prompt("", ()))
+    decoder = decoder_class(ERRORS)
+    deltas = decoder.take([Event("", json.dumps(event)) for event in events])
+    assert all(isinstance(delta, Text | Thought) and delta.text for delta in deltas)
+    for delta in deltas:
+        delta.text.encode("utf-8")
+    count = decoder.count(Prompt("", ()))
     assert min(count.input_tokens, count.cached_tokens, count.output_tokens, count.reasoning_tokens) >= 0
     assert count.cached_tokens <= count.input_tokens
     assert count.reasoning_tokens <= count.output_tokens
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_an_event_by_another_name_is_not_heard(reading: type[Reading]) -> None:
-    """Whatever a server calls an event of its own, it says nothing here."""
-    said = [
+@pytest.mark.parametrize("decoder_class", DECODERS)
+def test_events_with_unknown_names_are_ignored(decoder_class: type[Reading]) -> None:
+    """A server's own events must not add text, whatever their names."""
+    events_of_all_dialects = [
         {"choices": [{"index": 0, "delta": {"content": "x"}}]},
         {"type": "response.output_text.delta", "delta": "x"},
         {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "x"}},
         {"candidates": [{"content": {"parts": [{"text": "x"}]}}]},
     ]
-    events = [json.dumps(event) for event in said]
-    assert reading(FAULTS).take([Event("", data) for data in events]) == [Text("x")]
-    assert reading(FAULTS).take([Event("execute", data) for data in events]) == []
+    events = [json.dumps(event) for event in events_of_all_dialects]
+    assert decoder_class(ERRORS).take([Event("", data) for data in events]) == [Text("x")]
+    assert decoder_class(ERRORS).take([Event("execute", data) for data in events]) == []
 
 
-# --- an answer of a given shape -----------------------------------------------------------------------------
+# --- structured output -------------------------------------------------------------------------------------
 
 SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 
@@ -545,13 +555,13 @@ SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalPropert
         (GOOGLE, ("generationConfig", "responseJsonSchema")),
     ],
 )
-async def test_a_shape_is_asked_for_where_the_dialect_wants_it(
+async def test_a_json_schema_is_sent_in_the_field_of_the_dialect(
     upstream: Upstream, listener: Listener, model: str, path: tuple[str, ...]
 ) -> None:
     await listener.ask(model)
     await listener.ask(model, schema=SCHEMA)
-    plain, shaped = (seen.body for seen in upstream.requests)
+    plain, with_schema = (request.body for request in upstream.requests)
     assert path[0] not in plain or path[-1] not in plain[path[0]]
     for name in path:
-        shaped = shaped[name]
-    assert shaped == SCHEMA
+        with_schema = with_schema[name]
+    assert with_schema == SCHEMA

@@ -1,4 +1,4 @@
-"""A file of weights says what it is; a file that lies is not believed."""
+"""GGUF header: name and context length are read from a model file, and broken files are refused."""
 
 import struct
 from pathlib import Path
@@ -46,7 +46,7 @@ WHOLE = gguf(
 )
 
 
-def test_name_and_window_are_read_past_everything_else(tmp_path: Path) -> None:
+def test_name_and_context_length_are_read_among_other_fields(tmp_path: Path) -> None:
     path = tmp_path / "friend.gguf"
     path.write_bytes(WHOLE)
     assert read_head(path) == Head("Tiny Friend", 2048)
@@ -54,7 +54,7 @@ def test_name_and_window_are_read_past_everything_else(tmp_path: Path) -> None:
 
 @given(st.binary(max_size=200) | st.integers(0, len(WHOLE)).map(lambda end: WHOLE[:end]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_is_not_a_gguf_file_is_refused_and_nothing_worse(tmp_path: Path, content: bytes) -> None:
+def test_any_other_file_is_refused_without_a_crash(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.gguf"
     path.write_bytes(content)
     try:
@@ -64,38 +64,38 @@ def test_what_is_not_a_gguf_file_is_refused_and_nothing_worse(tmp_path: Path, co
     assert len(content) >= len(WHOLE) - len(b"weights")
 
 
-def test_any_weights_put_into_the_folder_are_a_built_in_model(tmp_path: Path) -> None:
+def test_any_gguf_file_in_the_folder_becomes_a_local_model(tmp_path: Path) -> None:
     folder = tmp_path / "models"
     folder.mkdir()
     (folder / "My-Friend.Q8.gguf").write_bytes(WHOLE)
     (folder / "liar.gguf").write_bytes(b"not at all")
     (folder / ".hidden.gguf").write_bytes(WHOLE)
-    builtin = BuiltIn(tmp_path, Speakers(Limits(), stays_inside=True), {})
-    model = builtin.find("builtin:my-friend.q8")
+    local_models = BuiltIn(tmp_path, Speakers(Limits(), stays_inside=True), {})
+    model = local_models.find("builtin:my-friend.q8")
     assert model is not None
     assert (model.display_name, model.context_window, model.is_local) == (
         "Tiny Friend",
         2048,
         True,
     )
-    assert builtin.unavailable_reason(model) is None
-    assert [key for key in map(str, builtin.models()) if "liar" in key or "hidden" in key] == []
+    assert local_models.unavailable_reason(model) is None
+    assert [key for key in map(str, local_models.models()) if "liar" in key or "hidden" in key] == []
 
 
-def test_a_folder_that_is_not_there_holds_no_models(tmp_path: Path) -> None:
-    builtin = BuiltIn(tmp_path / "nowhere", Speakers(Limits(), stays_inside=True), {})
-    assert not any(builtin.is_available(model) for model in builtin.models())
+def test_a_missing_folder_gives_no_available_models(tmp_path: Path) -> None:
+    local_models = BuiltIn(tmp_path / "nowhere", Speakers(Limits(), stays_inside=True), {})
+    assert not any(local_models.is_available(model) for model in local_models.models())
 
 
-def test_weights_that_vanish_take_their_model_with_them(tmp_path: Path) -> None:
+def test_a_deleted_model_file_removes_its_model(tmp_path: Path) -> None:
     folder = tmp_path / "models"
     folder.mkdir()
     path = folder / "friend.gguf"
     path.write_bytes(WHOLE)
-    builtin = BuiltIn(tmp_path, Speakers(Limits(), stays_inside=True), {})
-    model = builtin.find("builtin:friend")
+    local_models = BuiltIn(tmp_path, Speakers(Limits(), stays_inside=True), {})
+    model = local_models.find("builtin:friend")
     assert model is not None
     path.unlink()
-    assert builtin.unavailable_reason(model) == "There is no model builtin:friend. Choose another."
+    assert local_models.unavailable_reason(model) == "There is no model builtin:friend. Choose another."
     with pytest.raises(NotGguf):
         read_head(path)

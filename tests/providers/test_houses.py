@@ -1,4 +1,4 @@
-"""Which models there are, which can be asked, and what to do about the others."""
+"""Provider registry: which models exist, which are available, and what to do about the others."""
 
 import json
 import subprocess
@@ -41,7 +41,7 @@ def test_a_key_in_the_environment_makes_its_models_available(tmp_path: Path) -> 
     assert available == {"openai", "google"}
 
 
-def test_a_model_that_cannot_be_asked_says_what_to_do(tmp_path: Path) -> None:
+def test_an_unavailable_model_says_what_to_do(tmp_path: Path) -> None:
     providers = with_environ(tmp_path)
     gpt, smol = providers.find("openai:gpt-4o"), providers.find("builtin:smollm2-135m-instruct")
     assert gpt is not None
@@ -54,11 +54,11 @@ def test_a_model_that_cannot_be_asked_says_what_to_do(tmp_path: Path) -> None:
     assert providers.available() == ()
 
 
-def test_an_empty_key_is_no_key(tmp_path: Path) -> None:
+def test_a_blank_key_counts_as_no_key(tmp_path: Path) -> None:
     assert with_environ(tmp_path, OPENAI_API_KEY="  ").available() == ()
 
 
-def test_every_model_has_a_key_of_its_own_and_is_found_by_it(tmp_path: Path) -> None:
+def test_every_model_has_a_unique_key_and_is_found_by_it(tmp_path: Path) -> None:
     providers = with_environ(tmp_path)
     models = providers.models()
     assert len({model.key for model in models}) == len(models) > 100
@@ -66,17 +66,17 @@ def test_every_model_has_a_key_of_its_own_and_is_found_by_it(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("key", ["", "openai", "openai:", "openai:gpt-none", "nobody:gpt-4o", "builtin:none"])
-def test_a_model_nobody_offers_is_not_found(tmp_path: Path, key: str) -> None:
+def test_an_unknown_model_key_is_not_found(tmp_path: Path, key: str) -> None:
     assert with_environ(tmp_path).find(key) is None
 
 
-def test_a_retired_model_is_known_but_not_offered(tmp_path: Path) -> None:
+def test_a_retired_model_is_found_but_not_listed(tmp_path: Path) -> None:
     providers = with_environ(tmp_path)
     assert providers.find("openai:gpt-4") is not None
     assert "openai:gpt-4" not in {model.key for model in providers.models()}
 
 
-def test_an_endpoint_of_ones_own_is_one_row(tmp_path: Path) -> None:
+def test_a_custom_endpoint_is_defined_by_one_row(tmp_path: Path) -> None:
     providers = with_environ(tmp_path, TERTULIA_ENDPOINTS=json.dumps([OLLAMA, GATEWAY]))
     llama, phi = providers.find("ollama:llama3.2"), providers.find("ollama:phi4")
     blend, gpt = providers.find("our-gateway:house-blend"), providers.find("our-gateway:gpt-4o")
@@ -93,7 +93,7 @@ def test_an_endpoint_of_ones_own_is_one_row(tmp_path: Path) -> None:
     assert providers.provider_name(llama) == "Ollama"
 
 
-async def test_an_endpoint_of_ones_own_answers(upstream: Upstream, new_listener: NewListener) -> None:
+async def test_a_model_of_a_custom_endpoint_replies(upstream: Upstream, new_listener: NewListener) -> None:
     row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "key": "s3cret", "models": ["blend"]}
     listener = new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))
     upstream.says("From next door.", model="blend")
@@ -101,7 +101,9 @@ async def test_an_endpoint_of_ones_own_answers(upstream: Upstream, new_listener:
     assert upstream.last.headers["authorization"] == "Bearer s3cret"
 
 
-async def test_an_endpoint_without_a_key_is_sent_none(upstream: Upstream, new_listener: NewListener) -> None:
+async def test_a_custom_endpoint_without_a_key_receives_none(
+    upstream: Upstream, new_listener: NewListener
+) -> None:
     row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "models": ["blend"]}
     await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
     assert "authorization" not in upstream.last.headers
@@ -121,7 +123,7 @@ async def test_an_endpoint_without_a_key_is_sent_none(upstream: Upstream, new_li
         '[{"name": "x", "base_url": "http://x", "models": [{"id": "m", "tier": "genius"}]}]',
     ],
 )
-def test_a_row_that_cannot_be_read_stops_the_start_with_a_sentence(tmp_path: Path, text: str) -> None:
+def test_an_unreadable_endpoint_row_stops_the_start_with_a_message(tmp_path: Path, text: str) -> None:
     with pytest.raises(CannotStart, match="TERTULIA_ENDPOINTS"):
         with_environ(tmp_path, TERTULIA_ENDPOINTS=text)
 
@@ -143,12 +145,12 @@ def test_a_row_that_cannot_be_read_stops_the_start_with_a_sentence(tmp_path: Pat
         "http://x/#f",
     ],
 )
-def test_an_address_that_could_mean_two_things_is_refused(tmp_path: Path, address: str) -> None:
+def test_an_ambiguous_address_is_refused(tmp_path: Path, address: str) -> None:
     with pytest.raises(CannotStart, match="OPENAI_BASE_URL"):
         with_environ(tmp_path, OPENAI_BASE_URL=address)
 
 
-def test_no_key_shows_when_an_endpoint_is_printed() -> None:
+def test_the_repr_of_an_endpoint_does_not_contain_its_key() -> None:
     (openai, *_) = endpoints.from_environment({"OPENAI_API_KEY": "sk-very-secret"})
     assert openai.key == "sk-very-secret"
     assert "sk-very-secret" not in repr(openai)
@@ -156,7 +158,7 @@ def test_no_key_shows_when_an_endpoint_is_printed() -> None:
 
 # --- the catalogue -----------------------------------------------------------------------------------------
 
-SEEDS = {
+TIERS = {
     Tier.SMART: "gpt-4 gpt-4-turbo gpt-4o claude-opus-4 claude-opus-4-1 claude-sonnet-4 claude-sonnet-4-5 "
     "gemini-2.0-pro gemini-2.5-pro",
     Tier.BALANCED: "gpt-4o-mini claude-sonnet-3.5 gemini-1.5-pro nobody-knows-this-one",
@@ -165,22 +167,22 @@ SEEDS = {
 
 
 @pytest.mark.parametrize(
-    ("model_id", "tier"), [(model_id, tier) for tier, ids in SEEDS.items() for model_id in ids.split()]
+    ("model_id", "tier"), [(model_id, tier) for tier, ids in TIERS.items() for model_id in ids.split()]
 )
 def test_the_tier_of_a_model_follows_from_its_name(model_id: str, tier: Tier) -> None:
     assert catalogue.tier_of(model_id) is tier
     assert catalogue.tier_of(f"somebody/{model_id}") is tier
 
 
-def test_a_model_nobody_described_has_no_price_rather_than_none() -> None:
+def test_an_unknown_model_has_an_unknown_price() -> None:
     assert catalogue.unknown("openai", "gpt-99").prices == Prices(None, None, None)
 
 
 def test_the_catalogue_is_complete_and_plausible() -> None:
-    known = {endpoint.provider for endpoint in endpoints.ENDPOINTS}
+    provider_names = {endpoint.provider for endpoint in endpoints.ENDPOINTS}
     for entry in catalogue.entries():
         model = entry.model
-        assert model.provider in known
+        assert model.provider in provider_names
         assert 1_000 <= model.max_output_tokens <= model.context_window <= 10_000_000, model.key
         prices = model.prices
         if prices.input_micros is not None and prices.output_micros is not None:
@@ -191,43 +193,42 @@ def test_the_catalogue_is_complete_and_plausible() -> None:
 @pytest.mark.parametrize(
     "key", ["openai:gpt-5", "openai:gpt-5-mini", "openai:gpt-5.2", "openai:gpt-5.3-codex"]
 )
-def test_a_model_takes_less_input_than_its_window_holds_and_still_does_when_it_is_described_otherwise(
-    key: str, tmp_path: Path
-) -> None:
+def test_an_administrators_override_keeps_the_input_limit_of_the_catalogue(key: str, tmp_path: Path) -> None:
     providers = Providers.from_environment({"OPENAI_API_KEY": "k"}, tmp_path)
     model = providers.in_catalogue(key)
     assert model is not None
     assert (model.context_window, model.input_limit) == (400_000, 272_000)
-    # What an administrator says is stored without what only the catalogue knows.
+    # An override is stored without the facts that only the catalogue has.
     providers.know_better([replace(model, display_name="Ours", max_input_tokens=None)])
-    described = providers.find(key)
-    assert described is not None
-    assert (described.display_name, described.input_limit) == ("Ours", 272_000)
+    overridden = providers.find(key)
+    assert overridden is not None
+    assert (overridden.display_name, overridden.input_limit) == ("Ours", 272_000)
 
 
-def test_a_model_of_ones_own_has_an_input_limit_of_its_own_where_its_row_says_so(tmp_path: Path) -> None:
+def test_a_custom_model_has_the_input_limit_from_its_row(tmp_path: Path) -> None:
     models = [{"id": "gpt-5", "window": 400_000, "input": 272_000}, {"id": "blend", "window": 400_000}]
     providers = with_environ(tmp_path, TERTULIA_ENDPOINTS=json.dumps([GATEWAY | {"models": models}]))
     limits = {model.model_id: model.input_limit for model in providers.available()}
     assert limits == {"gpt-5": 272_000, "blend": 400_000}
 
 
-def test_a_model_sees_or_does_not_see_whoever_serves_it() -> None:
-    """A model said to be blind is never shown a picture; one said to see would refuse the whole call."""
-    sees: dict[str, set[bool]] = {}
+def test_a_model_has_the_same_vision_ability_at_every_provider() -> None:
+    """A model wrongly listed without vision never gets pictures; one wrongly listed with vision refuses the
+    whole call."""
+    abilities_by_name: dict[str, set[bool]] = {}
     for entry in catalogue.entries():
         name = entry.model.model_id.rpartition("/")[2].replace(".", "-")
-        sees.setdefault(name, set()).add(entry.model.abilities.vision)
-    assert [name for name, answers in sees.items() if len(answers) > 1] == []
+        abilities_by_name.setdefault(name, set()).add(entry.model.abilities.vision)
+    assert [name for name, abilities in abilities_by_name.items() if len(abilities) > 1] == []
 
 
-# --- what it costs to be there -----------------------------------------------------------------------------
+# --- imports -----------------------------------------------------------------------------------------------
 
 KEY_NAMES = [name for endpoint in endpoints.ENDPOINTS for name in endpoint.key_names]
 HEAVY = {"pydantic", "aiohttp", "splintr", "xllamacpp", "numpy"}
 
 
-def test_knowing_every_model_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_listing_the_models_imports_no_heavy_library(tmp_path: Path) -> None:
     program = (
         "import sys, json; from pathlib import Path\n"
         "from tertulia.providers.houses import Providers; from tertulia.providers.tokens import counter\n"
@@ -235,11 +236,11 @@ def test_knowing_every_model_loads_nothing_heavy(tmp_path: Path) -> None:
         "assert len(providers.available()) > 20\n"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert HEAVY & set(json.loads(done.stdout)) == set()
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert HEAVY & set(json.loads(result.stdout)) == set()
 
 
-def test_every_dialect_is_spoken_without_anyone_elses_client(tmp_path: Path) -> None:
+def test_no_dialect_imports_a_providers_client_library(tmp_path: Path) -> None:
     program = (
         "import sys, json, asyncio; from pathlib import Path\n"
         "from tertulia.providers.houses import Providers\n"
@@ -247,7 +248,7 @@ def test_every_dialect_is_spoken_without_anyone_elses_client(tmp_path: Path) -> 
         f"asyncio.run(Providers.from_environment(keys, Path({str(tmp_path)!r})).warm())\n"
         "print(json.dumps(sorted(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded = set(json.loads(done.stdout))
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(result.stdout))
     assert {"aiohttp", "tertulia.providers.anthropic", "tertulia.providers.google"} <= loaded
     assert loaded & {"pydantic", "pydantic_ai", "openai", "anthropic", "google.genai", "httpx2"} == set()

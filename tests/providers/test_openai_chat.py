@@ -1,4 +1,4 @@
-"""The OpenAI chat dialect, on lines written after what each company publishes."""
+"""OpenAI chat dialect: streams written after the documentation of each provider are decoded as expected."""
 
 import json
 from pathlib import Path
@@ -17,55 +17,59 @@ NAMES = sorted(path.stem for path in VECTORS.glob("*.sse"))
 
 
 def expected(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((VECTORS / f"{name}.json").read_text("utf-8"))
-    return found
+    fields: dict[str, Any] = json.loads((VECTORS / f"{name}.json").read_text("utf-8"))
+    return fields
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_the_lines_of_each_company_mean_what_is_written_beside_them(
+async def test_each_providers_stream_is_decoded_as_expected(
     upstream: Upstream, listener: Listener, name: str
 ) -> None:
     upstream.plays((Raw((VECTORS / f"{name}.sse").read_bytes()), Bare()))
-    heard = await listener.ask()
-    assert heard.fault is None
-    assert heard.end is not None
-    told = {"text": heard.text, "thinking": heard.thinking, "finish": heard.end.finish}
-    assert told == {key: expected(name)[key] for key in told}
+    reply = await listener.ask()
+    assert reply.error is None
+    assert reply.end is not None
+    decoded = {"text": reply.text, "thinking": reply.thinking, "finish": reply.end.finish}
+    assert decoded == {key: expected(name)[key] for key in decoded}
     count = expected(name)["count"]
-    assert heard.end.count.is_estimated == (count is None)
+    assert reply.end.count.is_estimated == (count is None)
     if count is not None:
-        assert heard.end.count == TokenCount(*count)
+        assert reply.end.count == TokenCount(*count)
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_lines_may_be_cut_anywhere(upstream: Upstream, listener: Listener, name: str) -> None:
-    """Byte by byte: characters, line ends and events are all cut in two."""
+async def test_a_stream_split_anywhere_is_decoded_the_same(
+    upstream: Upstream, listener: Listener, name: str
+) -> None:
+    """Three bytes at a time, so that characters, line ends and events are all split."""
     lines = (VECTORS / f"{name}.sse").read_bytes()
     steps: list[Step] = [Head()]
     for start in range(0, len(lines), 3):
         steps += [Raw(lines[start : start + 3]), Pause(0)]
     upstream.plays((*steps, Bare()))
-    heard = await listener.ask()
-    assert heard.text == expected(name)["text"]
-    assert heard.fault is None
+    reply = await listener.ask()
+    assert reply.text == expected(name)["text"]
+    assert reply.error is None
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "one-object"])
-async def test_a_cut_anywhere_before_the_last_word_is_never_complete(
+async def test_a_stream_cut_before_its_finish_reason_is_never_complete(
     upstream: Upstream, listener: Listener, name: str
 ) -> None:
     lines = (VECTORS / f"{name}.sse").read_bytes()
-    last_word = min(at for word in (b'"finish_reason":"', b"[DONE]") if (at := lines.find(word)) >= 0)
-    first_words = lines.find(b'"content":"')
-    upstream.plays((Raw(lines[: (first_words + last_word) // 2]), Pause(0.01), Cut()))
-    heard = await listener.ask()
-    assert heard.end is None
-    assert heard.code in ("cut", "unavailable")
+    finish_at = min(
+        position for marker in (b'"finish_reason":"', b"[DONE]") if (position := lines.find(marker)) >= 0
+    )
+    text_at = lines.find(b'"content":"')
+    upstream.plays((Raw(lines[: (text_at + finish_at) // 2]), Pause(0.01), Cut()))
+    reply = await listener.ask()
+    assert reply.end is None
+    assert reply.code in ("cut", "unavailable")
 
 
-# --- strangers (XS 6) --------------------------------------------------------------------------------------
+# --- untrusted input (XS 6) --------------------------------------------------------------------------------
 
-STRANGE = (
+UNKNOWN_EVENTS = (
     b'event: execute\ndata: {"choices":[{"index":0,"delta":{"content":"<script>"}}]}\n\n'
     b'event: changed\ndata: {"type":"event","noun":"user","value":{"role":"admin"}}\n\n'
     b'data: {"html":"<b>","script":"x","code":"y","__proto__":{"a":1},"choices":"no"}\n\n'
@@ -78,11 +82,11 @@ STRANGE = (
 )
 
 
-async def test_events_outside_the_protocol_are_not_heard(upstream: Upstream, listener: Listener) -> None:
+async def test_events_outside_the_protocol_are_ignored(upstream: Upstream, listener: Listener) -> None:
     good = (VECTORS / "openai.sse").read_bytes()
-    upstream.plays((Raw(STRANGE + good), Bare()))
-    heard = await listener.ask()
-    assert (heard.text, heard.thinking, heard.code) == (expected("openai")["text"], "", None)
+    upstream.plays((Raw(UNKNOWN_EVENTS + good), Bare()))
+    reply = await listener.ask()
+    assert (reply.text, reply.thinking, reply.code) == (expected("openai")["text"], "", None)
 
 
 # --- usage (PF 11) -----------------------------------------------------------------------------------------
@@ -103,30 +107,32 @@ async def test_events_outside_the_protocol_are_not_heard(upstream: Upstream, lis
         '"free"',
     ],
 )
-async def test_a_count_that_cannot_be_true_is_replaced_by_an_estimate(
+async def test_an_implausible_token_count_is_replaced_by_an_estimate(
     upstream: Upstream, listener: Listener, usage: str
 ) -> None:
     last = '{"choices":[{"index":0,"delta":{"content":"abcdefgh"},"finish_reason":"stop"}],"usage":%s}'
     upstream.plays((Raw(b"data: " + (last % usage).encode() + b"\n\ndata: [DONE]\n\n"), Bare()))
-    heard = await listener.ask()
-    assert heard.end is not None
-    assert heard.end.count == TokenCount(4, 0, 2, is_estimated=True)
+    reply = await listener.ask()
+    assert reply.end is not None
+    assert reply.end.count == TokenCount(4, 0, 2, is_estimated=True)
 
 
-async def test_a_later_count_takes_no_tokens_back(upstream: Upstream, listener: Listener) -> None:
+async def test_a_later_token_count_never_lowers_an_earlier_one(
+    upstream: Upstream, listener: Listener
+) -> None:
     lines = (
         b'data: {"choices":[],"usage":{"prompt_tokens":50,"completion_tokens":9}}\n\n'
         b'data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\n'
         b'data: {"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}\n\ndata: [DONE]\n\n'
     )
     upstream.plays((Raw(lines), Bare()))
-    heard = await listener.ask()
-    assert heard.end is not None
-    assert heard.end.count == TokenCount(50, 0, 9)
+    reply = await listener.ask()
+    assert reply.end is not None
+    assert reply.end.count == TokenCount(50, 0, 9)
 
 
 @pytest.mark.parametrize(
-    ("details", "cached", "thought"),
+    ("details", "cached", "thinking"),
     [
         ({"prompt_tokens_details": {"cached_tokens": 400}}, 10, 0),
         ({"prompt_tokens_details": {"cached_tokens": -1}}, 0, 0),
@@ -135,31 +141,33 @@ async def test_a_later_count_takes_no_tokens_back(upstream: Upstream, listener: 
         ({"completion_tokens_details": {"reasoning_tokens": 90}}, 0, 5),
     ],
 )
-def test_a_part_is_never_more_than_its_whole(details: dict[str, Any], cached: int, thought: int) -> None:
+def test_cached_and_thinking_tokens_never_exceed_their_totals(
+    details: dict[str, Any], cached: int, thinking: int
+) -> None:
     count = counted({"prompt_tokens": 10, "completion_tokens": 5} | details)
-    assert count == TokenCount(10, cached, 5, thought)
+    assert count == TokenCount(10, cached, 5, thinking)
 
 
-@pytest.mark.parametrize(("told", "written"), [(4, 4), (400, 10), ("many", 0)])
-def test_what_was_put_into_a_cache_is_counted_where_it_is_told(told: object, written: int) -> None:
+@pytest.mark.parametrize(("cache_write_tokens", "expected_tokens"), [(4, 4), (400, 10), ("many", 0)])
+def test_tokens_written_to_the_cache_are_counted(cache_write_tokens: object, expected_tokens: int) -> None:
     count = counted(
         {
             "prompt_tokens": 10,
             "completion_tokens": 5,
-            "prompt_tokens_details": {"cache_write_tokens": told},
+            "prompt_tokens_details": {"cache_write_tokens": cache_write_tokens},
         }
     )
-    assert count == TokenCount(10, 0, 5, written_tokens=written)
+    assert count == TokenCount(10, 0, 5, written_tokens=expected_tokens)
 
 
-def test_gateways_count_their_caches_beside_the_prompt() -> None:
-    """Vercel's gateway and LiteLLM tell both figures on the outside."""
+def test_cache_figures_outside_the_details_are_counted() -> None:
+    """Vercel's gateway and LiteLLM put both figures beside the prompt count."""
     caches = {"cache_read_input_tokens": 6, "cache_creation_input_tokens": 3}
     count = counted({"prompt_tokens": 10, "completion_tokens": 5, **caches})
     assert count == TokenCount(10, 6, 5, written_tokens=3)
 
 
-# --- thoughts, ends and sources ----------------------------------------------------------------------------
+# --- thinking, finish reasons and sources ------------------------------------------------------------------
 
 
 def chunks(*events: dict[str, Any]) -> Raw:
@@ -189,12 +197,12 @@ DETAILS = [
         {"content": [{"type": "thinking", "thinking": "First this."}]},
     ],
 )
-async def test_a_thought_is_read_once_from_whichever_field_holds_it(
+async def test_thinking_is_read_once_from_any_of_its_fields(
     upstream: Upstream, listener: Listener, delta: dict[str, Any]
 ) -> None:
     upstream.plays((chunks(chunk(delta), chunk({"content": "Then that."}, "stop")), Bare()))
-    heard = await listener.ask()
-    assert (heard.thinking, heard.text) == ("First this.", "Then that.")
+    reply = await listener.ask()
+    assert (reply.thinking, reply.text) == ("First this.", "Then that.")
 
 
 @pytest.mark.parametrize(
@@ -210,23 +218,23 @@ async def test_a_thought_is_read_once_from_whichever_field_holds_it(
         ("stop", "stop"),
     ],
 )
-async def test_every_companys_word_for_the_end_is_understood(
+async def test_every_providers_finish_reason_is_understood(
     upstream: Upstream, listener: Listener, reason: str, finish: str
 ) -> None:
     upstream.plays((chunks(chunk({"content": "Some"}), chunk({}, reason)), Bare()))
-    heard = await listener.ask()
-    assert heard.end is not None
-    assert (heard.text, heard.end.finish) == ("Some", finish)
-    assert heard.end.reason == (reason if finish == "filtered" or finish == "length" else None)
+    reply = await listener.ask()
+    assert reply.end is not None
+    assert (reply.text, reply.end.finish) == ("Some", finish)
+    assert reply.end.reason == (reason if finish == "filtered" or finish == "length" else None)
 
 
 @pytest.mark.parametrize("reason", ["error", "network_error", "insufficient_system_resource"])
-async def test_a_company_whose_machines_gave_up_has_not_finished(
+async def test_a_finish_reason_for_a_server_failure_ends_with_code_cut(
     upstream: Upstream, listener: Listener, reason: str
 ) -> None:
     upstream.plays((chunks(chunk({"content": "Some"}), chunk({}, reason)), Bare()))
-    heard = await listener.ask()
-    assert (heard.text, heard.end, heard.code) == ("Some", None, "cut")
+    reply = await listener.ask()
+    assert (reply.text, reply.end, reply.code) == ("Some", None, "cut")
 
 
 @pytest.mark.parametrize(
@@ -240,47 +248,47 @@ async def test_a_company_whose_machines_gave_up_has_not_finished(
         ("content_filter", None, "content_filter"),
     ],
 )
-async def test_a_gateway_names_the_reason_of_the_provider_behind_it(
+async def test_a_gateway_reply_gives_the_finish_reason_of_the_provider_behind_it(
     upstream: Upstream, listener: Listener, finish: str, native: str | None, reason: str | None
 ) -> None:
     last = chunk({"content": ""}, finish)
     last["choices"][0]["native_finish_reason"] = native
     upstream.plays((chunks(last), Bare()))
-    heard = await listener.ask()
-    assert heard.end is not None
-    assert (heard.text, heard.end.reason) == ("", reason)
+    reply = await listener.ask()
+    assert reply.end is not None
+    assert (reply.text, reply.end.reason) == ("", reason)
 
 
-async def test_an_error_in_the_place_of_an_answer_is_told_in_its_own_words(
-    upstream: Upstream, listener: Listener
-) -> None:
+async def test_an_error_inside_a_choice_is_quoted(upstream: Upstream, listener: Listener) -> None:
     last = chunk({"content": ""}, "error")
     last["choices"][0]["error"] = {"code": 502, "message": "The upstream is gone."}
     upstream.plays((chunks(chunk({"content": "Some"}), last), Bare()))
-    heard = await listener.ask()
-    assert heard.fault is not None
-    assert (heard.text, heard.fault.detail) == ("Some", "The upstream is gone. (502)")
+    reply = await listener.ask()
+    assert reply.error is not None
+    assert (reply.text, reply.error.detail) == ("Some", "The upstream is gone. (502)")
 
 
-async def test_groq_may_count_in_a_field_of_its_own(upstream: Upstream, listener: Listener) -> None:
+async def test_groqs_own_usage_field_is_read(upstream: Upstream, listener: Listener) -> None:
     usage = {"prompt_tokens": 30, "completion_tokens": 4}
     upstream.plays((chunks(chunk({"content": "Yes."}, "stop", x_groq={"usage": usage})), Bare()))
-    heard = await listener.ask()
-    assert heard.end is not None
-    assert heard.end.count == TokenCount(30, 0, 4)
+    reply = await listener.ask()
+    assert reply.end is not None
+    assert reply.end.count == TokenCount(30, 0, 4)
 
 
-async def test_an_end_marker_may_have_a_space_after_it(upstream: Upstream, listener: Listener) -> None:
+async def test_an_end_marker_followed_by_a_space_is_recognised(
+    upstream: Upstream, listener: Listener
+) -> None:
     upstream.plays((chunks(chunk({"content": "Yes."}, "stop")), Raw(b"data: [DONE] \n\n"), Bare()))
-    heard = await listener.ask()
-    assert (heard.text, heard.code) == ("Yes.", None)
+    reply = await listener.ask()
+    assert (reply.text, reply.code) == ("Yes.", None)
 
 
 PAGES = [{"title": "One", "url": "https://one.example/"}, {"url": "https://two.example/"}, "nothing"]
 
 
 @pytest.mark.parametrize(
-    ("told", "found"),
+    ("fields", "sources"),
     [
         ({"citations": ["https://one.example/"]}, (Source("https://one.example/"),)),
         (
@@ -294,10 +302,10 @@ PAGES = [{"title": "One", "url": "https://one.example/"}, {"url": "https://two.e
         ({"citations": "https://one.example/", "search_results": {}}, ()),
     ],
 )
-async def test_the_sources_of_a_search_model_come_with_its_end(
-    upstream: Upstream, listener: Listener, told: dict[str, Any], found: tuple[Source, ...]
+async def test_the_sources_of_a_search_model_come_with_the_completed_reply(
+    upstream: Upstream, listener: Listener, fields: dict[str, Any], sources: tuple[Source, ...]
 ) -> None:
-    upstream.plays((chunks(chunk({"content": "So it is [1]."}, **told), chunk({}, "stop")), Bare()))
-    heard = await listener.ask()
-    assert heard.end is not None
-    assert (heard.text, heard.end.sources) == ("So it is [1].", found)
+    upstream.plays((chunks(chunk({"content": "So it is [1]."}, **fields), chunk({}, "stop")), Bare()))
+    reply = await listener.ask()
+    assert reply.end is not None
+    assert (reply.text, reply.end.sources) == ("So it is [1].", sources)

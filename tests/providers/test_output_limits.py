@@ -1,4 +1,4 @@
-"""The limit of an answer is sent only where a provider needs it."""
+"""Output limit: it is sent only to providers that need it."""
 
 import json
 from dataclasses import replace
@@ -29,45 +29,43 @@ def limits(body: dict[str, Any]) -> dict[str, int]:
     return {name: fields[name] for name in NAMES if name in fields}
 
 
-async def asked(listener: Listener, key: str) -> None:
-    """As a turn asks: with all the room that is kept for the model's answer."""
-    whole = replace(listener, max_output_tokens=output_limit(listener.model(key)))
-    assert (await whole.ask(key)).code is None
+async def ask_as_a_turn(listener: Listener, key: str) -> None:
+    """Calls the model as a turn does, with the model's whole output limit."""
+    turn_listener = replace(listener, max_output_tokens=output_limit(listener.model(key)))
+    assert (await turn_listener.ask(key)).code is None
 
 
 @pytest.mark.parametrize("key", UNLIMITED)
-async def test_a_provider_that_needs_no_limit_is_sent_none(
+async def test_providers_that_need_no_output_limit_receive_none(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
-    await asked(listener, key)
+    await ask_as_a_turn(listener, key)
     assert limits(upstream.last.body) == {}
 
 
-async def test_anthropic_is_sent_the_whole_room_because_it_needs_a_limit(
+async def test_anthropic_receives_the_models_whole_output_limit(
     upstream: Upstream, listener: Listener
 ) -> None:
-    await asked(listener, ANTHROPIC)
+    await ask_as_a_turn(listener, ANTHROPIC)
     assert limits(upstream.last.body) == {"max_tokens": output_limit(listener.model(ANTHROPIC))}
 
 
 @pytest.mark.parametrize("key", RESERVING)
-async def test_a_provider_that_reserves_what_is_asked_for_is_asked_for_a_sensible_amount(
+async def test_providers_that_reserve_the_limit_receive_a_moderate_one(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
-    await asked(listener, key)
+    await ask_as_a_turn(listener, key)
     (limit,) = limits(upstream.last.body).values()
     assert 8_000 <= limit <= 16_384
 
 
-async def test_a_short_answer_reserves_no_more_than_it_may_have(
-    upstream: Upstream, listener: Listener
-) -> None:
+async def test_a_small_output_limit_is_sent_unchanged(upstream: Upstream, listener: Listener) -> None:
     await listener.ask("groq:openai/gpt-oss-20b")
     assert limits(upstream.last.body) == {"max_completion_tokens": 500}
 
 
 @pytest.mark.parametrize(
-    ("said", "limit"),
+    ("setting", "limit"),
     [
         ({}, {}),
         ({"output_limit": None}, {}),
@@ -78,10 +76,10 @@ async def test_a_short_answer_reserves_no_more_than_it_may_have(
         ({"output_limit": "max_new_tokens"}, {"max_new_tokens": 500}),
     ],
 )
-async def test_an_endpoint_of_ones_own_says_what_it_calls_the_limit(
-    upstream: Upstream, new_listener: NewListener, said: dict[str, Any], limit: dict[str, int]
+async def test_a_custom_endpoint_names_the_field_of_the_output_limit(
+    upstream: Upstream, new_listener: NewListener, setting: dict[str, Any], limit: dict[str, int]
 ) -> None:
-    row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "models": ["blend"], **said}
+    row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "models": ["blend"], **setting}
     await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
     assert limits(upstream.last.body) == limit
 
@@ -98,43 +96,45 @@ AFFORDABLE = {"error": {"message": "You requested up to 500 tokens, but can only
         ("google", "maxOutputTokens"),
     ],
 )
-async def test_a_smaller_limit_is_sent_by_the_name_its_dialect_has_for_it(
+async def test_a_retry_with_a_smaller_limit_uses_the_dialects_field_name(
     upstream: Upstream, new_listener: NewListener, dialect: str, name: str
 ) -> None:
     row = {"name": "Mine", "base_url": upstream.url, "models": ["blend"], "dialect": dialect}
     upstream.plays(refuses(402, AFFORDABLE), says("In short."))
-    heard = await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
-    assert (heard.text, limits(upstream.last.body)) == ("In short.", {name: 300})
+    reply = await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
+    assert (reply.text, limits(upstream.last.body)) == ("In short.", {name: 300})
 
 
-async def test_a_limit_named_for_google_is_sent_to_it(upstream: Upstream, new_listener: NewListener) -> None:
+async def test_a_custom_google_endpoint_receives_the_named_output_limit(
+    upstream: Upstream, new_listener: NewListener
+) -> None:
     row = {"name": "Mine", "base_url": upstream.url, "models": ["blend"], "dialect": "google"}
     row["output_limit"] = "maxOutputTokens"
     await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
     assert limits(upstream.last.body) == {"maxOutputTokens": 500}
 
 
-def test_a_company_that_reserves_is_asked_for_less_by_the_name_of_the_dialect(listener: Listener) -> None:
+def test_a_custom_groq_endpoint_uses_the_field_name_of_its_own_dialect(listener: Listener) -> None:
     row = {"name": "Mine", "base_url": "https://api.groq.com/openai/v1", "key": "k", "models": ["blend"]}
-    (own,) = own_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row | {"dialect": "openai_responses"}])})
-    assert list(own.endpoint.limited(listener.call())) == ["max_output_tokens"]
+    (custom,) = own_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row | {"dialect": "openai_responses"}])})
+    assert list(custom.endpoint.limited(listener.call())) == ["max_output_tokens"]
 
 
 @pytest.mark.parametrize(
     "address",
     ["https://api.groq.com/openai/v1", "https://api.cerebras.ai/v1", "https://openrouter.ai/api/v1"],
 )
-def test_an_endpoint_of_ones_own_at_a_company_that_reserves_is_asked_for_a_sensible_amount(
+def test_a_custom_endpoint_of_a_reserving_provider_sends_a_moderate_limit(
     listener: Listener, address: str
 ) -> None:
     row = {"name": "Mine", "base_url": address, "key": "k", "models": ["blend"]}
-    (own,) = own_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row])})
-    (limit,) = own.endpoint.limited(replace(listener.call(), max_output_tokens=65_536)).values()
+    (custom,) = own_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row])})
+    (limit,) = custom.endpoint.limited(replace(listener.call(), max_output_tokens=65_536)).values()
     assert 8_000 <= limit <= 16_384
 
 
 @pytest.mark.parametrize("name", ["max tokens", "7", "-1"])
-def test_a_limit_whose_name_is_no_name_stops_the_start_with_a_sentence(name: str) -> None:
+def test_an_invalid_output_limit_name_stops_the_start_with_a_message(name: str) -> None:
     row = {"name": "Mine", "base_url": "http://x", "models": ["blend"], "output_limit": name}
     with pytest.raises(CannotStart, match="output_limit is the name of a field"):
         own_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row])})

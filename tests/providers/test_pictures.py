@@ -1,4 +1,4 @@
-"""Pictures travel inside the message they belong to, before its text, in the words of each dialect."""
+"""Pictures: each dialect sends them inside their message, before its text."""
 
 from base64 import b64decode
 from hashlib import sha256
@@ -13,7 +13,7 @@ from tests.upstream.scripted import Upstream, refuses, says
 
 every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
 
-# A red dot, one pixel wide and high, and the same as a GIF.
+# A red dot of one pixel as a PNG, and the same as a GIF.
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc000"
     "000301010018dd8db00000000049454e44ae426082"
@@ -35,7 +35,7 @@ TALK = Prompt(
 )
 
 
-async def test_openai_chat_is_shown_pictures_as_parts(upstream: Upstream, listener: Listener) -> None:
+async def test_openai_chat_receives_pictures_as_parts(upstream: Upstream, listener: Listener) -> None:
     await listener.ask(CHAT, TALK, pictures=BYTES)
     assert upstream.last.body["messages"] == [
         {"role": "system", "content": "Be kind."},
@@ -52,7 +52,9 @@ async def test_openai_chat_is_shown_pictures_as_parts(upstream: Upstream, listen
     ]
 
 
-async def test_openai_responses_are_shown_pictures_as_input(upstream: Upstream, listener: Listener) -> None:
+async def test_openai_responses_receive_pictures_as_input_items(
+    upstream: Upstream, listener: Listener
+) -> None:
     await listener.ask(RESPONSES, TALK, pictures=BYTES)
     assert upstream.last.body["input"] == [
         {
@@ -68,7 +70,7 @@ async def test_openai_responses_are_shown_pictures_as_input(upstream: Upstream, 
     ]
 
 
-async def test_anthropic_is_shown_pictures_as_blocks(upstream: Upstream, listener: Listener) -> None:
+async def test_anthropic_receives_pictures_as_blocks(upstream: Upstream, listener: Listener) -> None:
     await listener.ask(ANTHROPIC, TALK, pictures=BYTES)
     png = {"type": "base64", "media_type": "image/png", "data": IN_PNG}
     gif = {"type": "base64", "media_type": "image/gif", "data": IN_GIF}
@@ -82,7 +84,7 @@ async def test_anthropic_is_shown_pictures_as_blocks(upstream: Upstream, listene
     }
 
 
-async def test_google_is_shown_pictures_as_inline_data(upstream: Upstream, listener: Listener) -> None:
+async def test_google_receives_pictures_as_inline_data(upstream: Upstream, listener: Listener) -> None:
     await listener.ask(GOOGLE, TALK, pictures=BYTES)
     assert upstream.last.body["contents"][0] == {
         "role": "user",
@@ -95,46 +97,47 @@ async def test_google_is_shown_pictures_as_inline_data(upstream: Upstream, liste
 
 
 @every_dialect
-async def test_a_picture_alone_is_a_message(upstream: Upstream, listener: Listener, key: str) -> None:
+async def test_a_message_with_only_a_picture_is_sent(
+    upstream: Upstream, listener: Listener, key: str
+) -> None:
     await listener.ask(key, Prompt("", (PromptMessage("user", " ", pictures=(DOT,)),)), pictures=BYTES)
     assert str(upstream.last.body).count(IN_PNG) == 1
     assert "'text': ' '" not in str(upstream.last.body)
 
 
-async def test_a_cache_mark_may_stand_on_a_picture(upstream: Upstream, listener: Listener) -> None:
-    seen = PromptMessage("user", "", ends_cacheable=True, pictures=(DOT,))
-    await listener.ask(ANTHROPIC, Prompt("", (seen, PromptMessage("user", "Which?"))), pictures=BYTES)
+async def test_a_cache_mark_may_be_set_on_a_picture(upstream: Upstream, listener: Listener) -> None:
+    message = PromptMessage("user", "", ends_cacheable=True, pictures=(DOT,))
+    await listener.ask(ANTHROPIC, Prompt("", (message, PromptMessage("user", "Which?"))), pictures=BYTES)
     (picture,) = upstream.last.body["messages"][0]["content"]
     assert (picture["type"], picture["cache_control"]) == ("image", {"type": "ephemeral"})
 
 
 @every_dialect
-async def test_messages_without_pictures_are_sent_as_ever(
+async def test_unused_picture_bytes_do_not_change_the_request(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
-    """Bytes nobody asks for stay at home, and the request is the same, byte for byte."""
     talk = Prompt("Be kind.", TALK.messages[1:])
     await listener.ask(key, talk)
     await listener.ask(key, talk, pictures=BYTES)
-    plain, with_bytes = (seen.headers | {"body": str(seen.body)} for seen in upstream.requests)
+    plain, with_bytes = (request.headers | {"body": str(request.body)} for request in upstream.requests)
     assert plain == with_bytes
 
 
 @every_dialect
-async def test_a_large_picture_arrives_whole_and_again_when_tried_again(
+async def test_a_large_picture_is_sent_completely_and_again_on_a_retry(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
     large = PNG + bytes(range(256)) * 8192
     picture = Picture(sha256(large).hexdigest(), "image/png")
     upstream.plays(refuses(503), says("I see."))
     prompt = Prompt("", (PromptMessage("user", "What is this?", pictures=(picture,)),))
-    heard = await listener.ask(key, prompt, pictures={picture.content_hash: large})
-    assert (heard.text, len(heard.waits)) == ("I see.", 1)
-    assert [b64decode(encoded(seen.body)) == large for seen in upstream.requests] == [True, True]
+    reply = await listener.ask(key, prompt, pictures={picture.content_hash: large})
+    assert (reply.text, len(reply.retries)) == ("I see.", 1)
+    assert [b64decode(encoded(request.body)) == large for request in upstream.requests] == [True, True]
 
 
 def encoded(body: Any) -> str:
-    """The longest string anywhere in a body, without what a data URL has before its comma."""
+    """The longest string in a body, without the prefix of a data URL."""
     match body:
         case str():
             return body.rpartition(",")[2]
@@ -146,7 +149,7 @@ def encoded(body: Any) -> str:
 
 
 @every_dialect
-async def test_a_picture_without_bytes_is_a_mistake_of_ours(
+async def test_a_picture_without_bytes_raises_an_error_before_the_request(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
     with pytest.raises(KeyError):
@@ -154,12 +157,12 @@ async def test_a_picture_without_bytes_is_a_mistake_of_ours(
     assert upstream.requests == []
 
 
-def test_a_picture_nobody_counted_is_not_free() -> None:
-    shown = Prompt("", (PromptMessage("user", "abcd", pictures=(DOT, OTHER)),))
-    assert estimated(shown, 0).input_tokens == 3001
+def test_pictures_are_included_in_the_estimated_token_count() -> None:
+    prompt = Prompt("", (PromptMessage("user", "abcd", pictures=(DOT, OTHER)),))
+    assert estimated(prompt, 0).input_tokens == 3001
 
 
-def test_the_models_built_in_see_nothing(listener: Listener) -> None:
+def test_built_in_models_have_no_vision(listener: Listener) -> None:
     built_in = [model for model in listener.providers.models() if model.provider == "builtin"]
     assert built_in
     assert not any(model.abilities.vision for model in built_in)

@@ -1,4 +1,4 @@
-"""A rate limit is waited out, a spent balance is told, and a long wait is told with its end."""
+"""Rate limits: short waits are sat out, a used up balance fails at once, long waits name their end."""
 
 import json
 from datetime import UTC, datetime
@@ -7,57 +7,57 @@ from typing import Any
 import pytest
 
 from tertulia.providers import rate_limits
-from tests.providers.conftest import CHAT, EVERY_DIALECT, GOOGLE, RESPONSES, Heard, Listener, NewListener
+from tests.providers.conftest import CHAT, EVERY_DIALECT, GOOGLE, RESPONSES, Listener, NewListener, Reply
 from tests.upstream.scripted import Bare, Head, Raw, Upstream, refuses, says
 
 GROQ = "groq:openai/gpt-oss-120b"
 OPENROUTER = "openrouter:openai/gpt-6.1-sol"
-CREDIT = "says the credit of this key is used up."
+OUT_OF_CREDIT = "says the credit of this key is used up."
 NOW = 1_790_000_000.0
 
 
-def message(heard: Heard) -> str:
-    assert heard.fault is not None
-    return heard.fault.message
+def message(reply: Reply) -> str:
+    assert reply.error is not None
+    return reply.error.message
 
 
 def gemini_429(*quotas: str, delay: Any = "34.4s", more: str = "") -> dict[str, Any]:
-    said = f"You exceeded your current quota, please check your plan and billing details.{more}"
-    failure = {
+    text = f"You exceeded your current quota, please check your plan and billing details.{more}"
+    quota_failure = {
         "@type": "type.googleapis.com/google.rpc.QuotaFailure",
         "violations": [{"quotaId": quota} for quota in quotas],
     }
-    retry = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
-    details = [failure, *([retry] if delay else [])]
-    return {"error": {"code": 429, "message": said, "status": "RESOURCE_EXHAUSTED", "details": details}}
+    retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
+    details = [quota_failure, *([retry_info] if delay else [])]
+    return {"error": {"code": 429, "message": text, "status": "RESOURCE_EXHAUSTED", "details": details}}
 
 
-def groq_429(words: str, kind: str = "tokens") -> dict[str, Any]:
-    said = (
+def groq_429(limit_text: str, kind: str = "tokens") -> dict[str, Any]:
+    text = (
         "Rate limit reached for model `openai/gpt-oss-120b` in organization `org_01` service tier "
-        f"`on_demand` on {words} Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing"
+        f"`on_demand` on {limit_text} Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing"
     )
-    return {"error": {"message": said, "type": kind, "code": "rate_limit_exceeded"}}
+    return {"error": {"message": text, "type": kind, "code": "rate_limit_exceeded"}}
 
 
-MINUTE = "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"
-DAY = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
+PER_MINUTE = "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"
+PER_DAY = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
 OPENAI_TPM = (
     "Rate limit reached for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Used 29000, "
     "Requested 2000. Please try again in 1.2s. Visit https://platform.openai.com/account/rate-limits to "
     "learn more. You can increase your rate limit by adding a payment method to your account at "
     "https://platform.openai.com/account/billing."
 )
-TPM = "tokens per minute (TPM): Limit 8000, Used 7900, Requested 820."
-RPM = "requests per minute (RPM): Limit 30, Used 30, Requested 1."
-TPD = "tokens per day (TPD): Limit 100000, Used 99000, Requested 2000."
+TOKENS_PER_MINUTE = "tokens per minute (TPM): Limit 8000, Used 7900, Requested 820."
+REQUESTS_PER_MINUTE = "requests per minute (RPM): Limit 30, Used 30, Requested 1."
+TOKENS_PER_DAY = "tokens per day (TPD): Limit 100000, Used 99000, Requested 2000."
 WAITS: list[tuple[str, dict[str, Any], dict[str, str], float]] = [
-    (GOOGLE, gemini_429(MINUTE), {}, 34.4),
-    (GOOGLE, gemini_429(MINUTE, delay={"seconds": "12"}), {}, 12),
-    (GOOGLE, gemini_429(MINUTE, delay="48s", more="\nPlease retry in 48.939935699s."), {}, 48.939935699),
-    (GROQ, groq_429(f"{TPM} Please try again in 5.4s."), {}, 5.4),
-    (GROQ, groq_429(f"{RPM} Please try again in 120ms."), {}, 0.12),
-    (GROQ, groq_429(TPM), {"retry_after": "3"}, 3),
+    (GOOGLE, gemini_429(PER_MINUTE), {}, 34.4),
+    (GOOGLE, gemini_429(PER_MINUTE, delay={"seconds": "12"}), {}, 12),
+    (GOOGLE, gemini_429(PER_MINUTE, delay="48s", more="\nPlease retry in 48.939935699s."), {}, 48.939935699),
+    (GROQ, groq_429(f"{TOKENS_PER_MINUTE} Please try again in 5.4s."), {}, 5.4),
+    (GROQ, groq_429(f"{REQUESTS_PER_MINUTE} Please try again in 120ms."), {}, 0.12),
+    (GROQ, groq_429(TOKENS_PER_MINUTE), {"retry_after": "3"}, 3),
     (CHAT, {"error": {"message": OPENAI_TPM, "type": "tokens", "code": "rate_limit_exceeded"}}, {}, 1.2),
     (CHAT, {"error": {"message": "Please wait 20 seconds."}}, {}, 20),
     (CHAT, {"error": {"message": "Retry after about 1 minute."}}, {}, 60),
@@ -76,7 +76,7 @@ WAITS: list[tuple[str, dict[str, Any], dict[str, str], float]] = [
 
 
 @pytest.mark.parametrize(("key", "body", "headers", "seconds"), WAITS)
-async def test_a_provider_that_is_asked_too_fast_is_waited_for_as_long_as_it_says(
+async def test_a_rate_limited_call_is_retried_after_the_wait_the_provider_names(
     upstream: Upstream,
     listener: Listener,
     key: str,
@@ -85,17 +85,17 @@ async def test_a_provider_that_is_asked_too_fast_is_waited_for_as_long_as_it_say
     seconds: float,
 ) -> None:
     upstream.plays(refuses(429, body, **headers), says("Now."))
-    heard = await listener.ask(key)
-    assert heard.text == "Now."
-    (wait,) = heard.waits
-    assert seconds <= wait.seconds <= min(60, seconds * 1.1)
-    assert "asked us to slow down" in wait.reason
+    reply = await listener.ask(key)
+    assert reply.text == "Now."
+    (retry,) = reply.retries
+    assert seconds <= retry.seconds <= min(60, seconds * 1.1)
+    assert "asked us to slow down" in retry.reason
 
 
-async def test_a_provider_without_room_for_the_moment_is_asked_again(
+async def test_groqs_status_498_for_missing_capacity_is_retried(
     upstream: Upstream, listener: Listener
 ) -> None:
-    """Groq's status for its flexible tier."""
+    """Groq sends status 498 for its flexible tier."""
     full = {
         "message": "Flex tier capacity exceeded.",
         "type": "capacity_exceeded",
@@ -105,23 +105,23 @@ async def test_a_provider_without_room_for_the_moment_is_asked_again(
     assert (await listener.ask(GROQ)).text == "Now."
 
 
-async def test_a_wait_beyond_the_calendar_is_not_believed(upstream: Upstream, listener: Listener) -> None:
+async def test_an_absurdly_long_wait_is_ignored(upstream: Upstream, listener: Listener) -> None:
     upstream.plays(refuses(429, retry_after="9" * 18), says("Now."))
     assert (await listener.ask()).text == "Now."
 
 
 @pytest.mark.parametrize("key", EVERY_DIALECT)
-async def test_words_about_billing_do_not_make_a_rate_limit_a_spent_balance(
+async def test_a_rate_limit_that_mentions_billing_is_still_retried(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
-    said = "You exceeded your current quota, please check your plan and billing details."
-    upstream.plays(refuses(429, {"error": {"message": said, "status": "RESOURCE_EXHAUSTED"}}), says("Now."))
+    text = "You exceeded your current quota, please check your plan and billing details."
+    upstream.plays(refuses(429, {"error": {"message": text, "status": "RESOURCE_EXHAUSTED"}}), says("Now."))
     assert (await listener.ask(key)).text == "Now."
 
 
-BILLING = "You exceeded your current quota, please check your plan and billing details."
-SPENT: list[tuple[int, dict[str, Any] | str]] = [
-    (429, {"error": {"message": BILLING, "type": "insufficient_quota", "code": "insufficient_quota"}}),
+BILLING_TEXT = "You exceeded your current quota, please check your plan and billing details."
+USED_UP_BALANCES: list[tuple[int, dict[str, Any] | str]] = [
+    (429, {"error": {"message": BILLING_TEXT, "type": "insufficient_quota", "code": "insufficient_quota"}}),
     (400, {"error": {"message": "You exceeded your current quota.", "code": "insufficient_quota"}}),
     (400, {"error": {"message": "Your credit balance is too low to access the Anthropic API."}}),
     (402, {"error": {"message": "Insufficient Balance"}}),
@@ -137,19 +137,19 @@ SPENT: list[tuple[int, dict[str, Any] | str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("status", "body"), SPENT)
-async def test_a_spent_balance_is_told_at_once(
+@pytest.mark.parametrize(("status", "body"), USED_UP_BALANCES)
+async def test_a_used_up_balance_fails_at_once(
     upstream: Upstream, listener: Listener, status: int, body: dict[str, Any] | str
 ) -> None:
     upstream.plays(refuses(status, body))
-    heard = await listener.ask()
-    assert (heard.code, heard.waits, len(upstream.requests)) == ("rate_limited", [], 1)
-    assert CREDIT in message(heard)
+    reply = await listener.ask()
+    assert (reply.code, reply.retries, len(upstream.requests)) == ("rate_limited", [], 1)
+    assert OUT_OF_CREDIT in message(reply)
 
 
-DAILY: list[tuple[str, dict[str, Any]]] = [
-    (GOOGLE, gemini_429(MINUTE, DAY, delay="21s")),
-    (GOOGLE, gemini_429(DAY, delay=None)),
+DAILY_QUOTAS: list[tuple[str, dict[str, Any]]] = [
+    (GOOGLE, gemini_429(PER_MINUTE, PER_DAY, delay="21s")),
+    (GOOGLE, gemini_429(PER_DAY, delay=None)),
     (CHAT, {"error": {"message": "Tokens per day limit exceeded - too many tokens processed.",
                       "code": "token_quota_exceeded", "type": "too_many_tokens_error"}}),
     (CHAT, {"error": "you have reached your hourly usage limit, please upgrade to continue"}),
@@ -158,45 +158,47 @@ DAILY: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("key", "body"), DAILY)
-async def test_a_quota_of_the_day_is_not_waited_for(
+@pytest.mark.parametrize(("key", "body"), DAILY_QUOTAS)
+async def test_a_used_up_daily_quota_is_not_retried(
     upstream: Upstream, listener: Listener, key: str, body: dict[str, Any]
 ) -> None:
     upstream.plays(refuses(429, body))
-    heard = await listener.ask(key)
-    assert (heard.code, heard.waits, len(upstream.requests)) == ("rate_limited", [], 1)
+    reply = await listener.ask(key)
+    assert (reply.code, reply.retries, len(upstream.requests)) == ("rate_limited", [], 1)
     assert (
         "says the quota of this key is used up for now. Add credit there, or use another model."
-        in message(heard)
+        in message(reply)
     )
 
 
-async def test_a_model_without_any_quota_is_told_so(upstream: Upstream, listener: Listener) -> None:
+async def test_a_model_without_any_quota_is_named_in_the_message(
+    upstream: Upstream, listener: Listener
+) -> None:
     more = (
         "\n* Quota exceeded for metric: generate_content_free_tier_requests, limit: 0, model: gemini-2.5-pro"
     )
-    upstream.plays(refuses(429, gemini_429(DAY, MINUTE, more=more)))
-    heard = await listener.ask(GOOGLE)
-    assert message(heard) == "Google gives this key no quota for gemini-2.5-pro. Use another model."
-    assert heard.waits == []
+    upstream.plays(refuses(429, gemini_429(PER_DAY, PER_MINUTE, more=more)))
+    reply = await listener.ask(GOOGLE)
+    assert message(reply) == "Google gives this key no quota for gemini-2.5-pro. Use another model."
+    assert reply.retries == []
 
 
-# --- a wait that is too long -------------------------------------------------------------------------------
+# --- waits that are too long -------------------------------------------------------------------------------
 
 
 TOO_LONG: list[tuple[int, dict[str, Any], dict[str, str], float]] = [
     (429, {}, {"retry_after": "61"}, 61),
     (429, {}, {"x_ratelimit_reset_tokens": "6m0s", "x_ratelimit_remaining_tokens": "0"}, 360),
     (429, {}, {"retry_after_ms": "90000"}, 90),
-    (429, gemini_429(MINUTE, delay="120s"), {}, 120),
-    (429, groq_429(f"{TPD} Please try again in 7m12.5s."), {}, 432.5),
-    (429, groq_429(f"{RPM} Please try again in 1h2m3s."), {}, 3723),
+    (429, gemini_429(PER_MINUTE, delay="120s"), {}, 120),
+    (429, groq_429(f"{TOKENS_PER_DAY} Please try again in 7m12.5s."), {}, 432.5),
+    (429, groq_429(f"{REQUESTS_PER_MINUTE} Please try again in 1h2m3s."), {}, 3723),
     (503, {}, {"retry_after": "600"}, 600),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("status", "body", "headers", "seconds"), TOO_LONG)
-async def test_a_wait_longer_than_a_minute_is_told_at_once_with_its_end(
+async def test_a_wait_longer_than_a_minute_fails_at_once_and_names_its_end(
     upstream: Upstream,
     listener: Listener,
     status: int,
@@ -205,11 +207,11 @@ async def test_a_wait_longer_than_a_minute_is_told_at_once_with_its_end(
     seconds: float,
 ) -> None:
     upstream.plays(refuses(status, body, **headers))
-    heard = await listener.ask()
-    assert heard.fault is not None
-    assert (heard.waits, len(upstream.requests), heard.fault.retry_after_s) == ([], 1, seconds)
-    assert heard.fault.retry_at is not None
-    assert f" It can be asked again at {clock(heard.fault.retry_at)}" in heard.fault.message
+    reply = await listener.ask()
+    assert reply.error is not None
+    assert (reply.retries, len(upstream.requests), reply.error.retry_after_s) == ([], 1, seconds)
+    assert reply.error.retry_at is not None
+    assert f" It can be asked again at {clock(reply.error.retry_at)}" in reply.error.message
 
 
 def clock(milliseconds: int) -> str:
@@ -229,27 +231,27 @@ IN_2096 = 4_000_000_000
         {"retry_after": "Tue, 02 Oct 2096 07:06:40 GMT"},
     ],
 )
-async def test_a_moment_is_told_as_it_was_named(
+async def test_a_reset_time_appears_in_the_message(
     upstream: Upstream, listener: Listener, headers: dict[str, str]
 ) -> None:
     upstream.plays(refuses(429, **headers))
-    heard = await listener.ask()
-    assert heard.fault is not None
-    assert heard.fault.retry_at is not None
-    assert abs(heard.fault.retry_at - IN_2096 * 1000) <= 1
-    assert message(heard) == "OpenAI asked us to slow down. It can be asked again at 07:06 UTC on 2 October."
+    reply = await listener.ask()
+    assert reply.error is not None
+    assert reply.error.retry_at is not None
+    assert abs(reply.error.retry_at - IN_2096 * 1000) <= 1
+    assert message(reply) == "OpenAI asked us to slow down. It can be asked again at 07:06 UTC on 2 October."
 
 
-async def test_openrouter_says_inside_when_it_can_be_asked_again(
+async def test_openrouters_reset_time_inside_the_body_appears_in_the_message(
     upstream: Upstream, listener: Listener
 ) -> None:
     headers = {"X-RateLimit-Limit": "50", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{IN_2096}000"}
-    said = (
+    text = (
         "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day"
     )
-    upstream.plays(refuses(429, {"error": {"message": said, "code": 429, "metadata": {"headers": headers}}}))
-    heard = await listener.ask(OPENROUTER)
-    assert message(heard) == (
+    upstream.plays(refuses(429, {"error": {"message": text, "code": 429, "metadata": {"headers": headers}}}))
+    reply = await listener.ask(OPENROUTER)
+    assert message(reply) == (
         "OpenRouter says the quota of this key is used up for now. "
         "It can be asked again at 07:06 UTC on 2 October."
     )
@@ -267,163 +269,163 @@ async def test_openrouter_says_inside_when_it_can_be_asked_again(
         ("9" * 18, None), (1e15, None), ("9" * 12 + "d", None),
     ],
 )  # fmt: skip
-def test_a_wait_is_read_however_it_is_written(value: object, seconds: float | None) -> None:
-    read = rate_limits.seconds(value, NOW)
-    assert read == (None if seconds is None else pytest.approx(seconds))
+def test_waits_are_parsed_in_every_format(value: object, seconds: float | None) -> None:
+    parsed = rate_limits.seconds(value, NOW)
+    assert parsed == (None if seconds is None else pytest.approx(seconds))
 
 
-# --- more than a key has room for --------------------------------------------------------------------------
+# --- requests above a limit --------------------------------------------------------------------------------
 
 
 def groq_413(allowed: int, needed: int) -> dict[str, Any]:
-    said = (
+    text = (
         "Request too large for model `openai/gpt-oss-120b` in organization `org_01` service tier `on_demand` "
         f"on tokens per minute (TPM): Limit {allowed}, Requested {needed}, please reduce your message size "
         "and try again. Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing"
     )
-    return {"error": {"message": said, "type": "tokens", "code": "rate_limit_exceeded"}}
+    return {"error": {"message": text, "type": "tokens", "code": "rate_limit_exceeded"}}
 
 
-def whole(listener: Listener) -> Listener:
+def with_whole_output_limit(listener: Listener) -> Listener:
     listener.max_output_tokens = 32_768
     return listener
 
 
-async def test_a_free_groq_key_is_asked_once_more_for_what_the_minute_has_room_for(
+async def test_a_request_above_groqs_minute_limit_is_repeated_with_a_smaller_limit(
     upstream: Upstream, listener: Listener
 ) -> None:
     upstream.plays(refuses(413, groq_413(8_000, 8_320)), says("Here."))
-    heard = await whole(listener).ask(GROQ)
-    assert (heard.text, heard.waits) == ("Here.", [])
-    assert [seen.body["max_completion_tokens"] for seen in upstream.requests] == [8_192, 8_192 - 320]
+    reply = await with_whole_output_limit(listener).ask(GROQ)
+    assert (reply.text, reply.retries) == ("Here.", [])
+    assert [request.body["max_completion_tokens"] for request in upstream.requests] == [8_192, 8_192 - 320]
 
 
-async def test_a_second_question_in_a_minute_takes_what_is_left_of_it(
+async def test_a_second_call_in_the_same_minute_is_repeated_with_the_tokens_that_remain(
     upstream: Upstream, listener: Listener
 ) -> None:
-    """Less than its limit for a whole minute, and then less than that, without a wait."""
-    left = groq_429(
+    """The limit of a whole minute comes first, then the smaller rest, both without a wait."""
+    minute_almost_used = groq_429(
         "tokens per minute (TPM): Limit 8000, Used 2000, Requested 8000. Please try again in 18s."
     )
-    upstream.plays(refuses(413, groq_413(8_000, 8_400)), refuses(429, left), says("Here."))
-    heard = await whole(listener).ask(GROQ)
-    assert (heard.text, heard.waits) == ("Here.", [])
-    assert [seen.body["max_completion_tokens"] for seen in upstream.requests] == [8_192, 7_792, 5_792]
+    upstream.plays(refuses(413, groq_413(8_000, 8_400)), refuses(429, minute_almost_used), says("Here."))
+    reply = await with_whole_output_limit(listener).ask(GROQ)
+    assert (reply.text, reply.retries) == ("Here.", [])
+    assert [request.body["max_completion_tokens"] for request in upstream.requests] == [8_192, 7_792, 5_792]
 
 
-@pytest.mark.parametrize("words", [
+@pytest.mark.parametrize("limit_text", [
     "tokens per minute (TPM): Limit 8000, Used 7000, Requested 8000. Please try again in 18s.",
     "requests per minute (RPM): Limit 30, Used 30, Requested 1. Please try again in 18s.",
 ])  # fmt: skip
-async def test_where_too_little_is_left_of_a_minute_its_end_is_waited_for(
-    upstream: Upstream, listener: Listener, words: str
+async def test_a_call_waits_for_the_next_minute_if_too_few_tokens_remain(
+    upstream: Upstream, listener: Listener, limit_text: str
 ) -> None:
-    upstream.plays(refuses(429, groq_429(words)), says("Here."))
-    heard = await whole(listener).ask(GROQ)
-    assert (heard.text, len(heard.waits)) == ("Here.", 1)
-    assert [seen.body["max_completion_tokens"] for seen in upstream.requests] == [8_192, 8_192]
+    upstream.plays(refuses(429, groq_429(limit_text)), says("Here."))
+    reply = await with_whole_output_limit(listener).ask(GROQ)
+    assert (reply.text, len(reply.retries)) == ("Here.", 1)
+    assert [request.body["max_completion_tokens"] for request in upstream.requests] == [8_192, 8_192]
 
 
-async def test_a_question_larger_than_a_minute_allows_is_a_rate_limit_in_numbers(
+async def test_a_prompt_above_the_minute_limit_is_reported_with_both_figures(
     upstream: Upstream, listener: Listener
 ) -> None:
     upstream.plays(refuses(413, groq_413(8_000, 24_192)))
-    heard = await whole(listener).ask(GROQ)
-    assert (heard.code, heard.waits, len(upstream.requests)) == ("rate_limited", [], 1)
-    assert message(heard) == (
+    reply = await with_whole_output_limit(listener).ask(GROQ)
+    assert (reply.code, reply.retries, len(upstream.requests)) == ("rate_limited", [], 1)
+    assert message(reply) == (
         "Groq lets this key use 8,000 tokens a minute, and this needs 24,192. "
         "Ask with less, or use another model."
     )
 
 
-async def test_a_413_that_counts_against_the_minute_is_a_rate_limit_even_without_numbers(
+async def test_groqs_413_without_figures_is_repeated_with_a_small_limit(
     upstream: Upstream, listener: Listener
 ) -> None:
     refusal = {"error": {"message": "Request too large.", "type": "tokens", "code": "rate_limit_exceeded"}}
     upstream.plays(refuses(413, refusal), says("Here."))
-    assert (await whole(listener).ask(GROQ)).text == "Here."
+    assert (await with_whole_output_limit(listener).ask(GROQ)).text == "Here."
     assert upstream.last.body["max_completion_tokens"] == 2_048
 
 
-async def test_a_response_that_failed_because_of_the_minute_is_a_rate_limit_in_numbers(
+async def test_a_failed_response_above_the_minute_limit_is_reported_with_both_figures(
     upstream: Upstream, listener: Listener
 ) -> None:
-    said = "Request too large for gpt-4o on tokens per min (TPM): Limit 1, Requested 30."
-    failed = {
+    text = "Request too large for gpt-4o on tokens per min (TPM): Limit 1, Requested 30."
+    event = {
         "type": "response.failed",
-        "response": {"error": {"code": "rate_limit_exceeded", "message": said}},
+        "response": {"error": {"code": "rate_limit_exceeded", "message": text}},
     }
-    upstream.plays((Raw(b"data: " + json.dumps(failed).encode() + b"\n\n"), Bare()))
-    heard = await listener.ask(RESPONSES)
-    assert (heard.code, heard.waits) == ("rate_limited", [])
-    assert "lets this key use 1 tokens a minute, and this needs 30" in message(heard)
+    upstream.plays((Raw(b"data: " + json.dumps(event).encode() + b"\n\n"), Bare()))
+    reply = await listener.ask(RESPONSES)
+    assert (reply.code, reply.retries) == ("rate_limited", [])
+    assert "lets this key use 1 tokens a minute, and this needs 30" in message(reply)
 
 
-def openrouter_402(afforded: int) -> dict[str, Any]:
-    said = (
+def openrouter_402(tokens: int) -> dict[str, Any]:
+    text = (
         "This request requires more credits, or fewer max_tokens. You requested up to 16384 tokens, but can "
-        f"only afford {afforded}. To increase, visit https://openrouter.ai/settings/credits and upgrade to a "
+        f"only afford {tokens}. To increase, visit https://openrouter.ai/settings/credits and upgrade to a "
         "paid account"
     )
-    return {"error": {"message": said, "code": 402, "metadata": {"provider_name": None}}}
+    return {"error": {"message": text, "code": 402, "metadata": {"provider_name": None}}}
 
 
-async def test_a_small_balance_is_asked_once_more_for_what_it_pays_for(
+async def test_a_call_above_the_balance_is_repeated_with_the_affordable_limit(
     upstream: Upstream, listener: Listener
 ) -> None:
     upstream.plays(refuses(402, openrouter_402(3_919)), says("Here."))
-    heard = await whole(listener).ask(OPENROUTER)
-    assert (heard.text, heard.waits) == ("Here.", [])
-    assert [seen.body["max_tokens"] for seen in upstream.requests] == [16_384, 3_919]
+    reply = await with_whole_output_limit(listener).ask(OPENROUTER)
+    assert (reply.text, reply.retries) == ("Here.", [])
+    assert [request.body["max_tokens"] for request in upstream.requests] == [16_384, 3_919]
 
 
-async def test_an_answer_cut_by_the_balance_says_so(upstream: Upstream, listener: Listener) -> None:
+async def test_a_reply_cut_by_the_balance_gives_the_reason(upstream: Upstream, listener: Listener) -> None:
     upstream.plays(refuses(402, openrouter_402(40)), says("Half a thou", finish="length"))
-    heard = await whole(listener).ask(OPENROUTER)
-    assert heard.end is not None
-    assert (heard.text, heard.end.finish) == ("Half a thou", "length")
-    assert "can only afford 40" in (heard.end.reason or "")
+    reply = await with_whole_output_limit(listener).ask(OPENROUTER)
+    assert reply.end is not None
+    assert (reply.text, reply.end.finish) == ("Half a thou", "length")
+    assert "can only afford 40" in (reply.end.reason or "")
 
 
-async def test_a_balance_that_pays_for_less_and_less_is_asked_only_once_more(
-    upstream: Upstream, listener: Listener
-) -> None:
+async def test_a_call_above_the_balance_is_repeated_only_once(upstream: Upstream, listener: Listener) -> None:
     upstream.plays(refuses(402, openrouter_402(3_919)), refuses(402, openrouter_402(3_000)), says("Never."))
-    heard = await whole(listener).ask(OPENROUTER)
-    assert (heard.code, heard.text, heard.waits, len(upstream.requests)) == ("rate_limited", "", [], 2)
-    assert CREDIT in message(heard)
+    reply = await with_whole_output_limit(listener).ask(OPENROUTER)
+    assert (reply.code, reply.text, reply.retries, len(upstream.requests)) == ("rate_limited", "", [], 2)
+    assert OUT_OF_CREDIT in message(reply)
 
 
-async def test_a_balance_of_nothing_is_not_asked_again(upstream: Upstream, listener: Listener) -> None:
+async def test_a_balance_of_zero_is_not_retried(upstream: Upstream, listener: Listener) -> None:
     upstream.plays(refuses(402, openrouter_402(0)), says("Never."))
-    heard = await whole(listener).ask(OPENROUTER)
-    assert (len(upstream.requests), CREDIT in message(heard)) == (1, True)
+    reply = await with_whole_output_limit(listener).ask(OPENROUTER)
+    assert (len(upstream.requests), OUT_OF_CREDIT in message(reply)) == (1, True)
 
 
-async def test_a_gateway_of_ones_own_is_told_what_the_balance_pays_for(
+async def test_a_custom_gateway_receives_the_affordable_limit(
     upstream: Upstream, new_listener: NewListener
 ) -> None:
     row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "key": "k", "models": ["blend"]}
     upstream.plays(refuses(402, openrouter_402(700)), says("Here."))
-    heard = await whole(new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))).ask("mine:blend")
-    assert (heard.text, upstream.last.body["max_tokens"]) == ("Here.", 700)
+    reply = await with_whole_output_limit(new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))).ask(
+        "mine:blend"
+    )
+    assert (reply.text, upstream.last.body["max_tokens"]) == ("Here.", 700)
 
 
-async def test_trouble_of_the_smaller_request_is_waited_out_like_any_other(
+async def test_an_outage_during_the_repeat_with_a_smaller_limit_is_retried(
     upstream: Upstream, listener: Listener
 ) -> None:
     upstream.plays(
         refuses(402, openrouter_402(900)), refuses(503), refuses(402, openrouter_402(900)), says("Here.")
     )
-    heard = await whole(listener).ask(OPENROUTER)
-    assert (heard.text, len(heard.waits)) == ("Here.", 1)
+    reply = await with_whole_output_limit(listener).ask(OPENROUTER)
+    assert (reply.text, len(reply.retries)) == ("Here.", 1)
 
 
-async def test_a_rate_limit_told_inside_a_success_is_a_rate_limit(
+async def test_a_rate_limit_error_inside_a_success_response_is_retried(
     upstream: Upstream, listener: Listener
 ) -> None:
     body = json.dumps(groq_429("tokens per minute (TPM): Please try again in 5.4s.")).encode()
     upstream.plays((Head(200, {"Content-Type": "application/json"}), Raw(body), Bare()), says("Now."))
-    heard = await listener.ask(GROQ)
-    assert heard.text == "Now."
-    assert 5.4 <= heard.waits[0].seconds < 6
+    reply = await listener.ask(GROQ)
+    assert reply.text == "Now."
+    assert 5.4 <= reply.retries[0].seconds < 6

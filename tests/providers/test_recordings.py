@@ -1,4 +1,4 @@
-"""What real providers answered is read as it was meant: every recording, however the bytes are cut."""
+"""Stream decoders: each recorded response is decoded as documented, however its bytes are split."""
 
 import json
 import random
@@ -13,7 +13,7 @@ from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.limits import Limits
 from tertulia.providers.seam import Call, ProviderFault
 from tertulia.providers.speakers import Speakers
-from tests.providers.conftest import Heard
+from tests.providers.conftest import Reply
 from tests.providers.recorded import Recording, pieces, played, recordings
 
 RECORDINGS = recordings()
@@ -31,43 +31,43 @@ MEANINGS = {
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: f"{recording.dialect}-{recording.id}")
-async def test_a_recorded_answer_is_read_as_its_maker_describes_it(recording: Recording) -> None:
+async def test_each_recorded_response_is_decoded_as_its_provider_documents(recording: Recording) -> None:
     for form in recording.forms():
-        heard = await listen(recording, form)
+        reply = await listen(recording, form)
         if recording.has_succeeded:
-            check_answer(recording, heard)
+            check_answer(recording, reply)
         else:
-            check_refusal(recording, heard)
+            check_refusal(recording, reply)
 
 
-def test_the_recordings_are_all_here() -> None:
+def test_all_531_recordings_are_present() -> None:
     assert len(RECORDINGS) == 531
     assert len({(recording.dialect, recording.id) for recording in RECORDINGS}) == 531
 
 
-def test_a_recording_is_cut_in_many_places_and_loses_nothing() -> None:
+def test_splitting_a_recording_loses_no_bytes() -> None:
     body = "data: über\r\n\r\n".encode() * 20
-    cut = pieces(body, random.Random(1))
-    assert len(cut) > 40
-    assert b"".join(cut) == body
+    parts = pieces(body, random.Random(1))
+    assert len(parts) > 40
+    assert b"".join(parts) == body
 
 
-def check_answer(recording: Recording, heard: Heard) -> None:
+def check_answer(recording: Recording, reply: Reply) -> None:
     expected = recording.expected
-    assert heard.text == expected["text"] + expected["refusal"]
-    assert heard.thinking == expected["thought"]
+    assert reply.text == expected["text"] + expected["refusal"]
+    assert reply.thinking == expected["thought"]
     if expected["error"]:
-        assert heard.fault is not None
-        assert heard.fault.detail is not None
-        assert expected["error"]["message"][:100] in heard.fault.detail
+        assert reply.error is not None
+        assert reply.error.detail is not None
+        assert expected["error"]["message"][:100] in reply.error.detail
         return
-    assert heard.fault is None
-    assert heard.end is not None
-    # A server that gives no reason has an end marker.
-    assert heard.end.finish == (expected["finish_class"] or "stop")
-    check_count(recording, heard.end.count)
-    if expected["tools"] and not heard.text:
-        assert heard.end.reason is not None, "an answer without words says what it was instead"
+    assert reply.error is None
+    assert reply.end is not None
+    # A server that sends no finish reason sends an end marker.
+    assert reply.end.finish == (expected["finish_class"] or "stop")
+    check_count(recording, reply.end.count)
+    if expected["tools"] and not reply.text:
+        assert reply.end.reason is not None, "an answer without words says what it was instead"
 
 
 def check_count(recording: Recording, count: TokenCount) -> None:
@@ -81,17 +81,17 @@ def check_count(recording: Recording, count: TokenCount) -> None:
     assert not count.is_estimated
 
 
-def check_refusal(recording: Recording, heard: Heard) -> None:
-    assert heard.fault is not None
-    assert (heard.text, heard.thinking, heard.end) == ("", "", None)
-    assert heard.fault.detail
-    assert sentence(recording)[:40] in heard.fault.detail
-    assert heard.code == CODES.get(recording.status) or heard.code == meaning(recording.body)
-    assert not heard.fault.is_outage, "a provider that refuses a request is not in trouble"
+def check_refusal(recording: Recording, reply: Reply) -> None:
+    assert reply.error is not None
+    assert (reply.text, reply.thinking, reply.end) == ("", "", None)
+    assert reply.error.detail
+    assert sentence(recording)[:40] in reply.error.detail
+    assert reply.code == CODES.get(recording.status) or reply.code == meaning(recording.body)
+    assert not reply.error.is_outage, "a provider that refuses a request is not in trouble"
 
 
 def sentence(recording: Recording) -> str:
-    """What the provider says of its refusal, in whichever field it says it."""
+    """The provider's error message, from whichever field holds it."""
     body = json.loads(recording.body)
     body = body[0] if isinstance(body, list) else body
     error = body.get("error") or body
@@ -99,24 +99,24 @@ def sentence(recording: Recording) -> str:
 
 
 def meaning(body: str) -> str:
-    """Of a status of 400, by what its maker's documents call it."""
+    """The expected error code for status 400, from the words of the provider's documents."""
     return next((code for words, code in MEANINGS.items() if words in body), "unavailable")
 
 
-async def listen(recording: Recording, form: tuple[bytes, ...]) -> Heard:
-    speakers = Speakers(Limits(), stays_inside=True)
-    heard = Heard()
+async def listen(recording: Recording, form: tuple[bytes, ...]) -> Reply:
+    clients = Speakers(Limits(), stays_inside=True)
+    reply = Reply()
     async with played(recording, form) as address:
         endpoint = Endpoint("recorded", "Recorded", address, dialect=recording.dialect)
         model = catalogue.unknown("recorded", str(recording.request.get("model") or "model"))
         call = Call(model, Prompt("", (PromptMessage("user", "Hello?"),)), 500)
-        speaker = await speakers.speaker(endpoint, recording.dialect)
+        client = await clients.speaker(endpoint, recording.dialect)
         try:
-            async with aclosing(speaker.stream(call)) as stream:
-                async for piece in stream:
-                    heard.pieces.append(piece)
-        except ProviderFault as fault:
-            heard.fault = fault
+            async with aclosing(client.stream(call)) as stream:
+                async for item in stream:
+                    reply.items.append(item)
+        except ProviderFault as error:
+            reply.error = error
         finally:
-            await speakers.close()
-    return heard
+            await clients.close()
+    return reply

@@ -1,4 +1,4 @@
-"""A provider that does not answer: tried again while that can help, then told in a sentence (PF 1, PF 2)."""
+"""Provider errors: temporary ones are retried, others are reported at once and clearly (PF 1, PF 2)."""
 
 import pytest
 
@@ -10,55 +10,55 @@ every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
 
 
 @every_dialect
-async def test_a_provider_that_asks_for_patience_gets_it(
+async def test_a_call_waits_as_long_as_retry_after_says(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
     upstream.plays(refuses(429, retry_after="7"), says("Now."))
-    heard = await listener.ask(key)
-    assert heard.text == "Now."
-    (wait,) = heard.waits
-    assert (wait.attempt, wait.attempts) == (1, 2)
-    assert 7 <= wait.seconds < 8
-    assert "asked us to slow down" in wait.reason
-    assert listener.slept == [wait.seconds]
+    reply = await listener.ask(key)
+    assert reply.text == "Now."
+    (retry,) = reply.retries
+    assert (retry.attempt, retry.attempts) == (1, 2)
+    assert 7 <= retry.seconds < 8
+    assert "asked us to slow down" in retry.reason
+    assert listener.sleeps == [retry.seconds]
 
 
 @every_dialect
-async def test_patience_ends_after_two_retries(upstream: Upstream, listener: Listener, key: str) -> None:
+async def test_a_call_fails_after_two_retries(upstream: Upstream, listener: Listener, key: str) -> None:
     upstream.plays(refuses(429, {"error": {"message": "Slow down"}}))
-    heard = await listener.ask(key)
-    assert heard.code == "rate_limited"
-    assert heard.fault is not None
-    assert heard.fault.message.endswith("asked us to slow down. Too many requests this minute.")
-    assert heard.fault.detail == "Slow down"
-    assert [piece for piece in heard.pieces if not isinstance(piece, Wait)] == []
+    reply = await listener.ask(key)
+    assert reply.code == "rate_limited"
+    assert reply.error is not None
+    assert reply.error.message.endswith("asked us to slow down. Too many requests this minute.")
+    assert reply.error.detail == "Slow down"
+    assert [item for item in reply.items if not isinstance(item, Wait)] == []
     assert len(upstream.requests) == 3
 
 
-LONG_AGO = "Wed, 21 Oct 2015 07:28:00 GMT"
+PAST_DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
 
 
-@pytest.mark.parametrize("asked", ["0", "-5", "1e9", "nan", "inf", "soon", "", LONG_AGO])
-async def test_a_wait_that_makes_no_sense_is_replaced_by_a_short_one(
-    upstream: Upstream, listener: Listener, asked: str
+@pytest.mark.parametrize("retry_after", ["0", "-5", "1e9", "nan", "inf", "soon", "", PAST_DATE])
+async def test_an_invalid_retry_after_is_replaced_by_a_short_wait(
+    upstream: Upstream, listener: Listener, retry_after: str
 ) -> None:
-    upstream.plays(refuses(429, retry_after=asked))
-    heard = await listener.ask()
-    assert heard.code == "rate_limited"
-    assert len(heard.waits) == 2
-    assert all(0 < wait.seconds <= 60 for wait in heard.waits)
+    upstream.plays(refuses(429, retry_after=retry_after))
+    reply = await listener.ask()
+    assert reply.code == "rate_limited"
+    assert len(reply.retries) == 2
+    assert all(0 < retry.seconds <= 60 for retry in reply.retries)
 
 
-async def test_a_wait_of_a_minute_is_sat_through(upstream: Upstream, listener: Listener) -> None:
+async def test_a_wait_of_one_minute_is_accepted(upstream: Upstream, listener: Listener) -> None:
     upstream.plays(refuses(429, retry_after="60"), says("Now."))
-    heard = await listener.ask()
-    assert (heard.text, [wait.seconds for wait in heard.waits]) == ("Now.", [60])
+    reply = await listener.ask()
+    assert (reply.text, [retry.seconds for retry in reply.retries]) == ("Now.", [60])
 
 
-PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
-IN_DISGUISE: list[Script] = [
+ERROR_PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
+ERRORS_WITH_STATUS_200: list[Script] = [
     (Head(200, {"Content-Type": "application/json"}), Raw(b'{"error": {"message": "overloaded"}}'), Bare()),
-    (Head(200, {"Content-Type": "text/html"}), Raw(PAGE), Bare()),
+    (Head(200, {"Content-Type": "text/html"}), Raw(ERROR_PAGE), Bare()),
     (Fail(),),
     (Bare(),),
     (Head(204, {"Connection": "close"}, is_chunked=False),),
@@ -68,38 +68,40 @@ IN_DISGUISE: list[Script] = [
 
 @pytest.mark.parametrize("status", [408, 500, 502, 503, 504, 529])
 @every_dialect
-async def test_trouble_that_may_pass_is_tried_again(
+async def test_a_temporary_error_is_retried(
     upstream: Upstream, listener: Listener, key: str, status: int
 ) -> None:
-    upstream.plays(refuses(status, PAGE), says("Back."))
-    heard = await listener.ask(key)
-    assert (heard.text, heard.code, len(heard.waits)) == ("Back.", None, 1)
+    upstream.plays(refuses(status, ERROR_PAGE), says("Back."))
+    reply = await listener.ask(key)
+    assert (reply.text, reply.code, len(reply.retries)) == ("Back.", None, 1)
 
 
 @every_dialect
-async def test_trouble_that_does_not_pass_is_told(upstream: Upstream, listener: Listener, key: str) -> None:
-    upstream.plays(refuses(503, PAGE))
-    heard = await listener.ask(key)
-    assert heard.code == "unavailable"
-    assert heard.fault is not None
-    assert heard.fault.message.endswith("is having trouble and did not answer. Nothing was charged.")
-    assert heard.fault.detail == "HTTP 503"
+async def test_a_lasting_outage_is_reported_after_the_retries(
+    upstream: Upstream, listener: Listener, key: str
+) -> None:
+    upstream.plays(refuses(503, ERROR_PAGE))
+    reply = await listener.ask(key)
+    assert reply.code == "unavailable"
+    assert reply.error is not None
+    assert reply.error.message.endswith("is having trouble and did not answer. Nothing was charged.")
+    assert reply.error.detail == "HTTP 503"
     assert len(upstream.requests) == 3
 
 
-@pytest.mark.parametrize("disguise", IN_DISGUISE)
+@pytest.mark.parametrize("script", ERRORS_WITH_STATUS_200)
 @every_dialect
-async def test_an_error_dressed_as_success_is_still_an_error(
-    upstream: Upstream, listener: Listener, key: str, disguise: Script
+async def test_an_error_with_a_success_status_is_still_an_error(
+    upstream: Upstream, listener: Listener, key: str, script: Script
 ) -> None:
-    upstream.plays(disguise)
-    heard = await listener.ask(key)
-    assert (heard.code, heard.text, heard.end) == ("unavailable", "", None)
+    upstream.plays(script)
+    reply = await listener.ask(key)
+    assert (reply.code, reply.text, reply.end) == ("unavailable", "", None)
     assert len(upstream.requests) == 3
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "code", "sentence"),
+    ("status", "message", "code", "sentence"),
     [
         (401, "bad key", "auth", "refused the key. It may have been revoked."),
         (403, "not yours", "auth", "does not allow this request with this key."),
@@ -120,66 +122,68 @@ async def test_an_error_dressed_as_success_is_still_an_error(
     ],
 )
 @every_dialect
-async def test_what_trying_again_cannot_help_is_told_at_once(
-    upstream: Upstream, listener: Listener, key: str, status: int, said: str, code: str, sentence: str
+async def test_a_permanent_error_is_reported_without_a_retry(
+    upstream: Upstream, listener: Listener, key: str, status: int, message: str, code: str, sentence: str
 ) -> None:
-    upstream.plays(refuses(status, {"error": {"message": said}}, location=f"{upstream.url}/elsewhere"))
-    heard = await listener.ask(key)
-    assert heard.fault is not None
-    assert (heard.code, heard.waits, len(upstream.requests)) == (code, [], 1)
-    assert sentence in heard.fault.message
+    upstream.plays(refuses(status, {"error": {"message": message}}, location=f"{upstream.url}/elsewhere"))
+    reply = await listener.ask(key)
+    assert reply.error is not None
+    assert (reply.code, reply.retries, len(upstream.requests)) == (code, [], 1)
+    assert sentence in reply.error.message
 
 
-async def test_a_prompt_too_long_is_told_in_numbers(upstream: Upstream, listener: Listener) -> None:
-    said = "This model's maximum context length is 128000 tokens, your messages resulted in 131,200 tokens."
-    upstream.plays(refuses(400, {"error": {"message": said, "code": "context_length_exceeded"}}))
-    heard = await listener.ask()
-    assert heard.fault is not None
-    assert heard.fault.message == "GPT-4o holds 128,000 tokens and this needs 131,200."
-
-
-async def test_a_prompt_beyond_the_limit_for_input_is_told_with_that_limit(
+async def test_a_too_long_prompt_is_reported_with_both_figures(
     upstream: Upstream, listener: Listener
 ) -> None:
-    said = (
+    message = (
+        "This model's maximum context length is 128000 tokens, your messages resulted in 131,200 tokens."
+    )
+    upstream.plays(refuses(400, {"error": {"message": message, "code": "context_length_exceeded"}}))
+    reply = await listener.ask()
+    assert reply.error is not None
+    assert reply.error.message == "GPT-4o holds 128,000 tokens and this needs 131,200."
+
+
+async def test_a_prompt_above_the_input_limit_is_reported_with_that_limit(
+    upstream: Upstream, listener: Listener
+) -> None:
+    message = (
         "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens."
     )
-    upstream.plays(refuses(400, {"error": {"message": said, "code": "context_length_exceeded"}}))
-    heard = await listener.ask("openai:gpt-5")
-    assert heard.fault is not None
-    assert heard.fault.message == "GPT-5 holds 272,000 tokens and this needs 300,001."
+    upstream.plays(refuses(400, {"error": {"message": message, "code": "context_length_exceeded"}}))
+    reply = await listener.ask("openai:gpt-5")
+    assert reply.error is not None
+    assert reply.error.message == "GPT-5 holds 272,000 tokens and this needs 300,001."
 
 
-async def test_what_the_provider_said_is_quoted_without_the_key(
+async def test_the_providers_message_is_quoted_without_the_key(
     upstream: Upstream, listener: Listener
 ) -> None:
-    said = "Incorrect key: key-of-openai.\x00\x1b[31m\u202eSee sk-proj-abcdefghijklmnop123 " + "x" * 5000
-    upstream.plays(refuses(401, {"error": {"message": said}}))
-    heard = await listener.ask()
-    assert heard.fault is not None
-    assert heard.fault.detail is not None
-    assert heard.fault.detail.startswith("Incorrect key: •••. [31m See ••• xxx")
-    assert len(heard.fault.detail) == 500
+    message = "Incorrect key: key-of-openai.\x00\x1b[31m\u202eSee sk-proj-abcdefghijklmnop123 " + "x" * 5000
+    upstream.plays(refuses(401, {"error": {"message": message}}))
+    reply = await listener.ask()
+    assert reply.error is not None
+    assert reply.error.detail is not None
+    assert reply.error.detail.startswith("Incorrect key: •••. [31m See ••• xxx")
+    assert len(reply.error.detail) == 500
 
 
-async def test_an_endless_error_page_is_read_no_further_than_needed(
-    upstream: Upstream, listener: Listener
-) -> None:
+async def test_only_the_start_of_a_huge_error_page_is_read(upstream: Upstream, listener: Listener) -> None:
     upstream.plays((Head(400), Raw(b"no " * (1 << 20)), Bare()))
-    heard = await listener.ask()
-    assert heard.code == "unavailable"
-    assert heard.fault is not None
-    assert heard.fault.detail is not None
-    assert len(heard.fault.detail) == 500
+    reply = await listener.ask()
+    assert reply.code == "unavailable"
+    assert reply.error is not None
+    assert reply.error.detail is not None
+    assert len(reply.error.detail) == 500
 
 
 @every_dialect
-async def test_nothing_is_tried_again_once_a_word_was_said(
+async def test_an_error_after_the_first_text_is_not_retried(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
     upstream.plays((Say("Half a"), Fail()), says("A whole other answer."))
-    heard = await listener.ask(key)
-    assert (heard.text, heard.code, heard.waits) == ("Half a", "unavailable", [])
-    assert heard.fault is not None
-    assert heard.fault.message.endswith(" had an error in the middle of the reply.")
+    reply = await listener.ask(key)
+    assert (reply.text, reply.code, reply.retries) == ("Half a", "unavailable", [])
+    assert reply.error is not None
+    assert reply.error.message.endswith(" had an error in the middle of the reply.")
     assert len(upstream.requests) == 1

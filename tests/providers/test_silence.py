@@ -1,4 +1,4 @@
-"""How long a reply may be silent before its first word and after it, with signs of life and without."""
+"""Silence: how long a reply may pause before its first text and after it, with and without keep-alives."""
 
 import math
 from collections.abc import Callable
@@ -33,8 +33,8 @@ Arrival = tuple[float, bytes]
 
 
 @dataclass
-class Arriving:
-    """The bytes of a response, each after so many seconds; then nothing for ever."""
+class TimedBody:
+    """A response body whose chunks arrive after the given seconds; then nothing more."""
 
     clock: Timers
     arrivals: list[Arrival]
@@ -52,90 +52,94 @@ class Arriving:
 
 
 @dataclass
-class Told:
+class Outcome:
     text: str
     seconds: float
-    fault: ProviderFault | None = None
+    error: ProviderFault | None = None
 
 
-async def told(
+async def play(
     *arrivals: Arrival, limits: Limits = LIMITS, dialect: Callable[[Faults], Reading] = ChatReading
-) -> Told:
-    """What is heard of a reply, and when it was over."""
+) -> Outcome:
+    """Decodes the chunks and returns the text, the error, and the time of the end."""
     clock = Timers()
-    faults = Faults("OpenRouter", catalogue.unknown("x", "y"), limits)
-    reading = dialect(faults)
-    keep_alive = reading.is_keep_alive if reading.keep_alive else None
-    told = Told("", 0)
+    errors = Faults("OpenRouter", catalogue.unknown("x", "y"), limits)
+    decoder = dialect(errors)
+    keep_alive = decoder.is_keep_alive if decoder.keep_alive else None
+    outcome = Outcome("", 0)
     try:
-        with Answer(Arriving(clock, list(arrivals)), limits, faults, keep_alive, clock) as answer:
-            while not reading.is_over and (events := await answer.read()) is not None:
-                told.text += "".join(piece.text for piece in reading.take(events))
-                if reading.has_spoken:
-                    answer.expect_words()
-    except ProviderFault as fault:
-        told.fault = fault
-    told.seconds = clock.now
-    return told
+        with Answer(TimedBody(clock, list(arrivals)), limits, errors, keep_alive, clock) as stream:
+            while not decoder.is_over and (events := await stream.read()) is not None:
+                outcome.text += "".join(item.text for item in decoder.take(events))
+                if decoder.has_spoken:
+                    stream.expect_words()
+    except ProviderFault as error:
+        outcome.error = error
+    outcome.seconds = clock.now
+    return outcome
 
 
-def every(seconds: float, chunk: bytes, times: int) -> list[Arrival]:
+def repeat(seconds: float, chunk: bytes, times: int) -> list[Arrival]:
     return [(seconds, chunk)] * times
 
 
-async def test_a_model_may_think_in_silence_for_five_minutes() -> None:
-    heard = await told((0, ROLE), (299, WORD), (0, END))
-    assert (heard.text, heard.fault) == ("Well.", None)
+async def test_silence_of_almost_five_minutes_before_the_first_text_is_allowed() -> None:
+    outcome = await play((0, ROLE), (299, WORD), (0, END))
+    assert (outcome.text, outcome.error) == ("Well.", None)
 
 
-async def test_a_model_that_is_silent_for_longer_did_not_answer() -> None:
-    heard = await told((0, COMMENT))
-    assert heard.fault is not None
-    assert (heard.fault.code, heard.seconds, heard.fault.is_outage) == ("timeout_first_byte", 300, False)
-    assert heard.fault.message == "OpenRouter did not answer in 5 minutes."
+async def test_five_minutes_of_silence_give_a_first_byte_timeout() -> None:
+    outcome = await play((0, COMMENT))
+    assert outcome.error is not None
+    assert (outcome.error.code, outcome.seconds, outcome.error.is_outage) == (
+        "timeout_first_byte",
+        300,
+        False,
+    )
+    assert outcome.error.message == "OpenRouter did not answer in 5 minutes."
 
 
 @pytest.mark.parametrize("sign", [COMMENT, ROLE, THOUGHT], ids=["comments", "empty events", "thoughts"])
-async def test_whatever_arrives_before_the_first_word_keeps_a_thinking_model_alive(sign: bytes) -> None:
+async def test_anything_that_arrives_before_the_first_text_restarts_the_time(sign: bytes) -> None:
     """OpenRouter and DeepSeek send comments for minutes."""
-    heard = await told(*every(250, sign, 6), (250, WORD), (0, END))
-    assert heard.text.endswith("Well.")
-    assert (heard.fault, heard.seconds) == (None, 1750)
+    outcome = await play(*repeat(250, sign, 6), (250, WORD), (0, END))
+    assert outcome.text.endswith("Well.")
+    assert (outcome.error, outcome.seconds) == (None, 1750)
 
 
-async def test_a_pause_between_thoughts_may_be_as_long_as_before_them() -> None:
-    heard = await told((0, THOUGHT), (299, THOUGHT), (299, WORD), (0, END))
-    assert (heard.text, heard.fault) == ("Hm.Hm.Well.", None)
+async def test_a_pause_between_thinking_deltas_may_last_almost_five_minutes() -> None:
+    outcome = await play((0, THOUGHT), (299, THOUGHT), (299, WORD), (0, END))
+    assert (outcome.text, outcome.error) == ("Hm.Hm.Well.", None)
 
 
-async def test_comments_before_the_first_word_do_not_outlast_the_whole_time() -> None:
-    heard = await told(*every(10, COMMENT, 1000))
-    assert heard.fault is not None
-    assert (heard.fault.code, heard.seconds) == ("timeout_total", 30 * MINUTE)
+async def test_comments_before_the_first_text_end_at_the_total_time() -> None:
+    outcome = await play(*repeat(10, COMMENT, 1000))
+    assert outcome.error is not None
+    assert (outcome.error.code, outcome.seconds) == ("timeout_total", 30 * MINUTE)
 
 
-async def test_a_model_that_falls_silent_in_mid_sentence_is_left_after_a_minute_and_a_half() -> None:
-    heard = await told((0, WORD), (80, WORD))
-    assert heard.fault is not None
-    assert (heard.text, heard.fault.code, heard.seconds) == ("Well.Well.", "timeout_idle", 170)
-    assert heard.fault.message == "OpenRouter stopped sending for 90 s, so the reply ends here."
+async def test_silence_in_mid_reply_times_out_after_90_seconds() -> None:
+    outcome = await play((0, WORD), (80, WORD))
+    assert outcome.error is not None
+    assert (outcome.text, outcome.error.code, outcome.seconds) == ("Well.Well.", "timeout_idle", 170)
+    assert outcome.error.message == "OpenRouter stopped sending for 90 s, so the reply ends here."
 
 
-async def test_comments_in_mid_sentence_keep_a_reply_open() -> None:
-    heard = await told((0, WORD), *every(60, COMMENT, 10), (60, WORD), (0, END))
-    assert (heard.text, heard.fault) == ("Well.Well.", None)
+async def test_comments_in_mid_reply_extend_the_wait() -> None:
+    outcome = await play((0, WORD), *repeat(60, COMMENT, 10), (60, WORD), (0, END))
+    assert (outcome.text, outcome.error) == ("Well.Well.", None)
 
 
-async def test_comments_in_mid_sentence_do_not_keep_it_open_for_ever() -> None:
-    heard = await told((0, WORD), *every(10, COMMENT, 1000))
-    assert heard.fault is not None
-    assert (heard.fault.code, heard.seconds) == ("timeout_idle", 15 * MINUTE)
-    assert heard.fault.message == "OpenRouter stopped sending for 15 minutes, so the reply ends here."
+async def test_comments_in_mid_reply_extend_the_wait_to_15_minutes_at_most() -> None:
+    outcome = await play((0, WORD), *repeat(10, COMMENT, 1000))
+    assert outcome.error is not None
+    assert (outcome.error.code, outcome.seconds) == ("timeout_idle", 15 * MINUTE)
+    assert outcome.error.message == "OpenRouter stopped sending for 15 minutes, so the reply ends here."
 
 
-async def test_words_between_comments_start_the_time_anew() -> None:
-    heard = await told((0, WORD), *every(50, COMMENT, 17), (0, WORD), *every(50, COMMENT, 17), (0, END))
-    assert (heard.text, heard.fault) == ("Well.Well.", None)
+async def test_text_between_comments_restarts_the_time() -> None:
+    outcome = await play((0, WORD), *repeat(50, COMMENT, 17), (0, WORD), *repeat(50, COMMENT, 17), (0, END))
+    assert (outcome.text, outcome.error) == ("Well.Well.", None)
 
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -147,52 +151,52 @@ CLAUDE_WORD = (
 RESPONSE_WORD = (
     b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"Well."}\n\n'
 )
-pinging = pytest.mark.parametrize(
+with_pings = pytest.mark.parametrize(
     ("dialect", "ping", "word"),
     [(MessagesReading, PING, CLAUDE_WORD), (ResponsesReading, KEEP_ALIVE, RESPONSE_WORD)],
 )
 
 
-@pinging
-async def test_pings_keep_a_thinking_model_alive(
+@with_pings
+async def test_pings_before_the_first_text_restart_the_time(
     dialect: Callable[[Faults], Reading], ping: bytes, word: bytes
 ) -> None:
-    heard = await told(*every(250, ping, 4), (250, word), dialect=dialect)
-    assert heard.text == "Well."
+    outcome = await play(*repeat(250, ping, 4), (250, word), dialect=dialect)
+    assert outcome.text == "Well."
 
 
-@pinging
-async def test_pings_in_mid_sentence_keep_a_reply_open_but_not_for_ever(
+@with_pings
+async def test_pings_in_mid_reply_extend_the_wait_to_15_minutes_at_most(
     dialect: Callable[[Faults], Reading], ping: bytes, word: bytes
 ) -> None:
-    heard = await told((0, word), *every(60, ping, 10), (60, word), *every(10, ping, 1000), dialect=dialect)
-    assert heard.fault is not None
-    assert (heard.text, heard.fault.code) == ("Well.Well.", "timeout_idle")
-    assert heard.seconds == 660 + 15 * MINUTE
+    outcome = await play(
+        (0, word), *repeat(60, ping, 10), (60, word), *repeat(10, ping, 1000), dialect=dialect
+    )
+    assert outcome.error is not None
+    assert (outcome.text, outcome.error.code) == ("Well.Well.", "timeout_idle")
+    assert outcome.seconds == 660 + 15 * MINUTE
 
 
-async def test_a_server_that_may_take_any_time_is_still_bounded_by_the_whole_time() -> None:
-    patient = Limits(first_byte_s=math.inf)
-    heard = await told((0, COMMENT), (29 * MINUTE, WORD), (0, END), limits=patient)
-    assert heard.text == "Well."
-    heard = await told((0, COMMENT), limits=patient)
-    assert heard.fault is not None
-    assert (heard.fault.code, heard.seconds) == ("timeout_total", 30 * MINUTE)
+async def test_a_server_without_a_first_byte_limit_ends_at_the_total_time() -> None:
+    unlimited = Limits(first_byte_s=math.inf)
+    outcome = await play((0, COMMENT), (29 * MINUTE, WORD), (0, END), limits=unlimited)
+    assert outcome.text == "Well."
+    outcome = await play((0, COMMENT), limits=unlimited)
+    assert outcome.error is not None
+    assert (outcome.error.code, outcome.seconds) == ("timeout_total", 30 * MINUTE)
 
 
 REMOTE = Endpoint("acme", "Acme", "https://api.acme.example/v1")
 LOOPBACK = Endpoint("acme", "Acme", "http://127.0.0.1:11434/v1")
-NEXT_DOOR = Endpoint("acme", "Acme", "http://192.168.1.7:11434/v1", is_near=True)
+SELF_HOSTED = Endpoint("acme", "Acme", "http://192.168.1.7:11434/v1", is_near=True)
 
 
 @pytest.mark.parametrize(
     ("endpoint", "seconds"),
-    [(REMOTE, 300), (LOOPBACK, math.inf), (NEXT_DOOR, math.inf), (BUILT_IN, math.inf)],
+    [(REMOTE, 300), (LOOPBACK, math.inf), (SELF_HOSTED, math.inf), (BUILT_IN, math.inf)],
 )
-def test_a_server_of_ones_own_may_take_any_time_before_its_first_word(
-    endpoint: Endpoint, seconds: float
-) -> None:
-    """It reads the whole prompt first, and an old machine reads slowly."""
+def test_a_self_hosted_server_has_no_first_byte_limit(endpoint: Endpoint, seconds: float) -> None:
+    """Such a server reads the whole prompt first, and an old machine reads slowly."""
     assert endpoint.limits(Limits()).silence_s == seconds
 
 
@@ -201,16 +205,14 @@ def settings(**environ: str) -> Settings:
 
 
 @pytest.mark.parametrize(
-    ("given", "remote", "loopback"), [("", 300, math.inf), ("120", 120, 120), ("0", math.inf, math.inf)]
+    ("setting", "remote", "loopback"), [("", 300, math.inf), ("120", 120, 120), ("0", math.inf, math.inf)]
 )
-def test_an_operator_says_how_long_a_provider_may_be_silent(
-    given: str, remote: float, loopback: float
-) -> None:
-    limits = Limits(first_byte_s=settings(ANSWER_TIMEOUT_S=given).answer_timeout_s)
+def test_the_operator_sets_the_first_byte_limit(setting: str, remote: float, loopback: float) -> None:
+    limits = Limits(first_byte_s=settings(ANSWER_TIMEOUT_S=setting).answer_timeout_s)
     assert (REMOTE.limits(limits).silence_s, LOOPBACK.limits(limits).silence_s) == (remote, loopback)
 
 
-@pytest.mark.parametrize("given", ["-1", "1.5", "soon", "1801"])
-def test_a_time_that_makes_no_sense_stops_the_start_with_a_sentence(given: str) -> None:
+@pytest.mark.parametrize("setting", ["-1", "1.5", "soon", "1801"])
+def test_an_invalid_answer_timeout_stops_the_start_with_a_message(setting: str) -> None:
     with pytest.raises(CannotStart, match="TERTULIA_ANSWER_TIMEOUT_S is"):
-        settings(ANSWER_TIMEOUT_S=given)
+        settings(ANSWER_TIMEOUT_S=setting)

@@ -1,4 +1,4 @@
-"""Server-sent events come out the same, however the bytes were cut and the lines were ended."""
+"""SSE decoder: events are the same wherever the bytes are split and however lines end."""
 
 import pytest
 from hypothesis import given
@@ -13,47 +13,47 @@ events = st.lists(
 line_ends = st.sampled_from(["\n", "\r\n", "\r"])
 
 
-def read(chunks: list[bytes], limit: int = 1000) -> list[Event]:
+def decode(chunks: list[bytes], limit: int = 1000) -> list[Event]:
     reader = EventReader(limit)
     return [event for chunk in chunks for event in reader.feed(chunk)] + reader.close()
 
 
-def rendered(sent: list[tuple[str, list[str]]], line_end: str) -> bytes:
+def encode(sent_events: list[tuple[str, list[str]]], line_end: str) -> bytes:
     lines = []
-    for name, data in sent:
+    for name, data in sent_events:
         lines += [f"event: {name}"] if name else []
         lines += [f"data: {line}" for line in data] + [": a comment", ""]
     return line_end.join([*lines, ""]).encode() if lines else b""
 
 
 @given(events, line_ends, st.integers(1, 7), st.booleans())
-def test_events_survive_any_cut_and_any_line_end(
-    sent: list[tuple[str, list[str]]], line_end: str, size: int, has_bom: bool
+def test_events_are_decoded_with_any_split_and_any_line_end(
+    sent_events: list[tuple[str, list[str]]], line_end: str, size: int, has_bom: bool
 ) -> None:
-    stream = (b"\xef\xbb\xbf" if has_bom else b"") + rendered(sent, line_end)
+    stream = (b"\xef\xbb\xbf" if has_bom else b"") + encode(sent_events, line_end)
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
-    assert read(chunks) == [Event(name, "\n".join(data)) for name, data in sent]
+    assert decode(chunks) == [Event(name, "\n".join(data)) for name, data in sent_events]
 
 
 @given(st.binary(max_size=200), st.integers(1, 9))
-def test_no_bytes_break_the_reader(stream: bytes, size: int) -> None:
+def test_arbitrary_bytes_give_valid_text_and_no_error(stream: bytes, size: int) -> None:
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
-    for event in read(chunks):
+    for event in decode(chunks):
         assert event.data.encode("utf-8").decode("utf-8") == event.data
 
 
-def test_a_line_longer_than_its_limit_is_refused_before_it_ends() -> None:
+def test_an_oversized_line_is_refused_before_it_ends() -> None:
     reader = EventReader(100)
     reader.feed(b"data: " + b"x" * 90)
     with pytest.raises(LineTooLong):
         reader.feed(b"x" * 90)
 
 
-def test_an_event_of_many_lines_is_held_to_the_same_limit() -> None:
+def test_an_event_of_many_lines_has_the_same_size_limit() -> None:
     reader = EventReader(100)
     with pytest.raises(LineTooLong):
         reader.feed(b"data: 123456789\n" * 20)
 
 
-def test_bytes_that_are_no_text_become_replacement_characters() -> None:
-    assert read([b"data: a\xff\xfeb\n\n"]) == [Event("", "a\ufffd\ufffdb")]
+def test_invalid_utf8_becomes_replacement_characters() -> None:
+    assert decode([b"data: a\xff\xfeb\n\n"]) == [Event("", "a\ufffd\ufffdb")]

@@ -1,4 +1,4 @@
-"""Stop reaches the provider within a second, in whatever phase (PF 12)."""
+"""Stop: cancelling a call closes the connection to the provider within a second, in every phase (PF 12)."""
 
 import asyncio
 from contextlib import aclosing
@@ -17,17 +17,17 @@ every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
 
 
 @dataclass
-class Hearing:
-    """What one task has heard so far."""
+class Consumer:
+    """Collects the stream items of one call."""
 
-    pieces: list[Piece] = field(default_factory=list)
-    began: asyncio.Event = field(default_factory=asyncio.Event)
+    items: list[Piece] = field(default_factory=list)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def listen(self, listener: Listener, key: str) -> None:
-        async with aclosing(listener.providers.stream(listener.call(key))) as pieces:
-            async for piece in pieces:
-                self.pieces.append(piece)
-                self.began.set()
+    async def consume(self, listener: Listener, key: str) -> None:
+        async with aclosing(listener.providers.stream(listener.call(key))) as items:
+            async for item in items:
+                self.items.append(item)
+                self.started.set()
 
 
 async def stop(task: asyncio.Task[None]) -> None:
@@ -37,92 +37,94 @@ async def stop(task: asyncio.Task[None]) -> None:
 
 
 @every_dialect
-async def test_stopping_before_the_first_byte_closes_the_line(
+async def test_stopping_before_the_first_byte_closes_the_connection(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
     upstream.plays((Stall(),))
-    heard = Hearing()
-    task = asyncio.create_task(heard.listen(listener, key))
-    seen = await upstream.heard()
+    consumer = Consumer()
+    task = asyncio.create_task(consumer.consume(listener, key))
+    request = await upstream.heard()
     await stop(task)
     async with soon():
-        await seen.closed.wait()
-    assert heard.pieces == []
+        await request.closed.wait()
+    assert consumer.items == []
 
 
 @every_dialect
-async def test_stopping_in_mid_sentence_closes_the_line(
+async def test_stopping_in_mid_reply_closes_the_connection(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
     upstream.plays((Say("Let me tell you"), Stall()))
-    heard = Hearing()
-    task = asyncio.create_task(heard.listen(listener, key))
-    await asyncio.wait_for(heard.began.wait(), PATIENCE_S)
+    consumer = Consumer()
+    task = asyncio.create_task(consumer.consume(listener, key))
+    await asyncio.wait_for(consumer.started.wait(), PATIENCE_S)
     await stop(task)
     async with soon():
         await upstream.last.closed.wait()
-    assert heard.pieces == [Text("Let me tell you")]
+    assert consumer.items == [Text("Let me tell you")]
 
 
 @every_dialect
-async def test_leaving_in_mid_sentence_closes_the_line_too(
+async def test_closing_the_stream_in_mid_reply_closes_the_connection(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
     upstream.plays((Say("Let me tell you"), Stall()))
-    async with aclosing(listener.providers.stream(listener.call(key))) as pieces:
-        async for _ in pieces:
+    async with aclosing(listener.providers.stream(listener.call(key))) as items:
+        async for _ in items:
             break
     async with soon():
         assert await upstream.last.closed.wait()
 
 
-async def test_stopping_during_a_wait_asks_nobody_again(upstream: Upstream, tmp_path: Path) -> None:
-    waiting = asyncio.Event()
+async def test_stopping_while_a_retry_is_pending_sends_no_further_request(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    is_waiting = asyncio.Event()
 
     async def sleep(seconds: float) -> None:
-        waiting.set()
+        is_waiting.set()
         await asyncio.Event().wait()
 
     upstream.plays(refuses(429, retry_after="30"))
-    patient = Listener(Providers.from_environment(upstream.environ(), tmp_path, sleep=sleep), [])
-    heard = Hearing()
-    task = asyncio.create_task(heard.listen(patient, CHAT))
-    await asyncio.wait_for(waiting.wait(), PATIENCE_S)
+    listener = Listener(Providers.from_environment(upstream.environ(), tmp_path, sleep=sleep), [])
+    consumer = Consumer()
+    task = asyncio.create_task(consumer.consume(listener, CHAT))
+    await asyncio.wait_for(is_waiting.wait(), PATIENCE_S)
     await stop(task)
-    await patient.providers.close()
+    await listener.providers.close()
     assert len(upstream.requests) == 1
 
 
 @every_dialect
-async def test_stopping_in_the_moment_of_completion_leaves_one_end_at_most(
+async def test_stopping_at_the_moment_of_completion_completes_at_most_once(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
     gate = asyncio.Event()
     upstream.plays((Say("Almost"), Hold(gate), Finish()))
-    heard = Hearing()
-    task = asyncio.create_task(heard.listen(listener, key))
-    await asyncio.wait_for(heard.began.wait(), PATIENCE_S)
+    consumer = Consumer()
+    task = asyncio.create_task(consumer.consume(listener, key))
+    await asyncio.wait_for(consumer.started.wait(), PATIENCE_S)
     gate.set()
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task], timeout=PATIENCE_S)
     assert task.done()
-    assert sum(isinstance(piece, End) for piece in heard.pieces) <= 1
+    assert sum(isinstance(item, End) for item in consumer.items) <= 1
     await asyncio.wait_for(upstream.last.over.wait(), PATIENCE_S)
 
 
 @every_dialect
-async def test_one_stopped_call_leaves_the_others_alone(
+async def test_stopping_one_call_does_not_affect_another(
     upstream: Upstream, listener: Listener, key: str
 ) -> None:
     gate = asyncio.Event()
     steps: tuple[Step, ...] = (Say("One"), Hold(gate), Say(" two"), Finish())
     upstream.plays(steps)
-    stopped = Hearing()
-    first = asyncio.create_task(stopped.listen(listener, key))
-    second = asyncio.create_task(listener.ask(key))
+    stopped_consumer = Consumer()
+    stopped_task = asyncio.create_task(stopped_consumer.consume(listener, key))
+    other_task = asyncio.create_task(listener.ask(key))
     await upstream.heard(2)
-    await asyncio.wait_for(stopped.began.wait(), PATIENCE_S)
-    await stop(first)
+    await asyncio.wait_for(stopped_consumer.started.wait(), PATIENCE_S)
+    await stop(stopped_task)
     gate.set()
-    assert (await second).text == "One two"
+    assert (await other_task).text == "One two"

@@ -1,4 +1,4 @@
-"""What a model thinks is asked for where it is paid for, and how much it thinks can be chosen."""
+"""Thinking: a summary is requested where thinking is paid for, and the effort can be chosen."""
 
 import json
 from typing import Any
@@ -16,16 +16,16 @@ OFF, LOW, MEDIUM, HIGH = Effort
 ADAPTIVE = {"type": "adaptive", "display": "summarized"}
 
 
-def asked(body: dict[str, Any]) -> dict[str, Any]:
-    """What a request says about thinking, in whichever dialect."""
+def thinking_fields(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a request that concern thinking, in any dialect."""
     names = ("thinking", "output_config", "reasoning", "reasoning_effort", "reasoning_format")
-    said = {name: body[name] for name in names if name in body}
+    fields = {name: body[name] for name in names if name in body}
     config = body.get("generationConfig", {}).get("thinkingConfig")
-    return said | ({} if config is None else {"thinkingConfig": config})
+    return fields | ({} if config is None else {"thinkingConfig": config})
 
 
 @pytest.mark.parametrize(
-    ("key", "effort", "said"),
+    ("key", "effort", "expected"),
     [
         ("openai:gpt-5.4", None, {"reasoning": {"summary": "auto"}}),
         ("openai:gpt-5.4", HIGH, {"reasoning": {"effort": "high", "summary": "auto"}}),
@@ -67,15 +67,15 @@ def asked(body: dict[str, Any]) -> dict[str, Any]:
         ("mistral:mistral-medium-latest", OFF, {"reasoning_effort": "none"}),
     ],
 )
-async def test_each_company_is_asked_in_its_own_way(
-    upstream: Upstream, listener: Listener, key: str, effort: Effort | None, said: dict[str, Any]
+async def test_each_provider_receives_the_effort_in_its_own_form(
+    upstream: Upstream, listener: Listener, key: str, effort: Effort | None, expected: dict[str, Any]
 ) -> None:
     listener.max_output_tokens = 64_000
     await listener.ask(key, effort=effort)
-    assert asked(upstream.last.body) == said
+    assert thinking_fields(upstream.last.body) == expected
 
 
-async def test_a_budget_leaves_room_for_the_answer_or_is_left_out(
+async def test_a_thinking_budget_is_at_most_half_the_output_limit(
     upstream: Upstream, listener: Listener
 ) -> None:
     budgets = []
@@ -85,7 +85,7 @@ async def test_a_budget_leaves_room_for_the_answer_or_is_left_out(
     assert budgets == [3_000, None]
 
 
-async def test_a_shape_and_an_effort_are_asked_for_together(upstream: Upstream, listener: Listener) -> None:
+async def test_a_schema_and_an_effort_are_sent_together(upstream: Upstream, listener: Listener) -> None:
     await listener.ask("anthropic:claude-opus-4-6", schema={"type": "object"}, effort=HIGH)
     assert upstream.last.body["output_config"] == {
         "format": {"type": "json_schema", "schema": {"type": "object"}},
@@ -105,26 +105,32 @@ UNVERIFIED = {
 }
 
 
-async def test_an_organisation_that_may_not_see_thoughts_gets_its_answer_without_them(
+async def test_an_unverified_organisation_gets_replies_without_thinking(
     upstream: Upstream, listener: Listener
 ) -> None:
     upstream.plays(refuses(400, UNVERIFIED), says("Four."))
-    first, second = await listener.ask("openai:o3"), await listener.ask("openai:o3")
-    assert [(heard.text, heard.code, heard.waits) for heard in (first, second)] == [("Four.", None, [])] * 2
-    assert [asked(seen.body) for seen in upstream.requests] == [{"reasoning": {"summary": "auto"}}, {}, {}]
+    first_reply, second_reply = await listener.ask("openai:o3"), await listener.ask("openai:o3")
+    assert [(reply.text, reply.code, reply.retries) for reply in (first_reply, second_reply)] == [
+        ("Four.", None, [])
+    ] * 2
+    assert [thinking_fields(request.body) for request in upstream.requests] == [
+        {"reasoning": {"summary": "auto"}},
+        {},
+        {},
+    ]
 
 
-async def test_one_model_without_a_summary_takes_it_from_no_other(
+async def test_a_model_that_refuses_summaries_does_not_affect_other_models(
     upstream: Upstream, listener: Listener
 ) -> None:
-    said = "Unsupported parameter: 'reasoning.summary' is not supported with this model."
-    upstream.plays(refuses(400, {"error": {"message": said}}), says("Four."))
+    message = "Unsupported parameter: 'reasoning.summary' is not supported with this model."
+    upstream.plays(refuses(400, {"error": {"message": message}}), says("Four."))
     for key in ("openai:o3", "openai:o3-pro"):
         await listener.ask(key)
-    assert asked(upstream.last.body) == {"reasoning": {"summary": "auto"}}
+    assert thinking_fields(upstream.last.body) == {"reasoning": {"summary": "auto"}}
 
 
-async def test_another_refusal_is_not_taken_for_that_one(upstream: Upstream, listener: Listener) -> None:
+async def test_another_error_is_not_retried_without_thinking(upstream: Upstream, listener: Listener) -> None:
     upstream.plays(refuses(400, {"error": {"message": "Unknown parameter."}}))
     assert (await listener.ask("openai:o3")).code == "unavailable"
     assert len(upstream.requests) == 1
@@ -149,7 +155,7 @@ async def test_another_refusal_is_not_taken_for_that_one(upstream: Upstream, lis
         ("olmo-3", False),
     ],
 )
-def test_whether_a_model_of_openais_thinks_follows_from_its_name(model_id: str, thinks: bool) -> None:
+def test_an_openai_model_is_recognised_as_thinking_by_its_name(model_id: str, thinks: bool) -> None:
     assert is_openai_thinker(model_id) is thinks
 
 
@@ -161,7 +167,7 @@ def test_whether_a_model_of_openais_thinks_follows_from_its_name(model_id: str, 
         if entry.model.provider == "openai" and not entry.is_retired
     ],
 )
-async def test_openais_models_that_think_are_asked_where_they_answer_at_once(
+async def test_openai_thinking_models_use_the_responses_dialect(
     upstream: Upstream, listener: Listener, model_id: str
 ) -> None:
     model = listener.model(f"openai:{model_id}")
@@ -173,7 +179,9 @@ async def test_openais_models_that_think_are_asked_where_they_answer_at_once(
 
 
 @pytest.mark.parametrize("provider", ["xai", "openrouter", "groq", "mistral", "deepseek"])
-async def test_everyone_else_stays_on_chat(upstream: Upstream, listener: Listener, provider: str) -> None:
+async def test_thinking_models_of_other_providers_use_the_chat_dialect(
+    upstream: Upstream, listener: Listener, provider: str
+) -> None:
     thinkers = [
         model
         for model in listener.providers.models()
@@ -185,12 +193,12 @@ async def test_everyone_else_stays_on_chat(upstream: Upstream, listener: Listene
     assert thinkers
 
 
-# --- endpoints of one's own --------------------------------------------------------------------------------
+# --- custom endpoints --------------------------------------------------------------------------------------
 
 
-def own(upstream: Upstream, *models: object, **row: object) -> str:
-    named = {"name": "Mine", "base_url": f"{upstream.url}/v1", "key": "s3cret", "models": models}
-    return json.dumps([named | row])
+def custom_endpoints(upstream: Upstream, *models: object, **row: object) -> str:
+    defaults = {"name": "Mine", "base_url": f"{upstream.url}/v1", "key": "s3cret", "models": models}
+    return json.dumps([defaults | row])
 
 
 @pytest.mark.parametrize(
@@ -203,30 +211,30 @@ def own(upstream: Upstream, *models: object, **row: object) -> str:
         ("google", "/v1/v1beta/models/gpt-5:streamGenerateContent?alt=sse"),
     ],
 )
-async def test_an_endpoint_of_ones_own_names_its_dialect(
+async def test_a_custom_endpoint_uses_the_dialect_from_its_row(
     upstream: Upstream, new_listener: NewListener, dialect: str | None, path: str
 ) -> None:
     row = {} if dialect is None else {"dialect": dialect}
-    listener = new_listener(TERTULIA_ENDPOINTS=own(upstream, "gpt-5", **row))
+    listener = new_listener(TERTULIA_ENDPOINTS=custom_endpoints(upstream, "gpt-5", **row))
     upstream.says("From next door.")
     assert (await listener.ask("mine:gpt-5")).text == "From next door."
     assert upstream.last.path == path
 
 
-@pytest.mark.parametrize(("counts", "asks"), [(None, True), (True, True), (False, False)])
-async def test_an_endpoint_of_ones_own_says_whether_it_counts(
-    upstream: Upstream, new_listener: NewListener, counts: bool | None, asks: bool
+@pytest.mark.parametrize(("counts", "requests_usage"), [(None, True), (True, True), (False, False)])
+async def test_a_custom_endpoint_states_whether_usage_is_requested(
+    upstream: Upstream, new_listener: NewListener, counts: bool | None, requests_usage: bool
 ) -> None:
     row = {} if counts is None else {"counts": counts}
-    await new_listener(TERTULIA_ENDPOINTS=own(upstream, "m", **row)).ask("mine:m")
-    assert ("stream_options" in upstream.last.body) is asks
+    await new_listener(TERTULIA_ENDPOINTS=custom_endpoints(upstream, "m", **row)).ask("mine:m")
+    assert ("stream_options" in upstream.last.body) is requests_usage
 
 
-async def test_a_model_of_ones_own_is_told_how_much_to_think(
+async def test_a_custom_model_receives_the_chosen_effort(
     upstream: Upstream, new_listener: NewListener
 ) -> None:
     row = {"id": "m", "efforts": ["off", "low", "high"]}
-    listener = new_listener(TERTULIA_ENDPOINTS=own(upstream, row, "plain"))
+    listener = new_listener(TERTULIA_ENDPOINTS=custom_endpoints(upstream, row, "plain"))
     model = listener.model("mine:m")
     assert (model.efforts, model.abilities) == ((OFF, LOW, HIGH), Abilities(thinking=True))
     await listener.ask("mine:m", effort=LOW)
@@ -235,7 +243,7 @@ async def test_a_model_of_ones_own_is_told_how_much_to_think(
     assert "reasoning_effort" not in upstream.last.body
 
 
-def test_openais_own_address_is_known_under_any_name(new_listener: NewListener) -> None:
+def test_a_custom_endpoint_at_openais_address_uses_openais_dialects(new_listener: NewListener) -> None:
     row = {"name": "Second key", "base_url": "https://api.openai.com/v1", "models": ["gpt-9", "gpt-4o"]}
     listener = new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))
     dialects = {
@@ -248,14 +256,14 @@ def test_openais_own_address_is_known_under_any_name(new_listener: NewListener) 
 @pytest.mark.parametrize(
     "row", [{"dialect": "klingon"}, {"counts": "no"}, {"models": [{"id": "m", "efforts": ["extreme"]}]}]
 )
-def test_a_row_that_cannot_be_meant_is_refused(
+def test_an_invalid_endpoint_row_is_refused(
     upstream: Upstream, new_listener: NewListener, row: dict[str, Any]
 ) -> None:
     with pytest.raises(Exception, match="TERTULIA_ENDPOINTS"):
-        new_listener(TERTULIA_ENDPOINTS=own(upstream, "m", **row))
+        new_listener(TERTULIA_ENDPOINTS=custom_endpoints(upstream, "m", **row))
 
 
-def test_what_can_be_chosen_is_what_a_model_has() -> None:
+def test_every_catalogue_model_with_efforts_can_think() -> None:
     for entry in catalogue.entries():
         model = entry.model
         assert not model.efforts or model.abilities.thinking, model.key

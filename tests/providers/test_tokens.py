@@ -1,4 +1,4 @@
-"""Tokens are counted in the model's own vocabulary, and never too few where it is unknown."""
+"""Token counting: exact with a published vocabulary, and never too low where it is unknown."""
 
 from dataclasses import replace
 
@@ -18,12 +18,12 @@ TEXTS = [
 ]
 
 
-def test_the_count_is_exact_where_the_vocabulary_is_public() -> None:
+def test_a_published_vocabulary_gives_exact_counts() -> None:
     assert [counter(GPT_4O)(text) for text in TEXTS] == [19, 19, 22, 14, 8]
 
 
 @pytest.mark.parametrize("name", sorted(VOCABULARIES))
-def test_every_vocabulary_counts(name: str) -> None:
+def test_every_vocabulary_can_be_loaded_and_counts_plausibly(name: str) -> None:
     count = counter(replace(GPT_4O, vocabulary=name))
     assert count is not estimate
     assert count("") == 0
@@ -36,13 +36,13 @@ def test_an_unpublished_vocabulary_gets_a_margin() -> None:
     assert 1.15 <= claude / exact <= 1.25
 
 
-def test_an_unknown_vocabulary_falls_back_on_bytes() -> None:
+def test_an_unknown_vocabulary_is_estimated_from_bytes() -> None:
     count = counter(replace(GPT_4O, vocabulary="nobody's"))
     assert count("abcdefgh") == 2
     assert count("日本") == 2
 
 
-def test_markers_of_a_model_are_counted_as_the_text_they_are() -> None:
+def test_special_token_markers_count_as_plain_text() -> None:
     assert counter(GPT_4O)("<|endoftext|>") > 1
 
 
@@ -50,9 +50,9 @@ def test_the_built_in_model_is_counted_with_a_margin() -> None:
     assert counter(SMOLLM2)(TEXTS[0]) > counter(GPT_4O)(TEXTS[0])
 
 
-def test_a_count_is_remembered_and_never_taken_for_that_of_another_text() -> None:
+def test_cached_counts_are_never_mixed_up_between_texts() -> None:
     count = counter(GPT_4O)
-    fresh = [len(str(number)) * [f"word {number}"] for number in range(REMEMBERED // 4)]
-    first = [count(" ".join(words)) for words in fresh]
-    assert [count(" ".join(words)) for words in fresh] == first
+    new_texts = [len(str(number)) * [f"word {number}"] for number in range(REMEMBERED // 4)]
+    first_counts = [count(" ".join(words)) for words in new_texts]
+    assert [count(" ".join(words)) for words in new_texts] == first_counts
     assert [count(text) for text in TEXTS] == [19, 19, 22, 14, 8]

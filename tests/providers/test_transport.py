@@ -1,4 +1,4 @@
-"""The same words over every kind of transport, or a clear failure (PF 3, PF 9, PF 14)."""
+"""Transport: replies arrive over every kind of connection, or fail with a clear error (PF 3, PF 9, PF 14)."""
 
 import asyncio
 import gzip
@@ -33,67 +33,69 @@ ANSWER = (
 @pytest.mark.parametrize(
     ("encoding", "body"), [("gzip", gzip.compress(ANSWER)), ("deflate", zlib.compress(ANSWER))]
 )
-async def test_a_compressed_answer_is_read_though_none_was_asked_for(
+async def test_a_compressed_response_is_decoded_although_not_requested(
     upstream: Upstream, listener: Listener, encoding: str, body: bytes
 ) -> None:
     upstream.plays((Head(headers={"Content-Encoding": encoding}), Raw(body), Bare()))
-    heard = await listener.ask()
-    assert heard.text == "Hello."
+    reply = await listener.ask()
+    assert reply.text == "Hello."
     assert upstream.last.headers["accept-encoding"] == "identity"
 
 
 @every_dialect
 @pytest.mark.parametrize("status", [302, 307, 308])
-async def test_nobody_is_sent_on_to_another_address(
+async def test_redirects_are_not_followed(
     upstream: Upstream, listener: Listener, key: str, status: int
 ) -> None:
-    """What was asked, and the key, are for the one it was meant for (SF, rule 4)."""
+    """The prompt and the key are only for the configured address (SF, rule 4)."""
     upstream.plays(refuses(status, location=f"{upstream.url}/elsewhere"))
-    heard = await listener.ask(key)
-    assert heard.code is not None
-    assert "/elsewhere" not in {seen.path for seen in upstream.requests}
+    reply = await listener.ask(key)
+    assert reply.code is not None
+    assert "/elsewhere" not in {request.path for request in upstream.requests}
 
 
-async def test_a_compression_nobody_knows_is_a_clear_failure(upstream: Upstream, listener: Listener) -> None:
+async def test_an_unknown_compression_gives_an_error(upstream: Upstream, listener: Listener) -> None:
     upstream.plays((Head(headers={"Content-Encoding": "br"}), Raw(b"\x0b\x02\x80abc\x03"), Bare()))
-    heard = await listener.ask()
-    assert heard.code in ("malformed", "cut", "unavailable")
-    assert heard.text == ""
+    reply = await listener.ask()
+    assert reply.code in ("malformed", "cut", "unavailable")
+    assert reply.text == ""
 
 
-async def test_a_small_body_that_unpacks_to_gigabytes_is_left(upstream: Upstream, listener: Listener) -> None:
+async def test_a_compression_bomb_is_refused_without_filling_the_memory(
+    upstream: Upstream, listener: Listener
+) -> None:
     bomb = gzip.compress(b": " + b"a" * (64 << 20))
     upstream.plays((Head(headers={"Content-Encoding": "gzip"}), Raw(bomb), Stall()))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    heard = await listener.ask()
-    assert heard.code == "too_large"
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
+    memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    reply = await listener.ask()
+    assert reply.code == "too_large"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before < 64 << 10
 
 
-async def test_a_body_that_ends_with_the_connection_is_read(upstream: Upstream, listener: Listener) -> None:
+async def test_a_body_without_length_ends_with_the_connection(upstream: Upstream, listener: Listener) -> None:
     upstream.plays((Head(headers={"Connection": "close"}, is_chunked=False), Raw(ANSWER), Bare()))
     assert (await listener.ask()).text == "Hello."
 
 
-async def test_a_body_shorter_than_promised_counts_when_it_has_its_last_word(
+async def test_a_body_shorter_than_its_content_length_is_complete_with_a_finish_reason(
     upstream: Upstream, listener: Listener
 ) -> None:
     upstream.plays((Head(headers={"Content-Length": "9999"}, is_chunked=False), Raw(ANSWER), Bare()))
-    heard = await listener.ask()
-    assert (heard.text, heard.code) == ("Hello.", None)
+    reply = await listener.ask()
+    assert (reply.text, reply.code) == ("Hello.", None)
 
 
-async def test_a_body_longer_than_promised_is_cut_where_it_was_promised_to_end(
+async def test_a_body_longer_than_its_content_length_is_cut_off(
     upstream: Upstream, listener: Listener
 ) -> None:
     upstream.plays((Head(headers={"Content-Length": "70"}, is_chunked=False), Raw(ANSWER), Bare()))
-    heard = await listener.ask()
-    assert heard.code in ("cut", "unavailable", "malformed")
-    assert heard.end is None
+    reply = await listener.ask()
+    assert reply.code in ("cut", "unavailable", "malformed")
+    assert reply.end is None
 
 
 @every_dialect
-async def test_what_is_not_http_is_a_clear_failure(new_listener: NewListener, key: str) -> None:
+async def test_a_server_that_does_not_speak_http_gives_an_error(new_listener: NewListener, key: str) -> None:
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(10)
         writer.write(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
@@ -101,32 +103,32 @@ async def test_what_is_not_http_is_a_clear_failure(new_listener: NewListener, ke
 
     server = await asyncio.start_server(babble, "127.0.0.1", 0)
     async with server:
-        heard = await at_port(new_listener, server.sockets[0].getsockname()[1]).ask(key)
-    assert heard.code in ("malformed", "unavailable")
+        reply = await at_port(new_listener, server.sockets[0].getsockname()[1]).ask(key)
+    assert reply.code in ("malformed", "unavailable")
 
 
 @every_dialect
-async def test_a_flood_of_events_neither_blocks_the_others_nor_fills_the_memory(
+async def test_a_flood_of_events_blocks_no_other_task_and_fills_no_memory(
     upstream: Upstream, new_listener: NewListener, key: str
 ) -> None:
-    """A million events in a second: what the limit lets through is read in turns."""
+    """A million events in a second: other tasks run between the slices, up to the limit."""
     event = b'data: {"type":"ping","choices":[],"candidates":[]}\n\n'
     upstream.plays((Flood(event * 1000, 1000), Finish()))
     listener = new_listener(Limits(answer_events=50_000))
     await listener.providers.warm()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with counted_calls() as calls:
-        ticking = asyncio.create_task(longest_turn(calls))
-        heard = await listener.ask(key)
-        ticking.cancel()
-        longest = await ticking
-    assert heard.code == "too_large"
+        observer = asyncio.create_task(longest_turn(calls))
+        reply = await listener.ask(key)
+        observer.cancel()
+        longest = await observer
+    assert reply.code == "too_large"
     assert longest < 100_000, "a flood is read in slices; whole it is some 150,000 calls"
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before < 64 << 10
 
 
 async def longest_turn(calls: Callable[[], int]) -> int:
-    """The most calls others made between two of our turns on the loop."""
+    """The most function calls that ran between two turns of this task."""
     longest, last = 0, calls()
     try:
         while True:
@@ -139,48 +141,50 @@ async def longest_turn(calls: Callable[[], int]) -> int:
 # --- no connection (PF 3) ----------------------------------------------------------------------------------
 
 
-def at_port(new_listener: NewListener, port: int, scheme: str = "http", **how: Limits) -> Listener:
+def at_port(new_listener: NewListener, port: int, scheme: str = "http", **options: Limits) -> Listener:
     root = f"{scheme}://127.0.0.1:{port}"
     urls = {"OPENAI_BASE_URL": f"{root}/v1", "ANTHROPIC_BASE_URL": root, "GOOGLE_BASE_URL": root}
-    return new_listener(how.get("limits"), **urls)
+    return new_listener(options.get("limits"), **urls)
 
 
 @every_dialect
-async def test_a_closed_port_is_told_after_two_retries(new_listener: NewListener, key: str) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        heard = await at_port(new_listener, unused.getsockname()[1]).ask(key)
-    assert (heard.code, len(heard.waits)) == ("unavailable", 2)
-    assert heard.fault is not None
-    assert heard.fault.message.endswith("could not be reached.")
+async def test_a_closed_port_gives_an_error_after_two_retries(new_listener: NewListener, key: str) -> None:
+    with socket.socket() as closed_socket:
+        closed_socket.bind(("127.0.0.1", 0))
+        reply = await at_port(new_listener, closed_socket.getsockname()[1]).ask(key)
+    assert (reply.code, len(reply.retries)) == ("unavailable", 2)
+    assert reply.error is not None
+    assert reply.error.message.endswith("could not be reached.")
 
 
 @every_dialect
-async def test_a_connection_torn_down_at_once_is_told(new_listener: NewListener, key: str) -> None:
+async def test_a_connection_reset_at_once_gives_an_error_after_two_retries(
+    new_listener: NewListener, key: str
+) -> None:
     async def slam(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.transport.abort()
 
     server = await asyncio.start_server(slam, "127.0.0.1", 0)
     async with server:
-        heard = await at_port(new_listener, server.sockets[0].getsockname()[1]).ask(key)
-    assert (heard.code, len(heard.waits)) == ("unavailable", 2)
+        reply = await at_port(new_listener, server.sockets[0].getsockname()[1]).ask(key)
+    assert (reply.code, len(reply.retries)) == ("unavailable", 2)
 
 
 @pytest.mark.parametrize("key", [CHAT, ANTHROPIC])
-async def test_a_certificate_nobody_vouches_for_gets_no_word_from_us(
+async def test_a_self_signed_certificate_is_refused_before_anything_is_sent(
     new_listener: NewListener, tmp_path: Path, key: str
 ) -> None:
-    async with pretender(tmp_path) as (port, received):
-        heard = await at_port(new_listener, port, "https").ask(key)
-    assert heard.fault is not None
-    assert (heard.code, heard.waits) == ("unavailable", [])
-    assert heard.fault.message.endswith("could not be verified, so nothing was sent.")
+    async with self_signed_server(tmp_path) as (port, received):
+        reply = await at_port(new_listener, port, "https").ask(key)
+    assert reply.error is not None
+    assert (reply.code, reply.retries) == ("unavailable", [])
+    assert reply.error.message.endswith("could not be verified, so nothing was sent.")
     assert received == []
 
 
 @asynccontextmanager
-async def pretender(folder: Path) -> AsyncIterator[tuple[int, list[bytes]]]:
-    """A TLS server with a certificate it signed itself."""
+async def self_signed_server(folder: Path) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """A TLS server with a self-signed certificate."""
     received: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -217,19 +221,19 @@ def self_signed(folder: Path) -> Path:
     return path
 
 
-# --- nothing leaves ----------------------------------------------------------------------------------------
+# --- egress ------------------------------------------------------------------------------------------------
 
 
 @every_dialect
-async def test_under_pytest_no_provider_is_asked_outside_this_machine(
-    new_listener: NewListener, key: str
-) -> None:
-    away = {f"{name}_BASE_URL": "https://198.51.100.7" for name in ("OPENAI", "ANTHROPIC", "GOOGLE")}
+async def test_under_pytest_only_loopback_addresses_are_allowed(new_listener: NewListener, key: str) -> None:
+    remote_addresses = {
+        f"{name}_BASE_URL": "https://198.51.100.7" for name in ("OPENAI", "ANTHROPIC", "GOOGLE")
+    }
     with pytest.raises(CannotStart, match="only providers on loopback"):
-        await new_listener(**away).ask(key)
+        await new_listener(**remote_addresses).ask(key)
 
 
-async def test_proxy_variables_are_not_obeyed(
+async def test_proxy_variables_are_ignored(
     upstream: Upstream, new_listener: NewListener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):

@@ -1,11 +1,12 @@
-"""What a provider refuses is told as what it is, and neither the key nor an outage is blamed for it."""
+"""Error classification: each error response gives the right code and message, and is not taken
+for an outage."""
 
 import json
 from typing import Any
 
 import pytest
 
-from tests.providers.conftest import CHAT, Heard, Listener
+from tests.providers.conftest import CHAT, Listener, Reply
 from tests.upstream.scripted import Bare, Head, Raw, Upstream, refuses, says
 
 
@@ -13,9 +14,9 @@ def error(message: str, **fields: Any) -> dict[str, Any]:
     return {"error": {"message": message, **fields}}
 
 
-def told(heard: Heard) -> tuple[str | None, str]:
-    assert heard.fault is not None
-    return heard.code, heard.fault.message
+def code_and_message(reply: Reply) -> tuple[str | None, str]:
+    assert reply.error is not None
+    return reply.code, reply.error.message
 
 
 UNKNOWN = ("unavailable", "OpenAI does not offer gpt-4o to this key. Use another model.")
@@ -31,7 +32,7 @@ TOO_LARGE = (
 NOT_ACCEPTED = ("unavailable", "OpenAI did not accept the request.")
 
 MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
-    # A model it does not have, whatever the status.
+    # An unknown model, with any status.
     (400, error("The requested model 'gpt-x' does not exist.", code="model_not_found"), UNKNOWN),
     (400, {"code": "invalid-argument", "error": "Model not found: grok-x"}, UNKNOWN),
     (400, {"object": "error", "message": "Invalid model: mistral-x", "type": "invalid_model"}, UNKNOWN),
@@ -47,7 +48,7 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
      ("unavailable", "OpenAI knows neither this address nor gpt-4o. Check its base URL.")),
     (404, "404 page not found",
      ("unavailable", "OpenAI knows neither this address nor gpt-4o. Check its base URL.")),
-    # A key it does not know.
+    # An invalid key.
     (400, {"code": "Client specified an invalid argument",
            "error": "Incorrect API key provided: xa***zz. You can obtain an API key from https://console.x.ai."},
      BAD_KEY),
@@ -55,7 +56,7 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
     (401, error("Missing Authentication header", code=401), BAD_KEY),
     (403, {"code": "permission-denied", "error": "API key is currently disabled"}, BAD_KEY),
     (403, error("Your API key was reported as leaked. Please use another API key."), BAD_KEY),
-    # Forbidden for another reason.
+    # Forbidden for other reasons.
     (403, error("The caller does not have permission", status="PERMISSION_DENIED"), NOT_ALLOWED),
     (403, error("Request not allowed", type="forbidden"), NOT_ALLOWED),
     (403, "<html><title>Forbidden</title></html>", NOT_ALLOWED),
@@ -77,10 +78,10 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
     (404, error("No endpoints found that support image input", code=404), NO_PICTURES),
     (400, error("unknown variant `image_url`, expected `text` at line 1 column 391"), NO_PICTURES),
     (400, error("This model does not support image input."), NO_PICTURES),
-    # More bytes than a server takes; how many tokens they are, it does not say.
+    # Too many bytes; the server names no number of tokens.
     (413, error("Request exceeds the maximum allowed number of bytes.", type="request_too_large"), TOO_LARGE),
     (413, "<html><center><h1>413 Request Entity Too Large</h1></center></html>", TOO_LARGE),
-    # Nothing of the kind.
+    # Similar words, but none of the errors above.
     (400, error("Unsupported parameter: 'stop' is not supported with this model."), NOT_ACCEPTED),
     (400, error("Previous response with id 'resp_1' not found.", param="previous_response_id"), NOT_ACCEPTED),
     (400, error("This model does not support effort level 'xhigh'."), NOT_ACCEPTED),
@@ -89,15 +90,15 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
 
 
 @pytest.mark.parametrize(("status", "body", "meaning"), MEANINGS)
-async def test_a_refusal_is_told_as_what_it_is(
+async def test_an_error_response_gives_the_right_code_and_message(
     upstream: Upstream, listener: Listener, status: int, body: Any, meaning: tuple[str, str]
 ) -> None:
     upstream.plays(refuses(status, body))
-    heard = await listener.ask()
-    assert told(heard) == meaning
-    assert (heard.waits, len(upstream.requests)) == ([], 1)
-    assert heard.fault is not None
-    assert not heard.fault.is_outage
+    reply = await listener.ask()
+    assert code_and_message(reply) == meaning
+    assert (reply.retries, len(upstream.requests)) == ([], 1)
+    assert reply.error is not None
+    assert not reply.error.is_outage
 
 
 HELD = "GPT-4o holds {} tokens and this needs {}."
@@ -121,12 +122,12 @@ SIZES: list[tuple[str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "sentence"), SIZES)
-async def test_a_question_that_is_too_long_is_told_with_the_figures_of_the_provider(
-    upstream: Upstream, listener: Listener, said: str, sentence: str
+@pytest.mark.parametrize(("provider_message", "sentence"), SIZES)
+async def test_a_too_long_prompt_is_reported_with_the_providers_figures(
+    upstream: Upstream, listener: Listener, provider_message: str, sentence: str
 ) -> None:
-    upstream.plays(refuses(400, error(said)))
-    assert told(await listener.ask()) == ("context_length", sentence)
+    upstream.plays(refuses(400, error(provider_message)))
+    assert code_and_message(await listener.ask()) == ("context_length", sentence)
 
 
 @pytest.mark.parametrize(
@@ -142,26 +143,26 @@ async def test_a_question_that_is_too_long_is_told_with_the_figures_of_the_provi
         (None, "Provider returned error (429)"),
     ],
 )
-async def test_what_a_gateways_provider_said_is_quoted(
+async def test_the_message_of_the_provider_behind_a_gateway_is_quoted(
     upstream: Upstream, listener: Listener, raw: Any, detail: str
 ) -> None:
     metadata = {"raw": raw, "provider_name": "BaseTen"}
     upstream.plays(refuses(429, error("Provider returned error", code=429, metadata=metadata)))
-    heard = await listener.ask()
-    assert heard.fault is not None
-    assert (heard.code, heard.fault.detail) == ("rate_limited", detail)
+    reply = await listener.ask()
+    assert reply.error is not None
+    assert (reply.code, reply.error.detail) == ("rate_limited", detail)
 
 
-async def test_what_a_gateways_provider_said_decides_what_it_is(
+async def test_the_message_of_the_provider_behind_a_gateway_decides_the_code(
     upstream: Upstream, listener: Listener
 ) -> None:
     raw = json.dumps(error("prompt is too long: 204411 tokens > 200000 maximum"))
     upstream.plays(refuses(400, error("Provider returned error", code=400, metadata={"raw": raw})))
-    assert told(await listener.ask())[0] == "context_length"
+    assert code_and_message(await listener.ask())[0] == "context_length"
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_gateway_that_answers_400_to_everything_is_read_inside(
+async def test_the_status_inside_a_gateways_400_response_is_used(
     upstream: Upstream, listener: Listener, status: int
 ) -> None:
     upstream.plays(refuses(400, error("Later, please.", code=status)), says("Now."))
@@ -169,29 +170,33 @@ async def test_a_gateway_that_answers_400_to_everything_is_read_inside(
 
 
 @pytest.mark.parametrize("status", [500, 502, 520])
-async def test_trouble_at_the_provider_is_told_as_its_trouble(
+async def test_a_server_error_is_reported_as_the_providers_trouble(
     upstream: Upstream, listener: Listener, status: int
 ) -> None:
-    """Whether it was charged, nobody here knows."""
+    """The message does not mention charges, because they are unknown."""
     upstream.plays(refuses(status, error("Internal error")))
-    assert told(await listener.ask()) == ("unavailable", "OpenAI is having trouble and did not answer.")
+    assert code_and_message(await listener.ask()) == (
+        "unavailable",
+        "OpenAI is having trouble and did not answer.",
+    )
 
 
 @pytest.mark.parametrize("status", [503, 529])
-async def test_a_provider_that_is_full_charges_nothing(
+async def test_an_overloaded_provider_is_reported_with_nothing_charged(
     upstream: Upstream, listener: Listener, status: int
 ) -> None:
     upstream.plays(refuses(status, error("Overloaded")))
     assert (
-        told(await listener.ask())[1] == "OpenAI is having trouble and did not answer. Nothing was charged."
+        code_and_message(await listener.ask())[1]
+        == "OpenAI is having trouble and did not answer. Nothing was charged."
     )
 
 
-async def test_a_filter_that_stops_a_reply_in_its_middle_is_told_as_one(
+async def test_a_filter_error_in_the_middle_of_a_reply_has_code_filtered(
     upstream: Upstream, listener: Listener
 ) -> None:
     word = b'data: {"choices":[{"index":0,"delta":{"content":"Well,"}}]}\n\n'
     stop = b'data: {"error":{"code":"content_filter","message":"The response was filtered."}}\n\n'
     upstream.plays((Head(), Raw(word), Raw(stop), Bare()))
-    heard = await listener.ask(CHAT)
-    assert (heard.text, heard.code) == ("Well,", "filtered")
+    reply = await listener.ask(CHAT)
+    assert (reply.text, reply.code) == ("Well,", "filtered")

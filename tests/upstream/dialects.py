@@ -1,4 +1,4 @@
-"""What a scripted upstream says, in the words of each provider's own event stream."""
+"""Scripted upstream dialects: render a reply in the event stream of each provider."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Usage:
 
 
 class Dialect:
-    """Renders the steps of one answer; what must come before the first word comes with it."""
+    """Renders the steps of one reply, with the events that must come before the first text."""
 
     def __init__(self, model: str, question: str) -> None:
         self.model = model
@@ -64,7 +64,7 @@ def _data(value: object, name: str = "") -> bytes:
     event = f"event: {name}\n" if name else ""
     try:
         return f"{event}data: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
-    except UnicodeEncodeError:  # Half a character: some providers send one, escaped.
+    except UnicodeEncodeError:  # Half a surrogate pair: some providers send one, escaped.
         return f"{event}data: {json.dumps(value, separators=(',', ':'))}\n\n".encode()
 
 
@@ -151,9 +151,9 @@ class OpenAIResponses(Dialect):
     def _open(self, item: dict[str, Any]) -> bytes:
         if self._items and self._items[-1]["type"] == item["type"]:
             return b""
-        closed = self._close()
+        close_event = self._close()
         self._items.append(item)
-        return closed + self._event(
+        return close_event + self._event(
             "response.output_item.added", output_index=len(self._items) - 1, item=item
         )
 
@@ -165,32 +165,34 @@ class OpenAIResponses(Dialect):
         )
 
     def says(self, text: str) -> bytes:
-        before = self._begin()
+        events = self._begin()
         is_new = not self._items or self._items[-1]["type"] != "message"
         message = {"id": "msg_scripted", "type": "message", "role": "assistant", "status": "in_progress"}
-        before += self._open(message | {"content": []})
-        place = {"item_id": "msg_scripted", "output_index": len(self._items) - 1, "content_index": 0}
+        events += self._open(message | {"content": []})
+        position = {"item_id": "msg_scripted", "output_index": len(self._items) - 1, "content_index": 0}
         if is_new:
             part = {"type": "output_text", "text": "", "annotations": []}
-            before += self._event("response.content_part.added", part=part, **place)
-        return before + self._event("response.output_text.delta", delta=text, logprobs=[], **place)
+            events += self._event("response.content_part.added", part=part, **position)
+        return events + self._event("response.output_text.delta", delta=text, logprobs=[], **position)
 
     def thinks(self, text: str) -> bytes:
-        before = self._begin()
+        events = self._begin()
         is_new = not self._items or self._items[-1]["type"] != "reasoning"
-        before += self._open({"id": "rs_scripted", "type": "reasoning", "summary": []})
-        place = {"item_id": "rs_scripted", "output_index": len(self._items) - 1, "summary_index": 0}
+        events += self._open({"id": "rs_scripted", "type": "reasoning", "summary": []})
+        position = {"item_id": "rs_scripted", "output_index": len(self._items) - 1, "summary_index": 0}
         if is_new:
             part = {"type": "summary_text", "text": ""}
-            before += self._event("response.reasoning_summary_part.added", part=part, **place)
-        return before + self._event("response.reasoning_summary_text.delta", delta=text, **place)
+            events += self._event("response.reasoning_summary_part.added", part=part, **position)
+        return events + self._event("response.reasoning_summary_text.delta", delta=text, **position)
 
     def finishes(self, reason: str, usage: Usage | None) -> bytes:
-        before = self._begin() + self._close()
+        events = self._begin() + self._close()
         if reason == "stop":
-            return before + self._event("response.completed", response=self._response("completed", usage))
-        why = {"length": "max_output_tokens"}.get(reason, reason)
-        return before + self._event("response.incomplete", response=self._response("incomplete", usage, why))
+            return events + self._event("response.completed", response=self._response("completed", usage))
+        incomplete_reason = {"length": "max_output_tokens"}.get(reason, reason)
+        return events + self._event(
+            "response.incomplete", response=self._response("incomplete", usage, incomplete_reason)
+        )
 
     def fails(self, message: str, kind: str) -> bytes:
         return self._begin() + self._event("error", code=kind, message=message, param=None)
@@ -228,10 +230,10 @@ class Anthropic(Dialect):
         return self._event("message_start", message=message) + self._event("ping")
 
     def _block(self, kind: str) -> bytes:
-        before = self._begin()
+        events = self._begin()
         if self._open_kind == kind:
-            return before
-        before += self._close()
+            return events
+        events += self._close()
         self._open_kind = kind
         self._index += 1
         block = (
@@ -239,7 +241,7 @@ class Anthropic(Dialect):
             if kind == "text"
             else {"type": kind, "thinking": "", "signature": ""}
         )
-        return before + self._event("content_block_start", index=self._index, content_block=block)
+        return events + self._event("content_block_start", index=self._index, content_block=block)
 
     def _close(self) -> bytes:
         if self._open_kind is None:
@@ -256,8 +258,10 @@ class Anthropic(Dialect):
         return self._block("thinking") + self._event("content_block_delta", index=self._index, delta=delta)
 
     def finishes(self, reason: str, usage: Usage | None) -> bytes:
-        before = self._begin() + self._close()
-        why = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}.get(reason, reason)
+        events = self._begin() + self._close()
+        stop_reason = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}.get(
+            reason, reason
+        )
         usage = usage or Usage()
         counts = {
             "input_tokens": usage.sent - usage.cached,
@@ -266,8 +270,8 @@ class Anthropic(Dialect):
             "output_tokens": usage.said,
             "output_tokens_details": {"thinking_tokens": usage.thought},
         }
-        delta = {"stop_reason": why, "stop_sequence": None}
-        return before + self._event("message_delta", delta=delta, usage=counts) + self._event("message_stop")
+        delta = {"stop_reason": stop_reason, "stop_sequence": None}
+        return events + self._event("message_delta", delta=delta, usage=counts) + self._event("message_stop")
 
     def fails(self, message: str, kind: str) -> bytes:
         return self._event("error", error={"type": kind, "message": message})
@@ -285,10 +289,16 @@ class Gemini(Dialect):
         return self._part({"text": text, "thought": True})
 
     def finishes(self, reason: str, usage: Usage | None) -> bytes:
-        why = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}.get(reason, reason)
+        finish_reason = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}.get(
+            reason, reason
+        )
         last: dict[str, Any] = {
             "candidates": [
-                {"content": {"parts": [{"text": ""}], "role": "model"}, "finishReason": why, "index": 0}
+                {
+                    "content": {"parts": [{"text": ""}], "role": "model"},
+                    "finishReason": finish_reason,
+                    "index": 0,
+                }
             ],
             "modelVersion": self.model,
             "responseId": "scripted",

@@ -1,12 +1,12 @@
-"""A provider that says exactly what it is told to: real sockets on loopback, in four dialects.
+"""Scripted upstream: a fake provider on loopback with real sockets, in four dialects.
 
-    upstream.says("Hello there")                                  every model answers this
+    upstream.says("Hello there")                                  every model replies this
     upstream.says("Slowly", model="gpt-4o", pace=0.05)            one model, a word every 50 ms
     upstream.plays(refuses(429, retry_after="1"), says("Now"))    the first request, then all others
-    upstream.plays((Say("half a"), Cut()))                        a line that drops
+    upstream.plays((Say("half a"), Cut()))                        a connection that drops
 
-The dialect follows from the address that is asked, so one script plays in all of them. Without a script a
-model repeats what it was asked. `python -m tests.upstream.scripted --port 9000` serves browsers.
+The dialect follows from the address of the request, so one script works in all dialects. Without a script a
+model repeats the prompt. `python -m tests.upstream.scripted --port 9000` starts one for browsers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from typing import Any
 from tests.patience import soon
 from tests.upstream.dialects import Dialect, Usage, dialect_of
 
-# --- what a script is made of ------------------------------------------------------------------------------
+# --- steps of a script -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Head:
-    """Status and headers; a script that starts otherwise starts with 200 and an event stream."""
+    """Status and headers. A script without a Head starts with 200 and an event stream."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -50,17 +50,17 @@ class Think:
 
 @dataclass(frozen=True)
 class Finish:
-    """The provider's own word that it is done, with its count and its end marker."""
+    """The finish reason, with a token count and an end marker."""
 
     reason: str = "stop"
     usage: Usage | None = Usage()
     is_last: bool = True
-    """False for a provider that goes on talking."""
+    """False for a provider that keeps sending afterwards."""
 
 
 @dataclass(frozen=True)
 class Fail:
-    """An error told inside the stream."""
+    """An error event inside the stream."""
 
     message: str = "overloaded"
     kind: str = "overloaded_error"
@@ -68,14 +68,14 @@ class Fail:
 
 @dataclass(frozen=True)
 class Raw:
-    """Bytes of the body, as they are."""
+    """Bytes of the body, sent unchanged."""
 
     data: bytes
 
 
 @dataclass(frozen=True)
 class Flood:
-    """The same bytes again and again, until the client has enough."""
+    """The same bytes many times, until the client leaves."""
 
     data: bytes
     times: int
@@ -88,14 +88,14 @@ class Pause:
 
 @dataclass(frozen=True)
 class Hold:
-    """Nothing until the event is set."""
+    """Sends nothing until the event is set."""
 
     until: asyncio.Event
 
 
 @dataclass(frozen=True)
 class KeepAlives:
-    """Comments, for as long as the client listens."""
+    """Comments for as long as the client stays connected."""
 
     every: float = 0.02
     data: bytes = b": keep-alive\n\n"
@@ -103,22 +103,22 @@ class KeepAlives:
 
 @dataclass(frozen=True)
 class Stall:
-    """Silence for as long as the client listens."""
+    """Silence for as long as the client stays connected."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The connection is closed in the middle of the body."""
+    """Closes the connection in the middle of the body."""
 
 
 @dataclass(frozen=True)
 class Bare:
-    """The body ends properly, and the answer does not."""
+    """Ends the body correctly, without a finish reason."""
 
 
 @dataclass(frozen=True)
 class Reset:
-    """The connection is torn down."""
+    """Resets the connection."""
 
 
 Step = (
@@ -136,7 +136,7 @@ def says(
     finish: str = "stop",
     usage: Usage | None = None,
 ) -> Script:
-    """A whole answer, word by word unless told otherwise."""
+    """A complete reply, word by word unless `chunks` is given."""
     steps: list[Step] = [Think(word) for word in words(thinking)]
     for chunk in words(text) if chunks is None else chunks:
         steps += [Say(chunk), Pause(pace)] if pace else [Say(chunk)]
@@ -144,7 +144,7 @@ def says(
 
 
 def refuses(status: int, body: bytes | str | dict[str, Any] = b"", **headers: str) -> Script:
-    """A status other than success; `retry_after="1"` becomes the header Retry-After."""
+    """A response with an error status; `retry_after="1"` becomes the header Retry-After."""
     data = (
         json.dumps(body).encode()
         if isinstance(body, dict)
@@ -152,29 +152,29 @@ def refuses(status: int, body: bytes | str | dict[str, Any] = b"", **headers: st
         if isinstance(body, str)
         else body
     )
-    named = {name.replace("_", "-").title(): value for name, value in headers.items()}
-    named.setdefault("Content-Type", "application/json" if isinstance(body, dict) else "text/plain")
-    return Head(status, named), Raw(data), Bare()
+    all_headers = {name.replace("_", "-").title(): value for name, value in headers.items()}
+    all_headers.setdefault("Content-Type", "application/json" if isinstance(body, dict) else "text/plain")
+    return Head(status, all_headers), Raw(data), Bare()
 
 
-def vectors(given: Iterable[list[float]]) -> Script:
-    """Embeddings, the last first: whoever takes them in the order in which they come takes the wrong ones."""
-    rows = [{"object": "embedding", "index": i, "embedding": numbers} for i, numbers in enumerate(given)]
+def vectors(embeddings: Iterable[list[float]]) -> Script:
+    """An embeddings response in reverse order, so that a client that ignores the index gets wrong vectors."""
+    rows = [{"object": "embedding", "index": i, "embedding": numbers} for i, numbers in enumerate(embeddings)]
     body = {"object": "list", "data": rows[::-1], "usage": {"prompt_tokens": 7, "total_tokens": 7}}
     return Head(200, {"Content-Type": "application/json"}), Raw(json.dumps(body).encode()), Bare()
 
 
 def words(text: str) -> list[str]:
-    """Pieces that join to the text: "a b" is "a", " b"."""
+    """Splits a text into pieces that join to it again: "a b" is "a", " b"."""
     return re.findall(r"\s*\S+|\s+$", text)
 
 
-# --- what the upstream saw ---------------------------------------------------------------------------------
+# --- recorded requests -------------------------------------------------------------------------------------
 
 
 @dataclass
 class Seen:
-    """One request, and how the client left it."""
+    """A recorded request, and how the client ended it."""
 
     path: str
     headers: dict[str, str]
@@ -182,9 +182,9 @@ class Seen:
     model: str
     connection: int
     closed: asyncio.Event = field(default_factory=asyncio.Event)
-    """The client went away before the script was over."""
+    """Set when the client disconnects before the script is over."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
-    """The script was played to its end, or the client went away."""
+    """Set when the script is over or the client has disconnected."""
 
 
 # --- the upstream ------------------------------------------------------------------------------------------
@@ -194,30 +194,30 @@ class Upstream:
     def __init__(self) -> None:
         self.requests: list[Seen] = []
         self._scripts: dict[str | None, list[Script]] = {}
-        self._arrived = asyncio.Condition()
+        self._request_arrived = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections = itertools.count(1)
         self._server: asyncio.Server
         self.pace = 0.0
-        """Between the words of an answer nobody scripted."""
+        """Seconds between the words of a reply without a script."""
         self.embeds: Callable[[str], list[float]] = lambda text: [1.0] * 8
-        """The numbers of a text, where a request for vectors has no script."""
+        """The vector of a text, for embedding requests without a script."""
 
-    # what it will say
+    # scripts
 
     def says(self, text: str, *, model: str | None = None, **how: Any) -> None:
         self.plays(says(text, **how), model=model)
 
     def plays(self, *scripts: Script, model: str | None = None) -> None:
-        """The scripts of the next requests, in order; the last is played again and again."""
+        """Sets the scripts of the next requests, in order. The last one repeats."""
         self._scripts[model] = list(scripts)
 
     def forget(self) -> None:
-        """As if nobody had asked or scripted anything yet."""
+        """Removes all recorded requests and scripts."""
         self.requests.clear()
         self._scripts.clear()
 
-    # where it is
+    # address
 
     @property
     def port(self) -> int:
@@ -229,29 +229,29 @@ class Upstream:
         return f"http://127.0.0.1:{self.port}"
 
     def environ(self) -> dict[str, str]:
-        """Every provider, answered here."""
+        """Environment variables that point every provider to this server."""
         at_v1 = ("OPENAI", "XAI", "OPENROUTER", "GROQ", "MISTRAL", "DEEPSEEK")
         at_root = ("ANTHROPIC", "GOOGLE")
         keys = {f"{name}_API_KEY": f"key-of-{name.lower()}" for name in (*at_v1, *at_root)}
         urls = {f"{name}_BASE_URL": f"{self.url}/v1" for name in at_v1}
         return keys | urls | {f"{name}_BASE_URL": self.url for name in at_root}
 
-    # what it saw
+    # requests
 
     @property
     def last(self) -> Seen:
         return self.requests[-1]
 
     async def heard(self, count: int = 1) -> Seen:
-        """Waits for the n-th request to arrive."""
-        async with soon(), self._arrived:
-            await self._arrived.wait_for(lambda: len(self.requests) >= count)
+        """Waits until this many requests have arrived and returns the last of them."""
+        async with soon(), self._request_arrived:
+            await self._request_arrived.wait_for(lambda: len(self.requests) >= count)
         return self.requests[count - 1]
 
-    # how it runs
+    # server
 
     async def open(self, port: int = 0) -> None:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", port, limit=64 << 20)
+        self._server = await asyncio.start_server(self._on_connection, "127.0.0.1", port, limit=64 << 20)
 
     async def close(self) -> None:
         self._server.close()
@@ -259,7 +259,7 @@ class Upstream:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -276,37 +276,40 @@ class Upstream:
     async def _exchange(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
     ) -> bool:
-        """One request and its answer; whether the connection stays open."""
+        """Handles one request. True if the connection stays open."""
         head = await reader.readuntil(b"\r\n\r\n")
-        (method, target, _), headers = _parsed(head)
+        (method, target, _), headers = _parse_head(head)
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         if target.startswith("/_"):
-            return await self._told(method, target, body, writer)
-        seen = Seen(target, headers, json.loads(body or b"{}"), "", number)
-        dialect = dialect_of(target, seen.body)
-        seen.model = dialect.model
-        script = self._script(seen, dialect)
-        async with self._arrived:
-            self.requests.append(seen)
-            self._arrived.notify_all()
-        return await Performance(writer, seen, dialect).watched(script, reader)
+            return await self._control(method, target, body, writer)
+        request = Seen(target, headers, json.loads(body or b"{}"), "", number)
+        dialect = dialect_of(target, request.body)
+        request.model = dialect.model
+        script = self._script(request, dialect)
+        async with self._request_arrived:
+            self.requests.append(request)
+            self._request_arrived.notify_all()
+        return await Performance(writer, request, dialect).watched(script, reader)
 
-    def _script(self, seen: Seen, dialect: Dialect) -> Script:
-        scripts = self._scripts.get(seen.model) or self._scripts.get(None)
-        if not scripts and seen.path.endswith("/embeddings"):
-            return vectors(self.embeds(text) for text in seen.body["input"])
+    def _script(self, request: Seen, dialect: Dialect) -> Script:
+        scripts = self._scripts.get(request.model) or self._scripts.get(None)
+        if not scripts and request.path.endswith("/embeddings"):
+            return vectors(self.embeds(text) for text in request.body["input"])
         if not scripts:
-            return says(f"{seen.model} heard: {dialect.question}", pace=self.pace)
+            return says(f"{request.model} heard: {dialect.question}", pace=self.pace)
         return scripts.pop(0) if len(scripts) > 1 else scripts[0]
 
-    async def _told(self, method: str, target: str, body: bytes, writer: asyncio.StreamWriter) -> bool:
-        """For those who cannot call us: POST /_script sets a script, GET /_requests shows what was asked."""
+    async def _control(self, method: str, target: str, body: bytes, writer: asyncio.StreamWriter) -> bool:
+        """For clients in other processes: POST /_script sets a script, GET /_requests lists the requests."""
         if method == "POST" and target == "/_script":
-            self._take_script(json.loads(body))
+            self._set_scripts(json.loads(body))
             answer = b"{}"
         else:
             answer = json.dumps(
-                [{"path": s.path, "model": s.model, "body": s.body} for s in self.requests]
+                [
+                    {"path": request.path, "model": request.model, "body": request.body}
+                    for request in self.requests
+                ]
             ).encode()
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(answer)
@@ -315,49 +318,49 @@ class Upstream:
         await writer.drain()
         return True
 
-    def _take_script(self, told: dict[str, Any]) -> None:
+    def _set_scripts(self, command: dict[str, Any]) -> None:
         """{"model"?, "text", "pace"?, "thinking"?, "finish"?} or {"status", "body"?, "retry_after"?}.
 
         "end" may be "cut", "bare", "reset" or "stall"; "scripts" may be a list of several of these.
         """
-        model = told.pop("model", None)
-        self.plays(*(script_of(one) for one in told.get("scripts", [told])), model=model)
+        model = command.pop("model", None)
+        self.plays(*(script_of(script) for script in command.get("scripts", [command])), model=model)
 
 
-def script_of(told: dict[str, Any]) -> Script:
-    told = dict(told)
-    if "status" in told:
-        return refuses(told.pop("status"), told.pop("body", b""), **told)
-    end = told.pop("end", None)
-    script = says(told.pop("text"), **told)
-    ends: dict[str, Step] = {"cut": Cut(), "bare": Bare(), "reset": Reset(), "stall": Stall()}
-    return script if end is None else (*script[:-1], ends[end])
+def script_of(command: dict[str, Any]) -> Script:
+    command = dict(command)
+    if "status" in command:
+        return refuses(command.pop("status"), command.pop("body", b""), **command)
+    ending = command.pop("end", None)
+    script = says(command.pop("text"), **command)
+    endings: dict[str, Step] = {"cut": Cut(), "bare": Bare(), "reset": Reset(), "stall": Stall()}
+    return script if ending is None else (*script[:-1], endings[ending])
 
 
 class Performance:
-    """One script, played to one client."""
+    """Plays one script to one client."""
 
-    def __init__(self, writer: asyncio.StreamWriter, seen: Seen, dialect: Dialect) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, request: Seen, dialect: Dialect) -> None:
         self._writer = writer
-        self._seen = seen
+        self._request = request
         self._dialect = dialect
         self._head: Head | None = None
 
     async def watched(self, script: Script, reader: asyncio.StreamReader) -> bool:
-        """Plays while someone listens; whether the connection can be used again."""
-        playing = asyncio.create_task(self._play(script))
-        leaving = asyncio.create_task(_left(reader))
+        """Plays the script until the client disconnects. True if the connection can be reused."""
+        play_task = asyncio.create_task(self._play(script))
+        disconnect_task = asyncio.create_task(_disconnected(reader))
         try:
-            await asyncio.wait((playing, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if playing.done() and playing.exception() is None:
-                return playing.result()
-            self._seen.closed.set()
+            await asyncio.wait((play_task, disconnect_task), return_when=asyncio.FIRST_COMPLETED)
+            if play_task.done() and play_task.exception() is None:
+                return play_task.result()
+            self._request.closed.set()
             return False
         finally:
-            self._seen.over.set()
-            for task in (playing, leaving):
+            self._request.over.set()
+            for task in (play_task, disconnect_task):
                 task.cancel()
-            await asyncio.gather(playing, leaving, return_exceptions=True)
+            await asyncio.gather(play_task, disconnect_task, return_exceptions=True)
 
     async def _play(self, script: Script) -> bool:
         for step in script:
@@ -395,7 +398,7 @@ class Performance:
                 case Cut():
                     return False
                 case Reset():
-                    self._tear()
+                    self._reset()
                     return False
             await self._writer.drain()
         return self._end()
@@ -424,25 +427,26 @@ class Performance:
             self._writer.write(b"0\r\n\r\n")
         return self._head.is_chunked
 
-    def _tear(self) -> None:
+    def _reset(self) -> None:
         self._send(b"")
         connection: socket.socket = self._writer.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()
 
 
-async def _left(reader: asyncio.StreamReader) -> None:
-    """Returns when the client is gone; nobody sends a second request before the first is answered."""
+async def _disconnected(reader: asyncio.StreamReader) -> None:
+    """Returns when the client has disconnected. No client sends a second request before the first is
+    answered."""
     try:
         await reader.read(1)
     except ConnectionError:
         return
 
 
-def _parsed(head: bytes) -> tuple[tuple[str, str, str], dict[str, str]]:
-    first, *rest = head.decode("latin-1").split("\r\n")
-    method, target, version = first.split(" ")
-    pairs = (line.partition(":") for line in rest if line)
+def _parse_head(head: bytes) -> tuple[tuple[str, str, str], dict[str, str]]:
+    request_line, *header_lines = head.decode("latin-1").split("\r\n")
+    method, target, version = request_line.split(" ")
+    pairs = (line.partition(":") for line in header_lines if line)
     return (method, target, version), {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
@@ -467,5 +471,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="A scripted provider on loopback.")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--pace", type=float, default=0.02, help="seconds between words nobody scripted")
-    told = parser.parse_args()
-    asyncio.run(_serve(told.port, told.pace))
+    options = parser.parse_args()
+    asyncio.run(_serve(options.port, options.pace))

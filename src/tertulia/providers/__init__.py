@@ -1,1 +1,1 @@
-"""Who answers: the models, their catalogue and prices, the built-in model."""
+"""Providers: the model catalogue, the clients of all model providers, and the local models."""

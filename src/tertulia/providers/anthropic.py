@@ -1,4 +1,4 @@
-"""The Anthropic dialect: the messages protocol."""
+"""Anthropic dialect: the messages API."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from tertulia.providers.speaking import Speaking
 from tertulia.providers.wire import Request
 
 VERSION = "2026-10-21"
-"""Of the protocol. It knows no temperature any more."""
-MARKS = 3
-"""How many messages get a cache mark: with the one of the system prompt, more than four are refused."""
-KEPT = {"type": "ephemeral"}
+"""The API version. It no longer accepts a temperature."""
+MAX_CACHE_MARKS = 3
+"""How many messages get a cache mark. The system prompt has one too, and the API refuses more than four."""
+CACHE_MARK = {"type": "ephemeral"}
 FINISHES: dict[str, Finish] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "filtered",
 }
 BUDGETS = {Effort.LOW: 4_096, Effort.MEDIUM: 12_288, Effort.HIGH: 32_768}
-"""Tokens to think with, for models that want a number; never more than half of the answer's."""
-LEAST_BUDGET = 1_024
-DONE = ("end_turn", "stop_sequence")
-SENT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-"""Three figures beside each other: what was new, what was put into the cache, what was found there."""
+"""Thinking tokens for models that need a number; never more than half of the output limit."""
+MIN_BUDGET = 1_024
+NORMAL_STOPS = ("end_turn", "stop_sequence")
+INPUT_FIGURES = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+"""Three figures that add up to the input: new tokens, tokens written to the cache, tokens read from the
+cache."""
 
 
 def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
@@ -58,12 +59,12 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
     if output := _output(call):
         body["output_config"] = output
     if call.prompt.system.strip():
-        body["system"] = [{"type": "text", "text": call.prompt.system, "cache_control": KEPT}]
+        body["system"] = [{"type": "text", "text": call.prompt.system, "cache_control": CACHE_MARK}]
     return body
 
 
 def _thinking(call: Call) -> Part | None:
-    """What is thought is paid for, so it is shown; newer models leave it out unless a summary is asked."""
+    """Thinking is paid for, so people see it. Newer models send it only if a summary is requested."""
     form = call.model.thinking_form
     if form is ThinkingForm.ADAPTIVE:
         if call.effort is Effort.OFF:
@@ -72,7 +73,7 @@ def _thinking(call: Call) -> Part | None:
     if form is not ThinkingForm.BUDGET or call.effort is None or call.effort is Effort.OFF:
         return None
     budget = min(BUDGETS[call.effort], call.max_output_tokens // 2)
-    return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_BUDGET else None
+    return {"type": "enabled", "budget_tokens": budget} if budget >= MIN_BUDGET else None
 
 
 def _output(call: Call) -> Part:
@@ -86,10 +87,10 @@ def _output(call: Call) -> Part:
 
 def _messages(call: Call) -> list[dict[str, object]]:
     messages = said(call.prompt)
-    marked = [place for place, message in enumerate(messages) if message.ends_cacheable][-MARKS:]
+    indexes = [index for index, message in enumerate(messages) if message.ends_cacheable][-MAX_CACHE_MARKS:]
     return [
-        {"role": message.role, "content": _blocks(message, call, is_marked=place in marked)}
-        for place, message in enumerate(messages)
+        {"role": message.role, "content": _blocks(message, call, is_marked=index in indexes)}
+        for index, message in enumerate(messages)
     ]
 
 
@@ -100,7 +101,7 @@ def _blocks(message: PromptMessage, call: Call, *, is_marked: bool) -> list[Part
         lambda text: {"type": "text", "text": text},
     )
     if is_marked:
-        blocks[-1]["cache_control"] = KEPT
+        blocks[-1]["cache_control"] = CACHE_MARK
     return blocks
 
 
@@ -118,39 +119,41 @@ class MessagesReading(Reading):
     }
     keep_alive = "ping"
 
-    def __init__(self, faults: Faults) -> None:
-        super().__init__(faults)
+    def __init__(self, errors: Faults) -> None:
+        super().__init__(errors)
         self._figures: dict[str, int] = {}
 
     def _decode(self, event: dict[str, Any]) -> Words:
         match event:
             case {"type": "content_block_delta", "delta": dict(delta)} if self.finish is None:
-                return self._words(delta)
+                return self._decode_part(delta)
             case {"type": "content_block_start", "content_block": dict(block)} if self.finish is None:
-                return self._words(block)
+                return self._decode_part(block)
             case {"type": "message_start", "message": dict(message)}:
-                self._note(message.get("usage"), SENT)
+                self._add_figures(message.get("usage"), INPUT_FIGURES)
             case {"type": "message_delta"}:
-                self._note(event.get("usage"), (*SENT, "output_tokens"))
+                self._add_figures(event.get("usage"), (*INPUT_FIGURES, "output_tokens"))
                 if reason := inside(event, "delta", "stop_reason"):
-                    return self._ends(str(reason), inside(event, "delta", "stop_details", "explanation"))
+                    return self._finish_with_reason(
+                        str(reason), inside(event, "delta", "stop_details", "explanation")
+                    )
             case {"type": "message_stop"}:
                 return self._stop()
             case {"type": "message", "content": list(blocks)}:
-                return self._whole(event, blocks)
+                return self._decode_message(event, blocks)
             case {"type": "error"} | {"error": dict() | str()}:
                 raise self._error(event)
         return []
 
-    def _whole(self, message: dict[str, Any], blocks: list[object]) -> Words:
-        """The whole answer as one object, where a server does not stream."""
-        self._note(message.get("usage"), (*SENT, "output_tokens"))
-        pieces = [word for block in blocks if isinstance(block, dict) for word in self._words(block)]
+    def _decode_message(self, message: dict[str, Any], blocks: list[object]) -> Words:
+        """The whole reply as one object, from a server that does not stream."""
+        self._add_figures(message.get("usage"), (*INPUT_FIGURES, "output_tokens"))
+        deltas = [delta for block in blocks if isinstance(block, dict) for delta in self._decode_part(block)]
         reason, explanation = message.get("stop_reason"), inside(message, "stop_details", "explanation")
-        ends = self._ends(str(reason), explanation) if reason else []
-        return [*pieces, *ends, *self._stop()]
+        end_deltas = self._finish_with_reason(str(reason), explanation) if reason else []
+        return [*deltas, *end_deltas, *self._stop()]
 
-    def _words(self, part: dict[str, Any]) -> Words:
+    def _decode_part(self, part: dict[str, Any]) -> Words:
         match part:
             case {"type": "text_delta" | "text", "text": str(text)} if text:
                 return [self._says(text)]
@@ -158,27 +161,30 @@ class MessagesReading(Reading):
                 return [self._thinks(text)]
         return []
 
-    def _ends(self, reason: str, explanation: object) -> Words:
-        told = explanation or (reason if reason not in DONE else None)
-        return self._finishes(FINISHES.get(reason, "stop"), told)
+    def _finish_with_reason(self, reason: str, explanation: object) -> Words:
+        explained_reason = explanation or (reason if reason not in NORMAL_STOPS else None)
+        return self._finishes(FINISHES.get(reason, "stop"), explained_reason)
 
     def _stop(self) -> Words:
         self.is_over = True
         return [] if self.finish is not None else self._finishes("stop")
 
-    def _note(self, usage: object, names: tuple[str, ...]) -> None:
-        """Each figure is the sum so far, and may be told in the beginning, at the end or both."""
+    def _add_figures(self, usage: object, names: tuple[str, ...]) -> None:
+        """Adds usage figures. Each one is a running total that may come at the start, at the end, or both."""
         for name in names:
             if (figure := number(inside(usage, name))) is not None:
                 self._figures[name] = max(figure, self._figures.get(name, 0))
-        thought = number(inside(usage, "output_tokens_details", "thinking_tokens")) or 0
-        self._counts(counted(self._figures, thought))
+        thinking_tokens = number(inside(usage, "output_tokens_details", "thinking_tokens")) or 0
+        self._counts(counted(self._figures, thinking_tokens))
 
 
-def counted(figures: dict[str, int], thought: int) -> TokenCount | None:
-    """The provider's figures, once it has told what was sent and what was said."""
-    sent, said = sum(figures.get(name, 0) for name in SENT), figures.get("output_tokens")
-    if not sent or said is None:
+def counted(figures: dict[str, int], thinking: int) -> TokenCount | None:
+    """The provider's token count, once it has sent input and output figures."""
+    prompt, output = sum(figures.get(name, 0) for name in INPUT_FIGURES), figures.get("output_tokens")
+    if not prompt or output is None:
         return None
-    written, read = figures.get("cache_creation_input_tokens", 0), figures.get("cache_read_input_tokens", 0)
-    return TokenCount(sent, read, said, min(thought, said), written_tokens=written)
+    cache_write, cache_read = (
+        figures.get("cache_creation_input_tokens", 0),
+        figures.get("cache_read_input_tokens", 0),
+    )
+    return TokenCount(prompt, cache_read, output, min(thinking, output), written_tokens=cache_write)

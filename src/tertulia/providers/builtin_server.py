@@ -1,8 +1,8 @@
-"""The process of a built-in model: weights served on loopback, for the server that started it and no longer.
+"""Local model worker: the process that serves one model on loopback for the server that started it.
 
-It reads its orders from standard input, one line of JSON, so that no key stands in its arguments or
-environment; says on standard output where it listens; and ends when standard input closes, which happens
-whatever becomes of the server. On Linux the kernel ends it too.
+It reads its configuration as one line of JSON from standard input, so that its key appears neither in its
+arguments nor in its environment. It writes its address to standard output. It ends when standard input
+closes, which happens even when the server is killed. On Linux the kernel ends it too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 PR_SET_PDEATHSIG = 1
 PROMPT_CACHE_MIB = 64
-"""The runtime's own default is 8 GiB."""
+"""The default of the runtime is 8 GiB."""
 SLEEP_AFTER_S = 15 * 60
-"""Weights nobody uses leave the memory, and come back with the next request."""
+"""An unused model leaves the memory after this time and is loaded again by the next request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +33,45 @@ class Orders:
     threads: int
     slots: int
     window: int
-    """Tokens one conversation may take."""
+    """The maximum tokens of one conversation."""
     pool: int
-    """Tokens all conversations share: memory for each, whether or not it is used."""
+    """The tokens that all conversations share. Memory for them is reserved whether or not it is used."""
 
 
 def main() -> None:
-    said = _own_stdout()
-    orders = Orders(**json.loads(sys.stdin.readline()))
-    _die_with(orders.parent)
-    _be_modest()
+    output = _reserve_stdout()
+    config = Orders(**json.loads(sys.stdin.readline()))
+    _exit_with_parent(config.parent)
+    _limit_resources()
     try:
-        server = _serve(orders)
-    except Exception as error:  # noqa: BLE001 - whatever the runtime raises, the server should hear it
-        _say(said, {"error": str(error) or type(error).__name__})
+        server = _start_server(config)
+    except Exception as error:  # noqa: BLE001 - the server gets every error of the runtime
+        _write_line(output, {"error": str(error) or type(error).__name__})
         os._exit(1)
-    _say(said, {"address": server.listening_address})
+    _write_line(output, {"address": server.listening_address})
     sys.stdin.read()
     os._exit(0)
 
 
-def _own_stdout() -> int:
-    """Keeps standard output for our one line; the runtime prints where it likes."""
-    said = os.dup(1)
+def _reserve_stdout() -> int:
+    """Keeps standard output for our messages, because the runtime prints to it."""
+    output = os.dup(1)
     os.dup2(2, 1)
-    return said
+    return output
 
 
-def _die_with(parent: int) -> None:
-    """Ctrl-C in a terminal reaches us too; whether that ends anything is the server's decision."""
+def _exit_with_parent(parent: int) -> None:
+    """Ends this process with its parent. Ctrl-C in a terminal reaches this process too, but only the server
+    decides when to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        os._exit(0)  # It died before we could ask to be told.
+        os._exit(0)  # The parent died before the signal was set up.
 
 
-def _be_modest() -> None:
-    """People waiting on the web server come first; a crash leaves nothing of what was said on disk."""
+def _limit_resources() -> None:
+    """Gives the web server priority, and prevents core dumps, which would write conversations to disk."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError):
         os.nice(5)
@@ -78,28 +79,28 @@ def _be_modest() -> None:
         score.write("500")
 
 
-def _serve(orders: Orders) -> Any:
-    # Waiting threads must sleep: spinning ones slowed a busy two-core machine down twentyfold.
+def _start_server(config: Orders) -> Any:
+    # Waiting threads must sleep: spinning threads made a busy two-core machine twenty times slower.
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     import xllamacpp  # type: ignore[import-untyped]
 
     params = xllamacpp.CommonParams()
-    params.model.path = orders.weights
-    params.model_alias = {orders.name}
-    params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [orders.key]
-    params.n_ctx, params.n_parallel = orders.pool, orders.slots
-    params.kv_unified, params.kv_unified_per_slot = True, orders.window
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = orders.threads
+    params.model.path = config.weights
+    params.model_alias = {config.name}
+    params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [config.key]
+    params.n_ctx, params.n_parallel = config.pool, config.slots
+    params.kv_unified, params.kv_unified_per_slot = True, config.window
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = config.threads
     params.cache_ram_mib, params.sleep_idle_seconds = PROMPT_CACHE_MIB, SLEEP_AFTER_S
     params.use_jinja, params.ui, params.endpoint_slots, params.verbosity = True, False, False, 0
-    # Small models wander at the usual temperature, and go round in circles below it.
+    # Small models lose the thread at the usual temperature and repeat themselves below it.
     params.sampling.temp, params.sampling.top_p = 0.2, 0.9
     params.sampling.penalty_repeat, params.sampling.penalty_last_n = 1.1, 64
     return xllamacpp.Server(params)
 
 
-def _say(said: int, line: dict[str, str]) -> None:
-    os.write(said, json.dumps(line).encode() + b"\n")
+def _write_line(output: int, message: dict[str, str]) -> None:
+    os.write(output, json.dumps(message).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The catalogue: windows, output limits, prices, abilities and tiers of the models we know.
+"""Model catalogue: windows, output limits, prices, abilities and tiers of the known models.
 
-The table is `catalogue.toml`; `scripts/catalogue.py` refreshes its figures. A model that is not in it still
-works: it is balanced, and what it costs is unknown.
+The table is `catalogue.toml`; `scripts/catalogue.py` refreshes its figures. A model that is not in the table
+still works: its tier is balanced and its price unknown.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.dialects import Dialect
 
 STRUCTURED = ("openai", "anthropic", "google")
-"""Whose models that take tools also keep to a JSON schema."""
+"""Providers whose models with tools also support JSON schemas."""
 FORMS = {"anthropic": ThinkingForm.ADAPTIVE, "google": ThinkingForm.LEVEL}
-"""How a company's models that think are told how much, unless their row says otherwise."""
+"""How each provider's thinking models are told how much to think, unless their row says otherwise."""
 UNKNOWN_WINDOW = 128_000
 DEFAULT_OUTPUT = 4096
 
@@ -28,9 +28,9 @@ DEFAULT_OUTPUT = 4096
 class Entry:
     model: Model
     dialect: Dialect | None
-    """Where a model needs another dialect than its provider speaks by default."""
+    """Set if the model needs another dialect than its provider's default."""
     is_retired: bool
-    """No longer offered; known so that old conversations still know what answered them."""
+    """No longer offered. Kept so that old conversations still name the model that replied."""
 
 
 @cache
@@ -42,7 +42,7 @@ def entries() -> tuple[Entry, ...]:
 
 
 def tier_of(model_id: str) -> Tier:
-    """A model's tier by its name alone, whoever serves it; balanced when nobody knows."""
+    """A model's tier by its name alone, whichever provider serves it; balanced if unknown."""
     name = model_id.rpartition("/")[2]
     return _tiers().get(name, Tier.BALANCED)
 
@@ -53,7 +53,7 @@ def _tiers() -> dict[str, Tier]:
 
 
 def unknown(provider: str, model_id: str) -> Model:
-    """A model nobody described: usable, its price unknown and not nothing."""
+    """A model that the catalogue does not list: usable, with an unknown price, not a price of zero."""
     return Model(provider, model_id, model_id, UNKNOWN_WINDOW, DEFAULT_OUTPUT, tier_of(model_id))
 
 
@@ -82,7 +82,7 @@ def _entry(provider: str, model_id: str, row: dict[str, Any]) -> Entry:
 
 
 def _usual_form(provider: str, abilities: list[str]) -> ThinkingForm:
-    """Of a model that was released after this was written: as the company's newest are asked."""
+    """The thinking form of the provider's newest models, for models released after this table was written."""
     return FORMS.get(provider, ThinkingForm.EFFORT) if "thinking" in abilities else ThinkingForm.NONE
 
 

@@ -1,4 +1,4 @@
-"""Cleaning: what arrives from outside becomes text that can be stored, shown and quoted."""
+"""Sanitize: makes text from providers safe to store, show and quote."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _KEY_LIKE = re.compile(r"\b(?:sk|pk|rk|gsk|xai|key|AIza)[-_A-Za-z0-9*.]{12,}|\bB
 
 
 class Whole:
-    """Joins characters cut in two by a provider, and replaces what is no character at all.
+    """Joins surrogate pairs that a provider has split between two deltas, and replaces invalid characters.
 
-    JSON can carry half of a pair ("\\ud83d") and a NUL; neither can be written to a database or a socket.
+    JSON can carry half a pair ("\\ud83d") and a NUL; neither can be written to a database or a socket.
     """
 
     __slots__ = ("_half",)
@@ -29,7 +29,7 @@ class Whole:
         return self._join(self._half + text)
 
     def rest(self) -> str:
-        """What is left when nothing more comes: half a character."""
+        """A replacement character if the stream ended with half a surrogate pair."""
         half, self._half = self._half, ""
         return REPLACEMENT if half else ""
 
@@ -43,13 +43,14 @@ class Whole:
         return paired.replace("\x00", REPLACEMENT)
 
 
-def quotable(said: str, secrets: tuple[str, ...] = ()) -> str | None:
-    """What a provider said, fit to be shown: no key, no control characters, not too long."""
+def quotable(message: str, secrets: tuple[str, ...] = ()) -> str | None:
+    """A provider's message made safe to show: no keys, no control characters, at most 500 characters; None if
+    empty."""
     for secret in secrets:
         if secret:
-            said = said.replace(secret, "•••")
-    said = _KEY_LIKE.sub("•••", said)
-    said = " ".join(_CONTROL.sub(" ", said).split())
-    if len(said) > DETAIL_LIMIT:
-        said = said[: DETAIL_LIMIT - 1] + "…"
-    return said or None
+            message = message.replace(secret, "•••")
+    message = _KEY_LIKE.sub("•••", message)
+    message = " ".join(_CONTROL.sub(" ", message).split())
+    if len(message) > DETAIL_LIMIT:
+        message = message[: DETAIL_LIMIT - 1] + "…"
+    return message or None

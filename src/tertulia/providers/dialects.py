@@ -1,4 +1,4 @@
-"""The dialects in which models are spoken to."""
+"""Dialects: the API protocols of the providers, the module of each, and the names of their output limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ MODULES: dict[Dialect, str] = {
     "anthropic": "tertulia.providers.anthropic",
     "google": "tertulia.providers.google",
 }
-"""Each has a function `speaker`. Imported by name: what opens connections is heavy, and many go unused."""
+"""Each module has a function `create_client`. Modules are imported by name when first needed: an HTTP client
+is slow to import, and many dialects stay unused."""
 
 OUTPUT_LIMITS: dict[Dialect, str] = {
     "openai_chat": "max_tokens",
@@ -21,13 +22,14 @@ OUTPUT_LIMITS: dict[Dialect, str] = {
     "anthropic": "max_tokens",
     "google": "maxOutputTokens",
 }
-"""What each calls the limit of an answer, unless an endpoint calls it otherwise."""
+"""The request field that limits the reply in each dialect, unless an endpoint uses another name."""
 
 _SERIES = re.compile(r"o\d|gpt-(?P<number>\d+)", re.IGNORECASE)
 FIRST_THINKING_GPT = 5
 
 
 def is_openai_thinker(model_id: str) -> bool:
-    """Whether a model of OpenAI's thinks, by its name alone: from o1 and GPT-5 on, unreleased ones too."""
+    """Whether an OpenAI model thinks, by its name alone: o1 and later, GPT-5 and later, including unreleased
+    ones."""
     series = _SERIES.match(model_id)
     return series is not None and int(series["number"] or FIRST_THINKING_GPT) >= FIRST_THINKING_GPT

@@ -1,4 +1,4 @@
-"""Egress: the one place where a connection to a provider is opened, and what it may be opened to."""
+"""Egress: checks the addresses that the server may connect to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tertulia.core.errors import CannotStart, Invalid
 
 
 def checked_address(url: str) -> str:
-    """A base URL as an operator may write it, without its last slash; anything ambiguous is refused."""
+    """An operator's base URL without its trailing slash. Raises Invalid for anything ambiguous."""
     if not url.isascii() or any(character <= " " or character in '\\"<>^`{|}\x7f' for character in url):
         raise Invalid(f"The address {url!r} has characters that do not belong in one.")
     try:
@@ -37,11 +37,11 @@ def is_loopback(url: str) -> bool:
 
 
 def is_rehearsal(environ: Mapping[str, str]) -> bool:
-    """Under pytest, in this process or in the one that started it."""
+    """True under pytest, in this process or in its parent process."""
     return "pytest" in sys.modules or "PYTEST_VERSION" in environ
 
 
 def keep_inside(url: str) -> None:
-    """In a rehearsal nothing leaves the machine."""
+    """Raises CannotStart for any address outside this machine. Used under pytest."""
     if not is_loopback(url):
         raise CannotStart(f"Under pytest only providers on loopback may be asked, not {url}.")

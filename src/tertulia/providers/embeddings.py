@@ -1,4 +1,5 @@
-"""Embeddings at an OpenAI-compatible endpoint: texts in, numbers out, under the same limits as any answer."""
+"""Embedding client: turns texts into vectors at an OpenAI-compatible endpoint, under the same limits as a
+reply."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class EmbeddingEndpoint:
     dimensions: int
     key: str | None = field(default=None, repr=False)
     price: float | None = None
-    """Dollars for a million tokens; None when nobody has said."""
+    """Dollars per million tokens. None if the operator did not set a price."""
 
     @property
     def prices(self) -> Prices:
@@ -39,17 +40,17 @@ class EmbeddingEndpoint:
 @dataclass(frozen=True, slots=True)
 class Embeddings:
     vectors: list[list[float]]
-    """As the endpoint gives them, in the order of the texts."""
+    """The vectors in the order of the texts, as the endpoint sends them."""
     count: TokenCount
 
 
-def read(written: str) -> EmbeddingEndpoint | None:
-    """The endpoint an operator has named; None when texts are embedded on this machine."""
-    if not written:
+def read(setting: str) -> EmbeddingEndpoint | None:
+    """The embedding endpoint from the operator's setting, or None if texts are embedded on this machine."""
+    if not setting:
         return None
     try:
-        given = json.loads(written)
-        endpoint = EmbeddingEndpoint(**given)
+        fields = json.loads(setting)
+        endpoint = EmbeddingEndpoint(**fields)
         float(endpoint.price or 0)
         address = checked_address(endpoint.base_url)
     except Invalid as error:
@@ -76,19 +77,19 @@ class EmbeddingClient:
     ) -> None:
         limits = limits or Limits(first_byte_s=30, idle_s=30, total_s=60, line_bytes=16 << 20)
         self._endpoint = endpoint
-        self._wire = Wire(limits, stays_inside=is_rehearsal(environ))
-        asked = Endpoint("embeddings", "The embedding endpoint", endpoint.base_url, key=endpoint.key)
-        self._faults = asked.faults(_as_model(endpoint), limits)
+        self._transport = Wire(limits, stays_inside=is_rehearsal(environ))
+        provider = Endpoint("embeddings", "The embedding endpoint", endpoint.base_url, key=endpoint.key)
+        self._errors = provider.faults(_as_model(endpoint), limits)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Raises ProviderFault."""
-        async with self._wire.ask(self._request(texts), self._faults) as answer:
-            events = await answer.read() or []
-            while more := await answer.read():
-                events += more
+        """Embeds the texts. Raises ProviderError."""
+        async with self._transport.ask(self._request(texts), self._errors) as stream:
+            events = await stream.read() or []
+            while more_events := await stream.read():
+                events += more_events
         try:
-            said = json.loads(events[0].data)
-            return Embeddings(self._vectors(said, len(texts)), _count(said, texts))
+            response = json.loads(events[0].data)
+            return Embeddings(self._vectors(response, len(texts)), _count(response, texts))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError):
             size = self._endpoint.dimensions
             raise ProviderFault(
@@ -104,8 +105,8 @@ class EmbeddingClient:
         body = json.dumps({"model": self._endpoint.model, "input": list(texts), "encoding_format": "float"})
         return Request(f"{self._endpoint.base_url}/embeddings", body.encode(), headers)
 
-    def _vectors(self, answer: Any, count: int) -> list[list[float]]:
-        rows = {int(row["index"]): [float(value) for value in row["embedding"]] for row in answer["data"]}
+    def _vectors(self, response: Any, count: int) -> list[list[float]]:
+        rows = {int(row["index"]): [float(value) for value in row["embedding"]] for row in response["data"]}
         if sorted(rows) != list(range(count)):
             raise ValueError("not one vector for each text")
         for vector in rows.values():
@@ -114,12 +115,12 @@ class EmbeddingClient:
         return [rows[index] for index in range(count)]
 
     async def close(self) -> None:
-        await self._wire.close()
+        await self._transport.close()
 
 
-def _count(said: Any, texts: Sequence[str]) -> TokenCount:
-    """As the endpoint counts; by our own estimate where it does not say, or says what cannot be true."""
-    usage = said.get("usage")
+def _count(response: Any, texts: Sequence[str]) -> TokenCount:
+    """The endpoint's token count, or our own estimate if the count is missing or implausible."""
+    usage = response.get("usage")
     tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     characters = sum(map(len, texts))
     if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 < tokens <= 8 * characters + 100:

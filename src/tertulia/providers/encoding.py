@@ -1,4 +1,4 @@
-"""Encoding: what every dialect does alike when a call becomes a request."""
+"""Request encoding: what all dialects share when they build a request body."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from tertulia.core.thinking import Effort
 from tertulia.providers.seam import Call
 
 SHAPE = "answer"
-"""Some want a name for the shape an answer is to have."""
+"""The name of the reply's JSON schema; some providers require one."""
 HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream"}
 
 Part = dict[str, object]
 
 
 def said(prompt: Prompt) -> list[PromptMessage]:
-    """Empty messages are left out: strict servers refuse them, and they say nothing."""
+    """The prompt's messages without empty ones, which strict servers refuse."""
     return [message for message in prompt.messages if message.content.strip() or message.pictures]
 
 
 def parts(
     message: PromptMessage, picture: Callable[[Picture], Part], text: Callable[[str], Part]
 ) -> list[Part]:
-    """What a message shows and then what it says; models answer best in this order."""
-    shown = [picture(one) for one in message.pictures]
-    return [*shown, text(message.content)] if message.content.strip() else shown
+    """A message as parts, pictures before the text: models reply best in this order."""
+    pictures = [picture(attached) for attached in message.pictures]
+    return [*pictures, text(message.content)] if message.content.strip() else pictures
 
 
 def as_base64(call: Call, picture: Picture) -> str:
-    """Whoever makes a call brings the bytes of its pictures: one that is missing is a mistake of ours."""
+    """The picture's bytes as base64. The caller must supply the bytes of every picture; a missing one raises
+    KeyError."""
     return b64encode(call.pictures[picture.content_hash]).decode("ascii")
 
 
@@ -44,7 +45,7 @@ def as_body(fields: Mapping[str, object]) -> bytes:
 
 
 def effort_name(effort: Effort) -> str:
-    """As OpenAI calls it, and everyone who follows it."""
+    """The effort as OpenAI and compatible providers name it."""
     return "none" if effort is Effort.OFF else effort.value
 
 

@@ -1,4 +1,4 @@
-"""Endpoints: where a provider is asked, with which key, in which dialect. A new company is one row."""
+"""Endpoints: the address, key, dialect and requirements of each provider. A new provider is one row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tertulia.providers.limits import Limits
 from tertulia.providers.seam import Call
 
 EffortField = Literal["reasoning_effort", "reasoning", "thinking"]
-"""A level in a field of its own, as most have it; an object (OpenRouter); a switch and a level (DeepSeek)."""
+"""The field for the effort: a field of its own (most providers), an object (OpenRouter), or a switch and a
+level (DeepSeek)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +30,25 @@ class Endpoint:
     name: str
     base_url: str
     key_names: tuple[str, ...] = ()
-    """Environment names of the key, the first that is set wins; none: no key is needed."""
+    """Environment variables of the key; the first one that is set is used. Empty: no key is needed."""
     dialect: Dialect = "openai_chat"
     key: str | None = field(default=None, repr=False)
     output_limit: str | None = None
-    """The name of the request's field for the most tokens an answer may have; None: the field is left out."""
+    """The request field that limits the reply. None: no limit is sent."""
     most_output: int | None = None
-    """Never asked for more tokens than this: the provider reserves as many as are asked for."""
+    """The largest output limit to request, because the provider reserves that many tokens."""
     thinkers_dialect: Dialect | None = None
-    """The dialect of its models that think, where that is another one."""
+    """The dialect of the provider's thinking models, if it is a different one."""
     effort_field: EffortField = "reasoning_effort"
-    """Where a chat request says how much to think."""
+    """The field of a chat request that holds the effort."""
     asks_for_count: bool = True
-    """Whether tokens are counted only when asked; strict servers refuse to be asked."""
+    """Whether the token count must be requested. Strict servers refuse the request for it."""
     fixes_temperature: bool = False
-    """Whether its thinking models refuse a temperature."""
+    """Whether the provider's thinking models refuse a temperature."""
     is_free: bool = False
-    """Nothing is ever charged, so nobody is told that nothing was."""
-
+    """The provider never charges, so no message says that nothing was charged."""
     is_near: bool = False
-    """Somebody's own machine: it may take any time before the first word, as one on loopback may."""
+    """A self-hosted server: it may take any time before the first text, as a server on loopback may."""
 
     @property
     def dialects(self) -> tuple[Dialect, ...]:
@@ -63,14 +63,14 @@ class Endpoint:
         return bool(self.key) or not self.key_names
 
     def asked_tokens(self, call: Call) -> int | None:
-        """The limit that is sent for the answer; None when none is."""
+        """The output limit to send; None if none is sent."""
         if self.output_limit is None and call.affordable_tokens is None:
             return None
         limits = (call.max_output_tokens, self.most_output, call.affordable_tokens)
         return min(limit for limit in limits if limit is not None)
 
     def limited(self, call: Call) -> dict[str, int]:
-        """The field that limits the answer, where this endpoint is sent one."""
+        """The request field with the output limit, or nothing if none is sent."""
         limit = self.asked_tokens(call)
         return (
             {} if limit is None else {self.output_limit or OUTPUT_LIMITS[self.dialect_of(call.model)]: limit}
@@ -80,10 +80,8 @@ class Endpoint:
         return not (self.fixes_temperature and model.abilities.thinking)
 
     def limits(self, limits: Limits) -> Limits:
-        is_patient = self.is_near or is_loopback(self.base_url)
-        return (
-            replace(limits, first_byte_s=math.inf) if is_patient and limits.first_byte_s is None else limits
-        )
+        is_local = self.is_near or is_loopback(self.base_url)
+        return replace(limits, first_byte_s=math.inf) if is_local and limits.first_byte_s is None else limits
 
     def faults(self, model: Model, limits: Limits, asked_tokens: int | None = None) -> Faults:
         return Faults(self.name, model, limits, self.key, self.is_free, asked_tokens)
@@ -113,17 +111,19 @@ CEREBRAS = Endpoint(
     output_limit="max_completion_tokens",
     most_output=8_192,
 )
-"""Without models in the catalogue: known for its habit, for those who name it as an endpoint of their own."""
+"""Not in the catalogue. Listed because it reserves output tokens, for people who add it as a
+custom endpoint."""
 RESERVING = (*(endpoint for endpoint in ENDPOINTS if endpoint.most_output is not None), CEREBRAS)
-"""They count the tokens that are asked for before they run a request, and refuse what is too much."""
+"""Providers that count the requested output tokens before they run a request and refuse what
+exceeds a limit."""
 
 
 def from_environment(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    """The known endpoints with the keys and addresses that are set."""
-    return tuple(_settled(endpoint, environ) for endpoint in ENDPOINTS)
+    """The built-in endpoints with the keys and addresses from the environment."""
+    return tuple(_with_settings(endpoint, environ) for endpoint in ENDPOINTS)
 
 
-def _settled(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
+def _with_settings(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
     key = next((environ[name].strip() for name in endpoint.key_names if environ.get(name, "").strip()), None)
     address_name = f"{endpoint.provider.upper()}_BASE_URL"
     address = environ.get(address_name, "").strip() or endpoint.base_url
@@ -135,7 +135,7 @@ def _settled(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class OwnEndpoint:
-    """An OpenAI-compatible server someone runs or rents, with its models."""
+    """An OpenAI-compatible server that someone runs or rents, with its models."""
 
     endpoint: Endpoint
     models: tuple[Model, ...]
@@ -146,7 +146,7 @@ DEFAULT_WINDOW = 8192
 
 
 def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
-    """The rows of TERTULIA_ENDPOINTS: [{"name", "base_url", "key"?, "models": [{"id", "window"?, …}]}]."""
+    """Parses TERTULIA_ENDPOINTS: [{"name", "base_url", "key"?, "models": [{"id", "window"?, …}]}]."""
     text = environ.get(OWN_ENDPOINTS_NAME, "").strip()
     if not text:
         return ()
@@ -154,7 +154,7 @@ def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
         rows = json.loads(text)
         if not isinstance(rows, list):
             raise TypeError(type(rows).__name__)
-        return tuple(_own_endpoint(row) for row in rows)
+        return tuple(_custom_endpoint(row) for row in rows)
     except Invalid as error:
         raise CannotStart(f"{OWN_ENDPOINTS_NAME}: {error.message}") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -163,32 +163,37 @@ def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
         ) from None
 
 
-def _own_endpoint(row: Mapping[str, Any]) -> OwnEndpoint:
+def _custom_endpoint(row: Mapping[str, Any]) -> OwnEndpoint:
     name = str(row["name"]).strip()
     base_url = checked_address(str(row["base_url"]))
-    limit, most = _own_output_limit(row, base_url)
+    output_limit, most_output = _custom_output_limit(row, base_url)
     key = row.get("key") or None
-    # A server on this machine that wants no key is taken for a local one; a gateway to others says otherwise.
+    # A loopback server without a key counts as local, unless its row says that it is a gateway.
     is_local = bool(row.get("is_local", is_loopback(base_url) and not key))
-    habits = {"output_limit": limit, "most_output": most, "is_near": is_local, **_habits(row, base_url)}
-    endpoint = Endpoint(_slug(name), name, base_url, key=key, **habits)
-    models = tuple(_own_model(endpoint, model, is_local) for model in row["models"])
+    options = {
+        "output_limit": output_limit,
+        "most_output": most_output,
+        "is_near": is_local,
+        **_options(row, base_url),
+    }
+    endpoint = Endpoint(_slug(name), name, base_url, key=key, **options)
+    models = tuple(_custom_model(endpoint, model, is_local) for model in row["models"])
     return OwnEndpoint(endpoint, models)
 
 
-def _habits(row: Mapping[str, Any], base_url: str) -> dict[str, Any]:
-    """What the row says, else the habits of the company whose address it is."""
-    known = next((known for known in ENDPOINTS if _host(known.base_url) == _host(base_url)), None)
-    habits: dict[str, Any] = {"dialect": row.get("dialect", "openai_chat")}
-    if habits["dialect"] not in get_args(Dialect):
+def _options(row: Mapping[str, Any], base_url: str) -> dict[str, Any]:
+    """The requirements from the row, else those of the provider at this address."""
+    provider = next((provider for provider in ENDPOINTS if _host(provider.base_url) == _host(base_url)), None)
+    options: dict[str, Any] = {"dialect": row.get("dialect", "openai_chat")}
+    if options["dialect"] not in get_args(Dialect):
         raise Invalid(f"dialect is one of {', '.join(get_args(Dialect))}, not {row['dialect']!r}.")
-    if known is not None:
-        habits |= {"effort_field": known.effort_field, "asks_for_count": known.asks_for_count}
-        habits |= {"fixes_temperature": known.fixes_temperature}
-        habits |= {} if "dialect" in row else {"thinkers_dialect": known.thinkers_dialect}
+    if provider is not None:
+        options |= {"effort_field": provider.effort_field, "asks_for_count": provider.asks_for_count}
+        options |= {"fixes_temperature": provider.fixes_temperature}
+        options |= {} if "dialect" in row else {"thinkers_dialect": provider.thinkers_dialect}
     if "counts" in row:
-        habits["asks_for_count"] = _flag(row, "counts")
-    return habits
+        options["asks_for_count"] = _flag(row, "counts")
+    return options
 
 
 def _flag(row: Mapping[str, Any], name: str) -> bool:
@@ -198,56 +203,56 @@ def _flag(row: Mapping[str, Any], name: str) -> bool:
     return value
 
 
-def _own_output_limit(row: Mapping[str, Any], base_url: str) -> tuple[str | None, int | None]:
-    """The name of the field and the most that is asked for, by the row or by the company's habit."""
-    known = next((known for known in RESERVING if _host(known.base_url) == _host(base_url)), None)
-    most = known.most_output if known else None
+def _custom_output_limit(row: Mapping[str, Any], base_url: str) -> tuple[str | None, int | None]:
+    """The limit's field name and the largest limit, from the row or from the provider at this address."""
+    provider = next((provider for provider in RESERVING if _host(provider.base_url) == _host(base_url)), None)
+    most_output = provider.most_output if provider else None
     if "output_limit" not in row:
-        return _habitual_limit(known, row) if known else None, most
+        return _usual_limit_field(provider, row) if provider else None, most_output
     name = str(row["output_limit"] or "").strip()
     if name and not name.isidentifier():
         raise Invalid(f"output_limit is the name of a field such as max_tokens, not {name!r}.")
-    return (name if name and name.lower() != "none" else None), most
+    return (name if name and name.lower() != "none" else None), most_output
 
 
-def _habitual_limit(known: Endpoint, row: Mapping[str, Any]) -> str | None:
-    """The company's own name for it, or that of another dialect it is asked in."""
-    dialect = row.get("dialect", known.dialect)
-    return known.output_limit if dialect == known.dialect else OUTPUT_LIMITS.get(dialect)
+def _usual_limit_field(provider: Endpoint, row: Mapping[str, Any]) -> str | None:
+    """The provider's field name for the limit, or the default of the dialect that the row names."""
+    dialect = row.get("dialect", provider.dialect)
+    return provider.output_limit if dialect == provider.dialect else OUTPUT_LIMITS.get(dialect)
 
 
 def _host(address: str) -> str | None:
     return urlsplit(address).hostname
 
 
-def _own_model(endpoint: Endpoint, row: Mapping[str, Any] | str, is_local: bool) -> Model:
-    facts: Mapping[str, Any] = {"id": row} if isinstance(row, str) else row
-    model_id = str(facts["id"])
-    window = int(facts.get("window") or DEFAULT_WINDOW)
-    efforts = tuple(Effort(name) for name in facts.get("efforts") or ())
+def _custom_model(endpoint: Endpoint, row: Mapping[str, Any] | str, is_local: bool) -> Model:
+    fields: Mapping[str, Any] = {"id": row} if isinstance(row, str) else row
+    model_id = str(fields["id"])
+    window = int(fields.get("window") or DEFAULT_WINDOW)
+    efforts = tuple(Effort(name) for name in fields.get("efforts") or ())
     is_known_thinker = endpoint.thinkers_dialect is not None and is_openai_thinker(model_id)
-    thinks = bool(facts.get("thinking", efforts or is_known_thinker))
+    thinks = bool(fields.get("thinking", efforts or is_known_thinker))
     return Model(
         provider=endpoint.provider,
         model_id=model_id,
-        display_name=str(facts.get("name") or model_id),
+        display_name=str(fields.get("name") or model_id),
         context_window=window,
-        max_output_tokens=int(facts.get("output") or min(catalogue.DEFAULT_OUTPUT, window // 2)),
-        max_input_tokens=int(facts["input"]) if facts.get("input") else None,
-        tier=Tier(facts.get("tier") or catalogue.tier_of(model_id)),
+        max_output_tokens=int(fields.get("output") or min(catalogue.DEFAULT_OUTPUT, window // 2)),
+        max_input_tokens=int(fields["input"]) if fields.get("input") else None,
+        tier=Tier(fields.get("tier") or catalogue.tier_of(model_id)),
         abilities=Abilities(
-            tools=bool(facts.get("tools")), vision=bool(facts.get("vision")), thinking=thinks
+            tools=bool(fields.get("tools")), vision=bool(fields.get("vision")), thinking=thinks
         ),
         prices=FREE if is_local else Prices(),
         is_local=is_local,
         efforts=efforts,
-        thinking_form=_form(endpoint, facts) if thinks else ThinkingForm.NONE,
+        thinking_form=_thinking_form(endpoint, fields) if thinks else ThinkingForm.NONE,
     )
 
 
-def _form(endpoint: Endpoint, facts: Mapping[str, Any]) -> ThinkingForm:
-    """As the newest models of its dialect, or with a number of tokens (`"thinks": "budget"`)."""
-    return ThinkingForm(facts.get("thinks") or catalogue.FORMS.get(endpoint.dialect, ThinkingForm.EFFORT))
+def _thinking_form(endpoint: Endpoint, fields: Mapping[str, Any]) -> ThinkingForm:
+    """The form of the dialect's newest models, or a number of tokens (`"thinks": "budget"`)."""
+    return ThinkingForm(fields.get("thinks") or catalogue.FORMS.get(endpoint.dialect, ThinkingForm.EFFORT))
 
 
 def _slug(name: str) -> str:

@@ -1,4 +1,5 @@
-"""Error bodies: what a refusal says, wherever its provider nests the sentence."""
+"""Error bodies: extracts the message and the status from an error response, however the provider
+nests them."""
 
 from __future__ import annotations
 
@@ -30,21 +31,22 @@ NAMED_STATUSES = {
     "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
 }
-DEEPEST = 8
+MAX_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
     said: str | None
-    """The provider's sentence with its codes; None where a body has none, such as a page."""
+    """The provider's message with its error codes. None if the body has no message, for example
+    an HTML page."""
     status: int
-    """The status the body names for itself, 0 when it names none."""
+    """The HTTP status that the body itself names; 0 if it names none."""
     fields: object = None
-    """The body as it was parsed; None for plain text."""
+    """The parsed body; None for plain text."""
 
     @property
     def text(self) -> str:
-        """All it says, its details included: where patterns are looked for."""
+        """The message and all fields as text, to match patterns against."""
         if self.said is None:
             return ""
         return (
@@ -52,8 +54,8 @@ class ErrorBody:
         )
 
     def values(self, *names: str) -> Iterator[object]:
-        """Whatever stands under one of these names, however deep."""
-        return _values(self.fields, names, DEEPEST)
+        """All values with one of these field names, at any depth."""
+        return _values(self.fields, names, MAX_DEPTH)
 
 
 def read(body: bytes) -> ErrorBody:
@@ -65,7 +67,7 @@ def read(body: bytes) -> ErrorBody:
 
 
 def of(error: object) -> ErrorBody:
-    """An error that was parsed already."""
+    """Reads an error that is already parsed."""
     return ErrorBody(_message(error), _status(error), error)
 
 
@@ -79,32 +81,33 @@ def _loads(text: bytes | str) -> object:
 def _message(error: object) -> str | None:
     match error:
         case str():
-            return _unwrapped(error)
+            return _unwrap_json(error)
         case [first, *_]:
             return _message(first)
         case dict():
             tags = [str(error[name]) for name in TAGS if isinstance(error.get(name), str | int)]
-            words = (_message(error[name]) for name in SENTENCES if name in error)
-            said = _of_upstream(error) or next((word for word in words if word), None)
-            return f"{said} ({', '.join(tags)})" if said and tags else said or ", ".join(tags) or None
+            messages = (_message(error[name]) for name in SENTENCES if name in error)
+            text = _upstream_message(error) or next((nested for nested in messages if nested), None)
+            return f"{text} ({', '.join(tags)})" if text and tags else text or ", ".join(tags) or None
     return None
 
 
-def _unwrapped(text: str) -> str | None:
-    """A gateway may pass the other provider's body on as text."""
+def _unwrap_json(text: str) -> str | None:
+    """A gateway may pass the original provider's JSON body on as a string."""
     inner = _loads(text) if text.lstrip()[:1] in ("{", "[") else None
     return (_message(inner) or text) if inner is not None else text or None
 
 
-def _of_upstream(error: dict[str, object]) -> str | None:
-    """OpenRouter says "Provider returned error", and beside it what that provider said."""
+def _upstream_message(error: dict[str, object]) -> str | None:
+    """OpenRouter sends "Provider returned error" and puts the original provider's message into
+    the metadata."""
     metadata = error.get("metadata")
     if not isinstance(metadata, dict):
         return None
     raw = metadata.get("raw")
-    said = _message(raw) if isinstance(raw, str | dict | list) else None
+    message = _message(raw) if isinstance(raw, str | dict | list) else None
     name = metadata.get("provider_name")
-    return f"{name}: {said}" if said and isinstance(name, str) and name else said
+    return f"{name}: {message}" if message and isinstance(name, str) and name else message
 
 
 def _status(error: object) -> int:
@@ -119,8 +122,8 @@ def _status(error: object) -> int:
             value = int(value)
         if isinstance(value, int) and 400 <= value < 600:
             return value
-    named = (NAMED_STATUSES.get(str(error.get(name)), 0) for name in ("type", "code", "status"))
-    return next((status for status in named if status), 0)
+    statuses = (NAMED_STATUSES.get(str(error.get(name)), 0) for name in ("type", "code", "status"))
+    return next((status for status in statuses if status), 0)
 
 
 def _values(inside: object, names: tuple[str, ...], depth: int) -> Iterator[object]:

@@ -1,4 +1,4 @@
-"""Error patterns: the words by which the refusals of all providers are told apart."""
+"""Error patterns: regular expressions that classify the error messages of all providers."""
 
 from __future__ import annotations
 
@@ -64,15 +64,16 @@ _TOKENS = re.compile(rf"(?<![\w.-]){_FIGURE}(?![\w-]|\.\d)")
 
 
 def sizes(text: str, known_window: int) -> tuple[int, int]:
-    """The window, and the most that anything in the sentence needs: the whole request, and not its parts."""
+    """The model's window, and the largest token figure in the message, which is the size of the whole
+    request."""
     match = _WINDOW.search(text)
     window = _figure(next(group for group in match.groups() if group)) if match else known_window
-    rest = _OVER_BY.sub("", text)
-    return window, max((_figure(figure) for figure in _TOKENS.findall(rest)), default=0)
+    without_excess = _OVER_BY.sub("", text)
+    return window, max((_figure(figure) for figure in _TOKENS.findall(without_excess)), default=0)
 
 
 def over_by(text: str) -> int | None:
-    """By how many tokens a request is too long, where only that is said."""
+    """How many tokens too long the request is, for messages that name only the excess."""
     match = _OVER_BY.search(text)
     return _figure(match[1]) if match else None
 

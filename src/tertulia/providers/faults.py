@@ -1,4 +1,4 @@
-"""Faults: what went wrong between us and a provider, told in a sentence a person can act on."""
+"""Provider errors: turns HTTP errors, timeouts and broken streams into messages that a person can act on."""
 
 from __future__ import annotations
 
@@ -14,242 +14,249 @@ from tertulia.providers.error_bodies import ErrorBody
 from tertulia.providers.limits import Limits
 from tertulia.providers.seam import FaultCode, ProviderFault
 
-PASSES_BY_ITSELF = frozenset({408, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-TIMEOUTS = frozenset({408, 504, 522, 524})
-"""It was too slow this time, which says nothing of the next call."""
-NOT_RUN = frozenset({503, 529})
-"""Turned away before it was run, so nothing is charged."""
-LEAST_ANSWER = 256
-"""Tokens: an answer with less room is not worth asking for."""
-LITTLE_ANSWER = 2_048
-"""Tokens to ask for, where a provider reserves them and does not say for how many there is room."""
+TEMPORARY_STATUSES = frozenset({408, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+TIMEOUT_STATUSES = frozenset({408, 504, 522, 524})
+"""Too slow this time, which says nothing about the next call."""
+NOT_CHARGED_STATUSES = frozenset({503, 529})
+"""Refused before it ran, so nothing is charged."""
+MIN_OUTPUT_TOKENS = 256
+"""Tokens: a reply with a smaller limit is not worth requesting."""
+SMALL_OUTPUT_TOKENS = 2_048
+"""Tokens to request if a provider reserves the output limit and does not say how many are left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """The faults of one call: knows who was asked, for what, and which key must not be repeated."""
+    """Creates the errors of one call. Knows the provider, the model, and the key that must not appear in a
+    message."""
 
     name: str
     model: Model
     limits: Limits
     key: str | None = field(default=None, repr=False)
     is_free: bool = False
-    """Nothing is ever charged, so nobody is told that nothing was."""
+    """The provider never charges, so no message says that nothing was charged."""
     asked_tokens: int | None = None
-    """The limit of the answer that was sent; None when none was."""
+    """The output limit that the request carried; None if it carried none."""
 
-    # --- before an answer ----------------------------------------------------------------------------------
+    # --- before the reply ----------------------------------------------------------------------------------
 
-    def unreachable(self, said: str) -> ProviderFault:
+    def unreachable(self, detail: str) -> ProviderFault:
         sentence = f"{self.name} could not be reached."
-        return self._fault("unavailable", sentence, said, is_retryable=True, is_outage=True)
+        return self._error("unavailable", sentence, detail, is_retryable=True, is_outage=True)
 
     def no_connection_in_time(self) -> ProviderFault:
-        sentence = f"{self.name} could not be reached in {_seconds(self.limits.connect_s)}."
-        return self._fault("unavailable", sentence, is_outage=True)
+        sentence = f"{self.name} could not be reached in {_duration_text(self.limits.connect_s)}."
+        return self._error("unavailable", sentence, is_outage=True)
 
-    def untrusted(self, said: str) -> ProviderFault:
+    def untrusted(self, detail: str) -> ProviderFault:
         sentence = f"The certificate of {self.name} could not be verified, so nothing was sent."
-        return self._fault("unavailable", sentence, said)
+        return self._error("unavailable", sentence, detail)
 
     def silent(self) -> ProviderFault:
-        """It may be thinking, or reading a long prompt: no outage, and it may well be charged."""
-        sentence = f"{self.name} did not answer in {_seconds(self.limits.silence_s)}."
-        return self._fault("timeout_first_byte", sentence)
+        """No first byte in time. The model may be thinking or reading a long prompt: no outage, and it may be
+        charged."""
+        sentence = f"{self.name} did not answer in {_duration_text(self.limits.silence_s)}."
+        return self._error("timeout_first_byte", sentence)
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes, now: float) -> ProviderFault:
-        """A status other than success."""
+        """The error for a response with an HTTP error status."""
         error = error_bodies.read(body)
         if status == 400 and error.status:
-            status = error.status  # Some gateways answer 400 whatever happened, and say inside what it was.
+            # Some gateways send 400 for every error and put the real status into the body.
+            status = error.status
         return self._judge(status, error, rate_limits.wait_s(headers, error, now), now)
 
     def empty(self) -> ProviderFault:
         sentence = f"{self.name} sent an empty answer."
-        return self._fault("unavailable", sentence, is_retryable=True, is_outage=True)
+        return self._error("unavailable", sentence, is_retryable=True, is_outage=True)
 
     def not_an_answer(self, body: bytes) -> ProviderFault:
-        """Success by its status, but a page or an error object instead of a stream."""
+        """A success status, but an HTML page or an error object instead of a stream."""
         error = error_bodies.read(body)
         if error.said is None:
-            return self._in_trouble(0, "It sent a web page instead of an answer.")
-        return self._told_inside(error)
+            return self._outage(0, "It sent a web page instead of an answer.")
+        return self._from_body(error)
 
-    # --- inside an answer ----------------------------------------------------------------------------------
+    # --- inside the reply ----------------------------------------------------------------------------------
 
     def error_object(self, error: object, *, has_begun: bool = False) -> ProviderFault:
-        """An error told inside a success; once the reply has begun, only a filter is told apart."""
+        """An error object inside a successful stream. Once output has begun, only a filter gets its own error
+        code."""
         body = error_bodies.of(error)
         if not has_begun:
-            return self._told_inside(body)
+            return self._from_body(body)
         if patterns.FILTERED.search(body.text):
             return self.filtered(body.said)
         sentence = f"{self.name} had an error in the middle of the reply."
-        return self._fault("unavailable", sentence, body.said, is_retryable=True)
+        return self._error("unavailable", sentence, body.said, is_retryable=True)
 
     def idle(self, seconds: float) -> ProviderFault:
-        """Silence, or only signs that the connection is open, for so many seconds."""
-        sentence = f"{self.name} stopped sending for {_seconds(seconds)}, so the reply ends here."
-        return self._fault("timeout_idle", sentence)
+        """No event for this many seconds, or only keep-alive signals."""
+        sentence = f"{self.name} stopped sending for {_duration_text(seconds)}, so the reply ends here."
+        return self._error("timeout_idle", sentence)
 
     def overtime(self) -> ProviderFault:
-        sentence = f"The reply took longer than {_seconds(self.limits.total_s)} and was stopped."
-        return self._fault("timeout_total", sentence)
+        sentence = f"The reply took longer than {_duration_text(self.limits.total_s)} and was stopped."
+        return self._error("timeout_total", sentence)
 
-    def cut(self, said: str | None = None) -> ProviderFault:
+    def cut(self, detail: str | None = None) -> ProviderFault:
         sentence = f"The connection to {self.name} was lost before the reply was finished."
-        return self._fault("cut", sentence, said, is_retryable=True, is_outage=True)
+        return self._error("cut", sentence, detail, is_retryable=True, is_outage=True)
 
-    def malformed(self, said: str | None = None) -> ProviderFault:
-        return self._fault(
-            "malformed", f"{self.name} sent something that could not be read. The reply ends here.", said
+    def malformed(self, detail: str | None = None) -> ProviderFault:
+        return self._error(
+            "malformed", f"{self.name} sent something that could not be read. The reply ends here.", detail
         )
 
     def too_large(self) -> ProviderFault:
-        return self._fault("too_large", f"{self.name} sent more than a reply can hold. The reply ends here.")
+        return self._error("too_large", f"{self.name} sent more than a reply can hold. The reply ends here.")
 
-    def filtered(self, said: str | None = None) -> ProviderFault:
+    def filtered(self, detail: str | None = None) -> ProviderFault:
         sentence = "This model declined. Its safety filter stopped the reply."
-        return self._fault("filtered", sentence, said)
+        return self._error("filtered", sentence, detail)
 
-    # --- what a refusal means ------------------------------------------------------------------------------
+    # --- classify an error response ------------------------------------------------------------------------
 
-    def _told_inside(self, error: ErrorBody) -> ProviderFault:
-        said = error.said or "The provider reported an error without saying which."
-        error = ErrorBody(said, error.status, error.fields)
+    def _from_body(self, error: ErrorBody) -> ProviderFault:
+        detail = error.said or "The provider reported an error without saying which."
+        error = ErrorBody(detail, error.status, error.fields)
         return self._judge(error.status, error, rate_limits.wait_s({}, error), None)
 
     def _judge(self, status: int, error: ErrorBody, wait_s: float | None, now: float | None) -> ProviderFault:
-        said = error.said or f"HTTP {status}"
+        detail = error.said or f"HTTP {status}"
         if _is_rate_limit(status, error.text):
-            return self._limited(status, error.text, said, wait_s, now)
+            return self._rate_limited(status, error.text, detail, wait_s, now)
         return (
-            self._about_the_question(status, error.text, said)
-            or self._about_the_key(status, error.text, said)
-            or self._about_the_model(status, error, said)
-            or self._about_the_provider(status, said, wait_s, now)
+            self._request_error(status, error.text, detail)
+            or self._key_error(status, error.text, detail)
+            or self._model_error(status, error, detail)
+            or self._provider_error(status, detail, wait_s, now)
         )
 
-    def _about_the_question(self, status: int, text: str, said: str) -> ProviderFault | None:
+    def _request_error(self, status: int, text: str, detail: str) -> ProviderFault | None:
         if patterns.NO_PICTURES.search(text) and status in (0, 400, 404, 415, 422, 500, 501):
             sentence = (
                 f"{self.model.display_name} cannot be shown pictures. Ask without them, or use another model."
             )
-            return self._fault("unavailable", sentence, said)
+            return self._error("unavailable", sentence, detail)
         if patterns.TOO_LONG.search(text) and status in (0, 400, 413, 422, 500):
-            return self._too_long(text, said)
+            return self._context_too_long(text, detail)
         if status == 413:
             sentence = (
                 f"{self.name} does not take a request this large. Ask with less, or with smaller files."
             )
-            return self._fault("context_length", sentence, said)
+            return self._error("context_length", sentence, detail)
         if patterns.FILTERED.search(text) and status in (0, 400, 403, 422, 451):
-            return self.filtered(said)
+            return self.filtered(detail)
         return None
 
-    def _about_the_key(self, status: int, text: str, said: str) -> ProviderFault | None:
+    def _key_error(self, status: int, text: str, detail: str) -> ProviderFault | None:
         if status == 402 or (rate_limits.SPENT_CREDIT.search(text) and status in (0, 400, 401, 403, 412)):
-            return self._out_of_credit(text, said)
+            return self._out_of_credit(text, detail)
         if patterns.NO_REGION.search(text) and status in (0, 400, 403, 451):
             sentence = f"{self.name} does not answer from the country this server is in. Use another model."
-            return self._fault("unavailable", sentence, said)
+            return self._error("unavailable", sentence, detail)
         if patterns.NO_SUCH_MODEL.search(text) and status == 403:
-            return self._not_offered(said)
+            return self._not_offered(detail)
         if status == 403 and not patterns.BAD_KEY.search(text):
-            return self._fault("auth", f"{self.name} does not allow this request with this key.", said)
+            return self._error("auth", f"{self.name} does not allow this request with this key.", detail)
         if status == 401 and patterns.NO_SCOPE.search(text):
-            return self._fault("auth", f"This key may not use {self.model.model_id} at {self.name}.", said)
+            return self._error("auth", f"This key may not use {self.model.model_id} at {self.name}.", detail)
         if status in (401, 403) or (patterns.BAD_KEY.search(text) and status in (0, 400)):
-            return self._fault("auth", f"{self.name} refused the key. It may have been revoked.", said)
+            return self._error("auth", f"{self.name} refused the key. It may have been revoked.", detail)
         return None
 
-    def _about_the_model(self, status: int, error: ErrorBody, said: str) -> ProviderFault | None:
+    def _model_error(self, status: int, error: ErrorBody, detail: str) -> ProviderFault | None:
         if patterns.NO_SUCH_MODEL.search(error.text) and status in (0, 400, 404, 410, 422):
-            return self._not_offered(said)
+            return self._not_offered(detail)
         if status == 404 and (error.said is None or patterns.NO_ADDRESS.search(error.said)):
             sentence = (
                 f"{self.name} knows neither this address nor {self.model.model_id}. Check its base URL."
             )
-            return self._fault("unavailable", sentence, said)
-        return self._not_offered(said) if status in (404, 410) else None
+            return self._error("unavailable", sentence, detail)
+        return self._not_offered(detail) if status in (404, 410) else None
 
-    def _about_the_provider(
-        self, status: int, said: str, wait_s: float | None, now: float | None
+    def _provider_error(
+        self, status: int, detail: str, wait_s: float | None, now: float | None
     ) -> ProviderFault:
         if 300 <= status < 400:
             sentence = (
                 f"{self.name} redirected to another address, which is not followed. Check its base URL."
             )
-            return self._fault("unavailable", sentence, f"HTTP {status}")
-        if status == 0 or status in PASSES_BY_ITSELF or status >= 500:
-            return self._in_trouble(status, said, wait_s, now)
-        return self._fault("unavailable", f"{self.name} did not accept the request.", said)
+            return self._error("unavailable", sentence, f"HTTP {status}")
+        if status == 0 or status in TEMPORARY_STATUSES or status >= 500:
+            return self._outage(status, detail, wait_s, now)
+        return self._error("unavailable", f"{self.name} did not accept the request.", detail)
 
-    # --- too much, too fast --------------------------------------------------------------------------------
+    # --- rate limits and quotas ----------------------------------------------------------------------------
 
-    def _limited(
-        self, status: int, text: str, said: str, wait_s: float | None, now: float | None
+    def _rate_limited(
+        self, status: int, text: str, detail: str, wait_s: float | None, now: float | None
     ) -> ProviderFault:
         if rate_limits.SPENT_CREDIT.search(text):
-            return self._out_of_credit(text, said)
+            return self._out_of_credit(text, detail)
         if rate_limits.NO_QUOTA.search(text):
             sentence = f"{self.name} gives this key no quota for {self.model.model_id}. Use another model."
-            return self._fault("rate_limited", sentence, said)
+            return self._error("rate_limited", sentence, detail)
         if rate_limits.SPENT_QUOTA.search(text):
-            return self._out_of_quota(said, wait_s, now)
+            return self._out_of_quota(detail, wait_s, now)
         if excess := rate_limits.excess(text):
-            return self._too_much_for_a_minute(excess, said)
+            return self._over_minute_limit(excess, detail)
         if wait_s is None and rate_limits.CREDIT.search(text) and not rate_limits.SIGNAL.search(text):
-            return self._out_of_credit(text, said)
-        return self._too_fast(self._room_this_minute(status, text), said, wait_s, now)
+            return self._out_of_credit(text, detail)
+        return self._too_fast(self._tokens_left_this_minute(status, text), detail, wait_s, now)
 
     def _too_fast(
-        self, room: int | None, said: str, wait_s: float | None, now: float | None
+        self, tokens_left: int | None, detail: str, wait_s: float | None, now: float | None
     ) -> ProviderFault:
-        if room is None and self._is_too_long_to_wait(wait_s):
-            return self._later("rate_limited", f"{self.name} asked us to slow down.", said, wait_s, now)
-        return self._fault(
+        if tokens_left is None and self._is_too_long_to_wait(wait_s):
+            return self._retry_later(
+                "rate_limited", f"{self.name} asked us to slow down.", detail, wait_s, now
+            )
+        return self._error(
             "rate_limited",
             f"{self.name} asked us to slow down. Too many requests this minute.",
-            said,
+            detail,
             retry_after_s=wait_s,
-            affordable_tokens=room,
+            affordable_tokens=tokens_left,
             is_retryable=True,
         )
 
-    def _room_this_minute(self, status: int, text: str) -> int | None:
-        """For an answer, where what is left of the minute is enough for most: nobody has to wait then."""
+    def _tokens_left_this_minute(self, status: int, text: str) -> int | None:
+        """An output limit that fits into this minute, if it is enough for most replies: then nobody has to
+        wait."""
         if self.asked_tokens is None:
             return None
-        missing = rate_limits.missing_tokens(text)
-        room = self.asked_tokens - missing if missing else LITTLE_ANSWER if status == 413 else 0
-        return room if LITTLE_ANSWER <= room < self.asked_tokens else None
+        excess = rate_limits.missing_tokens(text)
+        allowance = self.asked_tokens - excess if excess else SMALL_OUTPUT_TOKENS if status == 413 else 0
+        return allowance if SMALL_OUTPUT_TOKENS <= allowance < self.asked_tokens else None
 
-    def _out_of_quota(self, said: str, wait_s: float | None, now: float | None) -> ProviderFault:
-        """Google names a wait of seconds with a quota of the day; it is not believed."""
+    def _out_of_quota(self, detail: str, wait_s: float | None, now: float | None) -> ProviderFault:
+        """Google names a wait of seconds for a daily quota; such a wait is ignored."""
         sentence = f"{self.name} says the quota of this key is used up for now."
         if self._is_too_long_to_wait(wait_s):
-            return self._later("rate_limited", sentence, said, wait_s, now)
-        return self._fault("rate_limited", f"{sentence} Add credit there, or use another model.", said)
+            return self._retry_later("rate_limited", sentence, detail, wait_s, now)
+        return self._error("rate_limited", f"{sentence} Add credit there, or use another model.", detail)
 
-    def _later(
+    def _retry_later(
         self,
         code: FaultCode,
         sentence: str,
-        said: str,
+        detail: str,
         wait_s: float | None,
         now: float | None,
         *,
         is_outage: bool = False,
     ) -> ProviderFault:
-        """A wait that nobody sits through is told at once, with its end."""
+        """The error for a wait that is too long to sit out. The message names the time when it ends."""
         if now is None or wait_s is None:
-            return self._fault(code, f"{sentence} Use another model meanwhile.", said, is_outage=is_outage)
+            return self._error(code, f"{sentence} Use another model meanwhile.", detail, is_outage=is_outage)
         again_at = now + wait_s
-        return self._fault(
+        return self._error(
             code,
-            f"{sentence} It can be asked again at {_moment(again_at, now)}.",
-            said,
+            f"{sentence} It can be asked again at {_time_text(again_at, now)}.",
+            detail,
             retry_after_s=wait_s,
             retry_at=round(again_at * 1000),
             is_outage=is_outage,
@@ -258,62 +265,65 @@ class Faults:
     def _is_too_long_to_wait(self, wait_s: float | None) -> bool:
         return wait_s is not None and wait_s > self.limits.retry_after_s
 
-    def _too_much_for_a_minute(self, excess: rate_limits.Excess, said: str) -> ProviderFault:
+    def _over_minute_limit(self, excess: rate_limits.Excess, detail: str) -> ProviderFault:
         sentence = (
             f"{self.name} lets this key use {excess.allowed:,} tokens a minute, and this needs "
             f"{excess.needed:,}. Ask with less, or use another model."
         )
-        room = None if self.asked_tokens is None else self.asked_tokens - (excess.needed - excess.allowed)
-        affordable = room if room is not None and room >= LEAST_ANSWER else None
-        return self._fault("rate_limited", sentence, said, affordable_tokens=affordable)
+        allowance = (
+            None if self.asked_tokens is None else self.asked_tokens - (excess.needed - excess.allowed)
+        )
+        affordable = allowance if allowance is not None and allowance >= MIN_OUTPUT_TOKENS else None
+        return self._error("rate_limited", sentence, detail, affordable_tokens=affordable)
 
-    def _out_of_credit(self, text: str, said: str) -> ProviderFault:
+    def _out_of_credit(self, text: str, detail: str) -> ProviderFault:
         sentence = (
             f"{self.name} says the credit of this key is used up. Add credit there, or use another model."
         )
-        return self._fault(
-            "rate_limited", sentence, said, affordable_tokens=rate_limits.affordable_tokens(text)
+        return self._error(
+            "rate_limited", sentence, detail, affordable_tokens=rate_limits.affordable_tokens(text)
         )
 
-    # --- sentences -----------------------------------------------------------------------------------------
+    # --- build the error -----------------------------------------------------------------------------------
 
-    def _not_offered(self, said: str) -> ProviderFault:
+    def _not_offered(self, detail: str) -> ProviderFault:
         sentence = f"{self.name} does not offer {self.model.model_id} to this key. Use another model."
-        return self._fault("unavailable", sentence, said)
+        return self._error("unavailable", sentence, detail)
 
-    def _in_trouble(
-        self, status: int, said: str, wait_s: float | None = None, now: float | None = None
+    def _outage(
+        self, status: int, detail: str, wait_s: float | None = None, now: float | None = None
     ) -> ProviderFault:
-        charged = " Nothing was charged." if status in NOT_RUN else ""
+        charge_note = " Nothing was charged." if status in NOT_CHARGED_STATUSES else ""
         if self._is_too_long_to_wait(wait_s):
             sentence = f"{self.name} is having trouble and did not answer."
-            return self._later("unavailable", sentence, said, wait_s, now, is_outage=True)
-        return self._fault(
+            return self._retry_later("unavailable", sentence, detail, wait_s, now, is_outage=True)
+        return self._error(
             "unavailable",
-            f"{self.name} is having trouble and did not answer.{charged}",
-            said,
+            f"{self.name} is having trouble and did not answer.{charge_note}",
+            detail,
             retry_after_s=wait_s,
             is_retryable=True,
-            is_outage=status not in TIMEOUTS,
+            is_outage=status not in TIMEOUT_STATUSES,
         )
 
-    def _too_long(self, text: str, said: str) -> ProviderFault:
-        """The window is the provider's own where it names one: a local server may hold less than we know."""
+    def _context_too_long(self, text: str, detail: str) -> ProviderFault:
+        """Uses the provider's own window if it names one: a local server may hold less than the catalogue
+        says."""
         window, needed = patterns.sizes(text, self.model.input_limit)
         name = self.model.display_name
         if needed > window:
             sentence = f"{name} holds {window:,} tokens and this needs {needed:,}."
-        elif over := patterns.over_by(text):
-            sentence = f"This is {over:,} tokens too long for {name}."
+        elif excess_tokens := patterns.over_by(text):
+            sentence = f"This is {excess_tokens:,} tokens too long for {name}."
         else:
             sentence = f"This is too long for {name}, which holds {window:,} tokens."
-        return self._fault("context_length", sentence, said)
+        return self._error("context_length", sentence, detail)
 
-    def _fault(
+    def _error(
         self,
         code: FaultCode,
         sentence: str,
-        said: str | None = None,
+        provider_message: str | None = None,
         *,
         retry_after_s: float | None = None,
         retry_at: int | None = None,
@@ -323,7 +333,7 @@ class Faults:
     ) -> ProviderFault:
         if self.is_free:
             sentence = sentence.removesuffix(" Nothing was charged.")
-        detail = quotable(said, (self.key,) if self.key else ()) if said else None
+        detail = quotable(provider_message, (self.key,) if self.key else ()) if provider_message else None
         return ProviderFault(
             code,
             sentence,
@@ -337,19 +347,20 @@ class Faults:
 
 
 def _is_rate_limit(status: int, text: str) -> bool:
-    """413 too: Groq answers so when a request would use more than the key has left this minute."""
+    """429, and 413 with a rate limit message: Groq sends 413 if a request exceeds what the key has left this
+    minute."""
     return status == 429 or (status in (0, 413, 498) and rate_limits.SIGNAL.search(text) is not None)
 
 
-# --- how it is written -------------------------------------------------------------------------------------
+# --- write durations and times -----------------------------------------------------------------------------
 
 
-def _seconds(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     return f"{seconds / 60:g} minutes" if seconds >= 120 and seconds % 60 == 0 else f"{seconds:g} s"
 
 
-def _moment(at: float, now: float) -> str:
-    """As people write it: with its day only where that is another one."""
+def _time_text(at: float, now: float) -> str:
+    """The time in UTC, with the date if it is not today."""
     moment, today = datetime.fromtimestamp(at, UTC), datetime.fromtimestamp(now, UTC)
     time = f"{moment:%H:%M} UTC"
     return time if moment.date() == today.date() else f"{time} on {moment.day} {moment:%B}"

@@ -1,4 +1,4 @@
-"""The head of a GGUF file: what a file of weights says about itself."""
+"""GGUF header: reads a model's name and context length from its file."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SCALARS = {
     12: "<d",
 }
 STRING, ARRAY = 8, 9
-HEAD_LIMIT_BYTES = 64 << 20
+HEADER_LIMIT_BYTES = 64 << 20
 
 
 class NotGguf(Exception):
-    """The file is not what its name says."""
+    """The file is not a GGUF file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +38,23 @@ class Head:
 def read_head(path: Path) -> Head:
     try:
         with path.open("rb") as file:
-            facts = _facts(file)
+            metadata = _metadata(file)
     except (OSError, struct.error, UnicodeDecodeError, MemoryError) as error:
         raise NotGguf(str(error)) from None
-    length = facts.get(f"{facts.get('general.architecture')}.context_length")
-    name = facts.get("general.name")
+    length = metadata.get(f"{metadata.get('general.architecture')}.context_length")
+    name = metadata.get("general.name")
     return Head(name if isinstance(name, str) else None, length if isinstance(length, int) else None)
 
 
-def _facts(file: BinaryIO) -> dict[str, object]:
+def _metadata(file: BinaryIO) -> dict[str, object]:
     magic, version, _, count = struct.unpack("<4sIQQ", file.read(24))
     if magic != MAGIC or version < 2 or count > 100_000:
         raise NotGguf("it does not begin like one")
-    facts: dict[str, object] = {}
+    metadata: dict[str, object] = {}
     for _ in range(count):
         key = _string(file)
-        facts[key] = _value(file, _scalar(file, 4))
-    return facts
+        metadata[key] = _value(file, _scalar(file, 4))
+    return metadata
 
 
 def _value(file: BinaryIO, kind: int) -> object:
@@ -76,18 +76,18 @@ def _scalar(file: BinaryIO, kind: int) -> int:
 
 def _string(file: BinaryIO) -> str:
     length = _scalar(file, 10)
-    if length > HEAD_LIMIT_BYTES:
+    if length > HEADER_LIMIT_BYTES:
         raise NotGguf("it holds a string longer than its head can be")
     return file.read(length).decode("utf-8", "replace")
 
 
 def _skip_array(file: BinaryIO) -> None:
-    """Vocabularies stand in arrays of a hundred thousand strings; nobody asks for them here."""
+    """Skips an array. Vocabularies are arrays of a hundred thousand strings, which are not needed here."""
     kind, count = _scalar(file, 4), _scalar(file, 10)
     if kind in SCALARS:
         file.seek(struct.calcsize(SCALARS[kind]) * count, 1)
         return
     for _ in range(count):
-        if file.tell() > HEAD_LIMIT_BYTES:
+        if file.tell() > HEADER_LIMIT_BYTES:
             raise NotGguf("its head has no end")
         file.seek(_scalar(file, 10), 1)

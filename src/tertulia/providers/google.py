@@ -1,4 +1,4 @@
-"""The Google dialect: Gemini."""
+"""Google dialect: the Gemini API."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tertulia.providers.wire import Request
 
 VERSION = "v1beta"
 ROLES = {"user": "user", "assistant": "model"}
-FILTERS = (
+FILTER_REASONS = (
     "SAFETY",
     "RECITATION",
     "BLOCKLIST",
@@ -34,11 +34,11 @@ FINISHES: dict[str, Finish] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
     "CONTINUATION": "length",
-    **dict.fromkeys(FILTERS, "filtered"),
+    **dict.fromkeys(FILTER_REASONS, "filtered"),
 }
 BUDGETS = {Effort.LOW: 1_024, Effort.MEDIUM: 8_192, Effort.HIGH: 24_576}
-"""Tokens to think with, where a model wants a number: what Google takes the three words for elsewhere."""
-UNFINISHED = (None, "", "FINISH_REASON_UNSPECIFIED")
+"""Thinking tokens for models that need a number: Google's own values for low, medium and high."""
+NO_FINISH_REASON = (None, "", "FINISH_REASON_UNSPECIFIED")
 
 
 def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
@@ -69,7 +69,7 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
 
 
 def _thinking(call: Call) -> dict[str, object]:
-    """What is thought is paid for, so it is shown; it also keeps the line alive while the model thinks."""
+    """Thinking is paid for, so people see it. It also keeps the connection alive while the model thinks."""
     form, effort = call.model.thinking_form, call.effort
     if form not in (ThinkingForm.BUDGET, ThinkingForm.LEVEL):
         return {}
@@ -95,7 +95,7 @@ def _parts(message: PromptMessage, call: Call) -> list[Part]:
 
 
 class GeminiReading(Reading):
-    """Knows no end marker: after a finish reason the stream just ends."""
+    """Decodes a stream without an end marker: after the finish reason it just ends."""
 
     def _decode(self, event: dict[str, Any]) -> Words:
         if event.get("error"):
@@ -103,61 +103,65 @@ class GeminiReading(Reading):
         if usage := event.get("usageMetadata"):
             self._counts(counted(usage))
         if self.finish is not None:
-            return []  # After the last word nothing counts.
+            return []  # Anything after the finish reason is ignored.
         match event.get("candidates"):
-            # We ask for one answer: a second in the stream is not ours.
+            # We request one reply, so other candidates are ignored.
             case [{"index": int(index)}, *_] if index != 0:
                 return []
             case [dict(candidate), *_]:
-                return self._candidate(candidate)
+                return self._decode_candidate(candidate)
         match event.get("promptFeedback"):
-            case {"blockReason": str(reason), **told} if reason:
-                # A question that was refused before it was answered.
-                return self._finishes("filtered", _explained(reason, told.get("blockReasonMessage")))
+            case {"blockReason": str(reason), **feedback} if reason:
+                # Google refused the prompt and sent no reply.
+                return self._finishes("filtered", _with_message(reason, feedback.get("blockReasonMessage")))
         return []
 
-    def _candidate(self, candidate: dict[str, Any]) -> Words:
-        pieces: Words = []
+    def _decode_candidate(self, candidate: dict[str, Any]) -> Words:
+        deltas: Words = []
         parts = inside(candidate, "content", "parts")
         for part in parts if isinstance(parts, list) else ():
             match part:
                 case {"thought": True, "text": str(text)}:
-                    pieces.append(self._thinks(text))
+                    deltas.append(self._thinks(text))
                 case {"text": str(text)}:
-                    pieces.append(self._says(text))
+                    deltas.append(self._says(text))
                 case {"functionCall": _}:
-                    self._instead = "functionCall"
+                    self._non_text_output = "functionCall"
         reason = candidate.get("finishReason")
-        if reason not in UNFINISHED:
-            pieces += self._ends(str(reason), candidate.get("finishMessage"))
-        return pieces
+        if reason not in NO_FINISH_REASON:
+            deltas += self._finish_with_reason(str(reason), candidate.get("finishMessage"))
+        return deltas
 
-    def _ends(self, reason: str, message: object) -> Words:
-        """A reason of none of these kinds (MALFORMED_FUNCTION_CALL, OTHER…) is no end of an answer."""
+    def _finish_with_reason(self, reason: str, message: object) -> Words:
+        """A finish reason that is not in FINISHES (MALFORMED_FUNCTION_CALL, OTHER…) means that the reply is
+        not finished."""
         if reason == "STOP":
             return self._finishes("stop")
-        told = _explained(reason, message)
-        return self._finishes(FINISHES.get(reason, "stop"), told, is_early=reason not in FINISHES)
+        explanation = _with_message(reason, message)
+        return self._finishes(FINISHES.get(reason, "stop"), explanation, is_early=reason not in FINISHES)
 
 
-def _explained(reason: str, message: object) -> str:
+def _with_message(reason: str, message: object) -> str:
     return f"{message} ({reason})" if message and isinstance(message, str) else reason
 
 
 def counted(usage: object) -> TokenCount | None:
-    """The provider's figures, when they can be figures of this call; thoughts stand beside the answer."""
-    sent = number(inside(usage, "promptTokenCount"))
-    answered, thought = inside(usage, "candidatesTokenCount"), inside(usage, "thoughtsTokenCount")
-    said = [number(figure) for figure in (answered, thought) if figure is not None]
-    if not sent or None in said:
+    """The provider's token count, or None if it is implausible. Google counts thinking in addition to the
+    output."""
+    prompt = number(inside(usage, "promptTokenCount"))
+    reply, thinking = inside(usage, "candidatesTokenCount"), inside(usage, "thoughtsTokenCount")
+    output_counts = [number(figure) for figure in (reply, thinking) if figure is not None]
+    if not prompt or None in output_counts:
         return None
-    if answered is None:
-        said.append(_unnamed(usage, sent + (number(thought) or 0)))
-    cached = number(inside(usage, "cachedContentTokenCount")) or 0
-    return TokenCount(sent, min(cached, sent), sum(figure or 0 for figure in said), number(thought) or 0)
+    if reply is None:
+        output_counts.append(_unreported_output(usage, prompt + (number(thinking) or 0)))
+    cache_read = number(inside(usage, "cachedContentTokenCount")) or 0
+    return TokenCount(
+        prompt, min(cache_read, prompt), sum(figure or 0 for figure in output_counts), number(thinking) or 0
+    )
 
 
-def _unnamed(usage: object, named: int) -> int:
-    """What Gemini 2.0 said, where it tells only the sum."""
+def _unreported_output(usage: object, reported: int) -> int:
+    """The output tokens of Gemini 2.0, which reports only the total."""
     total, tools = number(inside(usage, "totalTokenCount")), number(inside(usage, "toolUsePromptTokenCount"))
-    return max(0, (total or 0) - (tools or 0) - named)
+    return max(0, (total or 0) - (tools or 0) - reported)

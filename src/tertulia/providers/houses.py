@@ -1,4 +1,4 @@
-"""Providers: every model that can be asked, whether it can be asked now, and the asking."""
+"""Provider registry: all models, whether each is available now, and the entry point for model requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tertulia.providers.tokens import counter
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A model, where it is asked and how it is spoken to."""
+    """A model with the endpoint and the dialect that serve it."""
 
     model: Model
     endpoint: Endpoint
@@ -38,19 +38,19 @@ class Providers:
     def __init__(
         self,
         listings: Iterable[Listing],
-        speakers: Speakers,
-        builtin: BuiltIn,
-        patience: Patience,
+        clients: Speakers,
+        local_models: BuiltIn,
+        retry: Patience,
         now: Callable[[], float],
     ) -> None:
         self._listings = {listing.model.key: listing for listing in listings}
-        self._speakers = speakers
-        self._builtin = builtin
-        self._patience = patience
+        self._clients = clients
+        self._local_models = local_models
+        self._retry = retry
         self._now = now
-        self._rests: dict[str, Rest] = {}
-        self._better: dict[str, Model] = {}
-        """What an administrator knows better than the catalogue, by the model's key."""
+        self._breakers: dict[str, Rest] = {}
+        self._overrides: dict[str, Model] = {}
+        """An administrator's overrides of the catalogue, by the model's key."""
 
     @classmethod
     def from_environment(
@@ -64,120 +64,123 @@ class Providers:
         now: Callable[[], float] = time.monotonic,
     ) -> Providers:
         limits = limits or Limits()
-        speakers = Speakers(limits, stays_inside=is_rehearsal(environ))
-        builtin = BuiltIn(home, speakers, environ)
-        return cls(_listings(environ), speakers, builtin, Patience(limits, sleep, random), now)
+        clients = Speakers(limits, stays_inside=is_rehearsal(environ))
+        local_models = BuiltIn(home, clients, environ)
+        return cls(_listings(environ), clients, local_models, Patience(limits, sleep, random), now)
 
-    # --- what there is -------------------------------------------------------------------------------------
+    # --- models --------------------------------------------------------------------------------------------
 
     def models(self) -> tuple[Model, ...]:
-        """All models known, whether or not they can be asked now."""
+        """All known models, whether or not they are available now."""
         offered = (listing.model for listing in self._listings.values() if not listing.is_retired)
-        return *self._builtin.models(), *(self._better.get(model.key, model) for model in offered)
+        return *self._local_models.models(), *(self._overrides.get(model.key, model) for model in offered)
 
     def available(self) -> tuple[Model, ...]:
-        """Those that can be asked now: their keys are set, and their providers are not resting."""
+        """The models that can reply now: their key is set and their circuit breaker is closed."""
         return tuple(filter(self.can_answer, self.models()))
 
     def can_answer(self, model: Model) -> bool:
-        """Its key is set, and its provider is not resting."""
-        return self.is_available(model) and not self._rest(model).is_resting
+        """True if the model's key is set and its provider's circuit breaker is closed."""
+        return self.is_available(model) and not self._breaker(model).is_resting
 
     def find(self, key: str) -> Model | None:
-        return self._better.get(key) or self.in_catalogue(key) or self._builtin.find(key)
+        return self._overrides.get(key) or self.in_catalogue(key) or self._local_models.find(key)
 
     def in_catalogue(self, key: str) -> Model | None:
-        """As it came, whatever anybody knows better."""
+        """The model as the catalogue describes it, without overrides."""
         listing = self._listings.get(key)
         return listing.model if listing else None
 
     def know_better(self, models: Iterable[Model]) -> None:
-        """What an administrator says of these counts instead; what was said before is forgotten."""
-        known = {model.key: model for model in models if model.key in self._listings}
-        self._better = {key: _with_the_rest(model, self._listings[key].model) for key, model in known.items()}
+        """Replaces the administrator's overrides of the catalogue."""
+        overrides = {model.key: model for model in models if model.key in self._listings}
+        self._overrides = {
+            key: _with_catalogue_facts(model, self._listings[key].model) for key, model in overrides.items()
+        }
 
     @property
     def known_better(self) -> tuple[str, ...]:
-        return tuple(sorted(self._better))
+        return tuple(sorted(self._overrides))
 
     def is_available(self, model: Model) -> bool:
         return self.unavailable_reason(model) is None
 
     def unavailable_reason(self, model: Model) -> str | None:
-        """What to do before this model can be asked; None when it can."""
+        """The step that makes this model available; None if it is available already."""
         listing = self._listings.get(model.key)
         if listing is None:
-            return self._builtin.unavailable_reason(model)
+            return self._local_models.unavailable_reason(model)
         endpoint = listing.endpoint
         return None if endpoint.has_key else f"Set {endpoint.key_names[0]} to use {endpoint.name}'s models."
 
     def provider_name(self, model: Model) -> str:
         listing = self._listings.get(model.key)
-        return listing.endpoint.name if listing else self._builtin.name
+        return listing.endpoint.name if listing else self._local_models.name
 
     def dialect_of(self, model: Model) -> Dialect | None:
         listing = self._listings.get(model.key)
         return listing.dialect if listing else None
 
-    # --- asking --------------------------------------------------------------------------------------------
+    # --- requests ------------------------------------------------------------------------------------------
 
     def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
-        """The answer, piece by piece; tried again while nothing has been said."""
-        return self._patience.keep_trying(partial(self._attempt, call), self._rest(call.model))
+        """The reply as stream items. A failed call is retried until its first output."""
+        return self._retry.keep_trying(partial(self._attempt, call), self._breaker(call.model))
 
     async def _attempt(self, call: Call) -> AsyncGenerator[Piece, None]:
         return smaller_limit.stream(await self._provider(call.model), call)
 
-    def _rest(self, model: Model) -> Rest:
-        rest = self._rests.get(model.provider)
-        if rest is None:
-            rest = self._rests[model.provider] = Rest(self.provider_name(model), self._now)
-        return rest
+    def _breaker(self, model: Model) -> Rest:
+        breaker = self._breakers.get(model.provider)
+        if breaker is None:
+            breaker = self._breakers[model.provider] = Rest(self.provider_name(model), self._now)
+        return breaker
 
     async def _provider(self, model: Model) -> Provider:
         if reason := self.unavailable_reason(model):
             raise ProviderFault("auth" if model.key in self._listings else "unavailable", reason)
         listing = self._listings.get(model.key)
         if listing is None:
-            return await self._builtin.provider(model)
-        return await self._speakers.speaker(listing.endpoint, listing.dialect)
+            return await self._local_models.provider(model)
+        return await self._clients.speaker(listing.endpoint, listing.dialect)
 
-    # --- beginning and end ---------------------------------------------------------------------------------
+    # --- start and stop ------------------------------------------------------------------------------------
 
     async def warm(self) -> None:
-        """Loads what most models at hand will need, in a thread, so that the first call need not."""
+        """Imports the dialects of the available models in a thread and loads a tokenizer, so that the first
+        call is fast."""
         ready = {listing.endpoint for listing in self._listings.values() if listing.endpoint.has_key}
-        if any(self._builtin.is_available(model) for model in self._builtin.models()):
-            ready.add(self._builtin.endpoint)
+        if any(self._local_models.is_available(model) for model in self._local_models.models()):
+            ready.add(self._local_models.endpoint)
         for dialect in sorted({dialect for endpoint in ready for dialect in endpoint.dialects}):
-            await self._speakers.load(dialect)
+            await self._clients.load(dialect)
         for model in self.available()[:1]:
             await asyncio.to_thread(counter, model)
 
     async def close(self) -> None:
-        await self._builtin.close()
-        await self._speakers.close()
+        await self._local_models.close()
+        await self._clients.close()
 
 
-def _with_the_rest(better: Model, known: Model) -> Model:
-    """With what only the catalogue says."""
-    prices = in_proportion(better.prices, known.prices)
+def _with_catalogue_facts(override: Model, catalogued: Model) -> Model:
+    """Adds the facts that only the catalogue has to an administrator's override."""
+    prices = in_proportion(override.prices, catalogued.prices)
     return replace(
-        better,
+        override,
         prices=prices,
-        max_input_tokens=known.max_input_tokens,
-        efforts=known.efforts,
-        thinking_form=known.thinking_form,
+        max_input_tokens=catalogued.max_input_tokens,
+        efforts=catalogued.efforts,
+        thinking_form=catalogued.thinking_form,
     )
 
 
 def _listings(environ: Mapping[str, str]) -> Iterable[Listing]:
-    known = {endpoint.provider: endpoint for endpoint in endpoints.from_environment(environ)}
+    by_provider = {endpoint.provider: endpoint for endpoint in endpoints.from_environment(environ)}
     for entry in catalogue.entries():
-        endpoint = known[entry.model.provider]
+        endpoint = by_provider[entry.model.provider]
         yield Listing(
             entry.model, endpoint, entry.dialect or endpoint.dialect_of(entry.model), entry.is_retired
         )
-    for own in endpoints.own_endpoints(environ):
-        for model in own.models:
-            yield Listing(model, own.endpoint, own.endpoint.dialect_of(model))
+    for custom in endpoints.own_endpoints(environ):
+        for model in custom.models:
+            yield Listing(model, custom.endpoint, custom.endpoint.dialect_of(model))

@@ -1,4 +1,4 @@
-"""The OpenAI chat dialect: spoken by OpenAI, by most other companies and by every local server."""
+"""OpenAI chat dialect (chat completions): used by OpenAI, most other providers and every local server."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tertulia.providers.think_tags import Part, ThinkTags
 from tertulia.providers.wire import Request
 
 TAGGED = ThinkingForm.TAGGED
-LIMITED = ("length", "max_tokens", "max_output_tokens", "model_length")
-FILTERS = (
+LENGTH_REASONS = ("length", "max_tokens", "max_output_tokens", "model_length")
+FILTER_REASONS = (
     "content_filter",
     "safety",
     "refusal",
@@ -30,10 +30,13 @@ FILTERS = (
     "prohibited_content",
     "blocklist",
 )
-FINISHES: dict[str, Finish] = {**dict.fromkeys(LIMITED, "length"), **dict.fromkeys(FILTERS, "filtered")}
-PLAIN_ENDS = ("", "stop", "end_turn", "completed", "eos", "stop_sequence")
-BROKEN = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
-"""The company's own machines gave up in the middle."""
+FINISHES: dict[str, Finish] = {
+    **dict.fromkeys(LENGTH_REASONS, "length"),
+    **dict.fromkeys(FILTER_REASONS, "filtered"),
+}
+NORMAL_STOPS = ("", "stop", "end_turn", "completed", "eos", "stop_sequence")
+FAILURE_REASONS = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
+"""Finish reasons that mean the provider's own servers failed in the middle of a reply."""
 SOURCES_LIMIT = 100
 
 
@@ -66,27 +69,27 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
 
 def _thinking(call: Call, endpoint: Endpoint) -> dict[str, object]:
     model = call.model
-    apart: dict[str, object] = {"reasoning_format": "parsed"} if model.thinking_form is TAGGED else {}
+    options: dict[str, object] = {"reasoning_format": "parsed"} if model.thinking_form is TAGGED else {}
     if call.effort is None or call.effort not in model.efforts:
-        return apart
+        return options
     name = effort_name(call.effort)
     if endpoint.effort_field == "reasoning":
-        return apart | {"reasoning": {"effort": name}}
+        return options | {"reasoning": {"effort": name}}
     if endpoint.effort_field == "thinking" and call.effort is Effort.OFF:
-        return apart | {"thinking": {"type": "disabled"}}
-    return apart | {"reasoning_effort": name}
+        return options | {"thinking": {"type": "disabled"}}
+    return options | {"reasoning_effort": name}
 
 
 def _messages(call: Call) -> list[dict[str, object]]:
     messages: list[dict[str, object]] = []
     if call.prompt.system.strip():
         messages.append({"role": "system", "content": call.prompt.system})
-    spoken = said(call.prompt)
-    return messages + [{"role": message.role, "content": _content(message, call)} for message in spoken]
+    non_empty = said(call.prompt)
+    return messages + [{"role": message.role, "content": _content(message, call)} for message in non_empty]
 
 
 def _content(message: PromptMessage, call: Call) -> object:
-    """Text alone stays text: not every server takes parts."""
+    """A message without pictures stays a string, because not every server accepts parts."""
     if not message.pictures:
         return message.content
     return parts(
@@ -97,8 +100,8 @@ def _content(message: PromptMessage, call: Call) -> object:
 
 
 class ChatReading(Reading):
-    def __init__(self, faults: Faults) -> None:
-        super().__init__(faults)
+    def __init__(self, errors: Faults) -> None:
+        super().__init__(errors)
         self._tags = ThinkTags()
 
     def _decode(self, event: dict[str, Any]) -> Words:
@@ -106,42 +109,42 @@ class ChatReading(Reading):
             raise self._error(event)
         if usage := event.get("usage") or inside(event, "x_groq", "usage"):
             self._counts(counted(usage))
-        if found := sources(event):
-            self.sources = found
+        if cited_pages := sources(event):
+            self.sources = cited_pages
         match event.get("choices"):
-            # We ask for one answer: a second in the stream is not ours. After the last word nothing counts.
+            # We request one reply, so other choices are ignored, and so is anything after the finish reason.
             case [{"index": int(index)}, *_] if index != 0:
                 return []
             case [dict(choice), *_] if self.finish is None:
-                return self._choice(choice)
+                return self._decode_choice(choice)
         return []
 
-    def _choice(self, choice: dict[str, Any]) -> Words:
+    def _decode_choice(self, choice: dict[str, Any]) -> Words:
         delta = choice.get("delta") or choice.get("message")
         if choice.get("error"):
             raise self._error(choice["error"])
-        pieces = list(self._delta(delta)) if isinstance(delta, dict) else []
+        deltas = list(self._decode_delta(delta)) if isinstance(delta, dict) else []
         if reason := choice.get("finish_reason"):
-            pieces += self._ends(str(reason), choice.get("native_finish_reason"))
-        return pieces
+            deltas += self._finish_with_reason(str(reason), choice.get("native_finish_reason"))
+        return deltas
 
-    def _delta(self, delta: dict[str, Any]) -> Iterable[Text | Thought]:
-        if thought := _thought(delta):
-            yield from self._told_apart(self._tags.skip())
-            yield self._thinks(thought)
+    def _decode_delta(self, delta: dict[str, Any]) -> Iterable[Text | Thought]:
+        if thinking := _thinking_text(delta):
+            yield from self._tagged_deltas(self._tags.skip())
+            yield self._thinks(thinking)
         content = delta.get("content")
         if isinstance(content, str):
             if content:
-                yield from self._told_apart(self._tags.take(content))
+                yield from self._tagged_deltas(self._tags.take(content))
         elif isinstance(content, list):
-            yield from self._parts(content)
+            yield from self._decode_parts(content)
         if delta.get("tool_calls"):
-            self._instead = "tool_calls"
+            self._non_text_output = "tool_calls"
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             yield self._says(refusal)
 
-    def _parts(self, parts: list[object]) -> Iterable[Text | Thought]:
+    def _decode_parts(self, parts: list[object]) -> Iterable[Text | Thought]:
         """Mistral's thinking models send lists of typed parts."""
         for part in parts:
             match part:
@@ -150,28 +153,28 @@ class ChatReading(Reading):
                 case {"type": "refusal", "refusal": str(text)}:
                     yield self._says(text)
                 case {"type": "thinking", "thinking": list(thoughts)}:
-                    words = (thought.get("text") for thought in thoughts if isinstance(thought, dict))
-                    yield self._thinks("".join(word for word in words if isinstance(word, str)))
+                    texts = (thought.get("text") for thought in thoughts if isinstance(thought, dict))
+                    yield self._thinks("".join(entry for entry in texts if isinstance(entry, str)))
                 case {"type": "thinking", "thinking": str(text)}:
                     yield self._thinks(text)
 
-    def _told_apart(self, parts: Iterable[Part]) -> Iterable[Text | Thought]:
+    def _tagged_deltas(self, parts: Iterable[Part]) -> Iterable[Text | Thought]:
         return (self._thinks(text) if is_thought else self._says(text) for text, is_thought in parts)
 
     def _held(self) -> Words:
-        return list(self._told_apart(self._tags.rest()))
+        return list(self._tagged_deltas(self._tags.rest()))
 
-    def _ends(self, reason: str, native: object) -> Words:
-        """A gateway also names the reason in the words of the provider behind it."""
+    def _finish_with_reason(self, reason: str, native: object) -> Words:
+        """A gateway also names the finish reason of the provider behind it."""
         kind = reason.partition(":")[0].strip().lower()
-        if isinstance(native, str) and native.lower() not in (kind, *PLAIN_ENDS):
+        if isinstance(native, str) and native.lower() not in (kind, *NORMAL_STOPS):
             reason = native if kind == "stop" else f"{reason} ({native})"
-        if kind in BROKEN:
+        if kind in FAILURE_REASONS:
             raise self._faults.cut(reason)
         return self._finishes(FINISHES.get(kind, "stop"), reason if reason.lower() != "stop" else None)
 
     def _end_marker(self) -> Words:
-        """In this dialect a last word of its own: some servers send no finish reason."""
+        """Counts as a finish reason, because some servers of this dialect send none."""
         self.is_over = True
         if self.finish is not None:
             return []
@@ -180,33 +183,33 @@ class ChatReading(Reading):
         return self._finishes("stop")
 
 
-def _thought(delta: dict[str, Any]) -> str:
-    """Every company has a field of its own for it, and some fill several with the same words."""
+def _thinking_text(delta: dict[str, Any]) -> str:
+    """Providers use different fields for the thinking, and some fill several with the same text."""
     for name in ("reasoning_content", "reasoning"):
-        if (thought := delta.get(name)) and isinstance(thought, str):
-            return thought
+        if (thinking := delta.get(name)) and isinstance(thinking, str):
+            return thinking
     details = delta.get("reasoning_details")
-    return "".join(map(_detail, details)) if isinstance(details, list) else ""
+    return "".join(map(_thinking_detail, details)) if isinstance(details, list) else ""
 
 
-def _detail(detail: object) -> str:
+def _thinking_detail(detail: object) -> str:
     match detail:
         case {"type": "reasoning.text", "text": str(text)} | {
             "type": "reasoning.summary",
             "summary": str(text),
         }:
             return text
-    return ""  # What is encrypted is for the model alone.
+    return ""  # Encrypted thinking is only for the model.
 
 
 def sources(event: dict[str, Any]) -> tuple[Source, ...]:
-    """The pages that [1], [2] in a search model's answer stand for."""
-    titles = dict(filter(None, map(_found, _listed(event.get("search_results")))))
-    cited = [url for url in _listed(event.get("citations")) if isinstance(url, str)]
-    return tuple(Source(url, titles.get(url, "")) for url in (cited or list(titles))[:SOURCES_LIMIT])
+    """The web pages that [1], [2] in a search model's reply refer to."""
+    titles = dict(filter(None, map(_web_page, _as_list(event.get("search_results")))))
+    citations = [url for url in _as_list(event.get("citations")) if isinstance(url, str)]
+    return tuple(Source(url, titles.get(url, "")) for url in (citations or list(titles))[:SOURCES_LIMIT])
 
 
-def _found(result: object) -> tuple[str, str] | None:
+def _web_page(result: object) -> tuple[str, str] | None:
     match result:
         case {"url": str(url), "title": str(title)}:
             return url, title
@@ -215,25 +218,31 @@ def _found(result: object) -> tuple[str, str] | None:
     return None
 
 
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
 def counted(usage: object) -> TokenCount | None:
-    """A provider's figures, when they can be figures of this call."""
+    """The provider's token count, or None if it is implausible."""
     if not isinstance(usage, dict):
         return None
-    sent, said = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))
-    if sent is None or said is None:
+    prompt, output = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))
+    if prompt is None or output is None:
         return None
-    cached = number(inside(usage, "prompt_tokens_details", "cached_tokens"))
-    cached = cached if cached is not None else number(usage.get("prompt_cache_hit_tokens"))
-    cached = cached if cached is not None else number(usage.get("cache_read_input_tokens"))
-    thought = number(inside(usage, "completion_tokens_details", "reasoning_tokens")) or 0
-    if thought and number(usage.get("total_tokens")) == sent + said + thought:
-        said += thought  # xAI counts thoughts beside the answer, others inside it.
-    written = number(inside(usage, "prompt_tokens_details", "cache_write_tokens"))
-    written = (written if written is not None else number(usage.get("cache_creation_input_tokens"))) or 0
+    cache_read = number(inside(usage, "prompt_tokens_details", "cached_tokens"))
+    cache_read = cache_read if cache_read is not None else number(usage.get("prompt_cache_hit_tokens"))
+    cache_read = cache_read if cache_read is not None else number(usage.get("cache_read_input_tokens"))
+    thinking = number(inside(usage, "completion_tokens_details", "reasoning_tokens")) or 0
+    if thinking and number(usage.get("total_tokens")) == prompt + output + thinking:
+        output += thinking  # xAI counts thinking in addition to the output, others as part of it.
+    cache_write = number(inside(usage, "prompt_tokens_details", "cache_write_tokens"))
+    cache_write = (
+        cache_write if cache_write is not None else number(usage.get("cache_creation_input_tokens"))
+    ) or 0
     return TokenCount(
-        sent, min(cached or 0, sent), said, min(thought, said), written_tokens=min(written, sent)
+        prompt,
+        min(cache_read or 0, prompt),
+        output,
+        min(thinking, output),
+        written_tokens=min(cache_write, prompt),
     )

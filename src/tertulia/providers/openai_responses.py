@@ -1,4 +1,4 @@
-"""The OpenAI responses dialect: for every OpenAI model that thinks, because it answers while it thinks."""
+"""OpenAI responses dialect: used for all OpenAI models that think, because it streams while they think."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tertulia.providers.wire import Request
 
 FINISHES: dict[object, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
 SUMMARY_REFUSED = re.compile(r"reasoning[ ._]summar", re.IGNORECASE)
-PASSES_BY_ITSELF = frozenset({"server_error", "rate_limit_exceeded", "vector_store_timeout"})
-"""Why a response may fail without the request being at fault."""
+TEMPORARY_CODES = frozenset({"server_error", "rate_limit_exceeded", "vector_store_timeout"})
+"""Error codes of a failed response for which the request is not to blame."""
 
 
 def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
@@ -45,7 +45,7 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
         "input": _input(call),
         "stream": True,
         **endpoint.limited(call),
-        "store": False,  # Otherwise OpenAI keeps what was said for a month.
+        "store": False,  # Otherwise OpenAI stores the conversation for a month.
     }
     if call.schema is not None:
         shape = {"type": "json_schema", "name": SHAPE, "schema": call.schema, "strict": True}
@@ -60,7 +60,7 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
 
 
 def _reasoning(call: Call) -> dict[str, object]:
-    """How much it thinks, and a summary of it: what was thought is paid for, so it is shown."""
+    """The effort, and a summary of the thinking: thinking is paid for, so people see it."""
     if not call.model.abilities.thinking:
         return {}
     effort: dict[str, object] = {"effort": effort_name(call.effort)} if call.effort else {}
@@ -68,9 +68,10 @@ def _reasoning(call: Call) -> dict[str, object]:
     return effort | ({"summary": "auto"} if is_shown else {})
 
 
-def refuses_summary(fault: ProviderFault) -> bool:
-    """OpenAI shows summaries of some models only to organisations it has verified, and refuses the others."""
-    return SUMMARY_REFUSED.search(fault.detail or "") is not None
+def refuses_summary(error: ProviderFault) -> bool:
+    """OpenAI shows summaries of some models only to verified organisations and refuses the
+    request of others."""
+    return SUMMARY_REFUSED.search(error.detail or "") is not None
 
 
 def _input(call: Call) -> list[dict[str, object]]:
@@ -112,66 +113,74 @@ class ResponsesReading(Reading):
             }:
                 return [self._thinks(text)]
             case {"type": "response.output_item.added", "item": {"type": str(kind)}}:
-                self._begins(kind)
+                self._start_item(kind)
             case {"type": "response.reasoning_summary_part.added", "summary_index": int(index)} if index > 0:
                 return [self._thinks("\n\n")]
             case {"type": "response.completed" | "response.incomplete", "response": dict(response)}:
-                return self._ends(response)
+                return self._finish_with_response(response)
             case {"object": "response", "status": "completed" | "incomplete"}:
-                return self._ends(event)  # The whole answer as one object, where a server does not stream.
+                # The whole reply as one object, from a server that does not stream.
+                return self._finish_with_response(event)
             case {"type": "response.failed"}:
-                raise self._error(_judged(inside(event, "response", "error")))
+                raise self._error(_with_status(inside(event, "response", "error")))
             case {"type": "error"} | {"error": dict() | str()}:
                 raise self._error(event)
         return []
 
-    def _ends(self, response: dict[str, Any]) -> Words:
+    def _finish_with_response(self, response: dict[str, Any]) -> Words:
         self.is_over = True
         self._counts(counted(response.get("usage")))
-        whole = [] if self._has_spoken else self._whole(response.get("output"))
+        deltas = [] if self._has_spoken else self._decode_output(response.get("output"))
         reason = inside(response, "incomplete_details", "reason")
         is_early = response.get("status") == "incomplete" and reason not in FINISHES
-        return [*whole, *self._finishes(FINISHES.get(reason, "stop"), reason, is_early=is_early)]
+        return [*deltas, *self._finishes(FINISHES.get(reason, "stop"), reason, is_early=is_early)]
 
-    def _begins(self, kind: str) -> None:
+    def _start_item(self, kind: str) -> None:
         if kind == "message":
             self._starts_paragraph()
         elif kind != "reasoning":
-            self._instead = kind
+            self._non_text_output = kind
 
-    def _whole(self, output: object) -> Words:
-        """What is said in the last event alone, because no deltas came before it."""
-        pieces: Words = []
+    def _decode_output(self, output: object) -> Words:
+        """The text of the final event, used if no deltas came before it."""
+        deltas: Words = []
         for item in output if isinstance(output, list) else ():
             match item:
                 case {"type": "message", "content": list(parts)}:
-                    self._begins("message")
-                    pieces += [self._says(text) for text in map(_words_of, parts) if text]
+                    self._start_item("message")
+                    deltas += [self._says(text) for text in map(_part_text, parts) if text]
                 case {"type": str(kind)}:
-                    self._begins(kind)
-        return pieces
+                    self._start_item(kind)
+        return deltas
 
 
-def _words_of(part: object) -> str:
+def _part_text(part: object) -> str:
     match part:
         case {"type": "output_text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
             return text
     return ""
 
 
-def _judged(error: object) -> object:
-    """A failed response has a code and no status; most codes say that the request was at fault."""
-    if not isinstance(error, dict) or error.get("code") in PASSES_BY_ITSELF:
+def _with_status(error: object) -> object:
+    """A failed response has a code but no status. Most codes mean that the request was wrong, so they become
+    400."""
+    if not isinstance(error, dict) or error.get("code") in TEMPORARY_CODES:
         return error
     return error | {"status": 400}
 
 
 def counted(usage: object) -> TokenCount | None:
-    """The provider's figures, when they can be figures of this call."""
-    sent, said = number(inside(usage, "input_tokens")), number(inside(usage, "output_tokens"))
-    if not sent or said is None:
+    """The provider's token count, or None if it is implausible."""
+    prompt, output = number(inside(usage, "input_tokens")), number(inside(usage, "output_tokens"))
+    if not prompt or output is None:
         return None
-    cached = number(inside(usage, "input_tokens_details", "cached_tokens")) or 0
-    thought = number(inside(usage, "output_tokens_details", "reasoning_tokens")) or 0
-    written = number(inside(usage, "input_tokens_details", "cache_write_tokens")) or 0
-    return TokenCount(sent, min(cached, sent), said, min(thought, said), written_tokens=min(written, sent))
+    cache_read = number(inside(usage, "input_tokens_details", "cached_tokens")) or 0
+    thinking = number(inside(usage, "output_tokens_details", "reasoning_tokens")) or 0
+    cache_write = number(inside(usage, "input_tokens_details", "cache_write_tokens")) or 0
+    return TokenCount(
+        prompt,
+        min(cache_read, prompt),
+        output,
+        min(thinking, output),
+        written_tokens=min(cache_write, prompt),
+    )

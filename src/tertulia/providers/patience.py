@@ -1,6 +1,6 @@
-"""Patience: a call is tried again while nothing has been said, and never after.
+"""Retry with back-off: repeats a failed call until its first output, never after.
 
-It ends at once where the provider has been failing everyone (`rest.py`).
+It does not retry while the circuit breaker of the provider is open (`circuit_breaker.py`).
 """
 
 from __future__ import annotations
@@ -25,43 +25,44 @@ class Patience:
     sleep: Callable[[float], Awaitable[object]]
     random: Callable[[], float]
 
-    async def keep_trying(self, attempt: Attempt, rest: Rest) -> AsyncGenerator[Piece, None]:
+    async def keep_trying(self, attempt: Attempt, breaker: Rest) -> AsyncGenerator[Piece, None]:
         has_begun = False
         for retry in range(1, self.limits.retries + 2):
-            rest.check()
+            breaker.check()
             try:
-                async with aclosing(await attempt()) as pieces:
-                    async for piece in pieces:
+                async with aclosing(await attempt()) as items:
+                    async for item in items:
                         if not has_begun:
                             has_begun = True
-                            rest.answered()
-                        yield piece
+                            breaker.answered()
+                        yield item
                 return
-            except ProviderFault as fault:
+            except ProviderFault as error:
                 if has_begun:
                     raise
-                if retry > self.limits.retries or not fault.is_retryable:
-                    rest.failed(fault)
+                if retry > self.limits.retries or not error.is_retryable:
+                    breaker.failed(error)
                     raise
-                wait = Wait(self._seconds(fault, retry), retry, self.limits.retries, fault.message)
-            yield wait
-            await self._sit_through(wait)
+                pending = Wait(self._wait_s(error, retry), retry, self.limits.retries, error.message)
+            yield pending
+            await self._sleep_or_skip(pending)
 
-    async def _sit_through(self, wait: Wait) -> None:
-        sleeping = asyncio.ensure_future(self.sleep(wait.seconds))
-        skipped = asyncio.create_task(wait.skipped.wait())
+    async def _sleep_or_skip(self, retry: Wait) -> None:
+        sleep_task = asyncio.ensure_future(self.sleep(retry.seconds))
+        skip_task = asyncio.create_task(retry.skipped.wait())
         try:
-            await asyncio.wait((sleeping, skipped), return_when=asyncio.FIRST_COMPLETED)
-            if sleeping.done():
-                sleeping.result()
+            await asyncio.wait((sleep_task, skip_task), return_when=asyncio.FIRST_COMPLETED)
+            if sleep_task.done():
+                sleep_task.result()
         finally:
-            sleeping.cancel()
-            skipped.cancel()
+            sleep_task.cancel()
+            skip_task.cancel()
 
-    def _seconds(self, fault: ProviderFault, retry: int) -> float:
-        """What the provider asked for, else doubling; never the same for all who were refused together."""
-        if fault.retry_after_s is not None:
-            seconds = fault.retry_after_s * (1 + self.random() / 10)
+    def _wait_s(self, error: ProviderFault, retry: int) -> float:
+        """The wait that the provider asked for, else exponential back-off; with jitter, so that clients
+        refused together do not return together."""
+        if error.retry_after_s is not None:
+            seconds = error.retry_after_s * (1 + self.random() / 10)
         else:
             seconds = FIRST_WAIT_S * 2 ** (retry - 1) * (0.5 + self.random())
         return min(seconds, self.limits.retry_after_s)

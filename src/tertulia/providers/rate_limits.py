@@ -1,7 +1,7 @@
-"""Rate limits: how long a provider asks to wait, whether a quota is spent, and what a minute has room for.
+"""Rate limits: how long a provider asks to wait, whether a quota is used up, and how many tokens are left.
 
-Each says the wait in another place: Retry-After, retry-after-ms, Google's RetryInfo, "try again in 7m12s",
-x-ratelimit-reset (seconds, "6m0s" or a moment).
+Providers state the wait in different places: Retry-After, retry-after-ms, Google's RetryInfo, "try again in
+7m12s", x-ratelimit-reset (seconds, "6m0s" or a time).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ SIGNAL = re.compile(
     r"|\b[TR]PM\b|RESOURCE_EXHAUSTED|PerMinute|quota_exceeded|capacity[ _]exceeded|slow down|throttl",
     re.IGNORECASE,
 )
-"""Words of a limit on how much a key may use in a short time."""
+"""Matches messages about a limit on use within a short time."""
 SPENT_QUOTA = re.compile(
     r"per[\s_-]?(?:day|week|month)|\b(?:hourly|daily|weekly|monthly)\b|\b[TR]PD\b|requests?-day|tokens?-day",
     re.IGNORECASE,
 )
-"""Words of a quota that does not come back within minutes."""
+"""Matches messages about a quota that does not renew within minutes."""
 SPENT_CREDIT = re.compile(
     r"insufficient[ _](?:quota|balance|credits?|funds)|billing_(?:hard_limit|not_active)|credit balance"
     r"|(?:out of|no|any|not enough|insufficient|all available|requires? more|add more) credits?\b"
@@ -35,22 +35,22 @@ SPENT_CREDIT = re.compile(
     r"|payment required|account is not active|account balance|arrears|\bArrearage\b",
     re.IGNORECASE,
 )
-"""Words of a balance that is used up: waiting does not help."""
+"""Matches messages about a used up balance: waiting does not help."""
 CREDIT = re.compile(r"\bcredits?\b", re.IGNORECASE)
 NO_QUOTA = re.compile(r"\blimit: 0\b(?!.*\blimit: [1-9])", re.DOTALL)
-"""Gemini's free tier has none for some models."""
+"""Gemini's free tier has no quota for some models."""
 EARLIEST_EPOCH_S = 1e9
-"""A larger figure is a moment and no number of seconds."""
+"""A larger figure is a Unix time, not a number of seconds."""
 EARLIEST_EPOCH_MS = 1e11
 LONGEST_S = 100 * 365 * 86_400.0
-"""A longer wait is nonsense; moments beyond the year 9999 cannot even be written."""
+"""A longer wait is implausible. Times beyond the year 9999 cannot even be formatted."""
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _UNIT = r"(?:milliseconds?|ms|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)"
 _PART = rf"\d+(?:\.\d+)?\s*{_UNIT}(?![a-z])"
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
 _DURATION = re.compile(rf"(?:{_PART}[\s,]*(?:and\s+)?)+", re.IGNORECASE)
-_ASKED_FOR = re.compile(
+_REQUESTED_WAIT = re.compile(
     r"(?:\b(?:re-?try|try|again|available|resets?)\b[^\n]{0,60}?\b(?:in|after)|\bwait(?:\s+for)?):?\s+"
     rf"(?:about\s+|at least\s+)?((?:{_PART}[\s,]*(?:and\s+)?)+)",
     re.IGNORECASE,
@@ -66,7 +66,7 @@ _AFFORDABLE = re.compile(r"can only afford (\d[\d,]*)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A request that no waiting helps: it is larger than all that may be used in a minute."""
+    """A request larger than the limit of a whole minute, so that waiting does not help."""
 
     allowed: int
     needed: int
@@ -74,12 +74,13 @@ class Excess:
 
 def excess(text: str) -> Excess | None:
     match = _MINUTE.search(text)
-    found = Excess(_number(match[1]), _number(match[2])) if match else None
-    return found if found and found.needed > found.allowed else None
+    figures = Excess(_number(match[1]), _number(match[2])) if match else None
+    return figures if figures and figures.needed > figures.allowed else None
 
 
 def missing_tokens(text: str) -> int | None:
-    """How many fewer tokens would still fit into this minute, where the provider says what is used of it."""
+    """How many tokens too large the request is for this minute, if the provider says how much of
+    it is used."""
     match = _TOKENS_LEFT.search(text)
     if match is None:
         return None
@@ -88,7 +89,7 @@ def missing_tokens(text: str) -> int | None:
 
 
 def affordable_tokens(text: str) -> int | None:
-    """The longest answer that the key's balance pays for, where the provider names it."""
+    """The longest reply that the key's balance covers, if the provider names it."""
     match = _AFFORDABLE.search(text)
     return (_number(match[1]) or None) if match else None
 
@@ -101,57 +102,57 @@ def _number(text: str) -> int:
 
 
 def wait_s(headers: Mapping[str, str], body: ErrorBody, now: float = math.inf) -> float | None:
-    """Seconds to wait, None where the provider does not say; what it says of this request goes first.
+    """Seconds to wait, or None if the provider does not say. Figures about this request take precedence.
 
-    Without a clock only durations count, and no moments.
+    Without the current time only durations are read, and no times.
     """
-    names = {name.lower(): value for name, value in headers.items()}
-    for told in body.values("headers"):
-        if isinstance(told, dict):
-            names |= {str(name).lower(): str(value) for name, value in told.items()}
-    return next((wait for wait in _waits(names, body, now) if wait is not None), None)
+    all_headers = {name.lower(): value for name, value in headers.items()}
+    for nested_headers in body.values("headers"):
+        if isinstance(nested_headers, dict):
+            all_headers |= {str(name).lower(): str(value) for name, value in nested_headers.items()}
+    return next((wait for wait in _candidates(all_headers, body, now) if wait is not None), None)
 
 
-def _waits(names: Mapping[str, str], body: ErrorBody, now: float) -> Iterator[float | None]:
-    yield _of_milliseconds(names.get("retry-after-ms"))
-    yield seconds(names.get("retry-after"), now)
-    yield max((wait for wait in _of_body(body, now) if wait is not None), default=None)
-    yield _of_resets(names, now)
+def _candidates(headers: Mapping[str, str], body: ErrorBody, now: float) -> Iterator[float | None]:
+    yield _from_milliseconds(headers.get("retry-after-ms"))
+    yield seconds(headers.get("retry-after"), now)
+    yield max((wait for wait in _from_body(body, now) if wait is not None), default=None)
+    yield _from_resets(headers, now)
 
 
 _DELAYS = ("retryDelay", "retry_delay", "retry_after", "retryAfter", "retry-after", "retry_after_seconds")
 
 
-def _of_body(body: ErrorBody, now: float) -> Iterator[float | None]:
-    """Google rounds in one place and not in the other: the longer one is safe."""
-    yield from (_of_milliseconds(value) for value in body.values("retry_after_ms"))
+def _from_body(body: ErrorBody, now: float) -> Iterator[float | None]:
+    """Google rounds one of its figures and not the other, so the caller takes the longest."""
+    yield from (_from_milliseconds(value) for value in body.values("retry_after_ms"))
     yield from (seconds(value, now) for value in body.values(*_DELAYS))
-    yield _in_words(body.text)
+    yield _from_message(body.text)
 
 
 def seconds(value: object, now: float) -> float | None:
-    """From a number of seconds, a duration such as "6m0s", or a moment; None when past or nonsense."""
+    """Parses a number of seconds, a duration such as "6m0s", or a time. None if it is past or implausible."""
     match value:
         case bool() | None:
             return None
         case int() | float():
-            return _positive(_from_now(float(value), now))
+            return _plausible(_from_now(float(value), now))
         case {"seconds": int() | str() as whole}:
             return seconds(str(whole), now)
         case str() if value.strip():
-            return _of_text(value.strip(), now)
+            return _from_text(value.strip(), now)
     return None
 
 
-def _of_text(text: str, now: float) -> float | None:
+def _from_text(text: str, now: float) -> float | None:
     try:
-        return _positive(_from_now(float(text), now))
+        return _plausible(_from_now(float(text), now))
     except ValueError:
         pass
     if _DURATION.fullmatch(text):
-        return _positive(_duration_s(text))
-    moment = _moment(text)
-    return None if moment is None else _positive(moment - now)
+        return _plausible(_duration_s(text))
+    time = _parse_time(text)
+    return None if time is None else _plausible(time - now)
 
 
 def _from_now(figure: float, now: float) -> float:
@@ -168,45 +169,45 @@ def _unit_s(unit: str) -> float:
     return 0.001 if unit.startswith(("ms", "milli")) else _UNITS[unit[0]]
 
 
-def _moment(text: str) -> float | None:
-    for parsed in (datetime.fromisoformat, parsedate_to_datetime):
+def _parse_time(text: str) -> float | None:
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
         try:
-            moment = parsed(text)
-            return moment.timestamp() if moment.tzinfo else None
+            time = parse(text)
+            return time.timestamp() if time.tzinfo else None
         except (ValueError, TypeError, OverflowError):
             continue
     return None
 
 
-def _of_milliseconds(value: object) -> float | None:
+def _from_milliseconds(value: object) -> float | None:
     try:
-        return _positive(float(str(value)) / 1000)
+        return _plausible(float(str(value)) / 1000)
     except ValueError:
         return None
 
 
-def _in_words(text: str) -> float | None:
-    match = _ASKED_FOR.search(text)
-    return _positive(_duration_s(match[1])) if match else None
+def _from_message(text: str) -> float | None:
+    match = _REQUESTED_WAIT.search(text)
+    return _plausible(_duration_s(match[1])) if match else None
 
 
-def _of_resets(names: Mapping[str, str], now: float) -> float | None:
-    """Of several limits the last one to be lifted of those that are spent, else the first one of all."""
+def _from_resets(headers: Mapping[str, str], now: float) -> float | None:
+    """If limits are used up, the last of them to reset; else the first reset of all."""
     resets = [
-        (names.get(name.replace("reset", "remaining")), wait)
-        for name, value in names.items()
+        (headers.get(name.replace("reset", "remaining")), wait)
+        for name, value in headers.items()
         if "ratelimit" in name and "reset" in name and (wait := seconds(value, now)) is not None
     ]
-    spent = [wait for remaining, wait in resets if _is_nothing(remaining)]
-    return max(spent) if spent else min((wait for _, wait in resets), default=None)
+    used_up = [wait for remaining, wait in resets if _is_used_up(remaining)]
+    return max(used_up) if used_up else min((wait for _, wait in resets), default=None)
 
 
-def _is_nothing(remaining: str | None) -> bool:
+def _is_used_up(remaining: str | None) -> bool:
     try:
         return remaining is not None and float(remaining) <= 0
     except ValueError:
         return False
 
 
-def _positive(figure: float) -> float | None:
+def _plausible(figure: float) -> float | None:
     return figure if 0 < figure <= LONGEST_S else None

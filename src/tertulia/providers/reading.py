@@ -1,6 +1,6 @@
-"""Reading: an answer as far as it was read; events go in, pieces come out.
+"""Stream decoder: turns the events of one reply into text and thinking deltas.
 
-What all dialects have in common. Each says in `_decode` what one of its events means.
+Holds what all dialects share. Each dialect overrides `_decode` for its own events.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from tertulia.providers.sse import Event
 Words = list[Text | Thought]
 
 PLAIN_EVENTS = frozenset({"", "message", "data", "error"})
-"""What servers call an event that needs no name."""
+"""Names that servers give to an event that needs no name."""
 END_MARKER = "[DONE]"
 
 
 class Reading:
     names: ClassVar[frozenset[str]] = PLAIN_EVENTS
-    """Event names of the dialect; anything else a server calls an event is not for us."""
+    """The event names of the dialect. Events with other names are ignored."""
     keep_alive: ClassVar[str | None] = None
-    """The name of an event that only says the line is open."""
+    """The name of an event that only keeps the connection open."""
 
-    def __init__(self, faults: Faults) -> None:
-        self._faults = faults
+    def __init__(self, errors: Faults) -> None:
+        self._faults = errors
         self._text = Whole()
         self._thought = Whole()
         self._said_bytes = 0
         self._has_spoken = False
         self._needs_paragraph = False
-        self._instead: str | None = None
-        """What came in place of words, such as a call of a tool that the model was not given."""
+        self._non_text_output: str | None = None
+        """The output that came instead of text, for example a call of a tool that the model was not given."""
         self._has_events = False
         self._usage: TokenCount | None = None
         self.finish: Finish | None = None
@@ -47,29 +47,30 @@ class Reading:
         self.is_early = False
         self.sources: tuple[Source, ...] = ()
         self.fault: ProviderFault | None = None
-        """What ended the answer badly; the pieces before it are still good."""
+        """The error that ended the reply; the deltas before it are still valid."""
         self.is_over = False
-        """Nothing that may still come is of interest."""
+        """True if nothing that may still arrive matters."""
 
     def take(self, events: Iterable[Event]) -> Words:
-        """The pieces of these events; neighbours of one kind become one."""
-        pieces: Words = []
+        """The deltas of these events. Neighbours of the same kind are joined."""
+        deltas: Words = []
         try:
             for event in events:
                 if event.name in self.names and event.data and not self.is_over:
-                    pieces += self._meaning(event.data)
-        except ProviderFault as fault:
-            self.fault = fault
-            pieces += self.rest()
-        return pieces if len(pieces) == 1 and pieces[0].text else _merged(pieces)
+                    deltas += self._meaning(event.data)
+        except ProviderFault as error:
+            self.fault = error
+            deltas += self.rest()
+        return deltas if len(deltas) == 1 and deltas[0].text else _join_neighbours(deltas)
 
     def is_keep_alive(self, event: Event) -> bool:
-        """Keeps a model alive that thinks in silence, and not one that fell silent in mid-sentence."""
+        """True for a keep-alive event after the first text. Before it, such an event counts as progress,
+        because the model may think in silence."""
         return event.name == self.keep_alive and self._has_spoken
 
     def rest(self) -> Words:
-        """What was held back to see how it goes on, when nothing more comes."""
-        return _merged([*self._held(), Thought(self._thought.rest()), Text(self._text.rest())])
+        """The text that was held back, once no more events come."""
+        return _join_neighbours([*self._held(), Thought(self._thought.rest()), Text(self._text.rest())])
 
     def end(self, prompt: Prompt) -> End:
         count = self.count(prompt)
@@ -77,32 +78,32 @@ class Reading:
 
     @property
     def has_spoken(self) -> bool:
-        """Words came, and not only thoughts."""
+        """True if text has arrived, and not only thinking."""
         return self._has_spoken
 
     def close(self) -> None:
-        """The stream has ended; an answer without a last word is cut, whatever arrived."""
+        """Called at the end of the stream. Raises an error if the provider sent no finish reason."""
         if self.finish is None:
             raise self._faults.cut() if self._has_events else self._faults.empty()
 
     def count(self, prompt: Prompt) -> TokenCount:
-        """As the provider counted, else estimated."""
+        """The provider's token count, else an estimate."""
         return self._usage or estimated(prompt, self._said_bytes)
 
-    # --- what a dialect says -------------------------------------------------------------------------------
+    # --- overridden by the dialects ------------------------------------------------------------------------
 
     def _decode(self, event: dict[str, Any]) -> Words:
         raise NotImplementedError
 
     def _held(self) -> Words:
-        """Words that a dialect has not passed on yet."""
+        """Text that the dialect has held back."""
         return []
 
     def _end_marker(self) -> Words:
         self.is_over = self.finish is not None
         return []
 
-    # --- what a dialect says it with -----------------------------------------------------------------------
+    # --- used by the dialects ------------------------------------------------------------------------------
 
     def _says(self, text: str) -> Text:
         self._said_bytes += size_bytes(text)
@@ -116,24 +117,24 @@ class Reading:
         return Thought(self._thought.take(text))
 
     def _starts_paragraph(self) -> None:
-        """What is said next does not belong to the sentence before it."""
+        """Separates the next text from the text before it with an empty line."""
         self._needs_paragraph = self._has_spoken
 
     def _finishes(self, finish: Finish, reason: object = None, *, is_early: bool = False) -> Words:
-        """With the provider's reason where the answer was cut, or where it has no words."""
-        rest = self.rest()
+        """Sets the finish reason. Keeps the provider's explanation if the reply was cut or has no text."""
+        held_back = self.rest()
         self.finish = finish
         self.is_early = is_early
-        told = reason if isinstance(reason, str) and reason else None
+        explanation = reason if isinstance(reason, str) and reason else None
         if is_early or finish != "stop":
-            self.reason = quotable(told) if told else None
+            self.reason = quotable(explanation) if explanation else None
         elif not self._has_spoken:
-            self.reason = quotable(told or self._instead or "") or None
-        return rest
+            self.reason = quotable(explanation or self._non_text_output or "") or None
+        return held_back
 
     def _counts(self, count: TokenCount | None) -> None:
         if count is not None:
-            self._usage = count if self._usage is None else _updated(self._usage, count)
+            self._usage = count if self._usage is None else _merge_counts(self._usage, count)
 
     def _error(self, error: object) -> ProviderFault:
         return self._faults.error_object(error, has_begun=self._said_bytes > 0)
@@ -152,7 +153,7 @@ class Reading:
 
 
 def inside(value: object, *names: str) -> object:
-    """What is found under these names, one inside the other; None where the way ends."""
+    """The value under nested field names; None if one of them is missing."""
     for name in names:
         if not isinstance(value, dict):
             return None
@@ -160,18 +161,18 @@ def inside(value: object, *names: str) -> object:
     return value
 
 
-def _updated(known: TokenCount, told: TokenCount) -> TokenCount:
-    """Told twice: what was sent is corrected, what was said is counted up and never taken back."""
-    sent = told if told.input_tokens else known
+def _merge_counts(older: TokenCount, newer: TokenCount) -> TokenCount:
+    """Merges a second count: the input is replaced by the newer figure, the output never decreases."""
+    input_count = newer if newer.input_tokens else older
     return TokenCount(
-        sent.input_tokens,
-        sent.cached_tokens,
-        max(known.output_tokens, told.output_tokens),
-        max(known.reasoning_tokens, told.reasoning_tokens),
-        written_tokens=sent.written_tokens,
+        input_count.input_tokens,
+        input_count.cached_tokens,
+        max(older.output_tokens, newer.output_tokens),
+        max(older.reasoning_tokens, newer.reasoning_tokens),
+        written_tokens=input_count.written_tokens,
     )
 
 
-def _merged(pieces: Words) -> Words:
-    runs = ((kind, "".join(piece.text for piece in run)) for kind, run in groupby(pieces, type))
+def _join_neighbours(deltas: Words) -> Words:
+    runs = ((kind, "".join(delta.text for delta in run)) for kind, run in groupby(deltas, type))
     return [kind(text) for kind, text in runs if text]

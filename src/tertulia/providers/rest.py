@@ -1,10 +1,10 @@
-"""Rest: a provider that keeps failing is left alone for a while, and then tried again by itself.
+"""Circuit breaker: stops calling a provider that keeps failing, and tries it again after a pause.
 
-well ──fails again and again──▶ resting ──time passes──▶ on trial ──fails──▶ resting, twice as long
-  ▲                                                         │
-  └───────────────────── says a first word ◀────────────────┘
+closed ──repeated failures──▶ open ──pause ends──▶ half-open ──failure──▶ open, twice as long
+  ▲                                                    │
+  └──────────────── first stream item ◀────────────────┘
 
-Nobody waits for it meanwhile: who asks is told at once, and everyone else at the table is answered.
+While the circuit is open a call fails at once instead of waiting, and the other models still reply.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from collections.abc import Callable
 from tertulia.providers.seam import ProviderFault
 
 FAILURES = 3
-"""So many calls in a row, each with its retries, before a provider rests."""
+"""How many calls in a row must fail, each with its retries, before the circuit opens."""
 FIRST_REST_S = 15.0
 LONGEST_REST_S = 120.0
 
 
 class Rest:
-    """How one provider is doing."""
+    """The failure count and the pause of one provider."""
 
     def __init__(self, name: str, now: Callable[[], float]) -> None:
         self._name = name
         self._now = now
         self._failures = 0
-        self._rests = 0
-        self._until = 0.0
+        self._pauses = 0
+        self._open_until = 0.0
 
     @property
     def is_resting(self) -> bool:
-        return self._now() < self._until
+        return self._now() < self._open_until
 
     def check(self) -> None:
-        """Raises while the provider rests."""
-        left_s = self._until - self._now()
-        if left_s > 0:
+        """Raises ProviderError while the circuit is open."""
+        remaining_s = self._open_until - self._now()
+        if remaining_s > 0:
             raise ProviderFault(
                 "unavailable",
                 f"{self._name} failed {self._failures} times in a row and is paused. "
-                f"It can be asked again in {math.ceil(left_s)} s.",
+                f"It can be asked again in {math.ceil(remaining_s)} s.",
             )
 
     def answered(self) -> None:
-        self._failures = self._rests = 0
-        self._until = 0.0
+        self._failures = self._pauses = 0
+        self._open_until = 0.0
 
-    def failed(self, fault: ProviderFault) -> None:
-        """A call is over without a word; only what is the provider's own trouble counts."""
-        if not fault.is_outage or self.is_resting:
-            return  # Calls that were under way when the rest began do not make it longer.
+    def failed(self, error: ProviderFault) -> None:
+        """Records a call that failed before its first text. Only outages of the provider count."""
+        if not error.is_outage or self.is_resting:
+            return  # Calls that were running when the circuit opened do not make the pause longer.
         self._failures += 1
         if self._failures >= FAILURES:
-            self._until = self._now() + min(FIRST_REST_S * 2**self._rests, LONGEST_REST_S)
-            self._rests += 1
+            self._open_until = self._now() + min(FIRST_REST_S * 2**self._pauses, LONGEST_REST_S)
+            self._pauses += 1

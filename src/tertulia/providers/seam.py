@@ -1,10 +1,10 @@
-"""The seam between a turn and whoever answers: one call goes in, pieces of an answer come out.
+"""Provider interface: a model request goes in, stream items come out.
 
-Call ──▶ Provider.stream ──▶ Wait*  (Text | Thought)*  End        the provider said it is done
-                             Wait*  (Text | Thought)*  raise ProviderFault
+ModelRequest ──▶ Provider.stream ──▶ RetryPending*  (TextDelta | ThinkingDelta)*  Completed
+                                     RetryPending*  (TextDelta | ThinkingDelta)*  raise ProviderError
 
-Stop by cancelling the task that reads; the line to the provider is closed at once. Whoever leaves the stream
-in another way closes it with `contextlib.aclosing`.
+To stop a reply, cancel the task that reads the stream: the connection to the provider is closed at once. Code
+that leaves the stream in another way closes it with `contextlib.aclosing`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from tertulia.core.thinking import Effort
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request to a model."""
+    """A request for one reply of a model."""
 
     model: Model
     prompt: Prompt
     max_output_tokens: int
-    """The room that is kept for the answer; most providers are not sent it (`Endpoint.limited`)."""
+    """The tokens of the window reserved for the reply. Most providers are not sent this limit
+    (`Endpoint.output_limit_field`)."""
     temperature: float | None = None
     pictures: Mapping[str, bytes] = field(default_factory=dict)
-    """The bytes of the prompt's pictures by their content's hash."""
+    """The bytes of the prompt's pictures, by content hash."""
     schema: Mapping[str, object] | None = None
-    """The answer is JSON of this shape; only for a model that can keep to one."""
+    """A JSON schema that the reply must match. Only for models that support structured output."""
     effort: Effort | None = None
-    """How much the model is to think; None: as much as it does by itself."""
+    """How much the model should think. None: the model's own default."""
     shows_thinking: bool = True
-    """Whether what the model thinks is asked for, where it is not sent anyway."""
+    """Whether to ask for the model's thinking where it is not sent by default."""
     affordable_tokens: int | None = None
-    """The longest answer that the key's balance or its quota has room for, once the provider has named it."""
+    """The longest reply that the key's balance or quota allows, known once the provider has named it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +54,15 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A retry is pending; comes only before the first word."""
+    """A retry is scheduled. Comes only before the first text."""
 
     seconds: float
     attempt: int
-    """The retry that follows, counted from 1."""
+    """The number of the coming retry, starting at 1."""
     attempts: int
     reason: str
     skipped: asyncio.Event = field(default_factory=asyncio.Event, compare=False, repr=False)
-    """Set by someone who does not want to wait any longer: the retry starts at once."""
+    """Set this event to start the retry at once."""
 
 
 Finish = Literal["stop", "length", "filtered"]
@@ -69,7 +70,7 @@ Finish = Literal["stop", "length", "filtered"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page that the answer refers to by its number."""
+    """A web page that the reply cites by number."""
 
     url: str
     title: str = ""
@@ -77,14 +78,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The provider's own word that it is done: exactly once, and last."""
+    """The provider has finished the reply. Comes exactly once, as the last item."""
 
     finish: Finish
     count: TokenCount
     reason: str | None = None
-    """Why it ended, in the provider's own words, where it was not simply done."""
+    """The provider's explanation if the reply was cut, broke off or has no text; None after a normal stop."""
     is_early: bool = False
-    """Neither done nor cut by a limit or a filter: the provider broke it off, for the reason it gives."""
+    """True if the provider broke the reply off for another reason than a limit or a filter; `reason` names
+    it."""
     sources: tuple[Source, ...] = ()
 
 
@@ -106,7 +108,7 @@ FaultCode = Literal[
 
 
 class ProviderFault(TertuliaError):
-    """An answer that did not come, or did not end well."""
+    """A reply that failed or broke off."""
 
     def __init__(
         self,
@@ -123,16 +125,18 @@ class ProviderFault(TertuliaError):
         super().__init__(message)
         self._code = code
         self.detail = detail
-        """What the provider itself said: no key, no control characters, at most 500 characters."""
+        """The provider's own error message, without keys and control characters, at most 500 characters."""
         self.retry_after_s = retry_after_s
         self.retry_at = retry_at
-        """When it can be asked again, in milliseconds since 1970, where that is too long to wait for."""
+        """When the provider can be called again, in milliseconds since 1970. Set if that is too long to wait
+        for."""
         self.affordable_tokens = affordable_tokens
-        """The longest answer the key has room for; the same question may be asked again for so much."""
+        """The longest reply that the key allows. The same call may be repeated with this limit."""
         self.is_retryable = is_retryable
-        """Of the kind that may pass by itself; it is tried again only if nothing has been said."""
+        """True if the error may pass by itself. The call is repeated only if no text has arrived."""
         self.is_outage = is_outage
-        """The provider is in trouble, whatever it is asked; who keeps failing so is given a rest."""
+        """True if the provider itself is failing, whatever the request. Repeated outages open the circuit
+        breaker."""
 
     @property
     def code(self) -> str:
@@ -142,6 +146,6 @@ class ProviderFault(TertuliaError):
 class Provider(Protocol):
     @property
     def name(self) -> str:
-        """As people know it: "OpenAI"."""
+        """The name shown to people, for example "OpenAI"."""
 
     def stream(self, call: Call) -> AsyncGenerator[Piece, None]: ...

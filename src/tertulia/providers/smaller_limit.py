@@ -1,8 +1,9 @@
-"""Smaller limit: a call that asks for a longer answer than its key has room for is made again for less.
+"""Retry with a smaller output limit: repeats a call whose output limit is more than the key allows.
 
-OpenRouter refuses what the balance does not cover ("can only afford 3919"), and Groq what a minute has no
-room for, both before they run it. Both say how much would do. A balance is asked once more; Groq may first
-name what a whole minute has room for, and then what is left of this one.
+OpenRouter refuses a request that the balance does not cover ("can only afford 3919"), and Groq one that
+exceeds the limit per minute, both before they run it. Both name a limit that would work. A call is repeated
+once for a balance. Groq may need two repeats: it may first name the limit of a whole minute, and then what
+remains of it.
 """
 
 from __future__ import annotations
@@ -13,26 +14,26 @@ from dataclasses import replace
 
 from tertulia.providers.seam import Call, End, Piece, Provider, ProviderFault
 
-MOST_TIMES = 2
+MAX_REPEATS = 2
 
 
 async def stream(provider: Provider, call: Call) -> AsyncGenerator[Piece, None]:
-    said: str | None = None
-    for times in range(MOST_TIMES + 1):
+    reason: str | None = None
+    for repeats in range(MAX_REPEATS + 1):
         try:
-            async with aclosing(provider.stream(call)) as pieces:
-                async for piece in pieces:
-                    yield _explained(piece, said, call) if isinstance(piece, End) else piece
+            async with aclosing(provider.stream(call)) as items:
+                async for item in items:
+                    yield _with_reason(item, reason, call) if isinstance(item, End) else item
             return
-        except ProviderFault as fault:
-            may_ask = times == 0 or (fault.is_retryable and times < MOST_TIMES)
-            if fault.affordable_tokens is None or not may_ask:
+        except ProviderFault as error:
+            may_repeat = repeats == 0 or (error.is_retryable and repeats < MAX_REPEATS)
+            if error.affordable_tokens is None or not may_repeat:
                 raise
-            call, said = replace(call, affordable_tokens=fault.affordable_tokens), fault.detail
+            call, reason = replace(call, affordable_tokens=error.affordable_tokens), error.detail
 
 
-def _explained(end: End, said: str | None, call: Call) -> End:
-    """An answer that ends at the smaller limit says who set it."""
+def _with_reason(end: End, message: str | None, call: Call) -> End:
+    """Adds the provider's message to a reply that ends at the smaller limit."""
     if end.finish != "length" or call.affordable_tokens is None:
         return end
-    return replace(end, reason=said or f"There is room for {call.affordable_tokens:,} tokens.")
+    return replace(end, reason=message or f"There is room for {call.affordable_tokens:,} tokens.")

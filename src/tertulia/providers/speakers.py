@@ -1,4 +1,4 @@
-"""Speakers: whoever speaks a dialect to an endpoint, loaded when first needed."""
+"""Client pool: one client for each endpoint and dialect, loaded when first needed."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ class Speakers:
         self._limits = limits
         self._stays_inside = stays_inside
         self._modules: dict[Dialect, asyncio.Task[DialectModule]] = {}
-        self._speakers: dict[tuple[Endpoint, Dialect], Speaker] = {}
+        self._clients: dict[tuple[Endpoint, Dialect], Speaker] = {}
 
     async def speaker(self, endpoint: Endpoint, dialect: Dialect) -> Speaker:
-        known = self._speakers.get((endpoint, dialect))
-        return known or self._new(endpoint, dialect, await self.load(dialect))
+        client = self._clients.get((endpoint, dialect))
+        return client or self._create(endpoint, dialect, await self.load(dialect))
 
     async def load(self, dialect: Dialect) -> DialectModule:
-        """Imports in a thread: what opens connections takes a fifth of a second to load."""
-        loading = self._modules.get(dialect)
-        if loading is None or (loading.done() and loading.exception() is not None):
-            loading = asyncio.create_task(asyncio.to_thread(_loaded, dialect))
-            self._modules[dialect] = loading
-        return await asyncio.shield(loading)
+        """Imports the dialect's module in a thread: the HTTP library takes a fifth of a second to import."""
+        import_task = self._modules.get(dialect)
+        if import_task is None or (import_task.done() and import_task.exception() is not None):
+            import_task = asyncio.create_task(asyncio.to_thread(_import_module, dialect))
+            self._modules[dialect] = import_task
+        return await asyncio.shield(import_task)
 
     async def forget(self, endpoint: Endpoint) -> None:
-        """The endpoint is gone, and with it every connection to it."""
-        for place in [place for place in self._speakers if place[0] == endpoint]:
-            await self._speakers.pop(place).close()
+        """Closes all clients of an endpoint that no longer exists."""
+        for key in [key for key in self._clients if key[0] == endpoint]:
+            await self._clients.pop(key).close()
 
     async def close(self) -> None:
         await asyncio.gather(*self._modules.values(), return_exceptions=True)
-        for speaker in self._speakers.values():
-            await speaker.close()
-        self._speakers.clear()
+        for client in self._clients.values():
+            await client.close()
+        self._clients.clear()
 
-    def _new(self, endpoint: Endpoint, dialect: Dialect, module: DialectModule) -> Speaker:
-        speaker = module.speaker(endpoint, self._limits, stays_inside=self._stays_inside)
-        return self._speakers.setdefault((endpoint, dialect), speaker)
+    def _create(self, endpoint: Endpoint, dialect: Dialect, module: DialectModule) -> Speaker:
+        client = module.speaker(endpoint, self._limits, stays_inside=self._stays_inside)
+        return self._clients.setdefault((endpoint, dialect), client)
 
 
-def _loaded(dialect: Dialect) -> DialectModule:
+def _import_module(dialect: Dialect) -> DialectModule:
     return cast(DialectModule, import_module(MODULES[dialect]))

@@ -1,4 +1,4 @@
-"""Speaking: one call to an endpoint in one dialect, from the request to the last word."""
+"""Dialect client: sends one model request to an endpoint and streams the reply."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tertulia.providers.wire import Request, Wire
 
 
 class Speaking:
-    """A dialect is two plain things: how a call is asked, and how the answer is read."""
+    """Combines a dialect's two parts: a function that builds the request, and a decoder for the stream."""
 
     def __init__(
         self,
         endpoint: Endpoint,
         limits: Limits,
         request: Callable[[Call, Endpoint], Request],
-        reading: Callable[[Faults], Reading],
+        new_decoder: Callable[[Faults], Reading],
         *,
         stays_inside: bool,
         refuses_thoughts: Callable[[ProviderFault], bool] | None = None,
@@ -31,67 +31,74 @@ class Speaking:
         self._endpoint = endpoint
         self._limits = endpoint.limits(limits)
         self._request = request
-        self._reading = reading
-        self._refuses_thoughts = refuses_thoughts
-        self._without_thoughts: set[str] = set()
-        """Models whose thoughts the provider refuses to show."""
-        self._wire = Wire(self._limits, stays_inside=stays_inside)
+        self._new_decoder = new_decoder
+        self._is_thinking_refused = refuses_thoughts
+        self._models_without_thinking: set[str] = set()
+        """Models whose thinking the provider refuses to show."""
+        self._transport = Wire(self._limits, stays_inside=stays_inside)
 
     @property
     def name(self) -> str:
         return self._endpoint.name
 
     def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
-        return self._stream(call) if self._refuses_thoughts is None else self._stream_anyhow(call)
+        return (
+            self._stream(call)
+            if self._is_thinking_refused is None
+            else self._stream_without_refused_thinking(call)
+        )
 
-    async def _stream_anyhow(self, call: Call) -> AsyncGenerator[Piece, None]:
-        """Where the provider would not show what is thought, it is asked once more without that."""
+    async def _stream_without_refused_thinking(self, call: Call) -> AsyncGenerator[Piece, None]:
+        """Repeats the call without the thinking if the provider refuses to show it."""
         try:
-            is_refused = call.model.model_id in self._without_thoughts
-            allowed = replace(call, shows_thinking=call.shows_thinking and not is_refused)
-            async with aclosing(self._stream(allowed)) as pieces:
-                async for piece in pieces:
-                    yield piece
+            is_refused = call.model.model_id in self._models_without_thinking
+            first_call = replace(call, shows_thinking=call.shows_thinking and not is_refused)
+            async with aclosing(self._stream(first_call)) as items:
+                async for item in items:
+                    yield item
             return
-        except ProviderFault as fault:
-            if not allowed.shows_thinking or not (self._refuses_thoughts and self._refuses_thoughts(fault)):
+        except ProviderFault as error:
+            if not first_call.shows_thinking or not (
+                self._is_thinking_refused and self._is_thinking_refused(error)
+            ):
                 raise
-            self._without_thoughts.add(call.model.model_id)
-        async with aclosing(self._stream(replace(call, shows_thinking=False))) as pieces:
-            async for piece in pieces:
-                yield piece
+            self._models_without_thinking.add(call.model.model_id)
+        async with aclosing(self._stream(replace(call, shows_thinking=False))) as items:
+            async for item in items:
+                yield item
 
     async def _stream(self, call: Call) -> AsyncGenerator[Piece, None]:
-        faults = self._endpoint.faults(call.model, self._limits, self._endpoint.asked_tokens(call))
-        reading = self._reading(faults)
-        keep_alive = reading.is_keep_alive if reading.keep_alive else None
-        async with self._wire.ask(await self._asked(call), faults, keep_alive) as answer:
-            while not reading.is_over:
+        errors = self._endpoint.faults(call.model, self._limits, self._endpoint.asked_tokens(call))
+        decoder = self._new_decoder(errors)
+        keep_alive = decoder.is_keep_alive if decoder.keep_alive else None
+        async with self._transport.ask(await self._build_request(call), errors, keep_alive) as stream:
+            while not decoder.is_over:
                 try:
-                    events = await answer.read()
-                except ProviderFault as fault:
-                    if reading.finish is not None:
-                        break  # It had said its last word; only its count is missing.
-                    reading.fault = fault
+                    events = await stream.read()
+                except ProviderFault as error:
+                    if decoder.finish is not None:
+                        break  # The finish reason has arrived; only the token count is missing.
+                    decoder.fault = error
                     events = []
-                for piece in reading.take(events) if events else reading.rest():
-                    yield piece
+                for item in decoder.take(events) if events else decoder.rest():
+                    yield item
                 if events is None:
-                    reading.close()
+                    decoder.close()
                     break
-                if reading.fault is not None:
-                    raise reading.fault
-                if reading.has_spoken:
-                    answer.expect_words()
-                if reading.finish is not None:
-                    answer.expect_the_end()
-        yield reading.end(call.prompt)
+                if decoder.fault is not None:
+                    raise decoder.fault
+                if decoder.has_spoken:
+                    stream.expect_words()
+                if decoder.finish is not None:
+                    stream.expect_the_end()
+        yield decoder.end(call.prompt)
 
-    async def _asked(self, call: Call) -> Request:
-        """Pictures are encoded in a thread: twenty large ones take the tenth part of a second and more."""
+    async def _build_request(self, call: Call) -> Request:
+        """Builds the HTTP request; in a thread if it has pictures, because encoding twenty large ones takes a
+        tenth of a second and more."""
         if call.pictures:
             return await asyncio.to_thread(self._request, call, self._endpoint)
         return self._request(call, self._endpoint)
 
     async def close(self) -> None:
-        await self._wire.close()
+        await self._transport.close()

@@ -1,4 +1,4 @@
-"""Server-sent events out of bytes, however the bytes are cut."""
+"""SSE decoder: parses server-sent events from chunks of bytes that may be split anywhere."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Event(NamedTuple):
 
 
 class LineTooLong(Exception):
-    """A line, or an event made of many lines, outgrew its limit."""
+    """A line, or an event of many lines, exceeds the limit."""
 
 
 class EventReader:
-    """Fed with bytes, gives the events that are complete; comments, ids and retry hints are dropped."""
+    """Takes bytes and returns the complete events. Comments, ids and retry hints are dropped."""
 
-    __slots__ = ("_data", "_limit", "_line", "_name", "_size", "_skips_newline", "_starts")
+    __slots__ = ("_data", "_limit", "_line", "_name", "_size", "_skips_newline", "_is_at_start")
 
     def __init__(self, line_limit: int) -> None:
         self._limit = line_limit
@@ -27,14 +27,14 @@ class EventReader:
         self._name = ""
         self._data: list[bytes] = []
         self._size = 0
-        self._starts = True
+        self._is_at_start = True
         self._skips_newline = False
 
     def feed(self, chunk: bytes) -> list[Event]:
-        if self._starts:
+        if self._is_at_start:
             chunk = self._without_bom(chunk)
         if self._skips_newline and chunk:
-            # The chunk before ended in CR; this LF belongs to it.
+            # The previous chunk ended in CR; this LF belongs to it.
             self._skips_newline = False
             if chunk[0] == 10:
                 chunk = chunk[1:]
@@ -50,7 +50,7 @@ class EventReader:
         return events
 
     def close(self) -> list[Event]:
-        """The event a stream was in the middle of when it ended, if any."""
+        """The event that was incomplete when the stream ended, if any."""
         if self._line:
             self._field(bytes(self._line))
             self._line.clear()
@@ -62,7 +62,7 @@ class EventReader:
         if len(start) < len(BOM) and BOM.startswith(start):
             self._line += start
             return b""
-        self._starts = False
+        self._is_at_start = False
         return start.removeprefix(BOM)
 
     def _lines(self, chunk: bytes) -> list[bytes]:

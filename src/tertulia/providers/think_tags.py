@@ -1,7 +1,7 @@
-"""Think tags: a thought that a model writes into its reply, in <think> tags before the first word.
+"""Think tags: separates the thinking that a model writes in <think> tags at the start of its reply.
 
-Qwen, DeepSeek R1 and others do so where the server does not take the tags apart. Text arrives in any pieces;
-tags further on in a reply are part of it.
+Qwen, DeepSeek R1 and others do so if the server does not separate it. The text may be split anywhere. Tags
+later in the reply are part of its text.
 """
 
 from __future__ import annotations
@@ -18,60 +18,61 @@ class Part(NamedTuple):
     is_thought: bool
 
 
-class _At(Enum):
+class _State(Enum):
     START = auto()
     THOUGHT = auto()
     REPLY = auto()
 
 
 class ThinkTags:
-    __slots__ = ("_at", "_held", "_trims")
+    __slots__ = ("_state", "_held_back", "_trims")
 
     def __init__(self) -> None:
-        self._at = _At.START
-        self._held = ""
-        """May be the beginning of a tag."""
+        self._state = _State.START
+        self._held_back = ""
+        """Text that may be the beginning of a tag."""
         self._trims = False
-        """The empty lines after a tag belong to the tag."""
+        """Whether to drop empty lines, because they follow a tag."""
 
     def take(self, text: str) -> list[Part]:
-        match self._at:
-            case _At.START:
-                return self._start(self._held + text)
-            case _At.THOUGHT:
-                return self._think(self._held + text)
-            case _At.REPLY:
+        match self._state:
+            case _State.START:
+                return self._read_start(self._held_back + text)
+            case _State.THOUGHT:
+                return self._read_thinking(self._held_back + text)
+            case _State.REPLY:
                 return self._part(text)
 
     def skip(self) -> list[Part]:
-        """The thought comes in a field of its own, so tags in the text are only text."""
-        return self._reply(self._held) if self._at is _At.START else []
+        """Stops looking for tags, because the thinking comes in a field of its own. Returns the text held
+        back."""
+        return self._read_reply(self._held_back) if self._state is _State.START else []
 
     def rest(self) -> list[Part]:
-        """What was held back when nothing more comes; a thought that was never closed stays a thought."""
-        held, self._held = self._held, ""
-        return self._part(held)
+        """The text held back when the stream ends. Thinking without a closing tag stays thinking."""
+        text, self._held_back = self._held_back, ""
+        return self._part(text)
 
-    def _start(self, text: str) -> list[Part]:
+    def _read_start(self, text: str) -> list[Part]:
         begin = text.lstrip()
         if begin.startswith(OPEN):
-            self._at, self._trims = _At.THOUGHT, True
-            return self._think(begin.removeprefix(OPEN))
+            self._state, self._trims = _State.THOUGHT, True
+            return self._read_thinking(begin.removeprefix(OPEN))
         if OPEN.startswith(begin):
-            self._held = text
+            self._held_back = text
             return []
-        return self._reply(text)
+        return self._read_reply(text)
 
-    def _think(self, text: str) -> list[Part]:
-        thought, tag, reply = text.partition(CLOSE)
+    def _read_thinking(self, text: str) -> list[Part]:
+        thinking, tag, reply = text.partition(CLOSE)
         if tag:
-            return [*self._part(thought.rstrip()), *self._reply(reply, trims=True)]
-        kept = next((size for size in range(len(CLOSE) - 1, 0, -1) if text.endswith(CLOSE[:size])), 0)
-        self._held = text[len(text) - kept :]
-        return self._part(text[: len(text) - kept])
+            return [*self._part(thinking.rstrip()), *self._read_reply(reply, trims=True)]
+        overlap = next((size for size in range(len(CLOSE) - 1, 0, -1) if text.endswith(CLOSE[:size])), 0)
+        self._held_back = text[len(text) - overlap :]
+        return self._part(text[: len(text) - overlap])
 
-    def _reply(self, text: str, *, trims: bool = False) -> list[Part]:
-        self._at, self._held, self._trims = _At.REPLY, "", trims
+    def _read_reply(self, text: str, *, trims: bool = False) -> list[Part]:
+        self._state, self._held_back, self._trims = _State.REPLY, "", trims
         return self._part(text)
 
     def _part(self, text: str) -> list[Part]:
@@ -80,4 +81,4 @@ class ThinkTags:
         if not text:
             return []
         self._trims = False
-        return [Part(text, self._at is _At.THOUGHT)]
+        return [Part(text, self._state is _State.THOUGHT)]

@@ -1,4 +1,4 @@
-"""Tokens: how many a text takes in a model's own vocabulary, or as near as we can tell."""
+"""Token counting: exact with a model's own vocabulary where it is published, else estimated."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tertulia.core.models import Model
 Counter = Callable[[str], int]
 
 REMEMBERED = 20_000
-"""Counts of so many texts, a few megabytes; then it begins anew."""
+"""How many counts are cached, a few megabytes. A full cache is cleared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     table: str
-    """The nearest table we have."""
+    """The tokenizer table that is closest to the model's own."""
     margin: float = 1.0
-    """How much more the model's own, unpublished one may take."""
+    """A factor for models whose vocabulary is not published: how many more tokens they may need."""
 
 
 VOCABULARIES = {
@@ -41,12 +41,12 @@ VOCABULARIES = {
 
 
 def counter(model: Model) -> Counter:
-    """Counts for this model; never too few, where that can be helped."""
+    """A function that counts tokens for this model and rounds up where the vocabulary is not exact."""
     return _counter(model.vocabulary)
 
 
 def estimate(text: str) -> int:
-    """Without a vocabulary: a token per four bytes undercounts only dense machine text."""
+    """Estimates tokens without a vocabulary: one per four bytes. Only dense machine text has more."""
     return math.ceil(len(text.encode("utf-8", "replace")) / 4)
 
 
@@ -56,12 +56,13 @@ def _counter(name: str) -> Counter:
     table = _table(vocabulary.table) if vocabulary else None
     if vocabulary is None or table is None:
         return estimate
-    return _counting(table, vocabulary.margin)
+    return _cached_counter(table, vocabulary.margin)
 
 
 @cache
 def _table(name: str) -> Any | None:
-    """A vocabulary takes a tenth of a second and some memory, so it is loaded when a model first needs it."""
+    """Loads a tokenizer table when a model first needs it, because that takes a tenth of a second and some
+    memory."""
     try:
         import splintr
     except ImportError:
@@ -72,18 +73,19 @@ def _table(name: str) -> Any | None:
         return None
 
 
-def _counting(table: Any, margin: float) -> Counter:
-    """What was counted lately is remembered by its hash: a prompt is mostly what the last one was."""
-    known: dict[tuple[int, int], int] = {}
+def _cached_counter(table: Any, margin: float) -> Counter:
+    """A counting function that caches counts by the text's hash, because a prompt mostly repeats the one
+    before."""
+    cached: dict[tuple[int, int], int] = {}
 
     def count(text: str) -> int:
-        mark = (len(text), hash(text))
-        found = known.get(mark)
-        if found is None:
-            if len(known) >= REMEMBERED:
-                known.clear()
+        key = (len(text), hash(text))
+        tokens = cached.get(key)
+        if tokens is None:
+            if len(cached) >= REMEMBERED:
+                cached.clear()
             exact = len(table.encode_ordinary(text))
-            found = known[mark] = exact if margin == 1.0 else math.ceil(exact * margin)
-        return found
+            tokens = cached[key] = exact if margin == 1.0 else math.ceil(exact * margin)
+        return tokens
 
     return count

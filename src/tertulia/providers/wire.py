@@ -1,7 +1,7 @@
-"""The wire: one guarded request, and the events of its answer as they arrive.
+"""Transport: sends one HTTP request and yields the events of the response as they arrive.
 
-Every limit of an answer is kept here: time to the first byte, silence, total time, the size of a line and of
-the whole. What the events mean is the dialect's business.
+Enforces every limit of a reply: time to the first byte, silence, total time, the size of a line and of the
+whole. The dialects interpret the events.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tertulia.providers.seam import ProviderFault
 from tertulia.providers.sse import Event, EventReader, LineTooLong
 
 SLICE_BYTES = 32 << 10
-"""A flood is taken in slices, so that others get their turn on the loop."""
+"""Large chunks are read in slices, so that other tasks get their turn on the event loop."""
 LARGE_BYTES = 256 << 10
 DRAIN_S = 1.0
 USER_AGENT = "tertulia"
@@ -50,23 +50,23 @@ class Wire:
 
     @asynccontextmanager
     async def ask(
-        self, request: Request, faults: Faults, is_keep_alive: Callable[[Event], bool] | None = None
+        self, request: Request, errors: Faults, is_keep_alive: Callable[[Event], bool] | None = None
     ) -> AsyncGenerator[Answer, None]:
-        """Sends the request; the line is closed at once when the block is left before the last word."""
+        """Sends the request. Leaving the block before the finish reason closes the connection at once."""
         if self._stays_inside:
             keep_inside(request.url)
-        response = await self._send(request, faults)
+        response = await self._send(request, errors)
         is_ending = False
         try:
             if not 200 <= response.status < 300:
-                body = await self._refusal(response)
-                raise faults.refused(response.status, response.headers, body, self._now())
-            with Answer(response.content, self._limits, faults, is_keep_alive) as answer:
-                yield answer
-                is_ending = answer.is_ending
+                body = await self._read_error_body(response)
+                raise errors.refused(response.status, response.headers, body, self._now())
+            with Answer(response.content, self._limits, errors, is_keep_alive) as stream:
+                yield stream
+                is_ending = stream.is_ending
         finally:
             if is_ending:
-                self._hang_up(response)
+                self._release_soon(response)
             else:
                 response.close()
 
@@ -76,39 +76,42 @@ class Wire:
         if self._session is not None:
             await self._session.close()
 
-    async def _send(self, request: Request, faults: Faults) -> aiohttp.ClientResponse:
+    async def _send(self, request: Request, errors: Faults) -> aiohttp.ClientResponse:
         try:
             async with within(min(self._limits.silence_s, self._limits.total_s), running_clock()):
-                return await self._connected().post(
-                    request.url, data=_sent(request.body), headers=request.headers, allow_redirects=False
+                return await self._client_session().post(
+                    request.url,
+                    data=_request_body(request.body),
+                    headers=request.headers,
+                    allow_redirects=False,
                 )
         except aiohttp.ConnectionTimeoutError:
-            raise faults.no_connection_in_time() from None
+            raise errors.no_connection_in_time() from None
         except TimeoutError:
-            is_patient = self._limits.silence_s > self._limits.total_s
-            raise (faults.overtime() if is_patient else faults.silent()) from None
+            is_total_time_shorter = self._limits.silence_s > self._limits.total_s
+            raise (errors.overtime() if is_total_time_shorter else errors.silent()) from None
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as error:
-            raise faults.untrusted(str(error)) from None
+            raise errors.untrusted(str(error)) from None
         except aiohttp.ClientResponseError as error:
-            # Not HTTP, headers beyond all bounds, or a compression we did not ask for.
-            raise faults.malformed(error.message) from None
+            # Not HTTP, oversized headers, or a compression that was not requested.
+            raise errors.malformed(error.message) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise faults.unreachable(str(error)) from None
+            raise errors.unreachable(str(error)) from None
 
-    def _connected(self) -> aiohttp.ClientSession:
+    def _client_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_s),
-                # Compression would hold back small events; a proxy variable was set for something else.
+                # Compression would delay small events; proxy variables are set for other programs.
                 headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
                 trust_env=False,
             )
         return self._session
 
-    async def _refusal(self, response: aiohttp.ClientResponse) -> bytes:
-        """As much of an error page as is worth reading."""
+    async def _read_error_body(self, response: aiohttp.ClientResponse) -> bytes:
+        """The first bytes of an error response."""
         body = bytearray()
         try:
             async with asyncio.timeout(min(self._limits.idle_s, 5.0)):
@@ -118,8 +121,8 @@ class Wire:
             pass
         return bytes(body[: self._limits.refusal_bytes])
 
-    def _hang_up(self, response: aiohttp.ClientResponse) -> None:
-        """Keeps the connection for the next call if its last bytes come soon; nobody waits for them."""
+    def _release_soon(self, response: aiohttp.ClientResponse) -> None:
+        """Keeps the connection for the next call if its last bytes come soon. Nothing waits for them."""
         if response.content.at_eof():
             response.release()
             return
@@ -128,13 +131,13 @@ class Wire:
         drain.add_done_callback(self._drains.discard)
 
 
-def _sent(body: bytes) -> bytes | io.BytesIO:
-    """A large body is taken in pieces, so that others get their turn on the loop."""
+def _request_body(body: bytes) -> bytes | io.BytesIO:
+    """A large body is sent in pieces, so that other tasks get their turn on the event loop."""
     return io.BytesIO(body) if len(body) > LARGE_BYTES else body
 
 
 class Clock(Protocol):
-    """An event loop is one."""
+    """The parts of an event loop that a timeout needs; an event loop is a Clock."""
 
     def time(self) -> float: ...
 
@@ -149,9 +152,9 @@ def running_clock() -> Clock:
 
 @asynccontextmanager
 async def within(seconds: float, clock: Clock) -> AsyncGenerator[None, None]:
-    """Raises TimeoutError when the block takes longer by this clock."""
-    async with asyncio.timeout(None) as bound:
-        timer = clock.call_later(seconds, lambda: bound.reschedule(asyncio.get_running_loop().time()))
+    """Raises TimeoutError if the block takes longer by this clock."""
+    async with asyncio.timeout(None) as timeout:
+        timer = clock.call_later(seconds, lambda: timeout.reschedule(asyncio.get_running_loop().time()))
         try:
             yield
         finally:
@@ -167,175 +170,181 @@ class Bytes(Protocol):
 
 
 class Answer:
-    """The events of one answer, under watch."""
+    """Yields the events of one response and enforces the limits."""
 
     def __init__(
         self,
         content: Bytes,
         limits: Limits,
-        faults: Faults,
+        errors: Faults,
         is_keep_alive: Callable[[Event], bool] | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._content = content
         self._is_keep_alive = is_keep_alive
         self._limits = limits
-        self._faults = faults
-        self._time: Clock = clock or running_clock()
+        self._errors = errors
+        self._clock: Clock = clock or running_clock()
         self._reader: EventReader | None = None
-        self._page = bytearray()
-        self._rest = b""
+        self._first_bytes = bytearray()
+        self._unread = b""
         self._bytes = 0
         self._events = 0
         self._is_over = False
         self.is_ending = False
-        """The last word was said; what follows is a count, or nothing."""
-        self._has_news = False
-        self._has_signs = False
-        self._has_words = False
-        self._patience_s = max(limits.silence_s, limits.idle_s)
-        self._until = self._time.time() + limits.total_s
-        self._last_news = self._time.time()
-        self._deadline = self._last_news + self._patience_s
-        self._is_listening = False
-        self._clock = self._time.call_at(min(self._deadline, self._until), self._look)
+        """True after the finish reason. Only a token count, or nothing, may follow."""
+        self._has_new_events = False
+        self._has_new_bytes = False
+        self._has_text = False
+        self._silence_limit_s = max(limits.silence_s, limits.idle_s)
+        self._total_deadline = self._clock.time() + limits.total_s
+        self._last_event_at = self._clock.time()
+        self._silence_deadline = self._last_event_at + self._silence_limit_s
+        self._is_receiving = False
+        self._timer = self._clock.call_at(
+            min(self._silence_deadline, self._total_deadline), self._check_deadline
+        )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._clock.cancel()
+        self._timer.cancel()
 
     async def read(self) -> list[Event] | None:
-        """The events that came since the last look, at least one; None at the end of the stream."""
+        """The events since the last call, at least one; None at the end of the stream."""
         while not self._is_over:
-            chunk = await self._next()
+            chunk = await self._next_chunk()
             self._is_over = not chunk
-            events = self._parse(chunk) if chunk else self._last()
+            events = self._parse(chunk) if chunk else self._final_events()
             if events:
-                self._note(events)
+                self._count_events(events)
                 return events
         return None
 
     def expect_words(self) -> None:
-        """The first word was said; from now on silence counts."""
-        if not self._has_words:
-            self._has_words = True
-            self._wait_for(self._limits.idle_s)
+        """Called after the first text. From now on the limit for silence between events applies."""
+        if not self._has_text:
+            self._has_text = True
+            self._set_silence_limit(self._limits.idle_s)
 
     def expect_the_end(self) -> None:
-        """The provider said its last word; what may still come is worth only a short wait."""
+        """Called after the finish reason. Anything that may still come is worth only a short wait."""
         self.is_ending = True
-        self._wait_for(self._limits.farewell_s)
+        self._set_silence_limit(self._limits.farewell_s)
 
-    def _wait_for(self, patience_s: float) -> None:
-        self._patience_s = patience_s
-        self._clock.cancel()
-        self._clock = self._time.call_later(patience_s, self._look)
+    def _set_silence_limit(self, silence_limit_s: float) -> None:
+        self._silence_limit_s = silence_limit_s
+        self._timer.cancel()
+        self._timer = self._clock.call_later(silence_limit_s, self._check_deadline)
 
-    def _note(self, events: list[Event]) -> None:
+    def _count_events(self, events: list[Event]) -> None:
         self._events += len(events)
         if self._events > self._limits.answer_events:
-            raise self._faults.too_large()
+            raise self._errors.too_large()
         if self._is_keep_alive is not None and all(map(self._is_keep_alive, events)):
             return
-        self._has_news = True
+        self._has_new_events = True
 
-    async def _next(self) -> bytes:
-        if self._rest:
+    async def _next_chunk(self) -> bytes:
+        if self._unread:
             await asyncio.sleep(0)
-            chunk = self._rest
+            chunk = self._unread
         else:
             chunk = await self._receive()
         if len(chunk) > SLICE_BYTES:
-            chunk, self._rest = chunk[:SLICE_BYTES], chunk[SLICE_BYTES:]
+            chunk, self._unread = chunk[:SLICE_BYTES], chunk[SLICE_BYTES:]
         else:
-            self._rest = b""
+            self._unread = b""
         return chunk
 
     async def _receive(self) -> bytes:
-        self._set_deadline()
-        if self._time.time() >= self._until:
-            raise self._faults.overtime()
-        self._is_listening = True
+        self._extend_deadline()
+        if self._clock.time() >= self._total_deadline:
+            raise self._errors.overtime()
+        self._is_receiving = True
         try:
             chunk = await self._content.readany()
         except TimeoutError:
-            raise self._too_slow() from None
+            raise self._timeout_error() from None
         except (aiohttp.ClientError, OSError):
-            raise self._faults.cut() from None
+            raise self._errors.cut() from None
         finally:
-            self._is_listening = False
-        self._has_signs = True
+            self._is_receiving = False
+        self._has_new_bytes = True
         self._bytes += len(chunk)
         if self._bytes > self._limits.answer_bytes:
-            raise self._faults.too_large()
+            raise self._errors.too_large()
         return chunk
 
-    def _set_deadline(self) -> None:
-        """The clock of silence starts when we listen again, not while someone reads what was said.
+    def _extend_deadline(self) -> None:
+        """The time of silence starts when the next read starts, not while a slow consumer handles earlier
+        events.
 
-        Before the first word every byte starts it anew. After it a provider that only keeps the connection
-        open is waited for longer than a silent one, and not for ever.
+        Before the first text every byte restarts it. Afterwards keep-alive signals extend the wait, but not
+        for ever.
         """
-        now = self._time.time()
-        if self._has_news:
-            self._last_news = now
-        if self._has_news or (self._has_signs and not self.is_ending):
-            self._deadline = min(now + self._patience_s, self._longest())
-        self._has_news = self._has_signs = False
+        now = self._clock.time()
+        if self._has_new_events:
+            self._last_event_at = now
+        if self._has_new_events or (self._has_new_bytes and not self.is_ending):
+            self._silence_deadline = min(now + self._silence_limit_s, self._latest_deadline())
+        self._has_new_events = self._has_new_bytes = False
 
-    def _longest(self) -> float:
-        if not self._has_words:
-            return self._until
-        return self._last_news + self._limits.idle_s * self._limits.keep_alive_times
+    def _latest_deadline(self) -> float:
+        if not self._has_text:
+            return self._total_deadline
+        return self._last_event_at + self._limits.idle_s * self._limits.keep_alive_times
 
-    def _too_slow(self) -> ProviderFault:
-        now = self._time.time()
-        if now >= self._until:
-            return self._faults.overtime()
+    def _timeout_error(self) -> ProviderFault:
+        now = self._clock.time()
+        if now >= self._total_deadline:
+            return self._errors.overtime()
         if not self._events:
-            return self._faults.silent()
-        is_held_open = self._has_words and self._deadline >= self._longest()
-        times = self._limits.keep_alive_times if is_held_open else 1
-        return self._faults.idle(self._patience_s * times)
+            return self._errors.silent()
+        is_kept_alive = self._has_text and self._silence_deadline >= self._latest_deadline()
+        factor = self._limits.keep_alive_times if is_kept_alive else 1
+        return self._errors.idle(self._silence_limit_s * factor)
 
-    def _look(self) -> None:
-        """Whether it was silent for too long. One clock for all of an answer, set anew when it rings: one for
-        each piece would cost as much as reading it."""
-        now, ends = self._time.time(), min(self._deadline, self._until)
-        if self._is_listening and now >= ends:
+    def _check_deadline(self) -> None:
+        """Breaks the read off when a deadline has passed. One timer serves the whole reply and is set again
+        when it fires: one timer for each chunk would cost as much as reading it."""
+        now, deadline = self._clock.time(), min(self._silence_deadline, self._total_deadline)
+        if self._is_receiving and now >= deadline:
             self._content.set_exception(TimeoutError())
         else:
-            self._clock = self._time.call_at(ends if now < ends else now + self._patience_s, self._look)
+            self._timer = self._clock.call_at(
+                deadline if now < deadline else now + self._silence_limit_s, self._check_deadline
+            )
 
     def _parse(self, chunk: bytes) -> list[Event]:
         try:
-            return self._reader.feed(chunk) if self._reader is not None else self._begin(chunk)
+            return self._reader.feed(chunk) if self._reader is not None else self._detect_format(chunk)
         except LineTooLong:
-            raise self._faults.too_large() from None
+            raise self._errors.too_large() from None
 
-    def _begin(self, chunk: bytes) -> list[Event]:
-        """Some servers answer a request for a stream with one object or a page, whatever they call it."""
-        self._page += chunk
-        if len(self._page) > self._limits.line_bytes:
-            raise self._faults.too_large()
-        if bytes(self._page.lstrip()[:1]) in (b"", b"{", b"[", b"<"):
+    def _detect_format(self, chunk: bytes) -> list[Event]:
+        """Some servers answer a request for a stream with a single JSON object or a page, whatever their
+        headers say."""
+        self._first_bytes += chunk
+        if len(self._first_bytes) > self._limits.line_bytes:
+            raise self._errors.too_large()
+        if bytes(self._first_bytes.lstrip()[:1]) in (b"", b"{", b"[", b"<"):
             return []
         self._reader = EventReader(self._limits.line_bytes)
-        return self._reader.feed(bytes(self._page))
+        return self._reader.feed(bytes(self._first_bytes))
 
-    def _last(self) -> list[Event]:
+    def _final_events(self) -> list[Event]:
         if self._reader is not None:
-            return [event for event in self._reader.close() if _is_whole(event.data)]
-        page = bytes(self._page.strip())
-        if page and not _is_whole(page.decode("utf-8", "replace")):
-            raise self._faults.not_an_answer(page)
-        return [Event("", page.decode("utf-8", "replace"))] if page else []
+            return [event for event in self._reader.close() if _is_complete(event.data)]
+        body = bytes(self._first_bytes.strip())
+        if body and not _is_complete(body.decode("utf-8", "replace")):
+            raise self._errors.not_an_answer(body)
+        return [Event("", body.decode("utf-8", "replace"))] if body else []
 
 
-def _is_whole(data: str) -> bool:
-    """Whether an event that nothing closed may still be believed."""
+def _is_complete(data: str) -> bool:
+    """Whether an event without its closing empty line is complete."""
     if data.strip() == "[DONE]":
         return True
     try:
