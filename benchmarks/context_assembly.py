@@ -41,7 +41,7 @@ from tertulia.library.extract import VERSION
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.index import of_file
 from tertulia.library.search import Library
-from tertulia.providers.houses import Providers
+from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
 from tertulia.store import attachments, chunks, conversations, files, messages, projects, texts, turns, users
 from tertulia.store.blobs import Blobs
@@ -84,7 +84,7 @@ def opened(folder: Path) -> Means:
     limits = FileLimits()
     return Means(
         db,
-        Providers.from_environment({}, folder),
+        ProviderRegistry.from_environment({}, folder),
         Live(),
         now_ms,
         time.monotonic,

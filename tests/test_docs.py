@@ -9,7 +9,7 @@ import pytest
 from scripts import reference
 from tertulia.core import errors
 from tertulia.core.errors import CannotStart, TertuliaError
-from tertulia.providers.seam import FaultCode, ProviderFault
+from tertulia.providers.interface import ErrorCode, ProviderError
 from tertulia.server.errors import status_of
 
 ROOT = Path(__file__).parent.parent
@@ -53,10 +53,10 @@ def test_every_error_is_on_the_errors_page(kind: type) -> None:
     assert row in ERRORS
 
 
-@pytest.mark.parametrize("code", get_args(FaultCode))
-def test_every_way_a_reply_can_fail_is_on_the_errors_page(code: FaultCode) -> None:
+@pytest.mark.parametrize("code", get_args(ErrorCode))
+def test_every_way_a_reply_can_fail_is_on_the_errors_page(code: ErrorCode) -> None:
     replies = ERRORS[ERRORS.index("## When a reply") :]
-    assert f"| `{ProviderFault(code, '').code}` |" in replies
+    assert f"| `{ProviderError(code, '').code}` |" in replies
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

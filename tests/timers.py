@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from tertulia.providers import wire
+from tertulia.providers import transport
 from tests.patience import soon
 
 HOUR = 3600.0
@@ -65,5 +65,5 @@ class Timers:
 def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
     """Time stands still for every reply until a test moves it."""
     made = Timers()
-    monkeypatch.setattr(wire, "running_clock", lambda: made)
+    monkeypatch.setattr(transport, "running_clock", lambda: made)
     return made

@@ -28,8 +28,8 @@ from tertulia.engine.writer import Writer
 from tertulia.library import embed
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import Library
-from tertulia.providers.houses import Providers
 from tertulia.providers.limits import Limits
+from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
 from tertulia.settings import Settings, make_home
 from tertulia.store import files, jobs, personas
@@ -45,7 +45,7 @@ class House:
 
     settings: Settings
     db: Database
-    providers: Providers
+    providers: ProviderRegistry
     live: Live
     turns: Turns
     herald: Herald
@@ -114,7 +114,7 @@ async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
     db.on_commit(live.publish)
     return Means(
         db=db,
-        providers=Providers.from_environment(
+        providers=ProviderRegistry.from_environment(
             environ, settings.home, limits=Limits(first_byte_s=settings.answer_timeout_s)
         ),
         live=live,

@@ -30,8 +30,8 @@ from tertulia.engine.writer import Writer
 from tertulia.library.embed import LocalEmbedder
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import Library
-from tertulia.providers.houses import Providers
 from tertulia.providers.limits import Limits
+from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
 from tertulia.store import messages, turns, users
 from tertulia.store.blobs import Blobs
@@ -114,7 +114,9 @@ async def engine_in(
 
     db = Database.open(url or f"sqlite:///{home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
     environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
-    providers = Providers.from_environment(environ, home, limits=limits, random=random.Random(1).random)
+    providers = ProviderRegistry.from_environment(
+        environ, home, limits=limits, random=random.Random(1).random
+    )
     live = Live()
     db.on_commit(live.publish)
     limits_ = FileLimits()

@@ -11,7 +11,7 @@ from tertulia.core.errors import UnknownModel
 from tertulia.core.models import Model, Tier
 from tertulia.core.personas import Character, Persona, Scope
 from tertulia.engine.seats import speaking_for, stand_in
-from tertulia.providers.houses import Providers
+from tertulia.providers.registry import ProviderRegistry
 
 OWN = Model("house", "own", "Own", 8_000, 1_000, Tier.BALANCED)
 SMART, BALANCED, CHEAP = (
@@ -40,4 +40,4 @@ def test_where_nobody_can_speak_a_person_is_told_what_to_do(tmp_path: Path) -> N
     character = Character("The Sage", "", 1, "", "anthropic:claude-sonnet-4-6")
     persona = Persona("P", Scope.ALL, None, None, character, 1, 0, 0)
     with pytest.raises(UnknownModel, match="The Sage"):
-        speaking_for(persona, Providers.from_environment({}, tmp_path))
+        speaking_for(persona, ProviderRegistry.from_environment({}, tmp_path))

@@ -29,7 +29,7 @@ from tertulia.library.embed import (
     embedder_for,
 )
 from tertulia.library.wordpiece import WordPieces
-from tertulia.providers import assets, embeddings
+from tertulia.providers import embeddings, model_downloads
 from tertulia.providers.embeddings import EmbeddingEndpoint
 from tertulia.providers.limits import Limits
 from tests.library.bags import numbers
@@ -39,7 +39,8 @@ from tests.upstream.scripted import Head, Raw, Script, Stall, Upstream, refuses,
 
 HOME = settings.read(os.environ).home
 needs_model = pytest.mark.skipif(
-    not assets.is_installed(assets.get("minilm"), HOME), reason="run `tertulia models pull minilm` first"
+    not model_downloads.is_installed(model_downloads.get("minilm"), HOME),
+    reason="run `tertulia models pull minilm` first",
 )
 
 
@@ -180,7 +181,7 @@ async def test_without_the_model_the_embedder_names_the_command_that_installs_it
 
 @needs_model
 def test_words_are_split_into_the_tokens_that_the_model_was_trained_with() -> None:
-    pieces = WordPieces(assets.folder(HOME) / "minilm-l6-tokenizer.json")
+    pieces = WordPieces(model_downloads.folder(HOME) / "minilm-l6-tokenizer.json")
     assert pieces.encode("Hello, unaffable WORLD!", 64) == [
         101,
         7592,

@@ -21,7 +21,7 @@ from tertulia.library.query import terms
 from tertulia.library.relevance import Nearness, asked, fit
 from tertulia.library.search import Findings, Library, Mode, Wanted, find
 from tertulia.library.snippets import found_in
-from tertulia.providers import assets
+from tertulia.providers import model_downloads
 from tertulia.store.database import Database
 from tests.library.bags import Bags
 from tests.library.test_search import add_conversation, add_file
@@ -29,7 +29,8 @@ from tests.store.samples import home, person
 
 HOME = settings.read(os.environ).home
 needs_model = pytest.mark.skipif(
-    not assets.is_installed(assets.get("minilm"), HOME), reason="run `tertulia models pull minilm` first"
+    not model_downloads.is_installed(model_downloads.get("minilm"), HOME),
+    reason="run `tertulia models pull minilm` first",
 )
 
 FILES = {

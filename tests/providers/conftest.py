@@ -12,9 +12,17 @@ import pytest
 from tertulia.core.models import Model
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.core.thinking import Effort
-from tertulia.providers.houses import Providers
+from tertulia.providers.interface import (
+    Completed,
+    ModelRequest,
+    ProviderError,
+    RetryPending,
+    StreamItem,
+    TextDelta,
+    ThinkingDelta,
+)
 from tertulia.providers.limits import Limits
-from tertulia.providers.seam import Call, End, Piece, ProviderFault, Text, Thought, Wait
+from tertulia.providers.registry import ProviderRegistry
 from tests.timers import timers  # noqa: F401 - a fixture
 from tests.upstream.scripted import Upstream, scripted
 
@@ -27,24 +35,24 @@ EVERY_DIALECT = (CHAT, RESPONSES, ANTHROPIC, GOOGLE)
 
 @dataclass
 class Reply:
-    items: list[Piece] = field(default_factory=list)
-    error: ProviderFault | None = None
+    items: list[StreamItem] = field(default_factory=list)
+    error: ProviderError | None = None
 
     @property
     def text(self) -> str:
-        return "".join(item.text for item in self.items if isinstance(item, Text))
+        return "".join(item.text for item in self.items if isinstance(item, TextDelta))
 
     @property
     def thinking(self) -> str:
-        return "".join(item.text for item in self.items if isinstance(item, Thought))
+        return "".join(item.text for item in self.items if isinstance(item, ThinkingDelta))
 
     @property
-    def retries(self) -> list[Wait]:
-        return [item for item in self.items if isinstance(item, Wait)]
+    def retries(self) -> list[RetryPending]:
+        return [item for item in self.items if isinstance(item, RetryPending)]
 
     @property
-    def end(self) -> End | None:
-        return next((item for item in self.items if isinstance(item, End)), None)
+    def end(self) -> Completed | None:
+        return next((item for item in self.items if isinstance(item, Completed)), None)
 
     @property
     def code(self) -> str | None:
@@ -65,7 +73,7 @@ class Clock:
 class Listener:
     """Sends model requests. Retries do not sleep; the times are recorded in `sleeps`."""
 
-    providers: Providers
+    providers: ProviderRegistry
     sleeps: list[float]
     max_output_tokens: int = 500
     clock: Clock = field(default_factory=Clock)
@@ -85,11 +93,11 @@ class Listener:
         pictures: Mapping[str, bytes] = MappingProxyType({}),
         schema: Mapping[str, object] | None = None,
         effort: Effort | None = None,
-    ) -> Call:
+    ) -> ModelRequest:
         if isinstance(prompt, str):
             prompt = Prompt("Be kind.", (PromptMessage("user", prompt),))
         limit = self.max_output_tokens
-        return Call(self.model(key), prompt, limit, temperature, pictures, schema, effort)
+        return ModelRequest(self.model(key), prompt, limit, temperature, pictures, schema, effort)
 
     async def ask(
         self,
@@ -106,7 +114,7 @@ class Listener:
             async with aclosing(self.providers.stream(call)) as items:
                 async for item in items:
                     reply.items.append(item)
-        except ProviderFault as error:
+        except ProviderError as error:
             reply.error = error
         return reply
 
@@ -132,7 +140,7 @@ async def new_listener(upstream: Upstream, tmp_path: Path) -> AsyncIterator[NewL
             sleeps.append(seconds)
 
         clock = Clock()
-        providers = Providers.from_environment(
+        providers = ProviderRegistry.from_environment(
             upstream.environ() | environ,
             tmp_path,
             limits=limits,

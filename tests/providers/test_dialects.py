@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.providers import catalogue
-from tertulia.providers.anthropic import MessagesReading
-from tertulia.providers.faults import Faults
-from tertulia.providers.google import GeminiReading
+from tertulia.providers.anthropic import MessagesDecoder
+from tertulia.providers.errors import ErrorFactory
+from tertulia.providers.google import GeminiDecoder
+from tertulia.providers.interface import TextDelta, ThinkingDelta
 from tertulia.providers.limits import Limits
-from tertulia.providers.openai_chat import ChatReading
-from tertulia.providers.openai_responses import ResponsesReading
-from tertulia.providers.reading import Reading
-from tertulia.providers.seam import Text, Thought
-from tertulia.providers.sse import Event
+from tertulia.providers.openai_chat import ChatDecoder
+from tertulia.providers.openai_responses import ResponsesDecoder
+from tertulia.providers.sse import SseEvent
+from tertulia.providers.stream_decoder import StreamDecoder
 from tests.providers.conftest import ANTHROPIC, CHAT, GOOGLE, RESPONSES, Listener
 from tests.upstream.scripted import Bare, Finish, Raw, Say, Upstream
 
-ERRORS = Faults("Someone", catalogue.unknown("openai", "gpt-9"), Limits())
+ERRORS = ErrorFactory("Someone", catalogue.unknown("openai", "gpt-9"), Limits())
 
 
 def lines(*events: dict[str, Any]) -> Raw:
@@ -455,7 +455,7 @@ async def test_the_parts_of_a_thinking_summary_become_paragraphs(
 
 # --- untrusted input (XS 6, PF 11) -------------------------------------------------------------------------
 
-DECODERS = (ChatReading, ResponsesReading, MessagesReading, GeminiReading)
+DECODERS = (ChatDecoder, ResponsesDecoder, MessagesDecoder, GeminiDecoder)
 FIELDS = st.sampled_from(
     [
         "choices",
@@ -514,11 +514,11 @@ values = st.recursive(
 @pytest.mark.parametrize("decoder_class", DECODERS)
 @given(st.lists(st.dictionaries(FIELDS, values, max_size=5), max_size=5))
 def test_arbitrary_events_decode_to_text_and_thinking_only(
-    decoder_class: type[Reading], events: list[dict[str, Any]]
+    decoder_class: type[StreamDecoder], events: list[dict[str, Any]]
 ) -> None:
     decoder = decoder_class(ERRORS)
-    deltas = decoder.take([Event("", json.dumps(event)) for event in events])
-    assert all(isinstance(delta, Text | Thought) and delta.text for delta in deltas)
+    deltas = decoder.take([SseEvent("", json.dumps(event)) for event in events])
+    assert all(isinstance(delta, TextDelta | ThinkingDelta) and delta.text for delta in deltas)
     for delta in deltas:
         delta.text.encode("utf-8")
     count = decoder.count(Prompt("", ()))
@@ -528,7 +528,7 @@ def test_arbitrary_events_decode_to_text_and_thinking_only(
 
 
 @pytest.mark.parametrize("decoder_class", DECODERS)
-def test_events_with_unknown_names_are_ignored(decoder_class: type[Reading]) -> None:
+def test_events_with_unknown_names_are_ignored(decoder_class: type[StreamDecoder]) -> None:
     """A server's own events must not add text, whatever their names."""
     events_of_all_dialects = [
         {"choices": [{"index": 0, "delta": {"content": "x"}}]},
@@ -537,8 +537,8 @@ def test_events_with_unknown_names_are_ignored(decoder_class: type[Reading]) -> 
         {"candidates": [{"content": {"parts": [{"text": "x"}]}}]},
     ]
     events = [json.dumps(event) for event in events_of_all_dialects]
-    assert decoder_class(ERRORS).take([Event("", data) for data in events]) == [Text("x")]
-    assert decoder_class(ERRORS).take([Event("execute", data) for data in events]) == []
+    assert decoder_class(ERRORS).take([SseEvent("", data) for data in events]) == [TextDelta("x")]
+    assert decoder_class(ERRORS).take([SseEvent("execute", data) for data in events]) == []
 
 
 # --- structured output -------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tertulia.providers.builtin import BuiltIn
-from tertulia.providers.gguf import Head, NotGguf, read_head
+from tertulia.providers.client_pool import ClientPool
+from tertulia.providers.gguf import GgufHeader, NotGguf, read_header
 from tertulia.providers.limits import Limits
-from tertulia.providers.speakers import Speakers
+from tertulia.providers.local_models import LocalModels
 
 
 def string(text: str) -> bytes:
@@ -49,7 +49,7 @@ WHOLE = gguf(
 def test_name_and_context_length_are_read_among_other_fields(tmp_path: Path) -> None:
     path = tmp_path / "friend.gguf"
     path.write_bytes(WHOLE)
-    assert read_head(path) == Head("Tiny Friend", 2048)
+    assert read_header(path) == GgufHeader("Tiny Friend", 2048)
 
 
 @given(st.binary(max_size=200) | st.integers(0, len(WHOLE)).map(lambda end: WHOLE[:end]))
@@ -58,7 +58,7 @@ def test_any_other_file_is_refused_without_a_crash(tmp_path: Path, content: byte
     path = tmp_path / "broken.gguf"
     path.write_bytes(content)
     try:
-        read_head(path)
+        read_header(path)
     except NotGguf:
         return
     assert len(content) >= len(WHOLE) - len(b"weights")
@@ -70,7 +70,7 @@ def test_any_gguf_file_in_the_folder_becomes_a_local_model(tmp_path: Path) -> No
     (folder / "My-Friend.Q8.gguf").write_bytes(WHOLE)
     (folder / "liar.gguf").write_bytes(b"not at all")
     (folder / ".hidden.gguf").write_bytes(WHOLE)
-    local_models = BuiltIn(tmp_path, Speakers(Limits(), stays_inside=True), {})
+    local_models = LocalModels(tmp_path, ClientPool(Limits(), stays_inside=True), {})
     model = local_models.find("builtin:my-friend.q8")
     assert model is not None
     assert (model.display_name, model.context_window, model.is_local) == (
@@ -83,7 +83,7 @@ def test_any_gguf_file_in_the_folder_becomes_a_local_model(tmp_path: Path) -> No
 
 
 def test_a_missing_folder_gives_no_available_models(tmp_path: Path) -> None:
-    local_models = BuiltIn(tmp_path / "nowhere", Speakers(Limits(), stays_inside=True), {})
+    local_models = LocalModels(tmp_path / "nowhere", ClientPool(Limits(), stays_inside=True), {})
     assert not any(local_models.is_available(model) for model in local_models.models())
 
 
@@ -92,10 +92,10 @@ def test_a_deleted_model_file_removes_its_model(tmp_path: Path) -> None:
     folder.mkdir()
     path = folder / "friend.gguf"
     path.write_bytes(WHOLE)
-    local_models = BuiltIn(tmp_path, Speakers(Limits(), stays_inside=True), {})
+    local_models = LocalModels(tmp_path, ClientPool(Limits(), stays_inside=True), {})
     model = local_models.find("builtin:friend")
     assert model is not None
     path.unlink()
     assert local_models.unavailable_reason(model) == "There is no model builtin:friend. Choose another."
     with pytest.raises(NotGguf):
-        read_head(path)
+        read_header(path)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tertulia.core.models import TokenCount
+from tertulia.providers.interface import WebSource
 from tertulia.providers.openai_chat import counted
-from tertulia.providers.seam import Source
 from tests.providers.conftest import Listener
 from tests.upstream.scripted import Bare, Cut, Head, Pause, Raw, Step, Upstream
 
@@ -290,20 +290,20 @@ PAGES = [{"title": "One", "url": "https://one.example/"}, {"url": "https://two.e
 @pytest.mark.parametrize(
     ("fields", "sources"),
     [
-        ({"citations": ["https://one.example/"]}, (Source("https://one.example/"),)),
+        ({"citations": ["https://one.example/"]}, (WebSource("https://one.example/"),)),
         (
             {"citations": ["https://two.example/", "https://one.example/", 7], "search_results": PAGES},
-            (Source("https://two.example/"), Source("https://one.example/", "One")),
+            (WebSource("https://two.example/"), WebSource("https://one.example/", "One")),
         ),
         (
             {"citations": None, "search_results": PAGES},
-            (Source("https://one.example/", "One"), Source("https://two.example/")),
+            (WebSource("https://one.example/", "One"), WebSource("https://two.example/")),
         ),
         ({"citations": "https://one.example/", "search_results": {}}, ()),
     ],
 )
 async def test_the_sources_of_a_search_model_come_with_the_completed_reply(
-    upstream: Upstream, listener: Listener, fields: dict[str, Any], sources: tuple[Source, ...]
+    upstream: Upstream, listener: Listener, fields: dict[str, Any], sources: tuple[WebSource, ...]
 ) -> None:
     upstream.plays((chunks(chunk({"content": "So it is [1]."}, **fields), chunk({}, "stop")), Bare()))
     reply = await listener.ask()

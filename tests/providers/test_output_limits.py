@@ -8,7 +8,7 @@ import pytest
 
 from tertulia.context.budget import output_limit
 from tertulia.core.errors import CannotStart
-from tertulia.providers.endpoints import own_endpoints
+from tertulia.providers.endpoints import custom_endpoints
 from tests.providers.conftest import ANTHROPIC, Listener, NewListener
 from tests.upstream.scripted import Upstream, refuses, says
 
@@ -116,7 +116,7 @@ async def test_a_custom_google_endpoint_receives_the_named_output_limit(
 
 def test_a_custom_groq_endpoint_uses_the_field_name_of_its_own_dialect(listener: Listener) -> None:
     row = {"name": "Mine", "base_url": "https://api.groq.com/openai/v1", "key": "k", "models": ["blend"]}
-    (custom,) = own_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row | {"dialect": "openai_responses"}])})
+    (custom,) = custom_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row | {"dialect": "openai_responses"}])})
     assert list(custom.endpoint.limited(listener.call())) == ["max_output_tokens"]
 
 
@@ -128,7 +128,7 @@ def test_a_custom_endpoint_of_a_reserving_provider_sends_a_moderate_limit(
     listener: Listener, address: str
 ) -> None:
     row = {"name": "Mine", "base_url": address, "key": "k", "models": ["blend"]}
-    (custom,) = own_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row])})
+    (custom,) = custom_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row])})
     (limit,) = custom.endpoint.limited(replace(listener.call(), max_output_tokens=65_536)).values()
     assert 8_000 <= limit <= 16_384
 
@@ -137,4 +137,4 @@ def test_a_custom_endpoint_of_a_reserving_provider_sends_a_moderate_limit(
 def test_an_invalid_output_limit_name_stops_the_start_with_a_message(name: str) -> None:
     row = {"name": "Mine", "base_url": "http://x", "models": ["blend"], "output_limit": name}
     with pytest.raises(CannotStart, match="output_limit is the name of a field"):
-        own_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row])})
+        custom_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row])})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tertulia.core.prompts import Picture, Prompt, PromptMessage
-from tertulia.providers.counting import estimated
+from tertulia.providers.usage_parsing import estimated
 from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, GOOGLE, RESPONSES, Listener
 from tests.upstream.scripted import Upstream, refuses, says
 

@@ -9,10 +9,10 @@ import pytest
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.providers import catalogue
+from tertulia.providers.client_pool import ClientPool
 from tertulia.providers.endpoints import Endpoint
+from tertulia.providers.interface import ModelRequest, ProviderError
 from tertulia.providers.limits import Limits
-from tertulia.providers.seam import Call, ProviderFault
-from tertulia.providers.speakers import Speakers
 from tests.providers.conftest import Reply
 from tests.providers.recorded import Recording, pieces, played, recordings
 
@@ -104,18 +104,18 @@ def meaning(body: str) -> str:
 
 
 async def listen(recording: Recording, form: tuple[bytes, ...]) -> Reply:
-    clients = Speakers(Limits(), stays_inside=True)
+    clients = ClientPool(Limits(), stays_inside=True)
     reply = Reply()
     async with played(recording, form) as address:
         endpoint = Endpoint("recorded", "Recorded", address, dialect=recording.dialect)
         model = catalogue.unknown("recorded", str(recording.request.get("model") or "model"))
-        call = Call(model, Prompt("", (PromptMessage("user", "Hello?"),)), 500)
+        call = ModelRequest(model, Prompt("", (PromptMessage("user", "Hello?"),)), 500)
         client = await clients.speaker(endpoint, recording.dialect)
         try:
             async with aclosing(client.stream(call)) as stream:
                 async for item in stream:
                     reply.items.append(item)
-        except ProviderFault as error:
+        except ProviderError as error:
             reply.error = error
         finally:
             await clients.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tertulia.providers.seam import Wait
+from tertulia.providers.interface import RetryPending
 from tests.providers.conftest import EVERY_DIALECT, Listener
 from tests.upstream.scripted import Bare, Fail, Head, Raw, Say, Script, Upstream, refuses, says
 
@@ -31,7 +31,7 @@ async def test_a_call_fails_after_two_retries(upstream: Upstream, listener: List
     assert reply.error is not None
     assert reply.error.message.endswith("asked us to slow down. Too many requests this minute.")
     assert reply.error.detail == "Slow down"
-    assert [item for item in reply.items if not isinstance(item, Wait)] == []
+    assert [item for item in reply.items if not isinstance(item, RetryPending)] == []
     assert len(upstream.requests) == 3
 
 

@@ -8,16 +8,16 @@ import pytest
 
 from tertulia.core.errors import CannotStart
 from tertulia.providers import catalogue
-from tertulia.providers.anthropic import MessagesReading
-from tertulia.providers.builtin import ENDPOINT as BUILT_IN
+from tertulia.providers.anthropic import MessagesDecoder
 from tertulia.providers.endpoints import Endpoint
-from tertulia.providers.faults import Faults
+from tertulia.providers.errors import ErrorFactory
+from tertulia.providers.interface import ProviderError
 from tertulia.providers.limits import Limits
-from tertulia.providers.openai_chat import ChatReading
-from tertulia.providers.openai_responses import ResponsesReading
-from tertulia.providers.reading import Reading
-from tertulia.providers.seam import ProviderFault
-from tertulia.providers.wire import Answer
+from tertulia.providers.local_models import ENDPOINT as BUILT_IN
+from tertulia.providers.openai_chat import ChatDecoder
+from tertulia.providers.openai_responses import ResponsesDecoder
+from tertulia.providers.stream_decoder import StreamDecoder
+from tertulia.providers.transport import EventStream
 from tertulia.settings import Settings, read
 from tests.timers import HOUR, Timers
 
@@ -55,25 +55,27 @@ class TimedBody:
 class Outcome:
     text: str
     seconds: float
-    error: ProviderFault | None = None
+    error: ProviderError | None = None
 
 
 async def play(
-    *arrivals: Arrival, limits: Limits = LIMITS, dialect: Callable[[Faults], Reading] = ChatReading
+    *arrivals: Arrival,
+    limits: Limits = LIMITS,
+    dialect: Callable[[ErrorFactory], StreamDecoder] = ChatDecoder,
 ) -> Outcome:
     """Decodes the chunks and returns the text, the error, and the time of the end."""
     clock = Timers()
-    errors = Faults("OpenRouter", catalogue.unknown("x", "y"), limits)
+    errors = ErrorFactory("OpenRouter", catalogue.unknown("x", "y"), limits)
     decoder = dialect(errors)
     keep_alive = decoder.is_keep_alive if decoder.keep_alive else None
     outcome = Outcome("", 0)
     try:
-        with Answer(TimedBody(clock, list(arrivals)), limits, errors, keep_alive, clock) as stream:
+        with EventStream(TimedBody(clock, list(arrivals)), limits, errors, keep_alive, clock) as stream:
             while not decoder.is_over and (events := await stream.read()) is not None:
                 outcome.text += "".join(item.text for item in decoder.take(events))
                 if decoder.has_spoken:
                     stream.expect_words()
-    except ProviderFault as error:
+    except ProviderError as error:
         outcome.error = error
     outcome.seconds = clock.now
     return outcome
@@ -153,13 +155,13 @@ RESPONSE_WORD = (
 )
 with_pings = pytest.mark.parametrize(
     ("dialect", "ping", "word"),
-    [(MessagesReading, PING, CLAUDE_WORD), (ResponsesReading, KEEP_ALIVE, RESPONSE_WORD)],
+    [(MessagesDecoder, PING, CLAUDE_WORD), (ResponsesDecoder, KEEP_ALIVE, RESPONSE_WORD)],
 )
 
 
 @with_pings
 async def test_pings_before_the_first_text_restart_the_time(
-    dialect: Callable[[Faults], Reading], ping: bytes, word: bytes
+    dialect: Callable[[ErrorFactory], StreamDecoder], ping: bytes, word: bytes
 ) -> None:
     outcome = await play(*repeat(250, ping, 4), (250, word), dialect=dialect)
     assert outcome.text == "Well."
@@ -167,7 +169,7 @@ async def test_pings_before_the_first_text_restart_the_time(
 
 @with_pings
 async def test_pings_in_mid_reply_extend_the_wait_to_15_minutes_at_most(
-    dialect: Callable[[Faults], Reading], ping: bytes, word: bytes
+    dialect: Callable[[ErrorFactory], StreamDecoder], ping: bytes, word: bytes
 ) -> None:
     outcome = await play(
         (0, word), *repeat(60, ping, 10), (60, word), *repeat(10, ping, 1000), dialect=dialect

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.providers.sse import Event, EventReader, LineTooLong
+from tertulia.providers.sse import LineTooLong, SseDecoder, SseEvent
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=12)
 events = st.lists(
@@ -13,8 +13,8 @@ events = st.lists(
 line_ends = st.sampled_from(["\n", "\r\n", "\r"])
 
 
-def decode(chunks: list[bytes], limit: int = 1000) -> list[Event]:
-    reader = EventReader(limit)
+def decode(chunks: list[bytes], limit: int = 1000) -> list[SseEvent]:
+    reader = SseDecoder(limit)
     return [event for chunk in chunks for event in reader.feed(chunk)] + reader.close()
 
 
@@ -32,7 +32,7 @@ def test_events_are_decoded_with_any_split_and_any_line_end(
 ) -> None:
     stream = (b"\xef\xbb\xbf" if has_bom else b"") + encode(sent_events, line_end)
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
-    assert decode(chunks) == [Event(name, "\n".join(data)) for name, data in sent_events]
+    assert decode(chunks) == [SseEvent(name, "\n".join(data)) for name, data in sent_events]
 
 
 @given(st.binary(max_size=200), st.integers(1, 9))
@@ -43,17 +43,17 @@ def test_arbitrary_bytes_give_valid_text_and_no_error(stream: bytes, size: int) 
 
 
 def test_an_oversized_line_is_refused_before_it_ends() -> None:
-    reader = EventReader(100)
+    reader = SseDecoder(100)
     reader.feed(b"data: " + b"x" * 90)
     with pytest.raises(LineTooLong):
         reader.feed(b"x" * 90)
 
 
 def test_an_event_of_many_lines_has_the_same_size_limit() -> None:
-    reader = EventReader(100)
+    reader = SseDecoder(100)
     with pytest.raises(LineTooLong):
         reader.feed(b"data: 123456789\n" * 20)
 
 
 def test_invalid_utf8_becomes_replacement_characters() -> None:
-    assert decode([b"data: a\xff\xfeb\n\n"]) == [Event("", "a\ufffd\ufffdb")]
+    assert decode([b"data: a\xff\xfeb\n\n"]) == [SseEvent("", "a\ufffd\ufffdb")]

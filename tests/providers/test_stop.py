@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tertulia.providers.houses import Providers
-from tertulia.providers.seam import End, Piece, Text
+from tertulia.providers.interface import Completed, StreamItem, TextDelta
+from tertulia.providers.registry import ProviderRegistry
 from tests.patience import PATIENCE_S, soon
 from tests.providers.conftest import CHAT, EVERY_DIALECT, Listener
 from tests.upstream.scripted import Finish, Hold, Say, Stall, Step, Upstream, refuses
@@ -20,7 +20,7 @@ every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
 class Consumer:
     """Collects the stream items of one call."""
 
-    items: list[Piece] = field(default_factory=list)
+    items: list[StreamItem] = field(default_factory=list)
     started: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def consume(self, listener: Listener, key: str) -> None:
@@ -61,7 +61,7 @@ async def test_stopping_in_mid_reply_closes_the_connection(
     await stop(task)
     async with soon():
         await upstream.last.closed.wait()
-    assert consumer.items == [Text("Let me tell you")]
+    assert consumer.items == [TextDelta("Let me tell you")]
 
 
 @every_dialect
@@ -86,7 +86,7 @@ async def test_stopping_while_a_retry_is_pending_sends_no_further_request(
         await asyncio.Event().wait()
 
     upstream.plays(refuses(429, retry_after="30"))
-    listener = Listener(Providers.from_environment(upstream.environ(), tmp_path, sleep=sleep), [])
+    listener = Listener(ProviderRegistry.from_environment(upstream.environ(), tmp_path, sleep=sleep), [])
     consumer = Consumer()
     task = asyncio.create_task(consumer.consume(listener, CHAT))
     await asyncio.wait_for(is_waiting.wait(), PATIENCE_S)
@@ -109,7 +109,7 @@ async def test_stopping_at_the_moment_of_completion_completes_at_most_once(
     task.cancel()
     await asyncio.wait([task], timeout=PATIENCE_S)
     assert task.done()
-    assert sum(isinstance(item, End) for item in consumer.items) <= 1
+    assert sum(isinstance(item, Completed) for item in consumer.items) <= 1
     await asyncio.wait_for(upstream.last.over.wait(), PATIENCE_S)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tertulia.providers import catalogue
-from tertulia.providers.builtin import SMOLLM2
+from tertulia.providers.local_models import SMOLLM2
 from tertulia.providers.tokens import REMEMBERED, VOCABULARIES, counter, estimate
 
 GPT_4O = next(entry.model for entry in catalogue.entries() if entry.model.key == "openai:gpt-4o")

@@ -19,11 +19,11 @@ from tertulia.core.plain import from_plain
 from tertulia.core.prompts import Prompt
 from tertulia.core.reading import OUTLINE_SCHEMA
 from tertulia.core.receipts import Receipt
-from tertulia.providers import assets, endpoints
-from tertulia.providers.builtin import SMOLLM2
+from tertulia.providers import endpoints, model_downloads
 from tertulia.providers.dialects import MODULES
-from tertulia.providers.seam import Call, End
-from tests.providers.test_builtin import HOME, needs_weights
+from tertulia.providers.interface import Completed, ModelRequest
+from tertulia.providers.local_models import SMOLLM2
+from tests.providers.test_local_models import HOME, needs_weights
 from tests.stories.listening import rounds, said
 from tests.stories.test_attachments import PHOTO
 from tests.stories.test_what_if import over, replayed
@@ -157,8 +157,8 @@ async def everything_said(person: Person, conversation_id: str) -> list[dict[str
 @needs_weights
 async def test_so_can_one_of_the_built_in_model_which_knows_every_token_of_it_again(tmp_path: Path) -> None:
     """Nobody stands between us and its process; but it tells how much of a prompt it has read before."""
-    assets.folder(tmp_path).parent.mkdir(parents=True, exist_ok=True)
-    assets.folder(tmp_path).symlink_to(assets.folder(HOME))
+    model_downloads.folder(tmp_path).parent.mkdir(parents=True, exist_ok=True)
+    model_downloads.folder(tmp_path).symlink_to(model_downloads.folder(HOME))
     async with running(tmp_path, {}) as world:
         ann = await world.first("Ann")
         opened = await ann.ask("What is the capital of France?", SMOLLM2.key)
@@ -175,8 +175,8 @@ async def test_so_can_one_of_the_built_in_model_which_knows_every_token_of_it_ag
 
 async def counted(house: House, prompt: Prompt) -> TokenCount:
     """What its process counts, asked for one more token."""
-    async with aclosing(house.means.providers.stream(Call(SMOLLM2, prompt, 1))) as pieces:
-        [count] = [piece.count async for piece in pieces if isinstance(piece, End)]
+    async with aclosing(house.means.providers.stream(ModelRequest(SMOLLM2, prompt, 1))) as pieces:
+        [count] = [piece.count async for piece in pieces if isinstance(piece, Completed)]
     return count
 
 
@@ -194,7 +194,9 @@ async def sent_again(person: Person, reply: dict[str, Any], environ: dict[str, s
     prompt = rebuild(receipt)
     shown = {one.content_hash: PHOTO for message in prompt.messages for one in message.pictures}
     schema = OUTLINE_SCHEMA if is_outline else None
-    call = Call(model, prompt, output_limit(model), schema=schema, pictures=shown, effort=receipt.effort)
+    call = ModelRequest(
+        model, prompt, output_limit(model), schema=schema, pictures=shown, effort=receipt.effort
+    )
     at = next(one for one in endpoints.from_environment(environ) if one.provider == model.provider)
     dialect = import_module(MODULES[(VOICES | SWITCHED)[model.key]])  # type: ignore[index]
     body: dict[str, Any] = json.loads(dialect.request(call, at).body)

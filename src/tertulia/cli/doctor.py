@@ -15,7 +15,7 @@ from tertulia import __version__
 from tertulia import settings as settings_
 from tertulia.app import new_id, now_ms
 from tertulia.core.errors import TertuliaError
-from tertulia.providers.houses import Providers
+from tertulia.providers.registry import ProviderRegistry
 from tertulia.server.asgi import web_folder
 from tertulia.settings import Settings
 from tertulia.store import jobs
@@ -89,7 +89,7 @@ def _interface() -> Finding:
 
 
 def _models(settings: Settings) -> Finding:
-    available = Providers.from_environment(os.environ, settings.home).available()
+    available = ProviderRegistry.from_environment(os.environ, settings.home).available()
     if not available:
         return Finding(
             "models", False, "none can answer. Run `tertulia models pull smollm2` or set a provider's key."

@@ -13,8 +13,8 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from tertulia import settings
-from tertulia.providers import assets
-from tertulia.providers.assets import Asset, Progress
+from tertulia.providers import model_downloads
+from tertulia.providers.model_downloads import ModelFile, Progress
 
 app = typer.Typer(help="The built-in models: which there are, and fetching them.", no_args_is_help=True)
 
@@ -24,8 +24,8 @@ def list_models() -> None:
     """Show the models that can be fetched, and which are here."""
     home = settings.read(os.environ).home
     table = Table("model", "here", "size", "licence", "what it is", box=None, pad_edge=False)
-    for asset in assets.manifest():
-        here = "yes" if assets.is_installed(asset, home) else "no"
+    for asset in model_downloads.manifest():
+        here = "yes" if model_downloads.is_installed(asset, home) else "no"
         table.add_row(asset.name, here, _size(asset.size), asset.licence, asset.about)
     Console().print(table)
 
@@ -37,13 +37,15 @@ def pull_model(
     """Fetch a model's weights, and check that they are the right ones."""
     home = settings.read(os.environ).home
     settings.make_home(home)
-    asset = assets.get(name)
+    asset = model_downloads.get(name)
     with Bar(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), transient=True) as bar:
-        path = assets.pull(asset, home, report=_drawn(bar, asset), mirror=os.environ.get(assets.MIRROR_NAME))
+        path = model_downloads.pull(
+            asset, home, report=_drawn(bar, asset), mirror=os.environ.get(model_downloads.MIRROR_NAME)
+        )
     Console(highlight=False).print(f"{asset.name} is ready: {escape(str(path))}", soft_wrap=True)
 
 
-def _drawn(bar: Bar, asset: Asset) -> assets.Report:
+def _drawn(bar: Bar, asset: ModelFile) -> model_downloads.Report:
     task = bar.add_task(asset.name, total=asset.size)
 
     def report(progress: Progress) -> None:

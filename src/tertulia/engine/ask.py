@@ -28,7 +28,15 @@ from tertulia.engine.live import LiveReply, LiveTurn
 from tertulia.engine.means import Means
 from tertulia.engine.requests import available
 from tertulia.engine.sources import source_list
-from tertulia.providers.seam import Call, End, Piece, ProviderFault, Text, Thought, Wait
+from tertulia.providers.interface import (
+    Completed,
+    ModelRequest,
+    ProviderError,
+    RetryPending,
+    StreamItem,
+    TextDelta,
+    ThinkingDelta,
+)
 from tertulia.store import drafts, messages, receipts, turns, usage
 from tertulia.store.database import Tx
 
@@ -44,7 +52,7 @@ class Outcome:
     count: TokenCount | None = None
 
 
-def _failure(end: End, *, has_text: bool) -> Failure | None:
+def _failure(end: Completed, *, has_text: bool) -> Failure | None:
     """Why a reply is not complete although its provider ended it; None when it is."""
     if end.finish == "filtered":
         cut = "Stopped by the provider's safety filter."
@@ -79,7 +87,7 @@ class Ask:
         """The reply this one takes the place of."""
         self._cancelled: Outcome | None = None
         self._listening: asyncio.Task[Outcome] | None = None
-        self._wait: Wait | None = None
+        self._wait: RetryPending | None = None
         self._model: Model | None = None
         self._assembled: Assembled | None = None
         self._telling: asyncio.Task[None] | None = None
@@ -176,7 +184,7 @@ class Ask:
                 self._telling = asyncio.create_task(self._tell_found(self._assembled.found))
             prompt = self._assembled.prompt
             pictures = await pictures_of(self._means, prompt)
-            call = Call(
+            call = ModelRequest(
                 model,
                 prompt,
                 output_limit(model),
@@ -189,7 +197,7 @@ class Ask:
             return Outcome(Status.FAILED, Failure("context_length", error.message))
         except UnknownModel as error:
             return Outcome(Status.FAILED, Failure("unavailable", error.message))
-        except ProviderFault as fault:
+        except ProviderError as fault:
             return self._faulted(fault)
         except Exception as error:  # noqa: BLE001 - one voice's failure must leave the others alone
             incident = self._means.report(error)
@@ -214,17 +222,17 @@ class Ask:
         """An outline is asked for in its shape where the model keeps to one."""
         return OUTLINE_SCHEMA if self._brief.step is Step.OUTLINE and model.abilities.structured else None
 
-    async def _take(self, pieces: AsyncIterator[Piece]) -> Outcome:
+    async def _take(self, pieces: AsyncIterator[StreamItem]) -> Outcome:
         async with aclosing(pieces) as stream:  # type: ignore[type-var]
             async for piece in stream:
                 match piece:
-                    case Text(text):
+                    case TextDelta(text):
                         self._hears(text, is_thought=False)
-                    case Thought(text):
+                    case ThinkingDelta(text):
                         self._hears(text, is_thought=True)
-                    case Wait():
+                    case RetryPending():
                         self._waits(piece)
-                    case End():
+                    case Completed():
                         self._append_sources(piece)
                         return self._ended(piece)
         return Outcome(
@@ -238,23 +246,23 @@ class Ask:
             self._thought_until = self._means.monotonic()
         self._means.live.said(self._live, self._reply, self.id, text, is_thought)
 
-    def _waits(self, wait: Wait) -> None:
+    def _waits(self, wait: RetryPending) -> None:
         self._wait = wait
         until = self._means.clock() + int(wait.seconds * 1000)
         waiting = Waiting(until, wait.attempt, wait.attempts, wait.reason)
         self._means.live.waits(self._live, self._reply, self.id, waiting)
 
-    def _append_sources(self, end: End) -> None:
+    def _append_sources(self, end: Completed) -> None:
         """The pages that a search model's answer refers to as [1], [2] stand below it, in their order."""
         if end.sources and self._reply.text and self._brief.step is not Step.OUTLINE:
             self._hears(source_list(end.sources), is_thought=False)
 
-    def _ended(self, end: End) -> Outcome:
+    def _ended(self, end: Completed) -> Outcome:
         failure = _failure(end, has_text=bool(self._reply.text.strip()))
         status = Status.COMPLETE if failure is None else self._broken()
         return Outcome(status, failure, end.count)
 
-    def _faulted(self, fault: ProviderFault) -> Outcome:
+    def _faulted(self, fault: ProviderError) -> Outcome:
         failure = Failure(fault.code, fault.message, fault.detail, fault.retry_at)
         return Outcome(self._broken(), failure)
 

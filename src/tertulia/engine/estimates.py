@@ -26,7 +26,7 @@ from tertulia.engine.lookup import look_up
 from tertulia.engine.means import Means
 from tertulia.engine.requests import check_attachments, check_lanes, check_quotes
 from tertulia.engine.seats import Spot, seated, seated_chair
-from tertulia.providers.houses import Providers
+from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import attachments, branches, conversations, projects, usage
 from tertulia.store.database import Tx
 
@@ -145,7 +145,7 @@ def _closing(table: Sequence[Voice]) -> tuple[int, ...]:
 
 
 def _gathered(
-    tx: Tx, actor: Actor, request: NewEstimate, providers: Providers, asked: Message | None
+    tx: Tx, actor: Actor, request: NewEstimate, providers: ProviderRegistry, asked: Message | None
 ) -> Gathered:
     """As if it had just been sent."""
     conversation = _conversation(tx, actor, request)

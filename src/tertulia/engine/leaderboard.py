@@ -9,7 +9,7 @@ from statistics import median
 from tertulia.core.ratings import Match, Rating, rate
 from tertulia.core.users import Actor
 from tertulia.core.votes import Contender, Vote
-from tertulia.providers.houses import Providers
+from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import personas, votes
 from tertulia.store.database import Tx
 from tertulia.store.votes import Effort
@@ -45,7 +45,7 @@ class Leaderboard:
     votes: int
 
 
-def leaderboard(tx: Tx, actor: Actor, project_id: str, providers: Providers) -> Leaderboard:
+def leaderboard(tx: Tx, actor: Actor, project_id: str, providers: ProviderRegistry) -> Leaderboard:
     cast = votes.of_project(tx, actor, project_id)
     spent = votes.efforts(tx, actor, project_id)
     rated = rate(Match(tuple(one.key for one in vote.contenders), vote.winner) for vote in cast)
@@ -66,7 +66,7 @@ def _newest(cast: Sequence[Vote]) -> dict[str, Contender]:
     return found
 
 
-def _name(one: Contender, names: dict[str, str], providers: Providers) -> str:
+def _name(one: Contender, names: dict[str, str], providers: ProviderRegistry) -> str:
     """What it is called now: in a round it may have been "The Sage 2"."""
     if one.persona_id is not None:
         return names.get(one.persona_id, one.name)

@@ -11,7 +11,7 @@ from tertulia.core.models import Model
 from tertulia.engine.live import Live
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import Library
-from tertulia.providers.houses import Providers
+from tertulia.providers.registry import ProviderRegistry
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database
 
@@ -19,7 +19,7 @@ from tertulia.store.database import Database
 @dataclass(frozen=True, slots=True)
 class Means:
     db: Database
-    providers: Providers
+    providers: ProviderRegistry
     live: Live
     clock: Clock
     monotonic: Callable[[], float]

@@ -30,7 +30,7 @@ from tertulia.engine.recovery import SILENT_MS
 from tertulia.engine.requests import NewReturn, NewTry, NewTurn, check_branch_id
 from tertulia.engine.seats import Spot, seated, seated_chair
 from tertulia.engine.turns import Turns
-from tertulia.providers.houses import Providers
+from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import branches, conversations, messages, replays, turns, usage, users
 from tertulia.store.database import Tx
 
@@ -308,7 +308,7 @@ class Begun:
     """False: this id was sent before, and somebody is at work on it or was."""
 
 
-def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: Providers) -> Begun:
+def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: ProviderRegistry) -> Begun:
     """The branch and the replay; sent twice, the same."""
     source = conversations.get(tx, actor, source_id)
     if before := _begun(tx, actor, source_id, request):
@@ -351,7 +351,7 @@ def _title(source: Conversation) -> str:
 
 
 def _seatable(
-    tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: Providers
+    tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: ProviderRegistry
 ) -> tuple[Asked, ...]:
     """The questions, when everyone who is to answer them can be seated."""
     source = conversations.get(tx, actor, source_id)

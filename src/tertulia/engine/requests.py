@@ -17,7 +17,7 @@ from tertulia.core.passages import SearchScope
 from tertulia.core.plain import to_json
 from tertulia.core.tables import BRIEF_LIMIT, WantedVoice
 from tertulia.core.turns import Style
-from tertulia.providers.houses import Providers
+from tertulia.providers.registry import ProviderRegistry
 
 QUOTE_LIMIT = 2_000
 
@@ -175,7 +175,7 @@ def check_id(turn_id: str) -> None:
         raise Invalid("A turn's id is a ULID made by the client.")
 
 
-def available(key: str, providers: Providers) -> Model:
+def available(key: str, providers: ProviderRegistry) -> Model:
     """The model, or a sentence that says why it cannot answer."""
     model = providers.find(key)
     if model is None:

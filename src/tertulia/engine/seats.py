@@ -13,7 +13,7 @@ from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.core.voices import HeldSeat, Voice, Wanted, seat
 from tertulia.engine.requests import available
-from tertulia.providers.houses import Providers
+from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import branches, conversations, personas, projects
 from tertulia.store.database import Tx
 
@@ -50,7 +50,7 @@ def seated(
     actor: Actor,
     spot: Spot,
     wanted: Sequence[WantedVoice],
-    providers: Providers,
+    providers: ProviderRegistry,
     taken: Iterable[Voice] = (),
 ) -> tuple[Voice, ...]:
     """Each in a seat of its own, the one it has had there before.
@@ -75,7 +75,7 @@ def seated_chair(
     spot: Spot,
     wanted: WantedVoice | None,
     table: Sequence[Voice],
-    providers: Providers,
+    providers: ProviderRegistry,
 ) -> Voice | None:
     """One of the table, or somebody in a seat of their own beside it; None when nobody is named."""
     if wanted is None:
@@ -93,7 +93,7 @@ def _at_hand(tx: Tx, actor: Actor, spot: Spot, wanted: Sequence[WantedVoice]) ->
     return {persona.id: persona for persona in personas.visible_to(tx, actor, spot.project(tx, actor))}
 
 
-def _wanted(one: WantedVoice, at_hand: dict[str, Persona], providers: Providers) -> Wanted:
+def _wanted(one: WantedVoice, at_hand: dict[str, Persona], providers: ProviderRegistry) -> Wanted:
     if one.persona_id is None:
         if one.model is None:
             raise Invalid("A voice is a model or a persona: name one of them.")
@@ -117,7 +117,7 @@ def _checked_effort(one: WantedVoice, model: Model) -> Effort | None:
     return one.effort
 
 
-def speaking_for(persona: Persona, providers: Providers) -> Model:
+def speaking_for(persona: Persona, providers: ProviderRegistry) -> Model:
     """The persona's own model; where it cannot answer, the one that comes closest."""
     own = providers.find(persona.character.model)
     if own is not None and providers.is_available(own):

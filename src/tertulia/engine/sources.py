@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import quote, urlsplit
 
-from tertulia.providers.seam import Source
+from tertulia.providers.interface import WebSource
 
 URL_LIMIT = 2_000
 TITLE_LIMIT = 200
@@ -14,13 +14,13 @@ TITLE_LIMIT = 200
 _MARKUP = re.compile(r"([\\`*_\[\]<>&!|~])")
 
 
-def source_list(sources: Sequence[Source]) -> str:
+def source_list(sources: Sequence[WebSource]) -> str:
     """Numbers that the answer uses stay with their pages; an address nobody should follow is only named."""
     lines = (f"{number}. {_link(source)}" for number, source in enumerate(sources, 1))
     return "\n\nSources:\n\n" + "\n".join(lines)
 
 
-def _link(source: Source) -> str:
+def _link(source: WebSource) -> str:
     url = source.url.strip()
     title = _plain(source.title) or _plain(_site(url)) or "Source"
     if not _can_be_followed(url):

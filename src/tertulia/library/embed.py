@@ -25,10 +25,10 @@ from typing import Protocol
 
 from tertulia.core.errors import TertuliaError
 from tertulia.core.models import cost_micros
-from tertulia.providers import assets, wire
+from tertulia.providers import model_downloads, transport
 from tertulia.providers.embeddings import EmbeddingClient, EmbeddingEndpoint
+from tertulia.providers.interface import ProviderError
 from tertulia.providers.limits import Limits
-from tertulia.providers.seam import ProviderFault
 
 BATCH = 8
 ENDPOINT_BATCH = 32
@@ -112,7 +112,9 @@ class LocalEmbedder:
         """How many processes were started so far."""
 
     def unavailable_reason(self) -> str | None:
-        self._is_installed = self._is_installed or assets.is_installed(assets.get(ASSET), self._home)
+        self._is_installed = self._is_installed or model_downloads.is_installed(
+            model_downloads.get(ASSET), self._home
+        )
         if self._is_installed:
             return None
         return f"Run `tertulia models pull {ASSET}` to search by meaning too."
@@ -165,7 +167,7 @@ class LocalEmbedder:
             self._stop()
             self.starts += 1
             self._child = child = Child()
-            await asyncio.to_thread(child.start, assets.folder(self._home), self._environ)
+            await asyncio.to_thread(child.start, model_downloads.folder(self._home), self._environ)
             return child
         return self._child
 
@@ -322,13 +324,13 @@ class EndpointEmbedder:
     async def embed(
         self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
     ) -> tuple[bytes, ...]:
-        clock = wire.running_clock()
+        clock = transport.running_clock()
         if is_query and clock.time() < self._queries_fail_until:
             raise EmbeddingFailed(TOO_SLOW)
         try:
-            async with wire.within(self._question_s, clock) if is_query else nullcontext():
+            async with transport.within(self._question_s, clock) if is_query else nullcontext():
                 vectors = await self._embed(texts, billed)
-        except ProviderFault as error:
+        except ProviderError as error:
             raise EmbeddingFailed(error.message, _retry_in_s(error)) from error
         except TimeoutError:
             self._queries_fail_until = clock.time() + self._rest_s
@@ -352,7 +354,7 @@ class EndpointEmbedder:
         await self._client.close()
 
 
-def _retry_in_s(error: ProviderFault) -> float:
+def _retry_in_s(error: ProviderError) -> float:
     if error.retry_after_s is None and not error.is_retryable:
         return MUCH_LATER_S
     return max(RETRY_S, error.retry_after_s or 0.0)

@@ -8,15 +8,15 @@ from typing import Any
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Picture, PromptMessage
 from tertulia.core.thinking import Effort, ThinkingForm
-from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, Part, as_base64, as_body, bearer, parts, said
+from tertulia.providers.client import DialectClient
 from tertulia.providers.endpoints import Endpoint
-from tertulia.providers.faults import Faults
+from tertulia.providers.errors import ErrorFactory
+from tertulia.providers.interface import Finish, ModelRequest
 from tertulia.providers.limits import Limits
-from tertulia.providers.reading import PLAIN_EVENTS, Reading, Words, inside
-from tertulia.providers.seam import Call, Finish
-from tertulia.providers.speaking import Speaking
-from tertulia.providers.wire import Request
+from tertulia.providers.request_encoding import HEADERS, Part, as_base64, as_body, bearer, parts, said
+from tertulia.providers.stream_decoder import PLAIN_EVENTS, Deltas, StreamDecoder, inside
+from tertulia.providers.transport import Request
+from tertulia.providers.usage_parsing import number
 
 VERSION = "2026-10-21"
 """The API version. It no longer accepts a temperature."""
@@ -37,16 +37,16 @@ INPUT_FIGURES = ("input_tokens", "cache_creation_input_tokens", "cache_read_inpu
 cache."""
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
-    return Speaking(endpoint, limits, request, MessagesReading, stays_inside=stays_inside)
+def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
+    return DialectClient(endpoint, limits, request, MessagesDecoder, stays_inside=stays_inside)
 
 
-def request(call: Call, endpoint: Endpoint) -> Request:
+def request(call: ModelRequest, endpoint: Endpoint) -> Request:
     headers = HEADERS | {"anthropic-version": VERSION} | bearer(endpoint.key)
     return Request(f"{endpoint.base_url}/v1/messages", as_body(encode(call, endpoint)), headers)
 
 
-def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
+def encode(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
     call = replace(call, max_output_tokens=endpoint.asked_tokens(call) or call.max_output_tokens)
     body: dict[str, object] = {
         "model": call.model.model_id,
@@ -63,7 +63,7 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
     return body
 
 
-def _thinking(call: Call) -> Part | None:
+def _thinking(call: ModelRequest) -> Part | None:
     """Thinking is paid for, so people see it. Newer models send it only if a summary is requested."""
     form = call.model.thinking_form
     if form is ThinkingForm.ADAPTIVE:
@@ -76,7 +76,7 @@ def _thinking(call: Call) -> Part | None:
     return {"type": "enabled", "budget_tokens": budget} if budget >= MIN_BUDGET else None
 
 
-def _output(call: Call) -> Part:
+def _output(call: ModelRequest) -> Part:
     output: Part = {}
     if call.schema is not None:
         output["format"] = {"type": "json_schema", "schema": call.schema}
@@ -85,7 +85,7 @@ def _output(call: Call) -> Part:
     return output
 
 
-def _messages(call: Call) -> list[dict[str, object]]:
+def _messages(call: ModelRequest) -> list[dict[str, object]]:
     messages = said(call.prompt)
     indexes = [index for index, message in enumerate(messages) if message.ends_cacheable][-MAX_CACHE_MARKS:]
     return [
@@ -94,7 +94,7 @@ def _messages(call: Call) -> list[dict[str, object]]:
     ]
 
 
-def _blocks(message: PromptMessage, call: Call, *, is_marked: bool) -> list[Part]:
+def _blocks(message: PromptMessage, call: ModelRequest, *, is_marked: bool) -> list[Part]:
     blocks = parts(
         message,
         lambda picture: {"type": "image", "source": _source(picture, call)},
@@ -105,11 +105,11 @@ def _blocks(message: PromptMessage, call: Call, *, is_marked: bool) -> list[Part
     return blocks
 
 
-def _source(picture: Picture, call: Call) -> Part:
+def _source(picture: Picture, call: ModelRequest) -> Part:
     return {"type": "base64", "media_type": picture.mime_type, "data": as_base64(call, picture)}
 
 
-class MessagesReading(Reading):
+class MessagesDecoder(StreamDecoder):
     names = PLAIN_EVENTS | {
         "message_start",
         "content_block_start",
@@ -119,11 +119,11 @@ class MessagesReading(Reading):
     }
     keep_alive = "ping"
 
-    def __init__(self, errors: Faults) -> None:
+    def __init__(self, errors: ErrorFactory) -> None:
         super().__init__(errors)
         self._figures: dict[str, int] = {}
 
-    def _decode(self, event: dict[str, Any]) -> Words:
+    def _decode(self, event: dict[str, Any]) -> Deltas:
         match event:
             case {"type": "content_block_delta", "delta": dict(delta)} if self.finish is None:
                 return self._decode_part(delta)
@@ -145,7 +145,7 @@ class MessagesReading(Reading):
                 raise self._error(event)
         return []
 
-    def _decode_message(self, message: dict[str, Any], blocks: list[object]) -> Words:
+    def _decode_message(self, message: dict[str, Any], blocks: list[object]) -> Deltas:
         """The whole reply as one object, from a server that does not stream."""
         self._add_figures(message.get("usage"), (*INPUT_FIGURES, "output_tokens"))
         deltas = [delta for block in blocks if isinstance(block, dict) for delta in self._decode_part(block)]
@@ -153,7 +153,7 @@ class MessagesReading(Reading):
         end_deltas = self._finish_with_reason(str(reason), explanation) if reason else []
         return [*deltas, *end_deltas, *self._stop()]
 
-    def _decode_part(self, part: dict[str, Any]) -> Words:
+    def _decode_part(self, part: dict[str, Any]) -> Deltas:
         match part:
             case {"type": "text_delta" | "text", "text": str(text)} if text:
                 return [self._says(text)]
@@ -161,11 +161,11 @@ class MessagesReading(Reading):
                 return [self._thinks(text)]
         return []
 
-    def _finish_with_reason(self, reason: str, explanation: object) -> Words:
+    def _finish_with_reason(self, reason: str, explanation: object) -> Deltas:
         explained_reason = explanation or (reason if reason not in NORMAL_STOPS else None)
         return self._finishes(FINISHES.get(reason, "stop"), explained_reason)
 
-    def _stop(self) -> Words:
+    def _stop(self) -> Deltas:
         self.is_over = True
         return [] if self.finish is not None else self._finishes("stop")
 

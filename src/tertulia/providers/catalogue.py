@@ -25,7 +25,7 @@ DEFAULT_OUTPUT = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogueModel:
     model: Model
     dialect: Dialect | None
     """Set if the model needs another dialect than its provider's default."""
@@ -34,7 +34,7 @@ class Entry:
 
 
 @cache
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[CatalogueModel, ...]:
     table = tomllib.loads(resources.files(__package__).joinpath("catalogue.toml").read_text("utf-8"))
     return tuple(
         _entry(provider, model_id, row) for provider, rows in table.items() for model_id, row in rows.items()
@@ -57,7 +57,7 @@ def unknown(provider: str, model_id: str) -> Model:
     return Model(provider, model_id, model_id, UNKNOWN_WINDOW, DEFAULT_OUTPUT, tier_of(model_id))
 
 
-def _entry(provider: str, model_id: str, row: dict[str, Any]) -> Entry:
+def _entry(provider: str, model_id: str, row: dict[str, Any]) -> CatalogueModel:
     abilities = row.get("can", "").split()
     model = Model(
         provider=provider,
@@ -78,7 +78,7 @@ def _entry(provider: str, model_id: str, row: dict[str, Any]) -> Entry:
         efforts=tuple(Effort(name) for name in row.get("efforts", "").split()),
         thinking_form=ThinkingForm(row.get("thinks") or _usual_form(provider, abilities)),
     )
-    return Entry(model, row.get("dialect"), row.get("retired", False))
+    return CatalogueModel(model, row.get("dialect"), row.get("retired", False))
 
 
 def _usual_form(provider: str, abilities: list[str]) -> ThinkingForm:

@@ -36,12 +36,12 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def is_rehearsal(environ: Mapping[str, str]) -> bool:
+def is_under_pytest(environ: Mapping[str, str]) -> bool:
     """True under pytest, in this process or in its parent process."""
     return "pytest" in sys.modules or "PYTEST_VERSION" in environ
 
 
-def keep_inside(url: str) -> None:
+def require_loopback(url: str) -> None:
     """Raises CannotStart for any address outside this machine. Used under pytest."""
     if not is_loopback(url):
         raise CannotStart(f"Under pytest only providers on loopback may be asked, not {url}.")

@@ -11,11 +11,11 @@ from typing import Any
 
 from tertulia.core.errors import CannotStart, Invalid
 from tertulia.core.models import FREE, Model, Prices, Tier, TokenCount
-from tertulia.providers.egress import checked_address, is_loopback, is_rehearsal
+from tertulia.providers.egress import checked_address, is_loopback, is_under_pytest
 from tertulia.providers.endpoints import Endpoint
+from tertulia.providers.interface import ProviderError
 from tertulia.providers.limits import Limits
-from tertulia.providers.seam import ProviderFault
-from tertulia.providers.wire import Request, Wire
+from tertulia.providers.transport import Request, Transport
 
 VARIABLE = "TERTULIA_EMBEDDINGS"
 _SHAPE = '{"base_url": "https://…/v1", "key": "…", "model": "…", "dimensions": 1536, "price": 0.02}'
@@ -77,7 +77,7 @@ class EmbeddingClient:
     ) -> None:
         limits = limits or Limits(first_byte_s=30, idle_s=30, total_s=60, line_bytes=16 << 20)
         self._endpoint = endpoint
-        self._transport = Wire(limits, stays_inside=is_rehearsal(environ))
+        self._transport = Transport(limits, stays_inside=is_under_pytest(environ))
         provider = Endpoint("embeddings", "The embedding endpoint", endpoint.base_url, key=endpoint.key)
         self._errors = provider.faults(_as_model(endpoint), limits)
 
@@ -92,7 +92,7 @@ class EmbeddingClient:
             return Embeddings(self._vectors(response, len(texts)), _count(response, texts))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError):
             size = self._endpoint.dimensions
-            raise ProviderFault(
+            raise ProviderError(
                 "malformed",
                 f"The embedding endpoint did not send {size} numbers for each text. If its vectors are "
                 f"of another length, {VARIABLE} must say which.",

@@ -15,9 +15,9 @@ from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers import catalogue
 from tertulia.providers.dialects import OUTPUT_LIMITS, Dialect, is_openai_thinker
 from tertulia.providers.egress import checked_address, is_loopback
-from tertulia.providers.faults import Faults
+from tertulia.providers.errors import ErrorFactory
+from tertulia.providers.interface import ModelRequest
 from tertulia.providers.limits import Limits
-from tertulia.providers.seam import Call
 
 EffortField = Literal["reasoning_effort", "reasoning", "thinking"]
 """The field for the effort: a field of its own (most providers), an object (OpenRouter), or a switch and a
@@ -62,14 +62,14 @@ class Endpoint:
     def has_key(self) -> bool:
         return bool(self.key) or not self.key_names
 
-    def asked_tokens(self, call: Call) -> int | None:
+    def asked_tokens(self, call: ModelRequest) -> int | None:
         """The output limit to send; None if none is sent."""
         if self.output_limit is None and call.affordable_tokens is None:
             return None
         limits = (call.max_output_tokens, self.most_output, call.affordable_tokens)
         return min(limit for limit in limits if limit is not None)
 
-    def limited(self, call: Call) -> dict[str, int]:
+    def limited(self, call: ModelRequest) -> dict[str, int]:
         """The request field with the output limit, or nothing if none is sent."""
         limit = self.asked_tokens(call)
         return (
@@ -83,8 +83,8 @@ class Endpoint:
         is_local = self.is_near or is_loopback(self.base_url)
         return replace(limits, first_byte_s=math.inf) if is_local and limits.first_byte_s is None else limits
 
-    def faults(self, model: Model, limits: Limits, asked_tokens: int | None = None) -> Faults:
-        return Faults(self.name, model, limits, self.key, self.is_free, asked_tokens)
+    def faults(self, model: Model, limits: Limits, asked_tokens: int | None = None) -> ErrorFactory:
+        return ErrorFactory(self.name, model, limits, self.key, self.is_free, asked_tokens)
 
 
 ENDPOINTS = (
@@ -134,20 +134,20 @@ def _with_settings(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnEndpoint:
+class CustomEndpoint:
     """An OpenAI-compatible server that someone runs or rents, with its models."""
 
     endpoint: Endpoint
     models: tuple[Model, ...]
 
 
-OWN_ENDPOINTS_NAME = "TERTULIA_ENDPOINTS"
+CUSTOM_ENDPOINTS_NAME = "TERTULIA_ENDPOINTS"
 DEFAULT_WINDOW = 8192
 
 
-def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
+def custom_endpoints(environ: Mapping[str, str]) -> tuple[CustomEndpoint, ...]:
     """Parses TERTULIA_ENDPOINTS: [{"name", "base_url", "key"?, "models": [{"id", "window"?, …}]}]."""
-    text = environ.get(OWN_ENDPOINTS_NAME, "").strip()
+    text = environ.get(CUSTOM_ENDPOINTS_NAME, "").strip()
     if not text:
         return ()
     try:
@@ -156,14 +156,15 @@ def own_endpoints(environ: Mapping[str, str]) -> tuple[OwnEndpoint, ...]:
             raise TypeError(type(rows).__name__)
         return tuple(_custom_endpoint(row) for row in rows)
     except Invalid as error:
-        raise CannotStart(f"{OWN_ENDPOINTS_NAME}: {error.message}") from None
+        raise CannotStart(f"{CUSTOM_ENDPOINTS_NAME}: {error.message}") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CannotStart(
-            f"{OWN_ENDPOINTS_NAME} must be a JSON list of objects with name, base_url and models ({error!r})."
+            f"{CUSTOM_ENDPOINTS_NAME} must be a JSON list of objects with name, base_url and models "
+            f"({error!r})."
         ) from None
 
 
-def _custom_endpoint(row: Mapping[str, Any]) -> OwnEndpoint:
+def _custom_endpoint(row: Mapping[str, Any]) -> CustomEndpoint:
     name = str(row["name"]).strip()
     base_url = checked_address(str(row["base_url"]))
     output_limit, most_output = _custom_output_limit(row, base_url)
@@ -178,7 +179,7 @@ def _custom_endpoint(row: Mapping[str, Any]) -> OwnEndpoint:
     }
     endpoint = Endpoint(_slug(name), name, base_url, key=key, **options)
     models = tuple(_custom_model(endpoint, model, is_local) for model in row["models"])
-    return OwnEndpoint(endpoint, models)
+    return CustomEndpoint(endpoint, models)
 
 
 def _options(row: Mapping[str, Any], base_url: str) -> dict[str, Any]:

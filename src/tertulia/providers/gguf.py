@@ -30,12 +30,12 @@ class NotGguf(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class GgufHeader:
     name: str | None
     context_length: int | None
 
 
-def read_head(path: Path) -> Head:
+def read_header(path: Path) -> GgufHeader:
     try:
         with path.open("rb") as file:
             metadata = _metadata(file)
@@ -43,7 +43,7 @@ def read_head(path: Path) -> Head:
         raise NotGguf(str(error)) from None
     length = metadata.get(f"{metadata.get('general.architecture')}.context_length")
     name = metadata.get("general.name")
-    return Head(name if isinstance(name, str) else None, length if isinstance(length, int) else None)
+    return GgufHeader(name if isinstance(name, str) else None, length if isinstance(length, int) else None)
 
 
 def _metadata(file: BinaryIO) -> dict[str, object]:

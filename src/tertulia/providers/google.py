@@ -8,14 +8,14 @@ from urllib.parse import quote
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.core.thinking import Effort, ThinkingForm
-from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, Part, as_base64, as_body, parts, said
+from tertulia.providers.client import DialectClient
 from tertulia.providers.endpoints import Endpoint
+from tertulia.providers.interface import Finish, ModelRequest
 from tertulia.providers.limits import Limits
-from tertulia.providers.reading import Reading, Words, inside
-from tertulia.providers.seam import Call, Finish
-from tertulia.providers.speaking import Speaking
-from tertulia.providers.wire import Request
+from tertulia.providers.request_encoding import HEADERS, Part, as_base64, as_body, parts, said
+from tertulia.providers.stream_decoder import Deltas, StreamDecoder, inside
+from tertulia.providers.transport import Request
+from tertulia.providers.usage_parsing import number
 
 VERSION = "v1beta"
 ROLES = {"user": "user", "assistant": "model"}
@@ -41,18 +41,18 @@ BUDGETS = {Effort.LOW: 1_024, Effort.MEDIUM: 8_192, Effort.HIGH: 24_576}
 NO_FINISH_REASON = (None, "", "FINISH_REASON_UNSPECIFIED")
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
-    return Speaking(endpoint, limits, request, GeminiReading, stays_inside=stays_inside)
+def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
+    return DialectClient(endpoint, limits, request, GeminiDecoder, stays_inside=stays_inside)
 
 
-def request(call: Call, endpoint: Endpoint) -> Request:
+def request(call: ModelRequest, endpoint: Endpoint) -> Request:
     headers = HEADERS | ({"x-goog-api-key": endpoint.key} if endpoint.key else {})
     model = quote(call.model.model_id, safe="")
     url = f"{endpoint.base_url}/{VERSION}/models/{model}:streamGenerateContent?alt=sse"
     return Request(url, as_body(encode(call, endpoint)), headers)
 
 
-def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
+def encode(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
     settings: dict[str, object] = {**endpoint.limited(call)}
     if call.temperature is not None:
         settings["temperature"] = call.temperature
@@ -68,7 +68,7 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
     return body
 
 
-def _thinking(call: Call) -> dict[str, object]:
+def _thinking(call: ModelRequest) -> dict[str, object]:
     """Thinking is paid for, so people see it. It also keeps the connection alive while the model thinks."""
     form, effort = call.model.thinking_form, call.effort
     if form not in (ThinkingForm.BUDGET, ThinkingForm.LEVEL):
@@ -82,11 +82,11 @@ def _thinking(call: Call) -> dict[str, object]:
     return thinking
 
 
-def _contents(call: Call) -> list[dict[str, object]]:
+def _contents(call: ModelRequest) -> list[dict[str, object]]:
     return [{"role": ROLES[message.role], "parts": _parts(message, call)} for message in said(call.prompt)]
 
 
-def _parts(message: PromptMessage, call: Call) -> list[Part]:
+def _parts(message: PromptMessage, call: ModelRequest) -> list[Part]:
     return parts(
         message,
         lambda picture: {"inlineData": {"mimeType": picture.mime_type, "data": as_base64(call, picture)}},
@@ -94,10 +94,10 @@ def _parts(message: PromptMessage, call: Call) -> list[Part]:
     )
 
 
-class GeminiReading(Reading):
+class GeminiDecoder(StreamDecoder):
     """Decodes a stream without an end marker: after the finish reason it just ends."""
 
-    def _decode(self, event: dict[str, Any]) -> Words:
+    def _decode(self, event: dict[str, Any]) -> Deltas:
         if event.get("error"):
             raise self._error(event)
         if usage := event.get("usageMetadata"):
@@ -116,8 +116,8 @@ class GeminiReading(Reading):
                 return self._finishes("filtered", _with_message(reason, feedback.get("blockReasonMessage")))
         return []
 
-    def _decode_candidate(self, candidate: dict[str, Any]) -> Words:
-        deltas: Words = []
+    def _decode_candidate(self, candidate: dict[str, Any]) -> Deltas:
+        deltas: Deltas = []
         parts = inside(candidate, "content", "parts")
         for part in parts if isinstance(parts, list) else ():
             match part:
@@ -132,7 +132,7 @@ class GeminiReading(Reading):
             deltas += self._finish_with_reason(str(reason), candidate.get("finishMessage"))
         return deltas
 
-    def _finish_with_reason(self, reason: str, message: object) -> Words:
+    def _finish_with_reason(self, reason: str, message: object) -> Deltas:
         """A finish reason that is not in FINISHES (MALFORMED_FUNCTION_CALL, OTHER…) means that the reply is
         not finished."""
         if reason == "STOP":

@@ -8,16 +8,25 @@ from typing import Any
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.core.thinking import Effort, ThinkingForm
-from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, SHAPE, as_body, as_data_url, bearer, effort_name, parts, said
+from tertulia.providers.client import DialectClient
 from tertulia.providers.endpoints import Endpoint
-from tertulia.providers.faults import Faults
+from tertulia.providers.errors import ErrorFactory
+from tertulia.providers.interface import Finish, ModelRequest, TextDelta, ThinkingDelta, WebSource
 from tertulia.providers.limits import Limits
-from tertulia.providers.reading import Reading, Words, inside
-from tertulia.providers.seam import Call, Finish, Source, Text, Thought
-from tertulia.providers.speaking import Speaking
+from tertulia.providers.request_encoding import (
+    HEADERS,
+    SHAPE,
+    as_body,
+    as_data_url,
+    bearer,
+    effort_name,
+    parts,
+    said,
+)
+from tertulia.providers.stream_decoder import Deltas, StreamDecoder, inside
 from tertulia.providers.think_tags import Part, ThinkTags
-from tertulia.providers.wire import Request
+from tertulia.providers.transport import Request
+from tertulia.providers.usage_parsing import number
 
 TAGGED = ThinkingForm.TAGGED
 LENGTH_REASONS = ("length", "max_tokens", "max_output_tokens", "model_length")
@@ -40,16 +49,16 @@ FAILURE_REASONS = frozenset({"error", "network_error", "insufficient_system_reso
 SOURCES_LIMIT = 100
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
-    return Speaking(endpoint, limits, request, ChatReading, stays_inside=stays_inside)
+def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
+    return DialectClient(endpoint, limits, request, ChatDecoder, stays_inside=stays_inside)
 
 
-def request(call: Call, endpoint: Endpoint) -> Request:
+def request(call: ModelRequest, endpoint: Endpoint) -> Request:
     headers = HEADERS | bearer(endpoint.key)
     return Request(f"{endpoint.base_url}/chat/completions", as_body(encode(call, endpoint)), headers)
 
 
-def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
+def encode(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
     body: dict[str, object] = {
         "model": call.model.model_id,
         "messages": _messages(call),
@@ -67,7 +76,7 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
     return body
 
 
-def _thinking(call: Call, endpoint: Endpoint) -> dict[str, object]:
+def _thinking(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
     model = call.model
     options: dict[str, object] = {"reasoning_format": "parsed"} if model.thinking_form is TAGGED else {}
     if call.effort is None or call.effort not in model.efforts:
@@ -80,7 +89,7 @@ def _thinking(call: Call, endpoint: Endpoint) -> dict[str, object]:
     return options | {"reasoning_effort": name}
 
 
-def _messages(call: Call) -> list[dict[str, object]]:
+def _messages(call: ModelRequest) -> list[dict[str, object]]:
     messages: list[dict[str, object]] = []
     if call.prompt.system.strip():
         messages.append({"role": "system", "content": call.prompt.system})
@@ -88,7 +97,7 @@ def _messages(call: Call) -> list[dict[str, object]]:
     return messages + [{"role": message.role, "content": _content(message, call)} for message in non_empty]
 
 
-def _content(message: PromptMessage, call: Call) -> object:
+def _content(message: PromptMessage, call: ModelRequest) -> object:
     """A message without pictures stays a string, because not every server accepts parts."""
     if not message.pictures:
         return message.content
@@ -99,12 +108,12 @@ def _content(message: PromptMessage, call: Call) -> object:
     )
 
 
-class ChatReading(Reading):
-    def __init__(self, errors: Faults) -> None:
+class ChatDecoder(StreamDecoder):
+    def __init__(self, errors: ErrorFactory) -> None:
         super().__init__(errors)
         self._tags = ThinkTags()
 
-    def _decode(self, event: dict[str, Any]) -> Words:
+    def _decode(self, event: dict[str, Any]) -> Deltas:
         if event.get("error"):
             raise self._error(event)
         if usage := event.get("usage") or inside(event, "x_groq", "usage"):
@@ -119,7 +128,7 @@ class ChatReading(Reading):
                 return self._decode_choice(choice)
         return []
 
-    def _decode_choice(self, choice: dict[str, Any]) -> Words:
+    def _decode_choice(self, choice: dict[str, Any]) -> Deltas:
         delta = choice.get("delta") or choice.get("message")
         if choice.get("error"):
             raise self._error(choice["error"])
@@ -128,7 +137,7 @@ class ChatReading(Reading):
             deltas += self._finish_with_reason(str(reason), choice.get("native_finish_reason"))
         return deltas
 
-    def _decode_delta(self, delta: dict[str, Any]) -> Iterable[Text | Thought]:
+    def _decode_delta(self, delta: dict[str, Any]) -> Iterable[TextDelta | ThinkingDelta]:
         if thinking := _thinking_text(delta):
             yield from self._tagged_deltas(self._tags.skip())
             yield self._thinks(thinking)
@@ -144,7 +153,7 @@ class ChatReading(Reading):
         if refusal and isinstance(refusal, str):
             yield self._says(refusal)
 
-    def _decode_parts(self, parts: list[object]) -> Iterable[Text | Thought]:
+    def _decode_parts(self, parts: list[object]) -> Iterable[TextDelta | ThinkingDelta]:
         """Mistral's thinking models send lists of typed parts."""
         for part in parts:
             match part:
@@ -158,13 +167,13 @@ class ChatReading(Reading):
                 case {"type": "thinking", "thinking": str(text)}:
                     yield self._thinks(text)
 
-    def _tagged_deltas(self, parts: Iterable[Part]) -> Iterable[Text | Thought]:
+    def _tagged_deltas(self, parts: Iterable[Part]) -> Iterable[TextDelta | ThinkingDelta]:
         return (self._thinks(text) if is_thought else self._says(text) for text, is_thought in parts)
 
-    def _held(self) -> Words:
+    def _held(self) -> Deltas:
         return list(self._tagged_deltas(self._tags.rest()))
 
-    def _finish_with_reason(self, reason: str, native: object) -> Words:
+    def _finish_with_reason(self, reason: str, native: object) -> Deltas:
         """A gateway also names the finish reason of the provider behind it."""
         kind = reason.partition(":")[0].strip().lower()
         if isinstance(native, str) and native.lower() not in (kind, *NORMAL_STOPS):
@@ -173,7 +182,7 @@ class ChatReading(Reading):
             raise self._faults.cut(reason)
         return self._finishes(FINISHES.get(kind, "stop"), reason if reason.lower() != "stop" else None)
 
-    def _end_marker(self) -> Words:
+    def _end_marker(self) -> Deltas:
         """Counts as a finish reason, because some servers of this dialect send none."""
         self.is_over = True
         if self.finish is not None:
@@ -202,11 +211,11 @@ def _thinking_detail(detail: object) -> str:
     return ""  # Encrypted thinking is only for the model.
 
 
-def sources(event: dict[str, Any]) -> tuple[Source, ...]:
+def sources(event: dict[str, Any]) -> tuple[WebSource, ...]:
     """The web pages that [1], [2] in a search model's reply refer to."""
     titles = dict(filter(None, map(_web_page, _as_list(event.get("search_results")))))
     citations = [url for url in _as_list(event.get("citations")) if isinstance(url, str)]
-    return tuple(Source(url, titles.get(url, "")) for url in (citations or list(titles))[:SOURCES_LIMIT])
+    return tuple(WebSource(url, titles.get(url, "")) for url in (citations or list(titles))[:SOURCES_LIMIT])
 
 
 def _web_page(result: object) -> tuple[str, str] | None:

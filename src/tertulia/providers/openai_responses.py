@@ -8,14 +8,23 @@ from typing import Any
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.core.thinking import Effort
-from tertulia.providers.counting import number
-from tertulia.providers.encoding import HEADERS, SHAPE, as_body, as_data_url, bearer, effort_name, parts, said
+from tertulia.providers.client import DialectClient
 from tertulia.providers.endpoints import Endpoint
+from tertulia.providers.interface import Finish, ModelRequest, ProviderError
 from tertulia.providers.limits import Limits
-from tertulia.providers.reading import PLAIN_EVENTS, Reading, Words, inside
-from tertulia.providers.seam import Call, Finish, ProviderFault
-from tertulia.providers.speaking import Speaking
-from tertulia.providers.wire import Request
+from tertulia.providers.request_encoding import (
+    HEADERS,
+    SHAPE,
+    as_body,
+    as_data_url,
+    bearer,
+    effort_name,
+    parts,
+    said,
+)
+from tertulia.providers.stream_decoder import PLAIN_EVENTS, Deltas, StreamDecoder, inside
+from tertulia.providers.transport import Request
+from tertulia.providers.usage_parsing import number
 
 FINISHES: dict[object, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
 SUMMARY_REFUSED = re.compile(r"reasoning[ ._]summar", re.IGNORECASE)
@@ -23,23 +32,23 @@ TEMPORARY_CODES = frozenset({"server_error", "rate_limit_exceeded", "vector_stor
 """Error codes of a failed response for which the request is not to blame."""
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaking:
-    return Speaking(
+def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
+    return DialectClient(
         endpoint,
         limits,
         request,
-        ResponsesReading,
+        ResponsesDecoder,
         stays_inside=stays_inside,
         refuses_thoughts=refuses_summary,
     )
 
 
-def request(call: Call, endpoint: Endpoint) -> Request:
+def request(call: ModelRequest, endpoint: Endpoint) -> Request:
     headers = HEADERS | bearer(endpoint.key)
     return Request(f"{endpoint.base_url}/responses", as_body(encode(call, endpoint)), headers)
 
 
-def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
+def encode(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
     body: dict[str, object] = {
         "model": call.model.model_id,
         "input": _input(call),
@@ -59,7 +68,7 @@ def encode(call: Call, endpoint: Endpoint) -> dict[str, object]:
     return body
 
 
-def _reasoning(call: Call) -> dict[str, object]:
+def _reasoning(call: ModelRequest) -> dict[str, object]:
     """The effort, and a summary of the thinking: thinking is paid for, so people see it."""
     if not call.model.abilities.thinking:
         return {}
@@ -68,17 +77,17 @@ def _reasoning(call: Call) -> dict[str, object]:
     return effort | ({"summary": "auto"} if is_shown else {})
 
 
-def refuses_summary(error: ProviderFault) -> bool:
+def refuses_summary(error: ProviderError) -> bool:
     """OpenAI shows summaries of some models only to verified organisations and refuses the
     request of others."""
     return SUMMARY_REFUSED.search(error.detail or "") is not None
 
 
-def _input(call: Call) -> list[dict[str, object]]:
+def _input(call: ModelRequest) -> list[dict[str, object]]:
     return [{"role": message.role, "content": _content(message, call)} for message in said(call.prompt)]
 
 
-def _content(message: PromptMessage, call: Call) -> object:
+def _content(message: PromptMessage, call: ModelRequest) -> object:
     if not message.pictures:
         return message.content
     return parts(
@@ -88,7 +97,7 @@ def _content(message: PromptMessage, call: Call) -> object:
     )
 
 
-class ResponsesReading(Reading):
+class ResponsesDecoder(StreamDecoder):
     names = PLAIN_EVENTS | {
         "response.created",
         "response.output_item.added",
@@ -103,7 +112,7 @@ class ResponsesReading(Reading):
     }
     keep_alive = "keepalive"
 
-    def _decode(self, event: dict[str, Any]) -> Words:
+    def _decode(self, event: dict[str, Any]) -> Deltas:
         match event:
             case {"type": "response.output_text.delta" | "response.refusal.delta", "delta": str(text)}:
                 return [self._says(text)]
@@ -127,7 +136,7 @@ class ResponsesReading(Reading):
                 raise self._error(event)
         return []
 
-    def _finish_with_response(self, response: dict[str, Any]) -> Words:
+    def _finish_with_response(self, response: dict[str, Any]) -> Deltas:
         self.is_over = True
         self._counts(counted(response.get("usage")))
         deltas = [] if self._has_spoken else self._decode_output(response.get("output"))
@@ -141,9 +150,9 @@ class ResponsesReading(Reading):
         elif kind != "reasoning":
             self._non_text_output = kind
 
-    def _decode_output(self, output: object) -> Words:
+    def _decode_output(self, output: object) -> Deltas:
         """The text of the final event, used if no deltas came before it."""
-        deltas: Words = []
+        deltas: Deltas = []
         for item in output if isinstance(output, list) else ():
             match item:
                 case {"type": "message", "content": list(parts)}:

@@ -12,27 +12,27 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
-from tertulia.providers.seam import Call, End, Piece, Provider, ProviderFault
+from tertulia.providers.interface import Completed, ModelRequest, Provider, ProviderError, StreamItem
 
 MAX_REPEATS = 2
 
 
-async def stream(provider: Provider, call: Call) -> AsyncGenerator[Piece, None]:
+async def stream(provider: Provider, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
     reason: str | None = None
     for repeats in range(MAX_REPEATS + 1):
         try:
             async with aclosing(provider.stream(call)) as items:
                 async for item in items:
-                    yield _with_reason(item, reason, call) if isinstance(item, End) else item
+                    yield _with_reason(item, reason, call) if isinstance(item, Completed) else item
             return
-        except ProviderFault as error:
+        except ProviderError as error:
             may_repeat = repeats == 0 or (error.is_retryable and repeats < MAX_REPEATS)
             if error.affordable_tokens is None or not may_repeat:
                 raise
             call, reason = replace(call, affordable_tokens=error.affordable_tokens), error.detail
 
 
-def _with_reason(end: End, message: str | None, call: Call) -> End:
+def _with_reason(end: Completed, message: str | None, call: ModelRequest) -> Completed:
     """Adds the provider's message to a reply that ends at the smaller limit."""
     if end.finish != "length" or call.affordable_tokens is None:
         return end

@@ -7,7 +7,7 @@ from typing import NamedTuple
 BOM = b"\xef\xbb\xbf"
 
 
-class Event(NamedTuple):
+class SseEvent(NamedTuple):
     name: str
     data: str
 
@@ -16,7 +16,7 @@ class LineTooLong(Exception):
     """A line, or an event of many lines, exceeds the limit."""
 
 
-class EventReader:
+class SseDecoder:
     """Takes bytes and returns the complete events. Comments, ids and retry hints are dropped."""
 
     __slots__ = ("_data", "_limit", "_line", "_name", "_size", "_skips_newline", "_is_at_start")
@@ -30,7 +30,7 @@ class EventReader:
         self._is_at_start = True
         self._skips_newline = False
 
-    def feed(self, chunk: bytes) -> list[Event]:
+    def feed(self, chunk: bytes) -> list[SseEvent]:
         if self._is_at_start:
             chunk = self._without_bom(chunk)
         if self._skips_newline and chunk:
@@ -39,7 +39,7 @@ class EventReader:
             if chunk[0] == 10:
                 chunk = chunk[1:]
         lines = self._lines(chunk)
-        events: list[Event] = []
+        events: list[SseEvent] = []
         for line in lines:
             if not line:
                 if self._data:
@@ -49,7 +49,7 @@ class EventReader:
                 self._field(line)
         return events
 
-    def close(self) -> list[Event]:
+    def close(self) -> list[SseEvent]:
         """The event that was incomplete when the stream ended, if any."""
         if self._line:
             self._field(bytes(self._line))
@@ -94,9 +94,9 @@ class EventReader:
         if self._size > self._limit:
             raise LineTooLong
 
-    def _event(self) -> Event:
+    def _event(self) -> SseEvent:
         data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
-        event = Event(self._name, data.decode("utf-8", "replace"))
+        event = SseEvent(self._name, data.decode("utf-8", "replace"))
         self._data.clear()
         self._size = 0
         self._name = ""

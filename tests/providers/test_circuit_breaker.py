@@ -5,9 +5,9 @@ from contextlib import aclosing
 
 import pytest
 
+from tertulia.providers.circuit_breaker import FAILURES, FIRST_PAUSE_S, LONGEST_PAUSE_S
+from tertulia.providers.interface import TextDelta
 from tertulia.providers.limits import Limits
-from tertulia.providers.rest import FAILURES, FIRST_REST_S, LONGEST_REST_S
-from tertulia.providers.seam import Text
 from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, RESPONSES, Listener, NewListener, Reply
 from tests.upstream.scripted import Bare, Cut, Head, Hold, Say, Script, Stall, Upstream, refuses, says
 
@@ -48,7 +48,7 @@ async def test_the_message_names_the_seconds_until_the_next_attempt(
 async def test_a_success_after_the_pause_closes_the_circuit(upstream: Upstream, listener: Listener) -> None:
     upstream.plays(OUTAGE)
     await fail(listener)
-    listener.clock.seconds += FIRST_REST_S
+    listener.clock.seconds += FIRST_PAUSE_S
     upstream.says("Back.")
     assert (await listener.ask()).text == "Back."
     upstream.plays(OUTAGE)
@@ -66,7 +66,7 @@ async def test_a_failure_after_the_pause_doubles_the_next_pause(
     for _ in range(5):
         pauses.append(await pause_s(listener, upstream))
         await fail(listener, times=1)
-    assert pauses == [15, 30, 60, 120, LONGEST_REST_S]
+    assert pauses == [15, 30, 60, 120, LONGEST_PAUSE_S]
 
 
 async def pause_s(listener: Listener, upstream: Upstream) -> float:
@@ -154,7 +154,7 @@ async def test_calls_that_fail_at_the_same_time_cause_a_single_pause(
     upstream.plays(OUTAGE)
     replies = await asyncio.gather(*(listener.ask() for _ in range(8)))
     assert {reply.code for reply in replies} == {"unavailable"}
-    listener.clock.seconds += FIRST_REST_S
+    listener.clock.seconds += FIRST_PAUSE_S
     upstream.says("Back.")
     assert (await listener.ask()).text == "Back."
 
@@ -170,6 +170,6 @@ async def test_text_from_a_call_already_running_closes_the_circuit(
         await fail(listener)
         assert (await listener.ask()).code == "unavailable"
         gate.set()
-        assert isinstance(await first_item, Text)
+        assert isinstance(await first_item, TextDelta)
     upstream.says("Well again.")
     assert (await listener.ask()).text == "Well again."

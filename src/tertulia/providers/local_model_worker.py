@@ -25,7 +25,7 @@ SLEEP_AFTER_S = 15 * 60
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class WorkerConfig:
     weights: str
     name: str
     key: str
@@ -40,7 +40,7 @@ class Orders:
 
 def main() -> None:
     output = _reserve_stdout()
-    config = Orders(**json.loads(sys.stdin.readline()))
+    config = WorkerConfig(**json.loads(sys.stdin.readline()))
     _exit_with_parent(config.parent)
     _limit_resources()
     try:
@@ -79,7 +79,7 @@ def _limit_resources() -> None:
         score.write("500")
 
 
-def _start_server(config: Orders) -> Any:
+def _start_server(config: WorkerConfig) -> Any:
     # Waiting threads must sleep: spinning threads made a busy two-core machine twenty times slower.
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     import xllamacpp  # type: ignore[import-untyped]

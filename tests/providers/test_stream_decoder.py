@@ -7,7 +7,7 @@ import pytest
 
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Prompt, PromptMessage
-from tertulia.providers.seam import End, Piece, Text
+from tertulia.providers.interface import Completed, StreamItem, TextDelta
 from tests.patience import soon
 from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, RESPONSES, Listener
 from tests.upstream.dialects import Usage
@@ -38,15 +38,15 @@ async def test_a_reply_streams_word_by_word_and_completes_once(
         for step in (Say(word), Hold(received))
     ]
     upstream.plays((*steps, Finish()))
-    items: list[Piece] = []
+    items: list[StreamItem] = []
     async with soon(), aclosing(listener.providers.stream(listener.call(key))) as stream:
         async for item in stream:
-            if isinstance(item, Text):
+            if isinstance(item, TextDelta):
                 word_events[len(items)].set()
             items.append(item)
     *texts, completed = items
-    assert texts == [Text(word) for word in words]
-    assert isinstance(completed, End)
+    assert texts == [TextDelta(word) for word in words]
+    assert isinstance(completed, Completed)
     assert completed.finish == "stop"
 
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from tertulia.core.models import Model
 from tertulia.providers import error_bodies, rate_limits
 from tertulia.providers import error_patterns as patterns
-from tertulia.providers.cleaning import quotable
 from tertulia.providers.error_bodies import ErrorBody
+from tertulia.providers.interface import ErrorCode, ProviderError
 from tertulia.providers.limits import Limits
-from tertulia.providers.seam import FaultCode, ProviderFault
+from tertulia.providers.sanitize import quotable
 
 TEMPORARY_STATUSES = frozenset({408, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 TIMEOUT_STATUSES = frozenset({408, 504, 522, 524})
@@ -26,7 +26,7 @@ SMALL_OUTPUT_TOKENS = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class ErrorFactory:
     """Creates the errors of one call. Knows the provider, the model, and the key that must not appear in a
     message."""
 
@@ -41,25 +41,25 @@ class Faults:
 
     # --- before the reply ----------------------------------------------------------------------------------
 
-    def unreachable(self, detail: str) -> ProviderFault:
+    def unreachable(self, detail: str) -> ProviderError:
         sentence = f"{self.name} could not be reached."
         return self._error("unavailable", sentence, detail, is_retryable=True, is_outage=True)
 
-    def no_connection_in_time(self) -> ProviderFault:
+    def no_connection_in_time(self) -> ProviderError:
         sentence = f"{self.name} could not be reached in {_duration_text(self.limits.connect_s)}."
         return self._error("unavailable", sentence, is_outage=True)
 
-    def untrusted(self, detail: str) -> ProviderFault:
+    def untrusted(self, detail: str) -> ProviderError:
         sentence = f"The certificate of {self.name} could not be verified, so nothing was sent."
         return self._error("unavailable", sentence, detail)
 
-    def silent(self) -> ProviderFault:
+    def silent(self) -> ProviderError:
         """No first byte in time. The model may be thinking or reading a long prompt: no outage, and it may be
         charged."""
         sentence = f"{self.name} did not answer in {_duration_text(self.limits.silence_s)}."
         return self._error("timeout_first_byte", sentence)
 
-    def refused(self, status: int, headers: Mapping[str, str], body: bytes, now: float) -> ProviderFault:
+    def refused(self, status: int, headers: Mapping[str, str], body: bytes, now: float) -> ProviderError:
         """The error for a response with an HTTP error status."""
         error = error_bodies.read(body)
         if status == 400 and error.status:
@@ -67,11 +67,11 @@ class Faults:
             status = error.status
         return self._judge(status, error, rate_limits.wait_s(headers, error, now), now)
 
-    def empty(self) -> ProviderFault:
+    def empty(self) -> ProviderError:
         sentence = f"{self.name} sent an empty answer."
         return self._error("unavailable", sentence, is_retryable=True, is_outage=True)
 
-    def not_an_answer(self, body: bytes) -> ProviderFault:
+    def not_an_answer(self, body: bytes) -> ProviderError:
         """A success status, but an HTML page or an error object instead of a stream."""
         error = error_bodies.read(body)
         if error.said is None:
@@ -80,7 +80,7 @@ class Faults:
 
     # --- inside the reply ----------------------------------------------------------------------------------
 
-    def error_object(self, error: object, *, has_begun: bool = False) -> ProviderFault:
+    def error_object(self, error: object, *, has_begun: bool = False) -> ProviderError:
         """An error object inside a successful stream. Once output has begun, only a filter gets its own error
         code."""
         body = error_bodies.of(error)
@@ -91,39 +91,39 @@ class Faults:
         sentence = f"{self.name} had an error in the middle of the reply."
         return self._error("unavailable", sentence, body.said, is_retryable=True)
 
-    def idle(self, seconds: float) -> ProviderFault:
+    def idle(self, seconds: float) -> ProviderError:
         """No event for this many seconds, or only keep-alive signals."""
         sentence = f"{self.name} stopped sending for {_duration_text(seconds)}, so the reply ends here."
         return self._error("timeout_idle", sentence)
 
-    def overtime(self) -> ProviderFault:
+    def overtime(self) -> ProviderError:
         sentence = f"The reply took longer than {_duration_text(self.limits.total_s)} and was stopped."
         return self._error("timeout_total", sentence)
 
-    def cut(self, detail: str | None = None) -> ProviderFault:
+    def cut(self, detail: str | None = None) -> ProviderError:
         sentence = f"The connection to {self.name} was lost before the reply was finished."
         return self._error("cut", sentence, detail, is_retryable=True, is_outage=True)
 
-    def malformed(self, detail: str | None = None) -> ProviderFault:
+    def malformed(self, detail: str | None = None) -> ProviderError:
         return self._error(
             "malformed", f"{self.name} sent something that could not be read. The reply ends here.", detail
         )
 
-    def too_large(self) -> ProviderFault:
+    def too_large(self) -> ProviderError:
         return self._error("too_large", f"{self.name} sent more than a reply can hold. The reply ends here.")
 
-    def filtered(self, detail: str | None = None) -> ProviderFault:
+    def filtered(self, detail: str | None = None) -> ProviderError:
         sentence = "This model declined. Its safety filter stopped the reply."
         return self._error("filtered", sentence, detail)
 
     # --- classify an error response ------------------------------------------------------------------------
 
-    def _from_body(self, error: ErrorBody) -> ProviderFault:
+    def _from_body(self, error: ErrorBody) -> ProviderError:
         detail = error.said or "The provider reported an error without saying which."
         error = ErrorBody(detail, error.status, error.fields)
         return self._judge(error.status, error, rate_limits.wait_s({}, error), None)
 
-    def _judge(self, status: int, error: ErrorBody, wait_s: float | None, now: float | None) -> ProviderFault:
+    def _judge(self, status: int, error: ErrorBody, wait_s: float | None, now: float | None) -> ProviderError:
         detail = error.said or f"HTTP {status}"
         if _is_rate_limit(status, error.text):
             return self._rate_limited(status, error.text, detail, wait_s, now)
@@ -134,7 +134,7 @@ class Faults:
             or self._provider_error(status, detail, wait_s, now)
         )
 
-    def _request_error(self, status: int, text: str, detail: str) -> ProviderFault | None:
+    def _request_error(self, status: int, text: str, detail: str) -> ProviderError | None:
         if patterns.NO_PICTURES.search(text) and status in (0, 400, 404, 415, 422, 500, 501):
             sentence = (
                 f"{self.model.display_name} cannot be shown pictures. Ask without them, or use another model."
@@ -151,7 +151,7 @@ class Faults:
             return self.filtered(detail)
         return None
 
-    def _key_error(self, status: int, text: str, detail: str) -> ProviderFault | None:
+    def _key_error(self, status: int, text: str, detail: str) -> ProviderError | None:
         if status == 402 or (rate_limits.SPENT_CREDIT.search(text) and status in (0, 400, 401, 403, 412)):
             return self._out_of_credit(text, detail)
         if patterns.NO_REGION.search(text) and status in (0, 400, 403, 451):
@@ -167,7 +167,7 @@ class Faults:
             return self._error("auth", f"{self.name} refused the key. It may have been revoked.", detail)
         return None
 
-    def _model_error(self, status: int, error: ErrorBody, detail: str) -> ProviderFault | None:
+    def _model_error(self, status: int, error: ErrorBody, detail: str) -> ProviderError | None:
         if patterns.NO_SUCH_MODEL.search(error.text) and status in (0, 400, 404, 410, 422):
             return self._not_offered(detail)
         if status == 404 and (error.said is None or patterns.NO_ADDRESS.search(error.said)):
@@ -179,7 +179,7 @@ class Faults:
 
     def _provider_error(
         self, status: int, detail: str, wait_s: float | None, now: float | None
-    ) -> ProviderFault:
+    ) -> ProviderError:
         if 300 <= status < 400:
             sentence = (
                 f"{self.name} redirected to another address, which is not followed. Check its base URL."
@@ -193,7 +193,7 @@ class Faults:
 
     def _rate_limited(
         self, status: int, text: str, detail: str, wait_s: float | None, now: float | None
-    ) -> ProviderFault:
+    ) -> ProviderError:
         if rate_limits.SPENT_CREDIT.search(text):
             return self._out_of_credit(text, detail)
         if rate_limits.NO_QUOTA.search(text):
@@ -209,7 +209,7 @@ class Faults:
 
     def _too_fast(
         self, tokens_left: int | None, detail: str, wait_s: float | None, now: float | None
-    ) -> ProviderFault:
+    ) -> ProviderError:
         if tokens_left is None and self._is_too_long_to_wait(wait_s):
             return self._retry_later(
                 "rate_limited", f"{self.name} asked us to slow down.", detail, wait_s, now
@@ -232,7 +232,7 @@ class Faults:
         allowance = self.asked_tokens - excess if excess else SMALL_OUTPUT_TOKENS if status == 413 else 0
         return allowance if SMALL_OUTPUT_TOKENS <= allowance < self.asked_tokens else None
 
-    def _out_of_quota(self, detail: str, wait_s: float | None, now: float | None) -> ProviderFault:
+    def _out_of_quota(self, detail: str, wait_s: float | None, now: float | None) -> ProviderError:
         """Google names a wait of seconds for a daily quota; such a wait is ignored."""
         sentence = f"{self.name} says the quota of this key is used up for now."
         if self._is_too_long_to_wait(wait_s):
@@ -241,14 +241,14 @@ class Faults:
 
     def _retry_later(
         self,
-        code: FaultCode,
+        code: ErrorCode,
         sentence: str,
         detail: str,
         wait_s: float | None,
         now: float | None,
         *,
         is_outage: bool = False,
-    ) -> ProviderFault:
+    ) -> ProviderError:
         """The error for a wait that is too long to sit out. The message names the time when it ends."""
         if now is None or wait_s is None:
             return self._error(code, f"{sentence} Use another model meanwhile.", detail, is_outage=is_outage)
@@ -265,7 +265,7 @@ class Faults:
     def _is_too_long_to_wait(self, wait_s: float | None) -> bool:
         return wait_s is not None and wait_s > self.limits.retry_after_s
 
-    def _over_minute_limit(self, excess: rate_limits.Excess, detail: str) -> ProviderFault:
+    def _over_minute_limit(self, excess: rate_limits.Excess, detail: str) -> ProviderError:
         sentence = (
             f"{self.name} lets this key use {excess.allowed:,} tokens a minute, and this needs "
             f"{excess.needed:,}. Ask with less, or use another model."
@@ -276,7 +276,7 @@ class Faults:
         affordable = allowance if allowance is not None and allowance >= MIN_OUTPUT_TOKENS else None
         return self._error("rate_limited", sentence, detail, affordable_tokens=affordable)
 
-    def _out_of_credit(self, text: str, detail: str) -> ProviderFault:
+    def _out_of_credit(self, text: str, detail: str) -> ProviderError:
         sentence = (
             f"{self.name} says the credit of this key is used up. Add credit there, or use another model."
         )
@@ -286,13 +286,13 @@ class Faults:
 
     # --- build the error -----------------------------------------------------------------------------------
 
-    def _not_offered(self, detail: str) -> ProviderFault:
+    def _not_offered(self, detail: str) -> ProviderError:
         sentence = f"{self.name} does not offer {self.model.model_id} to this key. Use another model."
         return self._error("unavailable", sentence, detail)
 
     def _outage(
         self, status: int, detail: str, wait_s: float | None = None, now: float | None = None
-    ) -> ProviderFault:
+    ) -> ProviderError:
         charge_note = " Nothing was charged." if status in NOT_CHARGED_STATUSES else ""
         if self._is_too_long_to_wait(wait_s):
             sentence = f"{self.name} is having trouble and did not answer."
@@ -306,7 +306,7 @@ class Faults:
             is_outage=status not in TIMEOUT_STATUSES,
         )
 
-    def _context_too_long(self, text: str, detail: str) -> ProviderFault:
+    def _context_too_long(self, text: str, detail: str) -> ProviderError:
         """Uses the provider's own window if it names one: a local server may hold less than the catalogue
         says."""
         window, needed = patterns.sizes(text, self.model.input_limit)
@@ -321,7 +321,7 @@ class Faults:
 
     def _error(
         self,
-        code: FaultCode,
+        code: ErrorCode,
         sentence: str,
         provider_message: str | None = None,
         *,
@@ -330,11 +330,11 @@ class Faults:
         affordable_tokens: int | None = None,
         is_retryable: bool = False,
         is_outage: bool = False,
-    ) -> ProviderFault:
+    ) -> ProviderError:
         if self.is_free:
             sentence = sentence.removesuffix(" Nothing was charged.")
         detail = quotable(provider_message, (self.key,) if self.key else ()) if provider_message else None
-        return ProviderFault(
+        return ProviderError(
             code,
             sentence,
             detail=detail,

@@ -18,11 +18,11 @@ from typing import Protocol, Self
 
 import aiohttp
 
-from tertulia.providers.egress import keep_inside
-from tertulia.providers.faults import Faults
+from tertulia.providers.egress import require_loopback
+from tertulia.providers.errors import ErrorFactory
+from tertulia.providers.interface import ProviderError
 from tertulia.providers.limits import Limits
-from tertulia.providers.seam import ProviderFault
-from tertulia.providers.sse import Event, EventReader, LineTooLong
+from tertulia.providers.sse import LineTooLong, SseDecoder, SseEvent
 
 SLICE_BYTES = 32 << 10
 """Large chunks are read in slices, so that other tasks get their turn on the event loop."""
@@ -38,7 +38,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-class Wire:
+class Transport:
     def __init__(
         self, limits: Limits, *, now: Callable[[], float] = time.time, stays_inside: bool = False
     ) -> None:
@@ -50,18 +50,18 @@ class Wire:
 
     @asynccontextmanager
     async def ask(
-        self, request: Request, errors: Faults, is_keep_alive: Callable[[Event], bool] | None = None
-    ) -> AsyncGenerator[Answer, None]:
+        self, request: Request, errors: ErrorFactory, is_keep_alive: Callable[[SseEvent], bool] | None = None
+    ) -> AsyncGenerator[EventStream, None]:
         """Sends the request. Leaving the block before the finish reason closes the connection at once."""
         if self._stays_inside:
-            keep_inside(request.url)
+            require_loopback(request.url)
         response = await self._send(request, errors)
         is_ending = False
         try:
             if not 200 <= response.status < 300:
                 body = await self._read_error_body(response)
                 raise errors.refused(response.status, response.headers, body, self._now())
-            with Answer(response.content, self._limits, errors, is_keep_alive) as stream:
+            with EventStream(response.content, self._limits, errors, is_keep_alive) as stream:
                 yield stream
                 is_ending = stream.is_ending
         finally:
@@ -76,7 +76,7 @@ class Wire:
         if self._session is not None:
             await self._session.close()
 
-    async def _send(self, request: Request, errors: Faults) -> aiohttp.ClientResponse:
+    async def _send(self, request: Request, errors: ErrorFactory) -> aiohttp.ClientResponse:
         try:
             async with within(min(self._limits.silence_s, self._limits.total_s), running_clock()):
                 return await self._client_session().post(
@@ -169,15 +169,15 @@ class Bytes(Protocol):
     def set_exception(self, exc: BaseException) -> None: ...
 
 
-class Answer:
+class EventStream:
     """Yields the events of one response and enforces the limits."""
 
     def __init__(
         self,
         content: Bytes,
         limits: Limits,
-        errors: Faults,
-        is_keep_alive: Callable[[Event], bool] | None = None,
+        errors: ErrorFactory,
+        is_keep_alive: Callable[[SseEvent], bool] | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._content = content
@@ -185,7 +185,7 @@ class Answer:
         self._limits = limits
         self._errors = errors
         self._clock: Clock = clock or running_clock()
-        self._reader: EventReader | None = None
+        self._reader: SseDecoder | None = None
         self._first_bytes = bytearray()
         self._unread = b""
         self._bytes = 0
@@ -211,7 +211,7 @@ class Answer:
     def __exit__(self, *raised: object) -> None:
         self._timer.cancel()
 
-    async def read(self) -> list[Event] | None:
+    async def read(self) -> list[SseEvent] | None:
         """The events since the last call, at least one; None at the end of the stream."""
         while not self._is_over:
             chunk = await self._next_chunk()
@@ -238,7 +238,7 @@ class Answer:
         self._timer.cancel()
         self._timer = self._clock.call_later(silence_limit_s, self._check_deadline)
 
-    def _count_events(self, events: list[Event]) -> None:
+    def _count_events(self, events: list[SseEvent]) -> None:
         self._events += len(events)
         if self._events > self._limits.answer_events:
             raise self._errors.too_large()
@@ -296,7 +296,7 @@ class Answer:
             return self._total_deadline
         return self._last_event_at + self._limits.idle_s * self._limits.keep_alive_times
 
-    def _timeout_error(self) -> ProviderFault:
+    def _timeout_error(self) -> ProviderError:
         now = self._clock.time()
         if now >= self._total_deadline:
             return self._errors.overtime()
@@ -317,13 +317,13 @@ class Answer:
                 deadline if now < deadline else now + self._silence_limit_s, self._check_deadline
             )
 
-    def _parse(self, chunk: bytes) -> list[Event]:
+    def _parse(self, chunk: bytes) -> list[SseEvent]:
         try:
             return self._reader.feed(chunk) if self._reader is not None else self._detect_format(chunk)
         except LineTooLong:
             raise self._errors.too_large() from None
 
-    def _detect_format(self, chunk: bytes) -> list[Event]:
+    def _detect_format(self, chunk: bytes) -> list[SseEvent]:
         """Some servers answer a request for a stream with a single JSON object or a page, whatever their
         headers say."""
         self._first_bytes += chunk
@@ -331,16 +331,16 @@ class Answer:
             raise self._errors.too_large()
         if bytes(self._first_bytes.lstrip()[:1]) in (b"", b"{", b"[", b"<"):
             return []
-        self._reader = EventReader(self._limits.line_bytes)
+        self._reader = SseDecoder(self._limits.line_bytes)
         return self._reader.feed(bytes(self._first_bytes))
 
-    def _final_events(self) -> list[Event]:
+    def _final_events(self) -> list[SseEvent]:
         if self._reader is not None:
             return [event for event in self._reader.close() if _is_complete(event.data)]
         body = bytes(self._first_bytes.strip())
         if body and not _is_complete(body.decode("utf-8", "replace")):
             raise self._errors.not_an_answer(body)
-        return [Event("", body.decode("utf-8", "replace"))] if body else []
+        return [SseEvent("", body.decode("utf-8", "replace"))] if body else []
 
 
 def _is_complete(data: str) -> bool:

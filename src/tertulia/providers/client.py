@@ -8,25 +8,25 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from tertulia.providers.endpoints import Endpoint
-from tertulia.providers.faults import Faults
+from tertulia.providers.errors import ErrorFactory
+from tertulia.providers.interface import ModelRequest, ProviderError, StreamItem
 from tertulia.providers.limits import Limits
-from tertulia.providers.reading import Reading
-from tertulia.providers.seam import Call, Piece, ProviderFault
-from tertulia.providers.wire import Request, Wire
+from tertulia.providers.stream_decoder import StreamDecoder
+from tertulia.providers.transport import Request, Transport
 
 
-class Speaking:
+class DialectClient:
     """Combines a dialect's two parts: a function that builds the request, and a decoder for the stream."""
 
     def __init__(
         self,
         endpoint: Endpoint,
         limits: Limits,
-        request: Callable[[Call, Endpoint], Request],
-        new_decoder: Callable[[Faults], Reading],
+        request: Callable[[ModelRequest, Endpoint], Request],
+        new_decoder: Callable[[ErrorFactory], StreamDecoder],
         *,
         stays_inside: bool,
-        refuses_thoughts: Callable[[ProviderFault], bool] | None = None,
+        refuses_thoughts: Callable[[ProviderError], bool] | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._limits = endpoint.limits(limits)
@@ -35,20 +35,20 @@ class Speaking:
         self._is_thinking_refused = refuses_thoughts
         self._models_without_thinking: set[str] = set()
         """Models whose thinking the provider refuses to show."""
-        self._transport = Wire(self._limits, stays_inside=stays_inside)
+        self._transport = Transport(self._limits, stays_inside=stays_inside)
 
     @property
     def name(self) -> str:
         return self._endpoint.name
 
-    def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
+    def stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         return (
             self._stream(call)
             if self._is_thinking_refused is None
             else self._stream_without_refused_thinking(call)
         )
 
-    async def _stream_without_refused_thinking(self, call: Call) -> AsyncGenerator[Piece, None]:
+    async def _stream_without_refused_thinking(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Repeats the call without the thinking if the provider refuses to show it."""
         try:
             is_refused = call.model.model_id in self._models_without_thinking
@@ -57,7 +57,7 @@ class Speaking:
                 async for item in items:
                     yield item
             return
-        except ProviderFault as error:
+        except ProviderError as error:
             if not first_call.shows_thinking or not (
                 self._is_thinking_refused and self._is_thinking_refused(error)
             ):
@@ -67,7 +67,7 @@ class Speaking:
             async for item in items:
                 yield item
 
-    async def _stream(self, call: Call) -> AsyncGenerator[Piece, None]:
+    async def _stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         errors = self._endpoint.faults(call.model, self._limits, self._endpoint.asked_tokens(call))
         decoder = self._new_decoder(errors)
         keep_alive = decoder.is_keep_alive if decoder.keep_alive else None
@@ -75,7 +75,7 @@ class Speaking:
             while not decoder.is_over:
                 try:
                     events = await stream.read()
-                except ProviderFault as error:
+                except ProviderError as error:
                     if decoder.finish is not None:
                         break  # The finish reason has arrived; only the token count is missing.
                     decoder.fault = error
@@ -93,7 +93,7 @@ class Speaking:
                     stream.expect_the_end()
         yield decoder.end(call.prompt)
 
-    async def _build_request(self, call: Call) -> Request:
+    async def _build_request(self, call: ModelRequest) -> Request:
         """Builds the HTTP request; in a thread if it has pictures, because encoding twenty large ones takes a
         tenth of a second and more."""
         if call.pictures:

@@ -8,26 +8,26 @@ from typing import Protocol, cast
 
 from tertulia.providers.dialects import MODULES, Dialect
 from tertulia.providers.endpoints import Endpoint
+from tertulia.providers.interface import Provider
 from tertulia.providers.limits import Limits
-from tertulia.providers.seam import Provider
 
 
-class Speaker(Provider, Protocol):
+class ModelClient(Provider, Protocol):
     async def close(self) -> None: ...
 
 
 class DialectModule(Protocol):
-    def speaker(self, endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> Speaker: ...
+    def speaker(self, endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> ModelClient: ...
 
 
-class Speakers:
+class ClientPool:
     def __init__(self, limits: Limits, *, stays_inside: bool) -> None:
         self._limits = limits
         self._stays_inside = stays_inside
         self._modules: dict[Dialect, asyncio.Task[DialectModule]] = {}
-        self._clients: dict[tuple[Endpoint, Dialect], Speaker] = {}
+        self._clients: dict[tuple[Endpoint, Dialect], ModelClient] = {}
 
-    async def speaker(self, endpoint: Endpoint, dialect: Dialect) -> Speaker:
+    async def speaker(self, endpoint: Endpoint, dialect: Dialect) -> ModelClient:
         client = self._clients.get((endpoint, dialect))
         return client or self._create(endpoint, dialect, await self.load(dialect))
 
@@ -50,7 +50,7 @@ class Speakers:
             await client.close()
         self._clients.clear()
 
-    def _create(self, endpoint: Endpoint, dialect: Dialect, module: DialectModule) -> Speaker:
+    def _create(self, endpoint: Endpoint, dialect: Dialect, module: DialectModule) -> ModelClient:
         client = module.speaker(endpoint, self._limits, stays_inside=self._stays_inside)
         return self._clients.setdefault((endpoint, dialect), client)
 

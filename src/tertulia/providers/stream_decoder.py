@@ -12,29 +12,29 @@ from typing import Any, ClassVar
 
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Prompt
-from tertulia.providers.cleaning import Whole, quotable
-from tertulia.providers.counting import estimated, size_bytes
-from tertulia.providers.faults import Faults
-from tertulia.providers.seam import End, Finish, ProviderFault, Source, Text, Thought
-from tertulia.providers.sse import Event
+from tertulia.providers.errors import ErrorFactory
+from tertulia.providers.interface import Completed, Finish, ProviderError, TextDelta, ThinkingDelta, WebSource
+from tertulia.providers.sanitize import SurrogateJoiner, quotable
+from tertulia.providers.sse import SseEvent
+from tertulia.providers.usage_parsing import estimated, size_bytes
 
-Words = list[Text | Thought]
+Deltas = list[TextDelta | ThinkingDelta]
 
 PLAIN_EVENTS = frozenset({"", "message", "data", "error"})
 """Names that servers give to an event that needs no name."""
 END_MARKER = "[DONE]"
 
 
-class Reading:
+class StreamDecoder:
     names: ClassVar[frozenset[str]] = PLAIN_EVENTS
     """The event names of the dialect. Events with other names are ignored."""
     keep_alive: ClassVar[str | None] = None
     """The name of an event that only keeps the connection open."""
 
-    def __init__(self, errors: Faults) -> None:
+    def __init__(self, errors: ErrorFactory) -> None:
         self._faults = errors
-        self._text = Whole()
-        self._thought = Whole()
+        self._text = SurrogateJoiner()
+        self._thought = SurrogateJoiner()
         self._said_bytes = 0
         self._has_spoken = False
         self._needs_paragraph = False
@@ -45,36 +45,38 @@ class Reading:
         self.finish: Finish | None = None
         self.reason: str | None = None
         self.is_early = False
-        self.sources: tuple[Source, ...] = ()
-        self.fault: ProviderFault | None = None
+        self.sources: tuple[WebSource, ...] = ()
+        self.fault: ProviderError | None = None
         """The error that ended the reply; the deltas before it are still valid."""
         self.is_over = False
         """True if nothing that may still arrive matters."""
 
-    def take(self, events: Iterable[Event]) -> Words:
+    def take(self, events: Iterable[SseEvent]) -> Deltas:
         """The deltas of these events. Neighbours of the same kind are joined."""
-        deltas: Words = []
+        deltas: Deltas = []
         try:
             for event in events:
                 if event.name in self.names and event.data and not self.is_over:
                     deltas += self._meaning(event.data)
-        except ProviderFault as error:
+        except ProviderError as error:
             self.fault = error
             deltas += self.rest()
         return deltas if len(deltas) == 1 and deltas[0].text else _join_neighbours(deltas)
 
-    def is_keep_alive(self, event: Event) -> bool:
+    def is_keep_alive(self, event: SseEvent) -> bool:
         """True for a keep-alive event after the first text. Before it, such an event counts as progress,
         because the model may think in silence."""
         return event.name == self.keep_alive and self._has_spoken
 
-    def rest(self) -> Words:
+    def rest(self) -> Deltas:
         """The text that was held back, once no more events come."""
-        return _join_neighbours([*self._held(), Thought(self._thought.rest()), Text(self._text.rest())])
+        return _join_neighbours(
+            [*self._held(), ThinkingDelta(self._thought.rest()), TextDelta(self._text.rest())]
+        )
 
-    def end(self, prompt: Prompt) -> End:
+    def end(self, prompt: Prompt) -> Completed:
         count = self.count(prompt)
-        return End(self.finish or "stop", count, self.reason, self.is_early, self.sources)
+        return Completed(self.finish or "stop", count, self.reason, self.is_early, self.sources)
 
     @property
     def has_spoken(self) -> bool:
@@ -92,35 +94,35 @@ class Reading:
 
     # --- overridden by the dialects ------------------------------------------------------------------------
 
-    def _decode(self, event: dict[str, Any]) -> Words:
+    def _decode(self, event: dict[str, Any]) -> Deltas:
         raise NotImplementedError
 
-    def _held(self) -> Words:
+    def _held(self) -> Deltas:
         """Text that the dialect has held back."""
         return []
 
-    def _end_marker(self) -> Words:
+    def _end_marker(self) -> Deltas:
         self.is_over = self.finish is not None
         return []
 
     # --- used by the dialects ------------------------------------------------------------------------------
 
-    def _says(self, text: str) -> Text:
+    def _says(self, text: str) -> TextDelta:
         self._said_bytes += size_bytes(text)
         if self._needs_paragraph and text:
             text, self._needs_paragraph = "\n\n" + text, False
         self._has_spoken = self._has_spoken or bool(text)
-        return Text(self._text.take(text))
+        return TextDelta(self._text.take(text))
 
-    def _thinks(self, text: str) -> Thought:
+    def _thinks(self, text: str) -> ThinkingDelta:
         self._said_bytes += size_bytes(text)
-        return Thought(self._thought.take(text))
+        return ThinkingDelta(self._thought.take(text))
 
     def _starts_paragraph(self) -> None:
         """Separates the next text from the text before it with an empty line."""
         self._needs_paragraph = self._has_spoken
 
-    def _finishes(self, finish: Finish, reason: object = None, *, is_early: bool = False) -> Words:
+    def _finishes(self, finish: Finish, reason: object = None, *, is_early: bool = False) -> Deltas:
         """Sets the finish reason. Keeps the provider's explanation if the reply was cut or has no text."""
         held_back = self.rest()
         self.finish = finish
@@ -136,10 +138,10 @@ class Reading:
         if count is not None:
             self._usage = count if self._usage is None else _merge_counts(self._usage, count)
 
-    def _error(self, error: object) -> ProviderFault:
+    def _error(self, error: object) -> ProviderError:
         return self._faults.error_object(error, has_begun=self._said_bytes > 0)
 
-    def _meaning(self, data: str) -> Words:
+    def _meaning(self, data: str) -> Deltas:
         if data[0] == END_MARKER[0] and data.strip() == END_MARKER:
             return self._end_marker()
         try:
@@ -173,6 +175,6 @@ def _merge_counts(older: TokenCount, newer: TokenCount) -> TokenCount:
     )
 
 
-def _join_neighbours(deltas: Words) -> Words:
+def _join_neighbours(deltas: Deltas) -> Deltas:
     runs = ((kind, "".join(delta.text for delta in run)) for kind, run in groupby(deltas, type))
     return [kind(text) for kind, text in runs if text]

@@ -20,12 +20,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from tertulia.core.models import FREE, Model, Tier
-from tertulia.providers import assets, gguf
-from tertulia.providers.assets import Asset
-from tertulia.providers.builtin_server import Orders
+from tertulia.providers import gguf, model_downloads
+from tertulia.providers.client_pool import ClientPool
 from tertulia.providers.endpoints import Endpoint
-from tertulia.providers.seam import Provider, ProviderFault
-from tertulia.providers.speakers import Speakers
+from tertulia.providers.interface import Provider, ProviderError
+from tertulia.providers.local_model_worker import WorkerConfig
+from tertulia.providers.model_downloads import ModelFile
 
 PROVIDER = "builtin"
 SLOTS = 4
@@ -69,10 +69,10 @@ KNOWN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class LocalModel:
     model: Model
     path: Path
-    asset: Asset | None = None
+    asset: ModelFile | None = None
     """None for a file that someone put into the folder."""
 
 
@@ -80,14 +80,14 @@ ENDPOINT = Endpoint(PROVIDER, "The built-in model", "", output_limit="max_tokens
 """The endpoint of a local model; its address and key are filled in when a process runs."""
 
 
-class BuiltIn:
+class LocalModels:
     name = "Built in"
     endpoint = ENDPOINT
 
     def __init__(
         self,
         home: Path,
-        clients: Speakers,
+        clients: ClientPool,
         environ: Mapping[str, str],
         *,
         monotonic: Callable[[], float] = time.monotonic,
@@ -96,9 +96,9 @@ class BuiltIn:
         self._clients = clients
         self._environ = {name: environ[name] for name in INHERITED if name in environ}
         self._monotonic = monotonic
-        self._starts: dict[str, asyncio.Task[Child]] = {}
-        self._processes: list[Child] = []
-        self._backoffs: dict[str, Deaths] = {}
+        self._starts: dict[str, asyncio.Task[ModelProcess]] = {}
+        self._processes: list[ModelProcess] = []
+        self._backoffs: dict[str, RestartBackoff] = {}
         self._is_closed = False
 
     # --- models --------------------------------------------------------------------------------------------
@@ -117,24 +117,24 @@ class BuiltIn:
         local_model = self._find_model(model.key)
         if local_model is None:
             return f"There is no model {model.key}. Choose another."
-        if local_model.asset is None or assets.is_installed(local_model.asset, self._home):
+        if local_model.asset is None or model_downloads.is_installed(local_model.asset, self._home):
             return None
         which = "the built-in model" if local_model.model.is_demo else local_model.model.display_name
         return f"Run `tertulia models pull {local_model.asset.name}` to fetch {which}."
 
-    def _find_model(self, key: str) -> Weights | None:
+    def _find_model(self, key: str) -> LocalModel | None:
         if not key.startswith(f"{PROVIDER}:"):
             return None
         return next((local_model for local_model in self._all_models() if local_model.model.key == key), None)
 
-    def _all_models(self) -> Iterator[Weights]:
-        folder = assets.folder(self._home)
-        chat_files = [asset for asset in assets.manifest() if asset.kind == "chat"]
+    def _all_models(self) -> Iterator[LocalModel]:
+        folder = model_downloads.folder(self._home)
+        chat_files = [asset for asset in model_downloads.manifest() if asset.kind == "chat"]
         for asset in chat_files:
-            yield Weights(KNOWN[asset.name], folder / asset.file, asset)
+            yield LocalModel(KNOWN[asset.name], folder / asset.file, asset)
         for path in sorted(folder.glob("[!.]*.gguf")):
             if path.name not in {asset.file for asset in chat_files} and (model := _model_in_file(path)):
-                yield Weights(model, path)
+                yield LocalModel(model, path)
 
     # --- requests ------------------------------------------------------------------------------------------
 
@@ -142,14 +142,14 @@ class BuiltIn:
         process = await self._running_process(model)
         return await self._clients.speaker(process.endpoint, "openai_chat")
 
-    async def _running_process(self, model: Model) -> Child:
+    async def _running_process(self, model: Model) -> ModelProcess:
         """The running process of this model. Cancelling the wait for a start does not cancel the start."""
         start = self._starts.get(model.key)
         if start is None or self._must_start_again(model.key, start):
             start = self._starts[model.key] = asyncio.create_task(self._start(model))
         return await asyncio.shield(start)
 
-    def _must_start_again(self, key: str, start: asyncio.Task[Child]) -> bool:
+    def _must_start_again(self, key: str, start: asyncio.Task[ModelProcess]) -> bool:
         if not start.done():
             return False
         if start.cancelled() or start.exception() is not None:
@@ -160,7 +160,7 @@ class BuiltIn:
         self._backoff_of(key).add(self._monotonic(), lived_s=self._monotonic() - process.began_at)
         return True
 
-    async def _start(self, model: Model) -> Child:
+    async def _start(self, model: Model) -> ModelProcess:
         if self._is_closed:
             raise _start_failed("The server is stopping.")
         await self._remove_dead()
@@ -169,17 +169,17 @@ class BuiltIn:
             raise _start_failed(f"It stopped {backoff.count} times in a row.", pause_s)
         local_model = self._find_model(model.key)
         assert local_model is not None, "a model that can be asked has weights"
-        process = await asyncio.to_thread(Child.born, self._environ, self._monotonic())
+        process = await asyncio.to_thread(ModelProcess.born, self._environ, self._monotonic())
         self._processes.append(process)
         try:
             await asyncio.to_thread(process.load, local_model)
-        except ProviderFault:
+        except ProviderError:
             backoff.add(self._monotonic(), lived_s=0)
             raise
         return process
 
-    def _backoff_of(self, key: str) -> Deaths:
-        return self._backoffs.setdefault(key, Deaths())
+    def _backoff_of(self, key: str) -> RestartBackoff:
+        return self._backoffs.setdefault(key, RestartBackoff())
 
     async def _remove_dead(self) -> None:
         """Releases the clients and pipes of processes that have ended."""
@@ -202,7 +202,7 @@ class BuiltIn:
 
 
 @dataclass(slots=True)
-class Deaths:
+class RestartBackoff:
     """Counts the early deaths of a process and delays its next start."""
 
     count: int = 0
@@ -217,7 +217,7 @@ class Deaths:
         return self.until - now
 
 
-class Child:
+class ModelProcess:
     """A worker process that serves one model."""
 
     def __init__(self, process: subprocess.Popen[bytes], began_at: float) -> None:
@@ -226,8 +226,8 @@ class Child:
         self.endpoint = ENDPOINT
 
     @classmethod
-    def born(cls, environ: Mapping[str, str], now: float) -> Child:
-        command = [sys.executable, "-m", "tertulia.providers.builtin_server"]
+    def born(cls, environ: Mapping[str, str], now: float) -> ModelProcess:
+        command = [sys.executable, "-m", "tertulia.providers.local_model_worker"]
         pipe, devnull = subprocess.PIPE, subprocess.DEVNULL
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=devnull, env=environ)
         return cls(process, now)
@@ -240,11 +240,11 @@ class Child:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def load(self, local_model: Weights) -> None:
+    def load(self, local_model: LocalModel) -> None:
         """Sends the configuration and blocks until the model is ready. Raises ProviderError if it cannot be
         loaded."""
         window = local_model.model.context_window
-        config = Orders(
+        config = WorkerConfig(
             weights=str(local_model.path),
             name=local_model.model.model_id,
             key=secrets.token_urlsafe(24),
@@ -273,7 +273,7 @@ class Child:
             self._process.wait()
         self._process.stdout.close()
 
-    def _send_config(self, config: Orders) -> dict[str, str]:
+    def _send_config(self, config: WorkerConfig) -> dict[str, str]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         kill_timer = threading.Timer(START_S, self._process.kill)
@@ -289,9 +289,9 @@ class Child:
             kill_timer.cancel()
 
 
-def _start_failed(detail: str, pause_s: float | None = None) -> ProviderFault:
+def _start_failed(detail: str, pause_s: float | None = None) -> ProviderError:
     message = "The built-in model could not be started."
-    return ProviderFault("unavailable", message, detail=detail, retry_after_s=pause_s, is_retryable=True)
+    return ProviderError("unavailable", message, detail=detail, retry_after_s=pause_s, is_retryable=True)
 
 
 def _core_count() -> int:
@@ -308,7 +308,7 @@ def _model_in_file(path: Path) -> Model | None:
 @lru_cache(maxsize=256)
 def _read_model(path: Path, changed_at: int) -> Model:
     """The model as its file header describes it; cached until the file changes."""
-    header = gguf.read_head(path)
+    header = gguf.read_header(path)
     window = min(header.context_length or WINDOW, WINDOW)
     return Model(
         provider=PROVIDER,

@@ -10,22 +10,24 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
+from tertulia.providers.circuit_breaker import CircuitBreaker
+from tertulia.providers.interface import ProviderError, RetryPending, StreamItem
 from tertulia.providers.limits import Limits
-from tertulia.providers.rest import Rest
-from tertulia.providers.seam import Piece, ProviderFault, Wait
 
 FIRST_WAIT_S = 0.75
 
-Attempt = Callable[[], Awaitable[AsyncGenerator[Piece, None]]]
+Attempt = Callable[[], Awaitable[AsyncGenerator[StreamItem, None]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     limits: Limits
     sleep: Callable[[float], Awaitable[object]]
     random: Callable[[], float]
 
-    async def keep_trying(self, attempt: Attempt, breaker: Rest) -> AsyncGenerator[Piece, None]:
+    async def keep_trying(
+        self, attempt: Attempt, breaker: CircuitBreaker
+    ) -> AsyncGenerator[StreamItem, None]:
         has_begun = False
         for retry in range(1, self.limits.retries + 2):
             breaker.check()
@@ -37,17 +39,17 @@ class Patience:
                             breaker.answered()
                         yield item
                 return
-            except ProviderFault as error:
+            except ProviderError as error:
                 if has_begun:
                     raise
                 if retry > self.limits.retries or not error.is_retryable:
                     breaker.failed(error)
                     raise
-                pending = Wait(self._wait_s(error, retry), retry, self.limits.retries, error.message)
+                pending = RetryPending(self._wait_s(error, retry), retry, self.limits.retries, error.message)
             yield pending
             await self._sleep_or_skip(pending)
 
-    async def _sleep_or_skip(self, retry: Wait) -> None:
+    async def _sleep_or_skip(self, retry: RetryPending) -> None:
         sleep_task = asyncio.ensure_future(self.sleep(retry.seconds))
         skip_task = asyncio.create_task(retry.skipped.wait())
         try:
@@ -58,7 +60,7 @@ class Patience:
             sleep_task.cancel()
             skip_task.cancel()
 
-    def _wait_s(self, error: ProviderFault, retry: int) -> float:
+    def _wait_s(self, error: ProviderError, retry: int) -> float:
         """The wait that the provider asked for, else exponential back-off; with jitter, so that clients
         refused together do not return together."""
         if error.retry_after_s is not None:

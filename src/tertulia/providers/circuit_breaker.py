@@ -12,15 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tertulia.providers.seam import ProviderFault
+from tertulia.providers.interface import ProviderError
 
 FAILURES = 3
 """How many calls in a row must fail, each with its retries, before the circuit opens."""
-FIRST_REST_S = 15.0
-LONGEST_REST_S = 120.0
+FIRST_PAUSE_S = 15.0
+LONGEST_PAUSE_S = 120.0
 
 
-class Rest:
+class CircuitBreaker:
     """The failure count and the pause of one provider."""
 
     def __init__(self, name: str, now: Callable[[], float]) -> None:
@@ -38,7 +38,7 @@ class Rest:
         """Raises ProviderError while the circuit is open."""
         remaining_s = self._open_until - self._now()
         if remaining_s > 0:
-            raise ProviderFault(
+            raise ProviderError(
                 "unavailable",
                 f"{self._name} failed {self._failures} times in a row and is paused. "
                 f"It can be asked again in {math.ceil(remaining_s)} s.",
@@ -48,11 +48,11 @@ class Rest:
         self._failures = self._pauses = 0
         self._open_until = 0.0
 
-    def failed(self, error: ProviderFault) -> None:
+    def failed(self, error: ProviderError) -> None:
         """Records a call that failed before its first text. Only outages of the provider count."""
         if not error.is_outage or self.is_resting:
             return  # Calls that were running when the circuit opened do not make the pause longer.
         self._failures += 1
         if self._failures >= FAILURES:
-            self._open_until = self._now() + min(FIRST_REST_S * 2**self._pauses, LONGEST_REST_S)
+            self._open_until = self._now() + min(FIRST_PAUSE_S * 2**self._pauses, LONGEST_PAUSE_S)
             self._pauses += 1

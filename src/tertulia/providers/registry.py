@@ -12,20 +12,20 @@ from pathlib import Path
 
 from tertulia.core.models import Model, in_proportion
 from tertulia.providers import catalogue, endpoints, smaller_limit
-from tertulia.providers.builtin import BuiltIn
+from tertulia.providers.circuit_breaker import CircuitBreaker
+from tertulia.providers.client_pool import ClientPool
 from tertulia.providers.dialects import Dialect
-from tertulia.providers.egress import is_rehearsal
+from tertulia.providers.egress import is_under_pytest
 from tertulia.providers.endpoints import Endpoint
+from tertulia.providers.interface import ModelRequest, Provider, ProviderError, StreamItem
 from tertulia.providers.limits import Limits
-from tertulia.providers.patience import Patience
-from tertulia.providers.rest import Rest
-from tertulia.providers.seam import Call, Piece, Provider, ProviderFault
-from tertulia.providers.speakers import Speakers
+from tertulia.providers.local_models import LocalModels
+from tertulia.providers.retry import RetryPolicy
 from tertulia.providers.tokens import counter
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class CatalogueEntry:
     """A model with the endpoint and the dialect that serve it."""
 
     model: Model
@@ -34,13 +34,13 @@ class Listing:
     is_retired: bool = False
 
 
-class Providers:
+class ProviderRegistry:
     def __init__(
         self,
-        listings: Iterable[Listing],
-        clients: Speakers,
-        local_models: BuiltIn,
-        retry: Patience,
+        listings: Iterable[CatalogueEntry],
+        clients: ClientPool,
+        local_models: LocalModels,
+        retry: RetryPolicy,
         now: Callable[[], float],
     ) -> None:
         self._listings = {listing.model.key: listing for listing in listings}
@@ -48,7 +48,7 @@ class Providers:
         self._local_models = local_models
         self._retry = retry
         self._now = now
-        self._breakers: dict[str, Rest] = {}
+        self._breakers: dict[str, CircuitBreaker] = {}
         self._overrides: dict[str, Model] = {}
         """An administrator's overrides of the catalogue, by the model's key."""
 
@@ -62,11 +62,11 @@ class Providers:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         random: Callable[[], float] = chance.random,
         now: Callable[[], float] = time.monotonic,
-    ) -> Providers:
+    ) -> ProviderRegistry:
         limits = limits or Limits()
-        clients = Speakers(limits, stays_inside=is_rehearsal(environ))
-        local_models = BuiltIn(home, clients, environ)
-        return cls(_listings(environ), clients, local_models, Patience(limits, sleep, random), now)
+        clients = ClientPool(limits, stays_inside=is_under_pytest(environ))
+        local_models = LocalModels(home, clients, environ)
+        return cls(_listings(environ), clients, local_models, RetryPolicy(limits, sleep, random), now)
 
     # --- models --------------------------------------------------------------------------------------------
 
@@ -123,22 +123,22 @@ class Providers:
 
     # --- requests ------------------------------------------------------------------------------------------
 
-    def stream(self, call: Call) -> AsyncGenerator[Piece, None]:
+    def stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """The reply as stream items. A failed call is retried until its first output."""
         return self._retry.keep_trying(partial(self._attempt, call), self._breaker(call.model))
 
-    async def _attempt(self, call: Call) -> AsyncGenerator[Piece, None]:
+    async def _attempt(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         return smaller_limit.stream(await self._provider(call.model), call)
 
-    def _breaker(self, model: Model) -> Rest:
+    def _breaker(self, model: Model) -> CircuitBreaker:
         breaker = self._breakers.get(model.provider)
         if breaker is None:
-            breaker = self._breakers[model.provider] = Rest(self.provider_name(model), self._now)
+            breaker = self._breakers[model.provider] = CircuitBreaker(self.provider_name(model), self._now)
         return breaker
 
     async def _provider(self, model: Model) -> Provider:
         if reason := self.unavailable_reason(model):
-            raise ProviderFault("auth" if model.key in self._listings else "unavailable", reason)
+            raise ProviderError("auth" if model.key in self._listings else "unavailable", reason)
         listing = self._listings.get(model.key)
         if listing is None:
             return await self._local_models.provider(model)
@@ -174,13 +174,13 @@ def _with_catalogue_facts(override: Model, catalogued: Model) -> Model:
     )
 
 
-def _listings(environ: Mapping[str, str]) -> Iterable[Listing]:
+def _listings(environ: Mapping[str, str]) -> Iterable[CatalogueEntry]:
     by_provider = {endpoint.provider: endpoint for endpoint in endpoints.from_environment(environ)}
     for entry in catalogue.entries():
         endpoint = by_provider[entry.model.provider]
-        yield Listing(
+        yield CatalogueEntry(
             entry.model, endpoint, entry.dialect or endpoint.dialect_of(entry.model), entry.is_retired
         )
-    for custom in endpoints.own_endpoints(environ):
+    for custom in endpoints.custom_endpoints(environ):
         for model in custom.models:
-            yield Listing(model, custom.endpoint, custom.endpoint.dialect_of(model))
+            yield CatalogueEntry(model, custom.endpoint, custom.endpoint.dialect_of(model))

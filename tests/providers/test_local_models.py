@@ -21,10 +21,10 @@ import pytest
 
 from tertulia import settings
 from tertulia.core.prompts import Prompt, PromptMessage
-from tertulia.providers import assets, builtin
-from tertulia.providers.builtin import SMOLLM2, Deaths
-from tertulia.providers.houses import Providers
-from tertulia.providers.seam import Call, Text
+from tertulia.providers import local_models, model_downloads
+from tertulia.providers.interface import ModelRequest, TextDelta
+from tertulia.providers.local_models import SMOLLM2, RestartBackoff
+from tertulia.providers.registry import ProviderRegistry
 from tests.patience import PATIENCE_S, soon, until
 from tests.providers.conftest import Listener
 from tests.providers.test_gguf import WHOLE
@@ -32,7 +32,7 @@ from tests.providers.test_gguf import WHOLE
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("builtin")]
 HOME = settings.read(os.environ).home
 needs_weights = pytest.mark.skipif(
-    not assets.is_installed(assets.get("smollm2"), HOME),
+    not model_downloads.is_installed(model_downloads.get("smollm2"), HOME),
     reason="the weights are not here; `tertulia models pull smollm2` fetches them",
 )
 KEY = SMOLLM2.key
@@ -40,7 +40,9 @@ KEY = SMOLLM2.key
 
 @pytest.fixture
 async def local() -> AsyncIterator[Listener]:
-    providers = Providers.from_environment({**os.environ, "OPENAI_API_KEY": "sk-canary-in-environment"}, HOME)
+    providers = ProviderRegistry.from_environment(
+        {**os.environ, "OPENAI_API_KEY": "sk-canary-in-environment"}, HOME
+    )
     yield Listener(providers, [], max_output_tokens=40)
     await providers.close()
 
@@ -52,7 +54,7 @@ def children() -> list[psutil.Process]:
 
 def is_model(process: psutil.Process) -> bool:
     try:
-        return "tertulia.providers.builtin_server" in process.cmdline()
+        return "tertulia.providers.local_model_worker" in process.cmdline()
     except psutil.Error:
         return False
 
@@ -75,7 +77,7 @@ async def check_reply(local: Listener) -> None:
     assert reply.error is None
     assert reply.end is not None
     assert len(reply.text.split()) > 3, "it is a small model, but it speaks"
-    assert len([item for item in reply.items if isinstance(item, Text)]) > 1
+    assert len([item for item in reply.items if isinstance(item, TextDelta)]) > 1
     assert reply.end.count.input_tokens > 10
     assert not reply.end.count.is_estimated
     second_reply = await local.ask(KEY, "What is the capital of France?")
@@ -84,7 +86,9 @@ async def check_reply(local: Listener) -> None:
 
 
 async def check_stop(local: Listener) -> None:
-    call = Call(SMOLLM2, Prompt("", (PromptMessage("user", "Count from one to one thousand."),)), 2000)
+    call = ModelRequest(
+        SMOLLM2, Prompt("", (PromptMessage("user", "Count from one to one thousand."),)), 2000
+    )
 
     async def listen(started: asyncio.Event) -> None:
         async with aclosing(local.providers.stream(call)) as items:
@@ -127,8 +131,8 @@ def check_process_exposes_no_secret() -> None:
     (process,) = children()
     environ = process.environ()
     assert "sk-canary-in-environment" not in str(environ)
-    assert set(environ) <= {*builtin.INHERITED, "LC_CTYPE"}
-    assert process.cmdline()[1:] == ["-m", "tertulia.providers.builtin_server"]
+    assert set(environ) <= {*local_models.INHERITED, "LC_CTYPE"}
+    assert process.cmdline()[1:] == ["-m", "tertulia.providers.local_model_worker"]
     assert {
         connection.laddr.ip for connection in process.net_connections() if connection.status == "LISTEN"
     } == {"127.0.0.1"}
@@ -175,12 +179,12 @@ def test_the_worker_ends_when_its_server_is_killed() -> None:
     program = textwrap.dedent(f"""
         import asyncio, os, pathlib
         from tertulia.core.prompts import Prompt, PromptMessage
-        from tertulia.providers.builtin import SMOLLM2
-        from tertulia.providers.houses import Providers
-        from tertulia.providers.seam import Call
+        from tertulia.providers.local_models import SMOLLM2
+        from tertulia.providers.registry import ProviderRegistry
+        from tertulia.providers.interface import Call
 
         async def main():
-            providers = Providers.from_environment(os.environ, pathlib.Path({str(HOME)!r}))
+            providers = ProviderRegistry.from_environment(os.environ, pathlib.Path({str(HOME)!r}))
             call = Call(SMOLLM2, Prompt("", (PromptMessage("user", "Count to a thousand."),)), 2000)
             async for piece in providers.stream(call):
                 print("began", flush=True)
@@ -206,7 +210,7 @@ async def test_a_model_file_that_cannot_be_loaded_gives_an_error(tmp_path: Path)
     async def sleep(seconds: float) -> None:
         sleeps.append(seconds)
 
-    providers = Providers.from_environment(os.environ, tmp_path, sleep=sleep)
+    providers = ProviderRegistry.from_environment(os.environ, tmp_path, sleep=sleep)
     reply = await Listener(providers, sleeps).ask("builtin:broken")
     await providers.close()
     assert reply.code == "unavailable"
@@ -216,7 +220,7 @@ async def test_a_model_file_that_cannot_be_loaded_gives_an_error(tmp_path: Path)
 
 
 def test_the_restart_delay_doubles_with_each_early_death() -> None:
-    backoff = Deaths()
+    backoff = RestartBackoff()
     pauses = []
     for _ in range(9):
         backoff.add(now=100.0, lived_s=1.0)
@@ -227,7 +231,7 @@ def test_the_restart_delay_doubles_with_each_early_death() -> None:
 
 
 async def test_a_model_that_is_not_downloaded_names_the_command_to_fetch_it(tmp_path: Path) -> None:
-    providers = Providers.from_environment({}, tmp_path)
+    providers = ProviderRegistry.from_environment({}, tmp_path)
     reply = await Listener(providers, []).ask(KEY)
     assert reply.code == "unavailable"
     assert reply.error is not None

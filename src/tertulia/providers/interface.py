@@ -21,7 +21,7 @@ from tertulia.core.thinking import Effort
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ModelRequest:
     """A request for one reply of a model."""
 
     model: Model
@@ -43,17 +43,17 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextDelta:
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class ThinkingDelta:
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class RetryPending:
     """A retry is scheduled. Comes only before the first text."""
 
     seconds: float
@@ -69,7 +69,7 @@ Finish = Literal["stop", "length", "filtered"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class WebSource:
     """A web page that the reply cites by number."""
 
     url: str
@@ -77,7 +77,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class Completed:
     """The provider has finished the reply. Comes exactly once, as the last item."""
 
     finish: Finish
@@ -87,12 +87,12 @@ class End:
     is_early: bool = False
     """True if the provider broke the reply off for another reason than a limit or a filter; `reason` names
     it."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[WebSource, ...] = ()
 
 
-Piece = Text | Thought | Wait | End
+StreamItem = TextDelta | ThinkingDelta | RetryPending | Completed
 
-FaultCode = Literal[
+ErrorCode = Literal[
     "rate_limited",
     "unavailable",
     "auth",
@@ -107,12 +107,12 @@ FaultCode = Literal[
 ]
 
 
-class ProviderFault(TertuliaError):
+class ProviderError(TertuliaError):
     """A reply that failed or broke off."""
 
     def __init__(
         self,
-        code: FaultCode,
+        code: ErrorCode,
         message: str,
         *,
         detail: str | None = None,
@@ -148,4 +148,4 @@ class Provider(Protocol):
     def name(self) -> str:
         """The name shown to people, for example "OpenAI"."""
 
-    def stream(self, call: Call) -> AsyncGenerator[Piece, None]: ...
+    def stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]: ...
