@@ -43,7 +43,17 @@ from tertulia.library.index import of_file
 from tertulia.library.search import Library
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
-from tertulia.store import attachments, chunks, conversations, files, messages, projects, texts, turns, users
+from tertulia.store import (
+    attachments,
+    chunks,
+    conversations,
+    extracted_texts,
+    files,
+    messages,
+    projects,
+    turns,
+    users,
+)
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database, Tx
 
@@ -156,7 +166,7 @@ class Stage:
         raw = written.encode()
         content = Content(hashlib.sha256(raw).hexdigest(), len(raw), "text/markdown")
         tx.execute(_KEEP, hash=content.hash, size_bytes=content.size_bytes, content=raw, now=tx.now)
-        texts.save(tx, content.hash, VERSION, Extracted(written, content.mime_type))
+        extracted_texts.save(tx, content.hash, VERSION, Extracted(written, content.mime_type))
         return content
 
     def _written(self, lines: int) -> str:

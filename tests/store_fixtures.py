@@ -31,12 +31,12 @@ from tertulia.store import (
     blind,
     conversations,
     events,
+    file_listing,
     messages,
     people,
     personas,
     projects,
     sessions,
-    shelves,
     tables,
     turns,
     users,
@@ -373,7 +373,7 @@ def _files_of(tx: Tx, actor: Actor, project_id: str) -> Table:
     table: Table = {}
     cursor = None
     while True:
-        page = shelves.page(tx, actor, project_id, limit=100, cursor=cursor)
+        page = file_listing.page(tx, actor, project_id, limit=100, cursor=cursor)
         table |= {("file", item.id): to_plain(item) for item in page.items}
         if (cursor := page.next) is None:
             return table

@@ -137,7 +137,7 @@ class Bench:
         """All its words, one after the other, as they stand in the question."""
         source = Source.MESSAGE if filters.exclude_files else Source.FILE
 
-        def look(tx: Tx) -> list[chunks.Found]:
+        def look(tx: Tx) -> list[chunks.FoundChunk]:
             scored = retrieval.by_words(tx, [project_id], source, [question], fuse.WEIGHTS[source], limit)
             found = chunks.get_many(tx, self.actor, [one.number for one in scored])
             return [found[one.number] for one in scored]

@@ -177,7 +177,7 @@ async def _set_right(house: House) -> None:
 def _look_for_vectors(tx: Tx) -> None:
     """Weights may have come, or another embedding model."""
     jobs.add_once(tx, "embed")
-    jobs.hurry(tx, "embed")
+    jobs.run_now(tx, "embed")
 
 
 async def _put_away(means: Means) -> None:

@@ -32,10 +32,10 @@ class Terminal:
         variables = {"TERTULIA_HOME": str(self.home), "COLUMNS": "200", "NO_COLOR": "1"} | environ
         return self._runner.invoke(cli.app, list(words), input=answers, env=variables)
 
-    def account(self, email: str) -> users.Login | None:
+    def account(self, email: str) -> users.StoredCredentials | None:
         db = Database.open(f"sqlite:///{self.home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
         try:
-            return db.read_now(lambda tx: users.find_login(tx, email))
+            return db.read_now(lambda tx: users.find_credentials(tx, email))
         finally:
             db.close()
 
@@ -117,7 +117,7 @@ def give_up(tx: Tx) -> None:
         job = jobs.claim(tx, "this one", lease_ms=0)
         assert job is not None
         jobs.fail(tx, job.id, "No room.")
-        jobs.hurry(tx, "index_file")
+        jobs.run_now(tx, "index_file")
 
 
 def test_doctor_names_the_process_that_has_the_database(terminal):

@@ -155,7 +155,7 @@ async def engine_in(
 
 
 def _somebody(tx: Tx) -> Actor:
-    known = users.find_login(tx, "ada@example.org")
+    known = users.find_credentials(tx, "ada@example.org")
     user = known.user if known else users.add(tx, "Ada", "ada@example.org", "no password", Standing.ADMIN)
     return Actor(user.id, user.role)
 

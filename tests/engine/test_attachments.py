@@ -65,7 +65,7 @@ async def test_the_job_sweeps_what_waited_longer_than_a_day(engine: Engine) -> N
     await engine.db.write(age)
     while await engine.worker.work():
         pass
-    assert await engine.db.read(lambda tx: jobs.set_aside(tx)) == ()
+    assert await engine.db.read(lambda tx: jobs.dead_jobs(tx)) == ()
     assert await engine.db.read(lambda tx: attachments.get(tx, engine.actor, fresh.id)) == fresh
     with pytest.raises(NotFound):
         await engine.db.read(lambda tx: attachments.get(tx, engine.actor, old.id))

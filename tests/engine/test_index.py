@@ -85,7 +85,7 @@ async def test_without_weights_a_file_is_indexed_all_the_same(engine, upstream):
     await done(engine)
     kept = await engine.db.read(lambda tx: files.find(tx, file.id))
     assert (kept.index.state, kept.index.percent, kept.index.chunks) == (Indexing.INDEXED, 100, 1)
-    assert await engine.db.read(jobs.set_aside) == ()
+    assert await engine.db.read(jobs.dead_jobs) == ()
 
 
 async def test_weights_that_come_later_are_used_for_what_is_there(engine, upstream):

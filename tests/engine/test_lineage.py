@@ -146,13 +146,13 @@ class Forest:
             page = messages.page(tx, self.actor, here.id, limit=100)
             assert (_by_number(page.rounds), page.next_before) == (here.rounds, None)
             self._check_recall(tx, here, before)
-            kin = branches.kin(tx, here.id)
+            kin = branches.tree_membership(tx, here.id)
             assert kin.lineage >= {here.id, *(message.conversation_id for message in here.said)}
             assert kin.lineage.isdisjoint(kin.beside)
             assert kin.lineage | kin.beside == branches.relatives(tx, here.id)
             for message in here.said:
                 seen = {one.id for one in self.all if message in one.said} - {message.conversation_id}
-                assert {heir.id for heir in messages.heirs(tx, message)} == seen
+                assert {heir.id for heir in messages.inheriting_branches(tx, message)} == seen
 
         self.db.read_now(look)
 

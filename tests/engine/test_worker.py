@@ -27,7 +27,7 @@ async def test_a_first_round_leaves_jobs_and_the_worker_does_them(engine, upstre
     assert await engine.worker.work() is True
     await all_done(engine)
     assert await title(engine, opened) == "What is a tertulia?"
-    assert await engine.db.read(jobs.set_aside) == ()
+    assert await engine.db.read(jobs.dead_jobs) == ()
 
 
 async def test_a_job_that_was_left_by_a_crash_is_done_by_whoever_comes_next(engine, upstream):

@@ -21,7 +21,7 @@ from tertulia.library.snippets import snippet, words_found
 from tertulia.library.vectors import Block
 from tertulia.store import chunks, files, messages
 from tertulia.store.database import Database, Tx
-from tertulia.store.vectors import LibraryState
+from tertulia.store.vectors import VectorGeneration
 from tests.library.bags import Bags
 from tests.store.samples import conversation, file, home, opened, person, reply
 from tests.store_fixtures import Clock
@@ -171,7 +171,7 @@ async def test_hits_with_equal_scores_come_in_the_order_they_were_written(
 def test_equal_vectors_are_ranked_by_the_lowest_chunk_number() -> None:
     numbers = np.arange(50, 0, -1)
     same = np.ones((50, 4), dtype=np.float32)
-    block = Block(1, LibraryState(), numbers, np.ones(50, dtype=bool), same, None)
+    block = Block(1, VectorGeneration(), numbers, np.ones(50, dtype=bool), same, None)
     result = block.nearest(np.ones(4, dtype=np.float16).tobytes(), Source.FILE, 3)
     assert [scored.number for scored in result] == [1, 2, 3]
 

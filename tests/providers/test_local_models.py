@@ -181,11 +181,11 @@ def test_the_worker_ends_when_its_server_is_killed() -> None:
         from tertulia.core.prompts import Prompt, PromptMessage
         from tertulia.providers.local_models import SMOLLM2
         from tertulia.providers.registry import ProviderRegistry
-        from tertulia.providers.interface import Call
+        from tertulia.providers.interface import ModelRequest
 
         async def main():
             providers = ProviderRegistry.from_environment(os.environ, pathlib.Path({str(HOME)!r}))
-            call = Call(SMOLLM2, Prompt("", (PromptMessage("user", "Count to a thousand."),)), 2000)
+            call = ModelRequest(SMOLLM2, Prompt("", (PromptMessage("user", "Count to a thousand."),)), 2000)
             async for piece in providers.stream(call):
                 print("began", flush=True)
 

@@ -231,7 +231,8 @@ HEAVY = {"pydantic", "aiohttp", "splintr", "xllamacpp", "numpy"}
 def test_listing_the_models_imports_no_heavy_library(tmp_path: Path) -> None:
     program = (
         "import sys, json; from pathlib import Path\n"
-        "from tertulia.providers.registry import ProviderRegistry; from tertulia.providers.tokens import counter\n"
+        "from tertulia.providers.registry import ProviderRegistry\n"
+        "from tertulia.providers.tokens import counter\n"
         f"providers = ProviderRegistry.from_environment({{'OPENAI_API_KEY': 'k'}}, Path({str(tmp_path)!r}))\n"
         "assert len(providers.available()) > 20\n"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"

@@ -18,12 +18,12 @@ from tertulia.core.users import Actor
 from tertulia.store import (
     attachments,
     conversations,
+    file_listing,
     files,
     jobs,
     messages,
     projects,
     receipts,
-    shelves,
     trees,
     turns,
 )
@@ -61,7 +61,7 @@ async def test_a_message_carries_its_attachment_and_project_members_can_read_it(
         question = await db.write(lambda tx: said_with(tx, ada, chat.id, notes))
     assert (await db.read(lambda tx: messages.get(tx, bob, question.id))).attachments == (notes,)
     assert await db.read(lambda tx: attachments.get(tx, bob, notes.id)) == notes
-    assert (await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=5))).items == ()
+    assert (await db.read(lambda tx: file_listing.page(tx, ada, adas_home, limit=5))).items == ()
 
 
 async def test_a_sent_attachment_can_be_neither_sent_again_nor_removed(

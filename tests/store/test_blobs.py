@@ -19,10 +19,10 @@ from tertulia.core.errors import Conflict, NotFound, StorageFailed
 from tertulia.core.files import Content, ProjectFile
 from tertulia.core.users import Actor
 from tertulia.store import files
+from tertulia.store.blob_backends import DiskBlobs, spooled
+from tertulia.store.blob_upload import ROW_LIMIT, BlobUpload
 from tertulia.store.blobs import GRACE_MS, Blobs
 from tertulia.store.database import Database, Tx
-from tertulia.store.incoming import ROW_LIMIT, Incoming
-from tertulia.store.keeping import Disk, spooled
 from tests.open_files import nothing_left_open
 from tests.patience import PATIENCE_S, until
 from tests.store_fixtures import Clock, Ids
@@ -60,7 +60,7 @@ async def save_file(
         return await db.write(save)
 
 
-async def write_all(upload: Incoming, content: bytes) -> None:
+async def write_all(upload: BlobUpload, content: bytes) -> None:
     for start in range(0, len(content), 65_000):
         await upload.write(content[start : start + 65_000])
     await upload.finish()
@@ -186,7 +186,7 @@ async def test_cancelling_a_thread_that_reads_an_upload_leaves_no_file_open(blob
             await write_all(upload, LARGE)
             await upload.look(partial(read_late, upload))
 
-    def read_late(upload: Incoming) -> None:
+    def read_late(upload: BlobUpload) -> None:
         has_begun.set()
         may_go_on.wait(PATIENCE_S)
         with upload.file() as file:
@@ -221,7 +221,7 @@ async def test_a_cancelled_copy_of_a_blob_closes_its_file() -> None:
 
 async def test_a_blob_that_opens_after_its_reader_was_cancelled_is_closed(tmp_path: Path, ids: Ids) -> None:
     """The blob is a named pipe, which opens only when it has a writer: after the reader was cancelled."""
-    disk, hash = Disk(tmp_path / "blobs", ids), "ab" * 32
+    disk, hash = DiskBlobs(tmp_path / "blobs", ids), "ab" * 32
     (tmp_path / "blobs" / "ab").mkdir()
     os.mkfifo(tmp_path / "blobs" / "ab" / hash)
     with nothing_left_open():

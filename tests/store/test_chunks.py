@@ -12,7 +12,7 @@ from tertulia.library.query import terms
 from tertulia.store import chunks, conversations, files, projects, retrieval, vectors, versions
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
-from tertulia.store.words import ENOUGH
+from tertulia.store.text_index import ENOUGH
 from tests.store.samples import answered, conversation, file, home, person
 
 EQUAL_WEIGHTS = Weights(body=1.0, heading=1.0, place=1.0, around=1.0)
@@ -50,7 +50,7 @@ def find_texts(
     project_id: str = "",
 ) -> list[str]:
     ids = [project_id or home(tx, actor)]
-    resolved = retrieval.narrowed(tx, ids, Source.FILE, filters)
+    resolved = retrieval.filter_for(tx, ids, Source.FILE, filters)
     scored = retrieval.by_words(tx, ids, Source.FILE, words, EQUAL_WEIGHTS, 200, resolved)
     by_number = chunks.get_many(tx, actor, [hit.number for hit in scored])
     return [by_number[hit.number].chunk.content for hit in scored if hit.number in by_number]

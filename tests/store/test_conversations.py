@@ -334,7 +334,7 @@ async def test_removing_a_conversation_removes_its_branches_and_nothing_else(
     await db.write(lambda tx: answered(tx, ada, root.id))
     child = await db.write(lambda tx: branches.add(tx, ada, root.id, at_round=1))
     grandchild = await db.write(lambda tx: branches.add(tx, ada, child.id, at_round=1))
-    await db.write(lambda tx: sessions.stand(tx, ada.session_id or "", adas_home, grandchild.id))
+    await db.write(lambda tx: sessions.set_location(tx, ada.session_id or "", adas_home, grandchild.id))
     async with watch(ada):
         removed_ids = await db.write(lambda tx: conversations.remove(tx, ada, root.id))
     assert set(removed_ids) == {root.id, child.id, grandchild.id}

@@ -21,7 +21,7 @@ from tertulia.core.files import (
 )
 from tertulia.core.projects import Membership
 from tertulia.core.users import Actor
-from tertulia.store import events, files, jobs, projects, shelves, versions
+from tertulia.store import events, file_listing, files, jobs, projects, versions
 from tertulia.store.database import Database, Tx
 from tertulia.store.transactions import Row
 from tests.store.samples import content, file
@@ -71,7 +71,7 @@ async def test_look_alike_paths_and_other_case_are_separate_files(
     names = ["a/b.md", "a\u2215b.md", "a\uff0fb.md", "A/b.md", "\u2024\u2024/b.md"]
     for name in names:
         await db.write(lambda tx, name=name: file(tx, ada, name))
-    page = await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=100))
+    page = await db.read(lambda tx: file_listing.page(tx, ada, adas_home, limit=100))
     assert {item.path for item in page.items} == set(names)
 
 
@@ -119,7 +119,7 @@ async def test_metadata_of_a_file_is_cleaned_and_stored(db: Database, ada: Actor
     assert changed.metadata == FileMetadata(True, False, False, ("two words", "b"), "A plan.")
     assert changed.version == 1
     assert [
-        listed.id for listed in await db.read(lambda tx: shelves.always_included(tx, saved.project_id))
+        listed.id for listed in await db.read(lambda tx: file_listing.always_included(tx, saved.project_id))
     ] == [saved.id]
     for invalid in (MetadataChange(tags=("x" * 51,)), MetadataChange(summary="x" * 1001)):
         with pytest.raises(Invalid):
@@ -178,14 +178,14 @@ async def test_files_are_listed_in_path_order_in_pages(db: Database, ada: Actor,
     paths: list[str] = []
     cursor = None
     while True:
-        page = await db.read(lambda tx, at=cursor: shelves.page(tx, ada, adas_home, limit=2, cursor=at))
+        page = await db.read(lambda tx, at=cursor: file_listing.page(tx, ada, adas_home, limit=2, cursor=at))
         paths += [item.path for item in page.items]
         if (cursor := page.next) is None:
             break
     assert paths == sorted(names)
-    folder = await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=9, prefix="docs/"))
+    folder = await db.read(lambda tx: file_listing.page(tx, ada, adas_home, limit=9, prefix="docs/"))
     assert [item.path for item in folder.items] == ["docs/1.md", "docs/2.md"]
-    listing = await db.read(lambda tx: shelves.of_project(tx, adas_home))
+    listing = await db.read(lambda tx: file_listing.of_project(tx, adas_home))
     assert (listing.count, listing.entries[0]) == (len(names), FileEntry("B.md", 7, ""))
     assert [entry.path for entry in listing.entries] == sorted(names)
     assert listing.folders == ()
@@ -196,10 +196,10 @@ async def test_a_project_of_more_than_fifty_files_lists_only_its_top_folders(
 ) -> None:
     names = [*(f"docs/{number}.md" for number in range(30)), *(f"a/b/{number}" for number in range(20))]
     await db.write(lambda tx: [file(tx, ada, name) for name in names])
-    short_listing = await db.read(lambda tx: shelves.of_project(tx, adas_home))
+    short_listing = await db.read(lambda tx: file_listing.of_project(tx, adas_home))
     assert [entry.path for entry in short_listing.entries] == sorted(names)
     await db.write(lambda tx: file(tx, ada, "x"))
-    long_listing = await db.read(lambda tx: shelves.of_project(tx, adas_home))
+    long_listing = await db.read(lambda tx: file_listing.of_project(tx, adas_home))
     assert long_listing == Shelf(51, folders=(Folder("", 1), Folder("a/", 20), Folder("docs/", 30)))
 
 
@@ -213,7 +213,7 @@ async def test_filtering_by_a_tag_lists_only_files_with_exactly_that_tag(
             files.set_metadata(tx, ada, adas_home, saved.id, MetadataChange(tags=tags))
 
     await db.write(add_tagged_files)
-    page = await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=9, tag=tag))
+    page = await db.read(lambda tx: file_listing.page(tx, ada, adas_home, limit=9, tag=tag))
     assert [item.path for item in page.items] == ["a"]
 
 
@@ -222,7 +222,7 @@ async def test_a_malformed_list_cursor_is_refused(
     db: Database, ada: Actor, adas_home: str, cursor: str
 ) -> None:
     with pytest.raises(Invalid):
-        await db.read(lambda tx: shelves.page(tx, ada, adas_home, limit=5, cursor=cursor))
+        await db.read(lambda tx: file_listing.page(tx, ada, adas_home, limit=5, cursor=cursor))
 
 
 async def test_used_bytes_count_equal_contents_of_a_user_once(db: Database, ada: Actor, bob: Actor) -> None:
@@ -262,7 +262,7 @@ async def test_the_next_start_adds_an_index_job_for_a_file_whose_job_was_set_asi
     waiting = [job for job in await waiting_jobs(db) if job.kind == "index_file"]
     assert [job.payload for job in waiting] == [saved.id]
     await db.write(lambda tx: files.set_index(tx, saved.id, IndexState(Indexing.FAILED, reason="broken")))
-    await db.write(lambda tx: jobs.withdraw(tx, "index_file", saved.id))
+    await db.write(lambda tx: jobs.cancel(tx, "index_file", saved.id))
     await db.write(files.recover)
     assert [job.kind for job in await waiting_jobs(db)] == ["sweep_blobs"]
 

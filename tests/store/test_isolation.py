@@ -27,6 +27,7 @@ from tertulia.store import (
     blind,
     branches,
     conversations,
+    file_listing,
     files,
     messages,
     people,
@@ -35,7 +36,6 @@ from tertulia.store import (
     receipts,
     replays,
     sessions,
-    shelves,
     tables,
     trees,
     turns,
@@ -108,7 +108,7 @@ CALLS: dict[str, Callable[[Tx, Actor, ObjectIds], Any]] = {
     "files.begin": lambda tx, actor, ids: files.begin(tx, actor, ids.project, ids.file),
     "files.change": lambda tx, actor, ids: files.change(tx, actor, ids.project, ids.file, CONTENT),
     "files.get": lambda tx, actor, ids: files.get(tx, actor, ids.project, ids.file),
-    "shelves.page": lambda tx, actor, ids: shelves.page(tx, actor, ids.project, limit=5),
+    "shelves.page": lambda tx, actor, ids: file_listing.page(tx, actor, ids.project, limit=5),
     "files.put": lambda tx, actor, ids: files.put(tx, actor, ids.project, "mine.md", CONTENT),
     "files.remove": lambda tx, actor, ids: files.remove(tx, actor, ids.project, ids.file),
     "files.rename": lambda tx, actor, ids: files.rename(tx, actor, ids.project, ids.file, "mine.md"),
@@ -158,7 +158,7 @@ CALLS: dict[str, Callable[[Tx, Actor, ObjectIds], Any]] = {
     ),
     "usage.of_conversation": lambda tx, actor, ids: usage.of_conversation(tx, actor, ids.conversation),
     "votes.cast": lambda tx, actor, ids: votes.cast(tx, actor, ids.message, Choice.BEST),
-    "votes.efforts": lambda tx, actor, ids: votes.efforts(tx, actor, ids.project),
+    "votes.efforts": lambda tx, actor, ids: votes.reply_costs(tx, actor, ids.project),
     "votes.of_project": lambda tx, actor, ids: votes.of_project(tx, actor, ids.project),
     "votes.of_rounds": lambda tx, actor, ids: votes.of_rounds(tx, actor, ids.conversation, ()),
     "users.save": lambda tx, actor, ids: users.save(tx, actor, ids.user, name="Mine"),
@@ -239,7 +239,7 @@ async def test_find_functions_return_nothing_to_a_stranger(
 ) -> None:
     assert await db.read(lambda tx: conversations.find(tx, bob, adas_ids.conversation)) is None
     assert await db.read(lambda tx: messages.find(tx, bob, adas_ids.message)) is None
-    assert await db.read(lambda tx: messages.find_some(tx, bob, [adas_ids.message])) == ()
+    assert await db.read(lambda tx: messages.find_many(tx, bob, [adas_ids.message])) == ()
 
 
 async def test_an_administrator_cannot_read_conversations_of_others_projects(

@@ -187,7 +187,7 @@ async def test_a_failing_job_waits_longer_each_time_and_is_set_aside_after_the_t
         assert await db.write(claim) is None
         clock.forward(1)
     assert await db.write(claim) is None
-    [dead_job] = await db.read(jobs.set_aside)
+    [dead_job] = await db.read(jobs.dead_jobs)
     assert (dead_job.id, dead_job.attempts, dead_job.error) == (job.id, 3, "no model")
 
 
@@ -197,7 +197,7 @@ async def test_a_job_that_crashes_the_server_three_times_is_set_aside(db: Databa
         await must_claim(db)
         clock.forward(LEASE)
     assert await db.write(claim) is None
-    [dead_job] = await db.read(jobs.set_aside)
+    [dead_job] = await db.read(jobs.dead_jobs)
     assert (dead_job.kind, dead_job.error) == ("poison", "The server stopped each time this was tried.")
 
 

@@ -17,13 +17,13 @@ from sqlalchemy import text
 from tertulia.core.errors import CannotStart, DatabaseTooNew
 from tertulia.store import config, migrate
 from tertulia.store.database import Database
-from tertulia.store.migrate import History
+from tertulia.store.migrate import MigrationHistory
 from tertulia.store.postgres import Postgres
 from tertulia.store.sqlite import Sqlite
 from tests.patience import PATIENCE_S
 from tests.store_fixtures import Clock, Ids, new_postgres_database
 
-Open = Callable[[History], Database]
+Open = Callable[[MigrationHistory], Database]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -41,7 +41,7 @@ def reopen(request: pytest.FixtureRequest, clock: Clock, ids: Ids) -> Open:
     return lambda history: Database(kind(address, clock, ids, history))
 
 
-def later_history(folder: Path, steps: str) -> History:
+def later_history(folder: Path, steps: str) -> MigrationHistory:
     """The migration history of a later version, which has one more step."""
     folder.mkdir()
     for step in (files("tertulia.store") / "migrations" / "versions").iterdir():
@@ -51,7 +51,7 @@ def later_history(folder: Path, steps: str) -> History:
         f"from alembic import op\nrevision = '9999'\ndown_revision = '{migrate.HISTORY.head}'\n\n"
         f"def upgrade():\n{steps}"
     )
-    return History((*migrate.HISTORY.revisions, "9999"), folder)
+    return MigrationHistory((*migrate.HISTORY.revisions, "9999"), folder)
 
 
 def test_the_list_of_revisions_matches_the_migration_files() -> None:
@@ -177,7 +177,7 @@ def test_waiting_jobs_and_due_chunks_get_their_queues_in_the_upgrade(
         if step.name.startswith("r") and step.name < "r0006":
             (folder / step.name).write_text(step.read_text())
     address = str(tmp_path / "before.db")
-    Database(Sqlite(address, clock, ids, History(migrate.HISTORY.revisions[:5], folder))).close()
+    Database(Sqlite(address, clock, ids, MigrationHistory(migrate.HISTORY.revisions[:5], folder))).close()
     with sqlite3.connect(address) as before:
         before.executescript("""
             INSERT INTO projects VALUES ('P', 'Home', '', '', '{}', 0, 0);

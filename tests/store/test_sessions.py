@@ -93,11 +93,11 @@ async def test_a_session_stores_the_last_location_of_its_client(
     session_id = ada.session_id
     chat = await db.write(lambda tx: conversation(tx, ada))
     async with watch(ada):
-        await db.write(lambda tx: sessions.stand(tx, session_id, adas_home, chat.id))
+        await db.write(lambda tx: sessions.set_location(tx, session_id, adas_home, chat.id))
     [session] = await db.read(lambda tx: sessions.visible_to(tx, ada))
     assert (session.project_id, session.conversation_id) == (adas_home, chat.id)
     async with watch.untouched():
-        await db.write(lambda tx: sessions.stand(tx, session_id, adas_home, chat.id))
+        await db.write(lambda tx: sessions.set_location(tx, session_id, adas_home, chat.id))
 
 
 async def test_a_location_that_the_user_cannot_see_is_not_stored(
@@ -107,7 +107,7 @@ async def test_a_location_that_the_user_cannot_see_is_not_stored(
     session_id = bob.session_id
     chat = await db.write(lambda tx: conversation(tx, ada))
     async with watch(bob):
-        await db.write(lambda tx: sessions.stand(tx, session_id, adas_home, chat.id))
+        await db.write(lambda tx: sessions.set_location(tx, session_id, adas_home, chat.id))
     [session] = await db.read(lambda tx: sessions.visible_to(tx, bob))
     assert (session.project_id, session.conversation_id) == (None, None)
 
@@ -119,7 +119,7 @@ async def test_a_removed_member_s_sessions_lose_their_location(
     session_id = bob.session_id
     chat = await db.write(lambda tx: conversation(tx, ada))
     await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
-    await db.write(lambda tx: sessions.stand(tx, session_id, adas_home, chat.id))
+    await db.write(lambda tx: sessions.set_location(tx, session_id, adas_home, chat.id))
     async with watch(ada, bob):
         await db.write(lambda tx: projects.remove_member(tx, ada, adas_home, bob.user_id))
     [session] = await db.read(lambda tx: sessions.visible_to(tx, bob))

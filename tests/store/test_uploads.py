@@ -9,7 +9,7 @@ from tertulia.core.errors import Conflict
 from tertulia.core.files import Indexing, ProjectFile
 from tertulia.core.projects import Membership
 from tertulia.core.users import Actor
-from tertulia.store import attachments, files, projects, shelves, uploads, versions
+from tertulia.store import attachments, file_listing, files, projects, uploads, versions
 from tertulia.store.database import Database, Tx
 from tests.store.samples import content
 from tests.store_fixtures import Watch
@@ -24,7 +24,7 @@ def put(
 
 
 async def paths(db: Database, actor: Actor, project: str) -> list[str]:
-    page = await db.read(lambda tx: shelves.page(tx, actor, project, limit=100))
+    page = await db.read(lambda tx: file_listing.page(tx, actor, project, limit=100))
     return [file_.path for file_ in page.items]
 
 

@@ -14,7 +14,7 @@ from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.store import conversations, usage
 from tertulia.store.database import Database, Tx
-from tertulia.store.usage import Asked, UsageRow, UsageSum
+from tertulia.store.usage import ModelEffort, UsageRow, UsageSum
 from tests.store.samples import FIRST, USAGE, conversation, home, opened, reply
 from tests.store_fixtures import contents
 
@@ -63,12 +63,12 @@ async def test_costs_stay_counted_when_a_conversation_is_deleted(db: Database, a
     assert len(contents(db)["usage"]) == 1
 
 
-MINI: Asked = ("openai:gpt-4o-mini", None)
-LLAMA: Asked = ("ollama:llama3:8b", None)
+MINI: ModelEffort = ("openai:gpt-4o-mini", None)
+LLAMA: ModelEffort = ("ollama:llama3:8b", None)
 
 
 def reply_row(
-    actor: Actor, project_id: str, key: Asked, tokens: int, purpose: str = "reply", reasoning: int = 0
+    actor: Actor, project_id: str, key: ModelEffort, tokens: int, purpose: str = "reply", reasoning: int = 0
 ) -> UsageRow:
     provider, _, model = key[0].partition(":")
     return UsageRow(
@@ -115,7 +115,7 @@ async def test_recent_replies_exclude_other_purposes_failures_and_other_efforts(
     db: Database, ada: Actor
 ) -> None:
     project_id = await db.read(lambda tx: home(tx, ada))
-    with_effort: Asked = (MINI[0], Effort.HIGH)
+    with_effort: ModelEffort = (MINI[0], Effort.HIGH)
     await store_rows(
         db,
         [
@@ -144,7 +144,7 @@ async def test_the_usage_of_a_reply_stores_its_thinking_effort(db: Database, ada
     voice = replace(FIRST, effort=Effort.LOW)
     message = await db.write(lambda tx: reply(tx, opened(tx, ada, chat.id), voice=voice))
     await store_rows(db, [usage.of_reply(message, chat.project_id, FIRST.model)])
-    key: Asked = (FIRST.model, Effort.LOW)
+    key: ModelEffort = (FIRST.model, Effort.LOW)
     recent = await db.read(lambda tx: usage.recent_replies(tx, ada, chat.project_id, [key]))
     assert recent[key].in_project == (ReplyLength(40, 35),)
 

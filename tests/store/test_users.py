@@ -41,10 +41,10 @@ async def test_only_one_of_twenty_simultaneous_first_accounts_is_created(db: Dat
 
 
 async def test_credentials_are_found_by_e_mail_address_in_any_case(db: Database, ada: Actor) -> None:
-    login = await db.read(lambda tx: users.find_login(tx, " Ada@EXAMPLE.org "))
+    login = await db.read(lambda tx: users.find_credentials(tx, " Ada@EXAMPLE.org "))
     assert login is not None
     assert (login.user.id, login.password_hash) == (ada.user_id, "a hash")
-    assert await db.read(lambda tx: users.find_login(tx, "nobody@example.org")) is None
+    assert await db.read(lambda tx: users.find_credentials(tx, "nobody@example.org")) is None
 
 
 async def test_an_unknown_account_is_not_found(db: Database) -> None:

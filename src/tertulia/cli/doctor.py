@@ -70,7 +70,7 @@ def _database(settings: Settings) -> Iterator[Finding]:
         if db.is_shared:
             trouble = db.clock_trouble()
             yield Finding("clock", trouble is None, trouble or "agrees with the database's")
-        yield _jobs(db.read_now(jobs.set_aside))
+        yield _jobs(db.read_now(jobs.dead_jobs))
     finally:
         db.close()
 

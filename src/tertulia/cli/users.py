@@ -48,7 +48,7 @@ def reset_password(
     address, hashed = clean_email(email), PasswordHasher().hash(password)
 
     def reset(tx: Tx) -> None:
-        login = users.find_login(tx, address)
+        login = users.find_credentials(tx, address)
         if login is None:
             raise NotFound(f"There is no account {address}.")
         users.set_password(tx, login.user.id, hashed)

@@ -348,7 +348,9 @@ class Ask:
         return await self._means.db.write(lambda tx: self._finish(tx, message))
 
     def _finish(self, tx: Tx, message: Message) -> Message:
-        turns.keep(tx, message.turn_id)  # a server that slept too long finds its turn ended by another
+        turns.assert_owned(
+            tx, message.turn_id
+        )  # a server that slept too long finds its turn ended by another
         if message.replaces_id is not None:  # another turn of the round may have replaced it first
             tx.hold(conversation_place(message.conversation_id))
             message = replace(message, replaces_id=messages.newest_version(tx, message))

@@ -16,7 +16,7 @@ from tertulia.engine.means import Means
 from tertulia.engine.uploads import Chunks, Uploads, arrived
 from tertulia.library.mime import pixels
 from tertulia.store import attachments
-from tertulia.store.texts import Lines
+from tertulia.store.extracted_texts import TextLines
 
 
 class Attachments:
@@ -43,7 +43,7 @@ class Attachments:
 
     async def lines(
         self, actor: Actor, attachment_id: str, start_line: int, end_line: int
-    ) -> tuple[Attachment, Lines]:
+    ) -> tuple[Attachment, TextLines]:
         attachment = await self._means.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
         return attachment, await lines_of(self._means, attachment, start_line, end_line)
 

@@ -90,7 +90,7 @@ async def estimate(
     check_quotes(request.quotes)
     check_lanes(request.lanes, len(request.voices), is_aside=request.aside)
 
-    def read(tx: Tx) -> tuple[Gathered, Mapping[usage.Asked, RecentReplies]]:
+    def read(tx: Tx) -> tuple[Gathered, Mapping[usage.ModelEffort, RecentReplies]]:
         found = _gathered(tx, actor, request, means.providers, asked)
         return found, usage.recent_replies(tx, actor, found.project_id, _as_asked(found.turn))
 
@@ -109,7 +109,7 @@ async def estimate(
     return Estimate(items, total, chair)
 
 
-def _as_asked(turn: Turn) -> tuple[usage.Asked, ...]:
+def _as_asked(turn: Turn) -> tuple[usage.ModelEffort, ...]:
     voices = (*turn.table, turn.chair) if turn.chair else turn.table
     return tuple((voice.model, voice.effort) for voice in voices)
 
@@ -118,7 +118,7 @@ def _as_asked(turn: Turn) -> tuple[usage.Asked, ...]:
 class _Lengths:
     """How long the replies of the round are expected to be."""
 
-    recent: Mapping[usage.Asked, RecentReplies]
+    recent: Mapping[usage.ModelEffort, RecentReplies]
     gathered: Gathered
 
     def of(self, voice: Voice) -> ReplyLength:

@@ -13,9 +13,9 @@ from tertulia.engine.means import Means
 from tertulia.engine.uploads import Chunks, Taken, Uploads
 from tertulia.library.extract import VERSION
 from tertulia.library.mime import is_a_text_kind, text_kind
-from tertulia.store import files, texts, versions
+from tertulia.store import extracted_texts, files, versions
 from tertulia.store.database import Tx
-from tertulia.store.texts import Lines
+from tertulia.store.extracted_texts import TextLines
 
 LINES_LIMIT = 1 << 20
 """Characters of a text that are shown at once."""
@@ -40,11 +40,11 @@ class Sized(Holding, Protocol):
 async def text_of(means: Means, file: Holding) -> Extracted:
     """The file's text: as it was read before, or read now and kept."""
     hash, mime_type = file.content_hash, file.mime_type
-    kept = await means.db.read(lambda tx: texts.find(tx, hash, mime_type, VERSION))
+    kept = await means.db.read(lambda tx: extracted_texts.find(tx, hash, mime_type, VERSION))
     if kept is not None:
         return kept
     extracted = await _extracted(means, file)
-    await means.db.write(lambda tx: texts.save(tx, hash, VERSION, extracted))
+    await means.db.write(lambda tx: extracted_texts.save(tx, hash, VERSION, extracted))
     return extracted
 
 
@@ -59,7 +59,7 @@ def texts_kept(tx: Tx, files: Sequence[Sized], readable: frozenset[str]) -> tupl
     What is not readable together with the others is not taken into memory, and says why.
     """
     return tuple(
-        texts.find(tx, file.content_hash, file.mime_type, VERSION)
+        extracted_texts.find(tx, file.content_hash, file.mime_type, VERSION)
         if file.id in readable
         else Extracted("", file.mime_type, OVER_BUDGET)
         for file in files
@@ -76,16 +76,18 @@ def readable_within(most_bytes: int, files: Iterable[Sized]) -> frozenset[str]:
     return frozenset(ids)
 
 
-async def lines_of(means: Means, file: Holding, start_line: int, end_line: int) -> Lines:
+async def lines_of(means: Means, file: Holding, start_line: int, end_line: int) -> TextLines:
     """Some lines of the text, or as many as are shown at once."""
 
-    def read(tx: Tx) -> Lines | None:
-        return texts.lines(tx, file.content_hash, file.mime_type, VERSION, start_line, end_line, LINES_LIMIT)
+    def read(tx: Tx) -> TextLines | None:
+        return extracted_texts.lines(
+            tx, file.content_hash, file.mime_type, VERSION, start_line, end_line, LINES_LIMIT
+        )
 
     found = await means.db.read(read)
     if found is None:  # Whoever only looks leaves nothing behind: it is read, and not kept.
         extracted = await _extracted(means, file)
-        found = texts.lines_in(extracted, start_line, end_line, LINES_LIMIT)
+        found = extracted_texts.lines_in(extracted, start_line, end_line, LINES_LIMIT)
     if found.reason and not found.total_lines and not is_a_text_kind(file.mime_type):
         raise Invalid(found.reason)
     return found
@@ -183,7 +185,7 @@ class Files:
 
     async def lines(
         self, actor: Actor, project_id: str, file_id: str, start_line: int, end_line: int
-    ) -> tuple[ProjectFile, Lines]:
+    ) -> tuple[ProjectFile, TextLines]:
         file = await self._means.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
         return file, await lines_of(self._means, file, start_line, end_line)
 

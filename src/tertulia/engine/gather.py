@@ -36,15 +36,15 @@ from tertulia.store import (
     branches,
     chunks,
     conversations,
+    file_listing,
     messages,
     personas,
     projects,
     receipts,
-    shelves,
     turns,
     votes,
 )
-from tertulia.store.branches import Kin
+from tertulia.store.branches import TreeMembership
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
 
@@ -68,7 +68,7 @@ class AtHand:
     shelf: Shelf = Shelf()
     is_worth_searching: bool = False
     """Whether something could be found that is not shown anyway."""
-    kin: Kin = Kin()
+    kin: TreeMembership = TreeMembership()
     """Looked for only where something is searched."""
 
 
@@ -329,14 +329,14 @@ def _gathered(
 
 def _at_hand(tx: Tx, gathered: Gathered) -> AtHand:
     conversation_id, project_id = gathered.turn.conversation_id, gathered.project_id
-    shelf = shelves.of_project(tx, project_id)
-    always = shelves.always_included(tx, project_id) if shelf.count else ()
+    shelf = file_listing.of_project(tx, project_id)
+    always = file_listing.always_included(tx, project_id) if shelf.count else ()
     by_size = sorted(always, key=lambda file: file.size_bytes)
     readable = readable_within(gathered.most_bytes, by_size)
     at_hand = AtHand(always, texts_kept(tx, always, readable), shelf)
     if not _is_worth_searching(tx, replace(gathered, at_hand=at_hand)):
         return at_hand
-    return replace(at_hand, is_worth_searching=True, kin=branches.kin(tx, conversation_id))
+    return replace(at_hand, is_worth_searching=True, kin=branches.tree_membership(tx, conversation_id))
 
 
 def _is_worth_searching(tx: Tx, gathered: Gathered) -> bool:
@@ -359,7 +359,7 @@ def _seated(turn: Turn) -> tuple[Voice, ...]:
 
 def cited(tx: Tx, actor: Actor, questions: Iterable[Message]) -> tuple[Message, ...]:
     """What these reply to and quote, as far as it is still there."""
-    return messages.find_some(tx, actor, {id for question in questions for id in question.refers_to})
+    return messages.find_many(tx, actor, {id for question in questions for id in question.refers_to})
 
 
 def _brought(tx: Tx, actor: Actor, question: Message) -> tuple[Round, ...]:

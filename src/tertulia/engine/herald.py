@@ -208,7 +208,7 @@ class Herald:
         and those that ended."""
         if watched := self._live.watched():
             await self._db.catch_up(watched)
-        elsewhere = {turn.id: turn for turn in await self._db.read(turns.elsewhere)}
+        elsewhere = {turn.id: turn for turn in await self._db.read(turns.owned_by_other_nodes)}
         for live in self._live.mirrors():
             if live.turn.id not in elsewhere and not live.is_over:
                 turn_id = live.turn.id

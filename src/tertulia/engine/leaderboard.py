@@ -12,7 +12,7 @@ from tertulia.core.votes import Contender, Vote
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import personas, votes
 from tertulia.store.database import Tx
-from tertulia.store.votes import Effort
+from tertulia.store.votes import ReplyCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Leaderboard:
 
 def leaderboard(tx: Tx, actor: Actor, project_id: str, providers: ProviderRegistry) -> Leaderboard:
     cast = votes.of_project(tx, actor, project_id)
-    spent = votes.efforts(tx, actor, project_id)
+    spent = votes.reply_costs(tx, actor, project_id)
     rated = rate(Match(tuple(one.key for one in vote.contenders), vote.winner) for vote in cast)
     names = personas.names(tx, {one.persona_id for one in _newest(cast).values() if one.persona_id})
     items = [
@@ -75,7 +75,7 @@ def _name(one: Contender, names: dict[str, str], providers: ProviderRegistry) ->
 
 
 def _standing(
-    one: Contender, rating: Rating, cast: Sequence[Vote], spent: Sequence[Effort], name: str
+    one: Contender, rating: Rating, cast: Sequence[Vote], spent: Sequence[ReplyCost], name: str
 ) -> Ranked:
     rounds = [vote for vote in cast if any(other.key == one.key for other in vote.contenders)]
     wins = sum(vote.winner == one.key for vote in rounds)
@@ -98,7 +98,7 @@ def _standing(
     )
 
 
-def _is_of(effort: Effort, one: Contender) -> bool:
+def _is_of(effort: ReplyCost, one: Contender) -> bool:
     if one.persona_id is not None:
         return effort.persona_id == one.persona_id
     return effort.persona_id is None and effort.model == one.model

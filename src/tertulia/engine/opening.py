@@ -75,7 +75,7 @@ def open_round(
         )
     conversations.hold_seats(tx, conversation, (*table, chair) if chair else table)
     if actor.session_id:
-        sessions.stand(tx, actor.session_id, conversation.project_id, conversation.id)
+        sessions.set_location(tx, actor.session_id, conversation.project_id, conversation.id)
     return Opening(Opened(turn, conversations.changed(tx, conversation.id), message), is_new=True)
 
 
@@ -179,7 +179,7 @@ def _closed_in(tx: Tx, actor: Actor, conversation_id: str, number: int) -> Conve
     here = writable(tx, actor, conversation_id)
     question = messages.round(tx, here.id, number).question
     new = replace(question, id="", conversation_id=here.id, role=Role.SYNTHESIS)
-    for heir in messages.heirs(tx, new):
+    for heir in messages.inheriting_branches(tx, new):
         said = messages.of_round(tx, heir.id, number)
         awaited = turns.waiting_or_running(tx, heir.id)
         if any(m.role is Role.SYNTHESIS for m in said) or any(t.round_number == number for t in awaited):
@@ -212,7 +212,7 @@ def _tried_in(tx: Tx, actor: Actor, meant: Message, seen_in: str, branch_id: str
 def _has_version_below(tx: Tx, here: Conversation, reply: Message) -> bool:
     """Whether a branch that would read what comes now has a version of its own; two must not stand there."""
     new = replace(reply, id="", conversation_id=here.id)
-    for heir in messages.heirs(tx, new):
+    for heir in messages.inheriting_branches(tx, new):
         said = messages.of_round(tx, heir.id, reply.round_number)
         awaited = turns.waiting_or_running(tx, heir.id)
         if any(one.replaces_id == reply.id for one in said) or any(t.message_id == reply.id for t in awaited):

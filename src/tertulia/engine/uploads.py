@@ -15,8 +15,8 @@ from tertulia.engine.means import Means
 from tertulia.library.extract.extractor import Contents, End, Entry, Packed, Spoilt
 from tertulia.library.mime import mime_of
 from tertulia.store import files, uploads
+from tertulia.store.blob_upload import BlobUpload
 from tertulia.store.database import Tx
-from tertulia.store.incoming import Incoming
 
 BATCH_FILES = 50
 BATCH_BYTES = 8 << 20
@@ -51,7 +51,7 @@ class Taken:
 class Arrived(Generic[T]):
     """Bytes that are all there, what they are, and who will refer to them."""
 
-    incoming: Incoming
+    incoming: BlobUpload
     content: Content
     refer: Refer[T]
 
@@ -82,7 +82,7 @@ class Uploads:
             return file
 
     @asynccontextmanager
-    async def received(self, actor: Actor, project_id: str, chunks: Chunks) -> AsyncIterator[Incoming]:
+    async def received(self, actor: Actor, project_id: str, chunks: Chunks) -> AsyncIterator[BlobUpload]:
         """Whether it may come in is asked first, and whether there is room while it comes."""
         used = await self._means.db.read(lambda tx: files.begin(tx, actor, project_id))
         async with self._means.blobs.receive() as incoming:
@@ -144,7 +144,7 @@ class Uploads:
                 return await Unpacking(self._means, self, actor, project_id, folder, upload_key).run(file)
 
 
-async def arrived(path: str, incoming: Incoming, refer: Refer[T]) -> Arrived[T]:
+async def arrived(path: str, incoming: BlobUpload, refer: Refer[T]) -> Arrived[T]:
     kind = await incoming.look(lambda: mime_of(path, incoming.head, incoming.file))
     return Arrived(incoming, Content(incoming.hash, incoming.size_bytes, kind), refer)
 
@@ -182,7 +182,7 @@ class Unpacking:
         self._batch: list[Arrived[ProjectFile]] = []
         self._open = AsyncExitStack()
         self._path = ""
-        self._incoming: Incoming | None = None
+        self._incoming: BlobUpload | None = None
         """The file that is arriving; None while nothing is, or what arrives is refused."""
 
     async def run(self, archive: IO[bytes]) -> Taken:

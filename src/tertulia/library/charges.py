@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tertulia.library.embed import Bill
 from tertulia.store.usage import UsageRow
-from tertulia.store.vectors import Due
+from tertulia.store.vectors import PendingChunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class _Payer:
     conversation_id: str | None
 
 
-def of_texts(due: Sequence[Due], bills: Sequence[Bill]) -> tuple[UsageRow, ...]:
+def of_texts(due: Sequence[PendingChunk], bills: Sequence[Bill]) -> tuple[UsageRow, ...]:
     """The usage rows for embedding these chunks. Texts of deleted users are charged to nobody."""
     lengths: dict[_Payer, int] = {}
     for chunk in due:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tertulia.library.query import STOP_WORDS
 from tertulia.library.stem import stem_of
-from tertulia.store.words import phrases
+from tertulia.store.text_index import phrases
 
 _ENGLISH = """
     able actually add afraid already although always another answer anybody anyone anything anyway

@@ -17,8 +17,8 @@ from functools import lru_cache
 from tertulia.core.chunks import Source, Weights
 from tertulia.library.chunk import is_code
 from tertulia.library.query import is_long
-from tertulia.store.chunks import Facts
-from tertulia.store.retrieval import Scored
+from tertulia.store.chunks import RankingFacts
+from tertulia.store.retrieval import ScoredChunk
 
 LEG_LIMIT = 200
 """Results of each search that take part in the fusion."""
@@ -57,7 +57,7 @@ _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 
 
 def fuse(
-    words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts], text: str
+    words: Sequence[ScoredChunk], meaning: Sequence[ScoredChunk], facts: Mapping[int, RankingFacts], text: str
 ) -> dict[int, float]:
     """The fused score of each chunk, by its number. If one search found nothing, the other counts fully.
 
@@ -68,7 +68,10 @@ def fuse(
 
 
 def _fused(
-    words: Sequence[Scored], meaning: Sequence[Scored], facts: Mapping[int, Facts], is_report: bool
+    words: Sequence[ScoredChunk],
+    meaning: Sequence[ScoredChunk],
+    facts: Mapping[int, RankingFacts],
+    is_report: bool,
 ) -> dict[int, float]:
     by_words, by_meaning = _scaled_words(words), _scaled_meaning(meaning)
     if not meaning:
@@ -82,7 +85,7 @@ def _fused(
     }
 
 
-def _meaning_share(fact: Facts, is_report: bool) -> float:
+def _meaning_share(fact: RankingFacts, is_report: bool) -> float:
     if not fact.path:
         return MESSAGE_MEANING
     if not is_code(fact.path):
@@ -90,7 +93,7 @@ def _meaning_share(fact: Facts, is_report: bool) -> float:
     return CODE_MEANING_LONG if is_report else CODE_MEANING
 
 
-def _scaled_words(results: Sequence[Scored]) -> dict[int, float]:
+def _scaled_words(results: Sequence[ScoredChunk]) -> dict[int, float]:
     """Full-text scores scaled to 0…1.
 
     A chunk that is not among the results scores 0. If the result limit was reached, it may still contain
@@ -100,7 +103,7 @@ def _scaled_words(results: Sequence[Scored]) -> dict[int, float]:
     return _scaled(results, min(result.score for result in results) if is_full else 0.0)
 
 
-def _scaled_meaning(results: Sequence[Scored]) -> dict[int, float]:
+def _scaled_meaning(results: Sequence[ScoredChunk]) -> dict[int, float]:
     """Similarities scaled to 0…1.
 
     Some chunk is always the nearest, so a low best similarity scales all down.
@@ -111,7 +114,7 @@ def _scaled_meaning(results: Sequence[Scored]) -> dict[int, float]:
     return {number: score * trust for number, score in scaled.items()}
 
 
-def _scaled(results: Sequence[Scored], low: float) -> dict[int, float]:
+def _scaled(results: Sequence[ScoredChunk], low: float) -> dict[int, float]:
     high = max((result.score for result in results), default=low)
     if high <= low:
         return {result.number: 1.0 for result in results}
@@ -119,7 +122,7 @@ def _scaled(results: Sequence[Scored], low: float) -> dict[int, float]:
 
 
 def boosted(
-    source: Source, scores: Mapping[int, float], facts: Mapping[int, Facts], text: str
+    source: Source, scores: Mapping[int, float], facts: Mapping[int, RankingFacts], text: str
 ) -> dict[int, float]:
     """The scores plus boosts, for chunks of one source."""
     if source is Source.FILE:
@@ -127,7 +130,9 @@ def boosted(
     return _boosted_messages(scores, facts, text)
 
 
-def _boosted_messages(scores: Mapping[int, float], facts: Mapping[int, Facts], text: str) -> dict[int, float]:
+def _boosted_messages(
+    scores: Mapping[int, float], facts: Mapping[int, RankingFacts], text: str
+) -> dict[int, float]:
     """Boosts messages by their conversation's three best chunks, a named speaker and a named date."""
     conversation_scores = {
         group: sum(sorted(values, reverse=True)[:3]) / 3 for group, values in _groups(scores, facts).items()
@@ -146,7 +151,9 @@ def _boosted_messages(scores: Mapping[int, float], facts: Mapping[int, Facts], t
     }
 
 
-def _boosted_files(scores: Mapping[int, float], facts: Mapping[int, Facts], text: str) -> dict[int, float]:
+def _boosted_files(
+    scores: Mapping[int, float], facts: Mapping[int, RankingFacts], text: str
+) -> dict[int, float]:
     """Boosts chunks by the three best chunks of their file.
 
     Test files are ranked lower unless the first line of the query asks for tests.
@@ -177,7 +184,7 @@ def _file_weight(path: str) -> float:
     return CODE_FILE if is_code(path) else PROSE_FILE
 
 
-def _groups(scores: Mapping[int, float], facts: Mapping[int, Facts]) -> dict[str, list[float]]:
+def _groups(scores: Mapping[int, float], facts: Mapping[int, RankingFacts]) -> dict[str, list[float]]:
     groups: dict[str, list[float]] = {}
     for number, score in scores.items():
         groups.setdefault(facts[number].group, []).append(score)

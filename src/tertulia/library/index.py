@@ -27,7 +27,7 @@ from tertulia.library.search import Library
 from tertulia.store import blind, chunks, conversations, messages, usage, users, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Tx
-from tertulia.store.vectors import NONE_KEPT, Due, Kept
+from tertulia.store.vectors import NO_REUSABLE_VECTORS, PendingChunk, ReusableVectors
 
 MESSAGE_CHARACTERS = 1500
 """A message up to this length is one chunk."""
@@ -161,7 +161,7 @@ def write_at_once(tx: Tx, to_index: Spoken, *, anew: bool = False) -> None:
 
 def _write(tx: Tx, to_index: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> None:
     for message in to_index.near:
-        reusable = _remove(tx, message.id) if anew else NONE_KEPT
+        reusable = _remove(tx, message.id) if anew else NO_REUSABLE_VECTORS
         new = chunked.get(message.id, ())
         numbers = chunks.replace_message(
             tx, message.id, to_index.conversation_id, to_index.project_id, message.created_at, new
@@ -169,7 +169,7 @@ def _write(tx: Tx, to_index: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]]
         vectors.save(tx, reusable.config, reusable.again(numbers, new))
 
 
-def _remove(tx: Tx, message_id: str) -> Kept:
+def _remove(tx: Tx, message_id: str) -> ReusableVectors:
     """Removes all chunks of a message; returns their vectors, to be reused for chunks with the same text."""
     reusable = vectors.of_message(tx, message_id)
     chunks.remove_message(tx, message_id)
@@ -287,8 +287,8 @@ def estimate_tokens(content: str) -> int:
 
 
 async def embed_due(
-    library: Library, limit: int, also: Callable[[Tx, tuple[Due, ...]], None] | None = None
-) -> tuple[Due, ...]:
+    library: Library, limit: int, also: Callable[[Tx, tuple[PendingChunk, ...]], None] | None = None
+) -> tuple[PendingChunk, ...]:
     """Embeds the newest chunks that wait for a vector, starting with the project after the last one served.
 
     Returns those chunks. `also` runs in the transaction that saves their vectors. Raises EmbeddingFailed.
@@ -316,18 +316,18 @@ async def embed_due(
     return due
 
 
-def _charge(tx: Tx, due: Sequence[Due], bills: Sequence[Bill]) -> None:
+def _charge(tx: Tx, due: Sequence[PendingChunk], bills: Sequence[Bill]) -> None:
     for row in charges.of_texts(due, bills):
         usage.add(tx, row)
 
 
-def _due(tx: Tx, embedder: Embedder, limit: int, served: str) -> tuple[int, tuple[Due, ...]]:
+def _due(tx: Tx, embedder: Embedder, limit: int, served: str) -> tuple[int, tuple[PendingChunk, ...]]:
     """The embedding configuration and its pending chunks. A new embedding model makes all chunks pending."""
     config = vectors.set_config(tx, embedder.model, embedder.dimensions)
     return config, vectors.due(tx, limit, after=served)
 
 
-def embedding_input(due: Due) -> str:
+def embedding_input(due: PendingChunk) -> str:
     """The text to embed: the chunk under its path and heading, or with its author and date."""
     if due.source is Source.FILE:
         return "\n".join(part for part in (due.title, due.heading, due.content) if part)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tertulia.store.words import MARKS
+from tertulia.store.text_index import MARKS
 
 LENGTH_LIMIT = 8_000
 TERMS_LIMIT = 64

@@ -17,7 +17,7 @@ from math import log10
 from tertulia.core.chunks import Match
 from tertulia.library.common_words import is_common
 from tertulia.library.snippets import stems
-from tertulia.store.words import is_unspaced, phrases
+from tertulia.store.text_index import is_unspaced, phrases
 
 FITS = 0.10
 """From this fit on a passage answers the question. If no passage reaches it, none enters a prompt."""

@@ -30,10 +30,10 @@ from tertulia.library.relevance import Nearness
 from tertulia.library.snippets import Snippet, found_in, snippet, words_found
 from tertulia.store import access, chunks, retrieval, usage
 from tertulia.store import vectors as stored_vectors
-from tertulia.store.chunks import Facts, Found
+from tertulia.store.chunks import FoundChunk, RankingFacts
 from tertulia.store.database import Database, Tx
-from tertulia.store.retrieval import Scored
-from tertulia.store.vectors import LibraryState
+from tertulia.store.retrieval import ScoredChunk
+from tertulia.store.vectors import VectorGeneration
 
 if TYPE_CHECKING:
     from tertulia.library.vectors import Block, Blocks
@@ -124,7 +124,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Legs:
-    words: Mapping[Source, Sequence[Scored]]
+    words: Mapping[Source, Sequence[ScoredChunk]]
     meaning: _Meaning
 
 
@@ -132,7 +132,7 @@ class _Legs:
 class _Meaning:
     """The results of vector search."""
 
-    scored: Mapping[Source, Sequence[Scored]]
+    scored: Mapping[Source, Sequence[ScoredChunk]]
     small_talk: Mapping[Source, float]
     """The question's similarity to small talk by source: each source embeds the question differently."""
 
@@ -214,13 +214,13 @@ def _full_text_page(tx: Tx, question: _Question) -> _Page:
     return _page(tx, question, _Legs(_by_words(tx, question), _NO_MEANING))
 
 
-def _by_words(tx: Tx, question: _Question) -> dict[Source, Sequence[Scored]]:
+def _by_words(tx: Tx, question: _Question) -> dict[Source, Sequence[ScoredChunk]]:
     return {source: _source_by_words(tx, question, source) for source in question.sources}
 
 
-def _source_by_words(tx: Tx, question: _Question, source: Source) -> Sequence[Scored]:
+def _source_by_words(tx: Tx, question: _Question, source: Source) -> Sequence[ScoredChunk]:
     words = shaped(question.text) if source is Source.FILE else question.words
-    filters = retrieval.narrowed(tx, question.project_ids, source, question.filters)
+    filters = retrieval.filter_for(tx, question.project_ids, source, question.filters)
     return retrieval.by_words(
         tx, question.project_ids, source, words, fuse.WEIGHTS[source], fuse.LEG_LIMIT, filters
     )
@@ -272,11 +272,11 @@ def _charge(tx: Tx, question: _Question, bills: Sequence[Bill]) -> None:
 
 def _in_database(
     tx: Tx, question: _Question, config: int, vectors: Mapping[Source, bytes]
-) -> dict[Source, Sequence[Scored]] | None:
+) -> dict[Source, Sequence[ScoredChunk]] | None:
     """Compares the vectors with pgvector; None if the database has no vector index or not all vectors yet."""
-    by_source: dict[Source, Sequence[Scored]] = {}
+    by_source: dict[Source, Sequence[ScoredChunk]] = {}
     for source, vector in vectors.items():
-        filters = retrieval.narrowed(tx, question.project_ids, source, question.filters)
+        filters = retrieval.filter_for(tx, question.project_ids, source, question.filters)
         scored = retrieval.by_meaning(
             tx, config, question.project_ids, source, vector, fuse.LEG_LIMIT, filters
         )
@@ -288,7 +288,7 @@ def _in_database(
 
 async def _in_memory(
     library: Library, question: _Question, config: int, vectors: Mapping[Source, bytes]
-) -> dict[Source, Sequence[Scored]]:
+) -> dict[Source, Sequence[ScoredChunk]]:
     """Compares the vectors with the cached vectors of each project.
 
     A search over all of a user's projects may need a hundred caches: the current ones are compared in one
@@ -319,19 +319,20 @@ class _Place:
     """A project to search, the state of its vectors, and the chunks that pass the filters."""
 
     project_id: str
-    state: LibraryState
+    state: VectorGeneration
     allowed: _AllowedNumbers
 
 
 def _scope(tx: Tx, question: _Question, project_id: str) -> _Place:
     return _Place(
-        project_id, stored_vectors.state(tx, project_id), _allowed_numbers(tx, question, project_id)
+        project_id, stored_vectors.generation(tx, project_id), _allowed_numbers(tx, question, project_id)
     )
 
 
 def _allowed_numbers(tx: Tx, question: _Question, project_id: str) -> _AllowedNumbers:
     filters = {
-        source: retrieval.narrowed(tx, (project_id,), source, question.filters) for source in question.sources
+        source: retrieval.filter_for(tx, (project_id,), source, question.filters)
+        for source in question.sources
     }
     return {
         source: None if resolved.is_open else retrieval.within(tx, project_id, source, resolved)
@@ -341,7 +342,7 @@ def _allowed_numbers(tx: Tx, question: _Question, project_id: str) -> _AllowedNu
 
 def _nearest(
     projects: Sequence[tuple[Block, _AllowedNumbers]], vectors: Mapping[Source, bytes]
-) -> list[dict[Source, tuple[Scored, ...]]]:
+) -> list[dict[Source, tuple[ScoredChunk, ...]]]:
     return [
         {
             source: project_vectors.nearest(vector, source, fuse.LEG_LIMIT, allowed[source])
@@ -441,7 +442,7 @@ class _Judge:
         by_number = chunks.get_many(tx, self._question.actor, numbers)
         return [self._judge(by_number[number]) for number in numbers if number in by_number]
 
-    def _judge(self, found_chunk: Found) -> _Judged:
+    def _judge(self, found_chunk: FoundChunk) -> _Judged:
         chunk, question = found_chunk.chunk, self._question
         in_code = is_code(chunk.location.path or "")
         in_text = found_in(chunk.content, question.words, is_code=in_code)
@@ -477,7 +478,7 @@ class _Judge:
         return None if bound is None else Nearness(bound, self._candidates.meaning.small_talk[source])
 
 
-def _facts(tx: Tx, actor: Actor, numbers: set[int], excluded_ids: frozenset[str]) -> dict[int, Facts]:
+def _facts(tx: Tx, actor: Actor, numbers: set[int], excluded_ids: frozenset[str]) -> dict[int, RankingFacts]:
     facts = chunks.facts(tx, actor, sorted(numbers)) if numbers else {}
     return {
         number: fact
@@ -498,7 +499,7 @@ def _source_weight(candidates: _Legs, source: Source) -> float:
     return 0.5 + 0.5 * sum(shares) / len(shares) if shares else 1.0
 
 
-def _share_of_best(scored: Mapping[Source, Sequence[Scored]], source: Source) -> float:
+def _share_of_best(scored: Mapping[Source, Sequence[ScoredChunk]], source: Source) -> float:
     """The best score of one source, as a share of the best score of all sources."""
     best = max(results[0].score for results in scored.values() if results)
     top = scored[source][0].score if scored.get(source) else 0.0
@@ -506,7 +507,7 @@ def _share_of_best(scored: Mapping[Source, Sequence[Scored]], source: Source) ->
 
 
 def _hit(
-    found_chunk: Found,
+    found_chunk: FoundChunk,
     score: float,
     fit: float,
     words: int,

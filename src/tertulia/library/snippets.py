@@ -10,7 +10,7 @@ from functools import lru_cache
 from tertulia.core.chunks import Span
 from tertulia.library.query import CAMEL
 from tertulia.library.stem import stem_of
-from tertulia.store.words import MARKS, UNSPACED, is_unspaced, phrases, plain
+from tertulia.store.text_index import MARKS, UNSPACED, is_unspaced, phrases, plain
 
 LENGTH = 280
 READ_LIMIT = 20_000

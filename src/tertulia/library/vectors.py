@@ -18,8 +18,8 @@ import numpy as np
 from tertulia.core.chunks import Source
 from tertulia.store import vectors
 from tertulia.store.database import Database, Tx
-from tertulia.store.retrieval import Scored
-from tertulia.store.vectors import LibraryState, Vectors
+from tertulia.store.retrieval import ScoredChunk
+from tertulia.store.vectors import VectorBatch, VectorGeneration
 
 EXACT_LIMIT = 20_000
 RESCORE_COUNT = 1_000
@@ -36,7 +36,7 @@ class Block:
     """The vectors of one project as they were at one state of the database."""
 
     config: int
-    state: LibraryState
+    state: VectorGeneration
     numbers: Array
     are_files: Array
     vectors: Array
@@ -52,7 +52,7 @@ class Block:
 
     def nearest(
         self, vector: bytes, source: Source, limit: int, within: Sequence[int] | None = None
-    ) -> tuple[Scored, ...]:
+    ) -> tuple[ScoredChunk, ...]:
         """The most similar chunks of a source, best first, out of the numbers in `within` if given."""
         query = np.frombuffer(vector, dtype=np.float16).astype(np.float32)
         rows = np.flatnonzero(self.are_files == (source is Source.FILE))
@@ -64,7 +64,7 @@ class Block:
             return ()
         scores, numbers = self._scores(query, rows), self.numbers[rows]
         return tuple(
-            Scored(int(numbers[index]), float(scores[index])) for index in _top(scores, numbers, limit)
+            ScoredChunk(int(numbers[index]), float(scores[index])) for index in _top(scores, numbers, limit)
         )
 
     def _scores(self, query: Array, rows: Array) -> Array:
@@ -107,7 +107,7 @@ class Blocks:
         self._by_project: OrderedDict[str, Block] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
 
-    def known(self, project_id: str, config: int, state: LibraryState) -> Block | None:
+    def known(self, project_id: str, config: int, state: VectorGeneration) -> Block | None:
         """The cached vectors of a project; None if they are not cached or not up to date."""
         cached = self._by_project.get(project_id)
         if cached is None or (cached.config, cached.state) != (config, state):
@@ -142,16 +142,16 @@ class Blocks:
 class _News:
     """The vectors that were added or replaced since a cached state."""
 
-    state: LibraryState
-    vectors: Vectors
+    state: VectorGeneration
+    vectors: VectorBatch
     remaining: tuple[int, ...] | None
     """The numbers of all chunks that still exist, if some were removed; else None."""
 
 
 def _read_update(tx: Tx, project_id: str, config: int, cached: Block | None) -> _News:
-    state = vectors.state(tx, project_id)
+    state = vectors.generation(tx, project_id)
     if cached is not None and state == cached.state:
-        return _News(state, Vectors((), (), b""), None)
+        return _News(state, VectorBatch((), (), b""), None)
     after = cached.state.generation if cached else 0
     has_removals = cached is not None and state.removals != cached.state.removals
     return _News(

@@ -15,7 +15,7 @@ from tertulia.core.errors import Conflict
 from tertulia.core.files import Content
 from tertulia.core.messages import Message
 from tertulia.core.users import Actor
-from tertulia.store import access, jobs, sweeps
+from tertulia.store import access, blob_cleanup, jobs
 from tertulia.store.transactions import Row, Tx
 
 SWEEP_JOB = "sweep_attachments"
@@ -226,7 +226,7 @@ def _release(tx: Tx, hashes: Sequence[str]) -> None:
     for hash in hashes:
         tx.execute(_TOUCH_BLOB, hash=hash, now=tx.now)
     if hashes:
-        sweeps.later(tx)
+        blob_cleanup.later(tx)
 
 
 _TOUCH_BLOB = text("UPDATE blobs SET used_at = :now WHERE hash = :hash")

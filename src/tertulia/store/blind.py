@@ -33,14 +33,17 @@ def hidden_in(tx: Tx, rounds: Sequence[Round]) -> tuple[Turn, ...]:
 def reveal(tx: Tx, question: Message) -> None:
     """Reveals the names of a round in its conversation and in every branch that inherits the round."""
     round_number = question.round_number
-    conversation_ids = (question.conversation_id, *(branch.id for branch in messages.heirs(tx, question)))
+    conversation_ids = (
+        question.conversation_id,
+        *(branch.id for branch in messages.inheriting_branches(tx, question)),
+    )
     for turn in turns.reveal(tx, conversation_ids, round_number):
         for conversation_id in conversation_ids:
             tx.emit(conversation_place(conversation_id), Kind.CHANGED, "turn", turn.id, turn)
     for conversation_id in conversation_ids:
         for message in messages.of_round(tx, conversation_id, round_number):
             if message.voice is not None:
-                messages.tell(tx, message)
+                messages.emit_changed(tx, message)
         jobs.add_once(tx, "index_round", f"{conversation_id}:{round_number}")
 
 

@@ -18,8 +18,8 @@ from tertulia.core.closing import closed_on_failure
 from tertulia.core.errors import NotFound, StorageFailed
 from tertulia.core.ids import NewId
 from tertulia.core.tasks import to_completion
+from tertulia.store.blob_upload import BLOCK, BlobUpload, ScratchFile, translate_disk_errors
 from tertulia.store.database import Database
-from tertulia.store.incoming import BLOCK, Incoming, Scratch, told
 from tertulia.store.transactions import GONE, Tx
 
 PIECE = 1 << 20
@@ -27,12 +27,12 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Keeping(Protocol):
+class BlobBackend(Protocol):
     name: str
     """The value of the column `keeping` in the blob's row."""
 
-    def scratch(self) -> Scratch: ...
-    def put(self, tx: Tx, upload: Incoming) -> None: ...
+    def scratch(self) -> ScratchFile: ...
+    def put(self, tx: Tx, upload: BlobUpload) -> None: ...
     def read(self, hash: str, start: int, end: int) -> AsyncGenerator[bytes]: ...
     async def open(self, hash: str) -> BinaryIO: ...
     def remove(self, hash: str) -> None: ...
@@ -40,7 +40,7 @@ class Keeping(Protocol):
     def close(self) -> None: ...
 
 
-class Disk:
+class DiskBlobs:
     """Stores each blob as a file ab/abcdef…, opened relative to the folder's descriptor; follows no links."""
 
     name = "disk"
@@ -52,17 +52,17 @@ class Disk:
         for name in os.listdir(self._incoming):  # left by a crash: no other process uses this folder
             os.unlink(name, dir_fd=self._incoming)
 
-    def scratch(self) -> Scratch:
+    def scratch(self) -> ScratchFile:
         name = self._new_id()
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with told():
-            return Scratch(os.open(name, flags, 0o600, dir_fd=self._incoming), name, self._incoming)
+        with translate_disk_errors():
+            return ScratchFile(os.open(name, flags, 0o600, dir_fd=self._incoming), name, self._incoming)
 
-    def put(self, tx: Tx, upload: Incoming) -> None:
+    def put(self, tx: Tx, upload: BlobUpload) -> None:
         """Moves the file into place before its row is committed, so a crash never leaves a row alone."""
         scratch = upload.scratch()
         assert scratch.name is not None
-        with told(), self._subfolder(upload.hash[:2]) as folder:
+        with translate_disk_errors(), self._subfolder(upload.hash[:2]) as folder:
             os.rename(scratch.name, upload.hash, src_dir_fd=self._incoming, dst_dir_fd=folder)
             os.fsync(folder)
 
@@ -130,7 +130,7 @@ def _must_be_hash(hash: str) -> str:
     return hash
 
 
-class Pieces:
+class DatabaseBlobs:
     """Stores a blob as rows of one megabyte each. Scratch files have no name."""
 
     name = "pieces"
@@ -140,11 +140,11 @@ class Pieces:
         self._scratch = folder / "incoming"
         self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
 
-    def scratch(self) -> Scratch:
-        with told(), tempfile.TemporaryFile(dir=self._scratch) as file:
-            return Scratch(os.dup(file.fileno()))
+    def scratch(self) -> ScratchFile:
+        with translate_disk_errors(), tempfile.TemporaryFile(dir=self._scratch) as file:
+            return ScratchFile(os.dup(file.fileno()))
 
-    def put(self, tx: Tx, upload: Incoming) -> None:
+    def put(self, tx: Tx, upload: BlobUpload) -> None:
         with upload.file() as file:
             for number, piece in enumerate(iter(lambda: file.read(PIECE), b"")):
                 tx.execute(_ADD_PIECE, hash=upload.hash, number=number, content=piece)

@@ -25,12 +25,12 @@ HEAD = 64 << 10
 T = TypeVar("T")
 
 
-class Incoming:
+class BlobUpload:
     """An upload in progress. Its bytes are deleted unless they are saved."""
 
-    def __init__(self, make_scratch: Callable[[], Scratch]) -> None:
+    def __init__(self, make_scratch: Callable[[], ScratchFile]) -> None:
         self._make_scratch = make_scratch
-        self._scratch: Scratch | None = None
+        self._scratch: ScratchFile | None = None
         self._buffer = bytearray()
         self._digest = hashlib.sha256()
         self.head = b""
@@ -39,7 +39,7 @@ class Incoming:
         self.hash = ""
         """SHA-256 in hex; set by finish()."""
 
-    async def __aenter__(self) -> Incoming:
+    async def __aenter__(self) -> BlobUpload:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -81,7 +81,7 @@ class Incoming:
             file.seek(0)
         return file
 
-    def scratch(self) -> Scratch:
+    def scratch(self) -> ScratchFile:
         assert self._scratch is not None
         return self._scratch
 
@@ -89,7 +89,7 @@ class Incoming:
         if self._scratch is None:
             self._scratch = self._make_scratch()
         self._update_digest()
-        with told(), memoryview(self._buffer) as view:
+        with translate_disk_errors(), memoryview(self._buffer) as view:
             written_bytes = 0
             while written_bytes < len(view):
                 written_bytes += os.write(self._scratch.fd, view[written_bytes:])
@@ -101,7 +101,7 @@ class Incoming:
         else:
             self._flush()
         if self._scratch is not None and self.size_bytes >= ROW_LIMIT:
-            with told():
+            with translate_disk_errors():
                 os.fsync(self._scratch.fd)
         self.hash = self._digest.hexdigest()
 
@@ -118,7 +118,7 @@ def _temporary_file(content: bytes | bytearray) -> BinaryIO:
     return file
 
 
-class Scratch:
+class ScratchFile:
     """A temporary file for an upload. Closing it deletes it, unless it was renamed to its final place."""
 
     def __init__(self, fd: int, name: str | None = None, folder: int | None = None) -> None:
@@ -134,7 +134,7 @@ class Scratch:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translate_disk_errors() -> Iterator[None]:
     """Translates errors of the disk into errors with a message for a person."""
     try:
         yield

@@ -18,9 +18,9 @@ from sqlalchemy import text
 
 from tertulia.core.errors import NotFound
 from tertulia.core.ids import NewId
+from tertulia.store.blob_backends import BlobBackend, DatabaseBlobs, DiskBlobs, spooled
+from tertulia.store.blob_upload import HEAD, ROW_LIMIT, BlobUpload
 from tertulia.store.database import Database
-from tertulia.store.incoming import HEAD, ROW_LIMIT, Incoming
-from tertulia.store.keeping import Disk, Keeping, Pieces, spooled
 from tertulia.store.transactions import GONE, Tx
 
 GRACE_MS = 3_600_000
@@ -30,16 +30,16 @@ GRACE_MS = 3_600_000
 class Blobs:
     def __init__(self, db: Database, folder: Path, new_id: NewId) -> None:
         self._db = db
-        self._backend: Keeping = Pieces(db, folder) if db.is_shared else Disk(folder, new_id)
+        self._backend: BlobBackend = DatabaseBlobs(db, folder) if db.is_shared else DiskBlobs(folder, new_id)
 
     # ── writing
 
-    def receive(self) -> Incoming:
+    def receive(self) -> BlobUpload:
         """Begins an upload; use it in an `async with` block."""
-        return Incoming(self._backend.scratch)
+        return BlobUpload(self._backend.scratch)
 
     @contextmanager
-    def saving(self, tx: Tx, upload: Incoming) -> Iterator[None]:
+    def saving(self, tx: Tx, upload: BlobUpload) -> Iterator[None]:
         """Saves a finished upload in the transaction that refers to it from inside this block.
 
         A large blob gets its final place after the block, so that an error in the block leaves no file.

@@ -76,12 +76,12 @@ def _must_be_in_round(round_: Round, message_id: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
+class _BranchPoint:
     parent_id: str
     message_id: str | None
 
 
-def _origin(tx: Tx, parent: Conversation, at_round: int, message_id: str | None) -> _Point:
+def _origin(tx: Tx, parent: Conversation, at_round: int, message_id: str | None) -> _BranchPoint:
     """Goes up to the conversation that wrote the round the branch continues; for round 0, up to the root."""
     while parent.parent_id is not None and parent.branch_round is not None:
         if at_round > parent.branch_round or tx.maybe(_HAS_MESSAGE_BY_THEN, id=parent.id, at_round=at_round):
@@ -89,7 +89,7 @@ def _origin(tx: Tx, parent: Conversation, at_round: int, message_id: str | None)
         if at_round == parent.branch_round and message_id is None:
             message_id = parent.branch_message_id
         parent = conversations.read(tx, parent.parent_id)
-    return _Point(parent.id, message_id)
+    return _BranchPoint(parent.id, message_id)
 
 
 # A reply that is still being written counts as a message.
@@ -102,7 +102,7 @@ _HAS_MESSAGE_BY_THEN = text("""
 """)
 
 
-def _find_duplicate(tx: Tx, actor: Actor, branch_id: str, point: _Point, at_round: int) -> Conversation:
+def _find_duplicate(tx: Tx, actor: Actor, branch_id: str, point: _BranchPoint, at_round: int) -> Conversation:
     """The branch that an equal request made earlier; raises Conflict if the id belongs to anything else."""
     existing = conversations.find(tx, actor, branch_id)
     expected = (point.parent_id, at_round, point.message_id, actor.user_id)
@@ -151,7 +151,7 @@ _SEATS = text(f"{TREE} SELECT c.seats FROM conversations AS c JOIN tree ON tree.
 
 
 @dataclass(frozen=True, slots=True)
-class Kin:
+class TreeMembership:
     """The conversations of one tree, seen from one of them; together they are the whole tree."""
 
     lineage: frozenset[str] = frozenset()
@@ -160,9 +160,9 @@ class Kin:
     """The rest of the tree, from which it inherits nothing."""
 
 
-def kin(tx: Tx, conversation_id: str) -> Kin:
+def tree_membership(tx: Tx, conversation_id: str) -> TreeMembership:
     rows = tx.execute(_TREE_MEMBERSHIP, id=conversation_id)
-    return Kin(
+    return TreeMembership(
         frozenset(row.id for row in rows if row.is_above),
         frozenset(row.id for row in rows if not row.is_above),
     )

@@ -16,8 +16,8 @@ from tertulia.core.chunks import Chunk, Location, Source
 from tertulia.core.passages import SearchScope
 from tertulia.core.plain import from_json
 from tertulia.core.users import Actor
+from tertulia.store.text_index import plain, scope
 from tertulia.store.transactions import Row, Tx, as_json
-from tertulia.store.words import plain, scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class NewChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundChunk:
     """A chunk with its number and the title of its source: the file's path or the conversation's title."""
 
     number: int
@@ -61,7 +61,7 @@ def add_to_file(
 ) -> tuple[int, ...]:
     """Adds chunks to a file from index `first` on, dated like its newest version; returns their numbers."""
     at = tx.one(_LATEST_VERSION_DATE, file_id=file_id).created_at
-    return _add(tx, _Source(Source.FILE, project_id, file_id=file_id, at=at), first, new)
+    return _add(tx, _ChunkSource(Source.FILE, project_id, file_id=file_id, at=at), first, new)
 
 
 _LATEST_VERSION_DATE = text("""
@@ -73,7 +73,7 @@ def replace_message(
     tx: Tx, message_id: str, conversation_id: str, project_id: str, created_at: int, new: Sequence[NewChunk]
 ) -> tuple[int, ...]:
     """Replaces the chunks of a message; returns their numbers. Vectors stay if only texts around changed."""
-    source = _Source(
+    source = _ChunkSource(
         Source.MESSAGE, project_id, created_at, message_id=message_id, conversation_id=conversation_id
     )
     rows = tx.execute(_OF_MESSAGE, message_id=message_id)
@@ -93,7 +93,7 @@ _REMOVE_MESSAGE = text("DELETE FROM content_chunks WHERE message_id = :message_i
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _ChunkSource:
     type: Source
     project_id: str
     at: int
@@ -102,7 +102,7 @@ class _Source:
     conversation_id: str | None = None
 
 
-def _add(tx: Tx, source: _Source, first: int, new: Sequence[NewChunk]) -> tuple[int, ...]:
+def _add(tx: Tx, source: _ChunkSource, first: int, new: Sequence[NewChunk]) -> tuple[int, ...]:
     """Inserts the chunks, indexes them and marks them as due for vectors; returns their numbers."""
     numbers = []
     for index, chunk in enumerate(new, start=first):
@@ -142,7 +142,7 @@ _ADD = text("""
 """)
 
 
-def _add_to_text_index(tx: Tx, number: int, source: _Source, chunk: NewChunk) -> None:
+def _add_to_text_index(tx: Tx, number: int, source: _ChunkSource, chunk: NewChunk) -> None:
     tx.execute(
         tx.words.add,
         number=number,
@@ -187,7 +187,7 @@ _ALL_CONVERSATIONS = text("""
 # ── reading
 
 
-class Facts(NamedTuple):
+class RankingFacts(NamedTuple):
     """The facts of a chunk that ranking needs. A tuple, because a search makes hundreds and shows ten."""
 
     number: int
@@ -204,10 +204,10 @@ class Facts(NamedTuple):
         return "" if self.path else self.heading.rpartition(", ")[0]
 
 
-def facts(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, Facts]:
+def facts(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, RankingFacts]:
     """The ranking facts of the chunks with these numbers, as far as the actor may see them."""
     rows = tx.execute(_facts(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
-    return {row.number: Facts._make(row) for row in rows}
+    return {row.number: RankingFacts._make(row) for row in rows}
 
 
 @cache
@@ -225,7 +225,7 @@ _IS_VISIBLE = "AND seen.project_id = c.project_id AND seen.user_id = :actor_id"
 """The CROSS JOIN makes SQLite read the chunks first: a member of a hundred projects reads no more rows."""
 
 
-def get_many(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, Found]:
+def get_many(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, FoundChunk]:
     """The chunks with these numbers, as far as the actor may see them."""
     rows = tx.execute(_get(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
     return {row.number: _found_chunk(row) for row in rows}
@@ -244,7 +244,7 @@ def _get(among: str) -> TextClause:
     """)
 
 
-def _found_chunk(row: Row) -> Found:
+def _found_chunk(row: Row) -> FoundChunk:
     chunk = Chunk(
         id=row.id,
         source_type=Source(row.source_type),
@@ -258,7 +258,7 @@ def _found_chunk(row: Row) -> Found:
         token_count=row.token_count,
         created_at=row.created_at,
     )
-    return Found(row.number, chunk, row.title)
+    return FoundChunk(row.number, chunk, row.title)
 
 
 def count(tx: Tx, project_ids: Sequence[str], limit: int) -> int:

@@ -6,12 +6,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from tertulia.store.transactions import Tx, Work
+from tertulia.store.transactions import TransactionTask, Tx
 
-HandBack = Callable[[Sequence[Work]], None]
+DeliverTasks = Callable[[Sequence[TransactionTask]], None]
 
 
-class Order:
+class CommitOrder:
     """A queue of transactions per topic: work is returned once it is first in the queues of all its topics.
 
     Two transactions that write to one topic commit one after the other, but their threads may return from the
@@ -19,11 +19,11 @@ class Order:
     locks.
     """
 
-    def __init__(self, hand_back: HandBack) -> None:
+    def __init__(self, hand_back: DeliverTasks) -> None:
         self._hand_back = hand_back
         self._queues: dict[str, deque[Tx]] = {}
         self._topics: dict[Tx, set[str]] = {}
-        self._finished: dict[Tx, Work | None] = {}
+        self._finished: dict[Tx, TransactionTask | None] = {}
         self._lock = threading.Lock()
 
     def enter(self, tx: Tx, topics: Sequence[str]) -> None:
@@ -34,7 +34,7 @@ class Order:
                     own_topics.add(topic)
                     self._queues.setdefault(topic, deque()).append(tx)
 
-    def leave(self, tx: Tx, work: Work | None = None) -> None:
+    def leave(self, tx: Tx, work: TransactionTask | None = None) -> None:
         """Ends a transaction. Its work, if any, is returned once the transactions before it have ended."""
         with self._lock:
             self._finished[tx] = work

@@ -25,7 +25,7 @@ PAGE_LIMIT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationPage:
+class ConversationSlice:
     items: tuple[Conversation, ...]
     next: str | None
     """The cursor of the next page; None on the last page."""
@@ -181,7 +181,7 @@ _PROJECT = text("SELECT project_id FROM conversations WHERE id = :id")
 
 def page(
     tx: Tx, actor: Actor, project_id: str, *, limit: int, cursor: str | None = None, archived: bool = False
-) -> ConversationPage:
+) -> ConversationSlice:
     """A page of conversations, newest first. The first page begins with all pinned ones, beyond its limit."""
     access.to_project(tx, actor, project_id)
     updated_at, id = (_FAR_FUTURE, "") if cursor is None else _read_cursor(cursor)
@@ -193,7 +193,7 @@ def page(
     next_cursor = _write_cursor(items[-1]) if len(rows) > limit else None
     if cursor is None:
         items = [*_pinned(tx, project_id, archived), *items]
-    return ConversationPage(tuple(items), next_cursor)
+    return ConversationSlice(tuple(items), next_cursor)
 
 
 _PAGE = text(f"""
@@ -342,7 +342,7 @@ def remove(tx: Tx, actor: Actor, conversation_id: str) -> tuple[str, ...]:
     ids = [row.id for row in tx.execute(_SUBTREE, id=conversation_id)]
     first_message_ids = [first_id for id in ids if (first_id := tx.one(_FIRST_MESSAGE, id=id).id)]
     if first_message_ids:
-        receipts.forget_found(tx, conversation.project_id, min(first_message_ids))
+        receipts.redact_retrieved(tx, conversation.project_id, min(first_message_ids))
     return _remove_all(tx, ids)
 
 
@@ -353,7 +353,7 @@ def _redact_summaries(tx: Tx, branch: Conversation) -> None:
     """Redacts the branch's messages in its parent's receipts. Replies that used its summary are kept."""
     if branch.parent_id is not None:
         message_ids = frozenset(row.id for row in tx.execute(_MESSAGE_IDS, id=branch.id))
-        receipts.forget_brought(tx, branch.parent_id, message_ids)
+        receipts.redact_branch(tx, branch.parent_id, message_ids)
 
 
 _MESSAGE_IDS = text("SELECT id FROM conversation_messages WHERE conversation_id = :id")

@@ -12,9 +12,9 @@ from tertulia.core.errors import CannotStart
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import events
+from tertulia.store.event_dispatcher import EventDispatcher, Listener
 from tertulia.store.sqlite import Sqlite
-from tertulia.store.telling import Listener, Teller
-from tertulia.store.transactions import Tx, Work
+from tertulia.store.transactions import TransactionTask, Tx
 
 __all__ = ["Database", "Tx"]
 
@@ -33,22 +33,22 @@ class Backend(Protocol):
 
     def start(
         self,
-        on_done: Callable[[Sequence[Work]], None],
+        on_done: Callable[[Sequence[TransactionTask]], None],
         on_events: Listener,
         on_message: Callable[[str], None],
     ) -> None: ...
     def say(self, tx: Tx, text: str) -> None: ...
     def survey(self, tx: Tx) -> None: ...
     def ahead_ms(self, tx: Tx) -> int: ...
-    def read(self, work: Work) -> None: ...
-    def write(self, work: Work) -> None: ...
+    def read(self, work: TransactionTask) -> None: ...
+    def write(self, work: TransactionTask) -> None: ...
     def close(self) -> None: ...
 
 
 class Database:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._dispatcher = Teller(self._read_after)
+        self._dispatcher = EventDispatcher(self._read_after)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._on_message: Callable[[str], None] | None = None
         backend.start(self._hand_back, self._dispatch_from_thread, self._deliver_from_thread)
@@ -136,20 +136,22 @@ class Database:
         """Finishes running transactions and closes the database."""
         self._backend.close()
 
-    def _submit(self, enqueue: Callable[[Work], None], run: Callable[[Tx], T]) -> asyncio.Future[T]:
+    def _submit(
+        self, enqueue: Callable[[TransactionTask], None], run: Callable[[Tx], T]
+    ) -> asyncio.Future[T]:
         self._loop = loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        enqueue(Work(run, future, loop))
+        enqueue(TransactionTask(run, future, loop))
         return future
 
-    def _wait(self, enqueue: Callable[[Work], None], run: Callable[[Tx], T]) -> T:
+    def _wait(self, enqueue: Callable[[TransactionTask], None], run: Callable[[Tx], T]) -> T:
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
-        enqueue(Work(run, future, None))
+        enqueue(TransactionTask(run, future, None))
         return future.result()
 
-    def _hand_back(self, tasks: Sequence[Work]) -> None:
+    def _hand_back(self, tasks: Sequence[TransactionTask]) -> None:
         """Delivers finished tasks from a database thread to their waiters, one wake-up per event loop."""
-        groups: dict[asyncio.AbstractEventLoop | None, list[Work]] = {}
+        groups: dict[asyncio.AbstractEventLoop | None, list[TransactionTask]] = {}
         for task in tasks:
             groups.setdefault(task.loop, []).append(task)
         for loop, group in groups.items():
@@ -158,14 +160,14 @@ class Database:
             else:
                 _call(loop, self._settle, group)
 
-    def _settle(self, group: Sequence[Work]) -> None:
+    def _settle(self, group: Sequence[TransactionTask]) -> None:
         """Waiting coroutines continue only after this returns, so the listeners have the events by then."""
         for task in group:
             task.settle()
         for task in group:
             self._dispatcher.tell(task.events)
 
-    def _settle_threads(self, group: Sequence[Work]) -> None:
+    def _settle_threads(self, group: Sequence[TransactionTask]) -> None:
         for task in group:
             self._dispatch_from_thread(task.events)
             task.settle()

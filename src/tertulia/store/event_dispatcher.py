@@ -20,7 +20,7 @@ REMEMBERED = 10_000
 """How many topics are remembered; in a forgotten topic the next event may have any number."""
 
 
-class Teller:
+class EventDispatcher:
     """Runs on the event loop: its methods do not block, and threads must not call them."""
 
     def __init__(self, read_after: ReadAfter) -> None:

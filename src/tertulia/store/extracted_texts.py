@@ -16,7 +16,7 @@ PART = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class TextLines:
     """A range of lines of a text, numbered from 1; `end_line` is included."""
 
     text: str
@@ -106,7 +106,7 @@ def lines(
     start_line: int,
     end_line: int,
     limit: int,
-) -> Lines | None:
+) -> TextLines | None:
     """A range of lines, cut to the existing lines and to `limit` characters; None if not extracted yet."""
     row = _find_row(tx, content_hash, mime_type, extractor)
     if row is None:
@@ -114,17 +114,19 @@ def lines(
     last = min(end_line, row.line_count)
     parts = tx.execute(_PARTS, content_hash=content_hash, mime_type=mime_type, first=start_line, last=last)
     range_lines = _cut(_numbered(parts), start_line, last, limit)
-    return Lines(
+    return TextLines(
         "".join(range_lines), start_line, start_line + len(range_lines) - 1, row.line_count, row.reason
     )
 
 
-def lines_in(extracted: Extracted, start_line: int, end_line: int, limit: int) -> Lines:
+def lines_in(extracted: Extracted, start_line: int, end_line: int, limit: int) -> TextLines:
     """The same range of lines from a text that is not stored."""
     numbered = enumerate((line[0] for line in _LINE.finditer(extracted.text)), start=1)
     range_lines = _cut(numbered, start_line, end_line, limit)
     total = sum(1 for _ in _LINE.finditer(extracted.text))
-    return Lines("".join(range_lines), start_line, start_line + len(range_lines) - 1, total, extracted.reason)
+    return TextLines(
+        "".join(range_lines), start_line, start_line + len(range_lines) - 1, total, extracted.reason
+    )
 
 
 def _cut(numbered: Iterable[tuple[int, str]], first: int, last: int, limit: int) -> list[str]:

@@ -22,7 +22,7 @@ from tertulia.core.files import (
     clean_path,
 )
 from tertulia.core.users import Actor
-from tertulia.store import access, events, jobs, receipts, sweeps, versions
+from tertulia.store import access, blob_cleanup, events, jobs, receipts, versions
 from tertulia.store.transactions import Row, Tx, as_json
 
 INDEX_JOB = "index_file"
@@ -340,10 +340,10 @@ _SET_INDEX = text("""
 def remove(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
     """Removes the file with all its versions, and cancels its waiting index jobs."""
     file = _writable(tx, actor, project_id, file_id)
-    sweeps.release_file(tx, file_id)
+    blob_cleanup.release_file(tx, file_id)
     tx.execute(_REMOVE, id=file_id)
-    jobs.withdraw(tx, INDEX_JOB, file_id)
-    receipts.forget_found(tx, project_id, file_id)
+    jobs.cancel(tx, INDEX_JOB, file_id)
+    receipts.redact_retrieved(tx, project_id, file_id)
     events.redact(tx, project_place(project_id), "file", file_id)
     tx.emit(project_place(project_id), Kind.REMOVED, "file", file_id)
     return file
@@ -379,7 +379,7 @@ def _undo_version(tx: Tx, actor: Actor, file: ProjectFile) -> None:
     if file.version == 1:
         remove(tx, actor, file.project_id, file.id)
         return
-    sweeps.release_file(tx, file.id)
+    blob_cleanup.release_file(tx, file.id)
     tx.execute(_REMOVE_VERSION, id=file.id, number=file.version)
     tx.execute(_RESTORE_VERSION, id=file.id, number=file.version - 1, now=tx.now)
     jobs.free_key(tx, _index_key(file.id, file.version))
@@ -402,7 +402,7 @@ def recover(tx: Tx) -> None:
     """Runs at start: adds lost index jobs again, and a daily clean-up job for bytes that a crash left."""
     for row in tx.execute(_WITHOUT_JOB):
         _enqueue_index_job(tx, row.created_by, row.project_id, row.id)
-    sweeps.daily(tx)
+    blob_cleanup.daily(tx)
 
 
 # The jobs are read once, not once for each file: there may be thousands of both.
@@ -417,7 +417,7 @@ _WITHOUT_JOB = text("""
 def release_project(tx: Tx, project_id: str) -> None:
     """Releases the blobs and removes the index jobs of a project that is about to be deleted."""
     if tx.maybe(_HAS_FILES, project_id=project_id):
-        sweeps.release_project(tx, project_id)
+        blob_cleanup.release_project(tx, project_id)
         tx.execute(_CANCEL_PROJECT_JOBS, project_id=project_id)
 
 

@@ -86,7 +86,7 @@ _ADD_ONCE = text(f"""
 """)
 
 
-def hurry(tx: Tx, kind: str) -> None:
+def run_now(tx: Tx, kind: str) -> None:
     """Makes all waiting jobs of a kind due now, since the reason to wait may be gone."""
     tx.execute(_RUN_NOW, kind=kind, now=tx.now)
 
@@ -172,7 +172,7 @@ _ATTEMPTS = text("SELECT attempts FROM jobs WHERE id = :id AND state = 'running'
 _RETRY_LATER = text("UPDATE jobs SET state = 'waiting', run_at = :run_at, error = :error WHERE id = :id")
 
 
-def withdraw(tx: Tx, kind: str, payload: str) -> None:
+def cancel(tx: Tx, kind: str, payload: str) -> None:
     """Removes waiting jobs with this payload, whose subject is gone; a running one finds that out itself."""
     tx.execute(_CANCEL, kind=kind, **_split_payload(payload))
 
@@ -188,7 +188,7 @@ def free_key(tx: Tx, key: str) -> None:
 _FREE_KEY = text("UPDATE jobs SET key = NULL WHERE key = :key")
 
 
-def set_aside(tx: Tx) -> tuple[Job, ...]:
+def dead_jobs(tx: Tx) -> tuple[Job, ...]:
     """The jobs that failed too often (dead letters), newest first."""
     return tuple(_job(row) for row in tx.execute(_DEAD_JOBS))
 

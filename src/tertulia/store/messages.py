@@ -99,13 +99,13 @@ def add(tx: Tx, message: Message) -> None:
         created_by=message.created_by,
         created_at=message.created_at,
     )
-    tell(tx, message)
+    emit_changed(tx, message)
 
 
-def tell(tx: Tx, message: Message) -> None:
+def emit_changed(tx: Tx, message: Message) -> None:
     """Emits the message as a `changed` event in every conversation that shows it."""
     visible_message = veiled_message(message) if _is_hidden(tx, message) else message
-    for topic in places(tx, message):
+    for topic in topics_showing(tx, message):
         tx.emit(topic, Kind.CHANGED, "message", message.id, visible_message)
 
 
@@ -158,7 +158,7 @@ _FROM_VISIBLE = f"""
 _GET = text(f"{_FROM_VISIBLE} WHERE m.id = :id")
 
 
-def find_some(tx: Tx, actor: Actor, ids: Collection[str]) -> tuple[Message, ...]:
+def find_many(tx: Tx, actor: Actor, ids: Collection[str]) -> tuple[Message, ...]:
     """The messages with these ids that still exist and that the actor may see, ordered by id."""
     if not ids:
         return ()
@@ -343,14 +343,14 @@ _FIRST_ROUND = text("""
 
 
 @dataclass(frozen=True, slots=True)
-class Heir:
+class InheritingBranch:
     """A branch that inherits a message of another conversation."""
 
     id: str
     branch_round: int
 
 
-def heirs(tx: Tx, message: Message) -> tuple[Heir, ...]:
+def inheriting_branches(tx: Tx, message: Message) -> tuple[InheritingBranch, ...]:
     """Every branch, at any depth, that reads this message through its lineage."""
     rows = tx.execute(
         _HEIRS,
@@ -359,7 +359,7 @@ def heirs(tx: Tx, message: Message) -> tuple[Heir, ...]:
         role=message.role.value,
         message_id=message.id,
     )
-    return tuple(Heir(row.id, row.branch_round) for row in rows)
+    return tuple(InheritingBranch(row.id, row.branch_round) for row in rows)
 
 
 _INHERITS = """
@@ -379,9 +379,9 @@ _HEIRS = text(f"""
 """)
 
 
-def places(tx: Tx, message: Message) -> tuple[str, ...]:
+def topics_showing(tx: Tx, message: Message) -> tuple[str, ...]:
     """The topics of all conversations that show a message; its events are emitted in each of them."""
-    conversation_ids = (message.conversation_id, *(branch.id for branch in heirs(tx, message)))
+    conversation_ids = (message.conversation_id, *(branch.id for branch in inheriting_branches(tx, message)))
     return tuple(map(conversation_place, conversation_ids))
 
 

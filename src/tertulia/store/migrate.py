@@ -16,7 +16,7 @@ from tertulia.core.errors import DatabaseTooNew
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class MigrationHistory:
     """The migration steps that this program knows, oldest first, and their folder.
 
     None as the folder means the steps in this package.
@@ -30,7 +30,7 @@ class History:
         return self.revisions[-1]
 
 
-HISTORY = History(
+HISTORY = MigrationHistory(
     revisions=(
         "0001",
         "0002",
@@ -51,7 +51,7 @@ HISTORY = History(
 )
 
 
-def needed(revision: str | None, history: History = HISTORY) -> bool:
+def needed(revision: str | None, history: MigrationHistory = HISTORY) -> bool:
     """Whether steps are missing. Raises DatabaseTooNew for a database that a newer version has written."""
     if revision is not None and revision not in history.revisions:
         raise DatabaseTooNew(
@@ -71,7 +71,7 @@ def revision_of(connection: Driver) -> str | None:
     return row[0] if row else None
 
 
-def upgrade(connection: Connection, history: History = HISTORY) -> None:
+def upgrade(connection: Connection, history: MigrationHistory = HISTORY) -> None:
     """Runs every missing step inside the transaction that is open on the connection."""
     from alembic import command
     from alembic.config import Config

@@ -24,12 +24,12 @@ from tertulia.core.errors import (
 )
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
-from tertulia.store import events, migrate, prepare
-from tertulia.store.nearness import Nearness
-from tertulia.store.order import HandBack, Order
-from tertulia.store.prepare import Wire
-from tertulia.store.transactions import GONE, Tx, Work, refuse
-from tertulia.store.words import Tsvector, Words
+from tertulia.store import events, migrate, postgres_setup
+from tertulia.store.commit_order import CommitOrder, DeliverTasks
+from tertulia.store.postgres_setup import Wire
+from tertulia.store.text_index import TextIndex, Tsvector
+from tertulia.store.transactions import GONE, TransactionTask, Tx, check_capacity
+from tertulia.store.vector_index import VectorIndex
 
 THREADS = 10
 ATTEMPTS = 3
@@ -46,24 +46,24 @@ _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 OnEvents = Callable[[Sequence[Event]], None]
 OnMessage = Callable[[str], None]
-Line = SimpleQueue[tuple[Work, bool] | None]
+TaskQueue = SimpleQueue[tuple[TransactionTask, bool] | None]
 
 
 class Postgres:
     error: type[Exception] = psycopg.Error
     skip_locked = "FOR UPDATE SKIP LOCKED"
-    words: Words = Tsvector()
-    nearness: Nearness
+    words: TextIndex = Tsvector()
+    nearness: VectorIndex
     vectors: str
     is_shared = True
 
     def __init__(
-        self, url: str, clock: Clock, new_id: NewId, history: migrate.History = migrate.HISTORY
+        self, url: str, clock: Clock, new_id: NewId, history: migrate.MigrationHistory = migrate.HISTORY
     ) -> None:
         self._clock = clock
         self._new_id = new_id
         self.node = new_id()
-        self._queue: Line = SimpleQueue()
+        self._queue: TaskQueue = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._work_count = 0
         self._state_lock = threading.Lock()
@@ -74,11 +74,11 @@ class Postgres:
 
     # ── opening
 
-    def _prepare(self, history: migrate.History) -> str:
+    def _prepare(self, history: migrate.MigrationHistory) -> str:
         try:
             with self._connect() as connection:
-                prepare.tables(connection, history)
-                self.nearness, self.vectors = prepare.vectors(connection)
+                postgres_setup.tables(connection, history)
+                self.nearness, self.vectors = postgres_setup.vectors(connection)
                 return f"PostgreSQL {connection.info.parameter_status('server_version')}"
         except psycopg.Error as error:
             raise CannotStart(f"PostgreSQL cannot be used: {str(error).strip()}") from error
@@ -88,28 +88,28 @@ class Postgres:
         connection.execute(f"SET lock_timeout = '{LOCK_WAIT_S}s'")
         return connection
 
-    def start(self, on_done: HandBack, on_events: OnEvents, on_message: OnMessage) -> None:
+    def start(self, on_done: DeliverTasks, on_events: OnEvents, on_message: OnMessage) -> None:
         self._on_done = on_done
         self._on_events = on_events
         self._on_message = on_message
-        self._order = Order(on_done)
+        self._order = CommitOrder(on_done)
         self._listener = threading.Thread(target=self._listen, name="tertulia-listener", daemon=True)
         self._listener.start()
 
     # ── reading and writing
 
-    def read(self, work: Work) -> None:
+    def read(self, work: TransactionTask) -> None:
         self._submit(work, is_write=False)
 
-    def write(self, work: Work) -> None:
+    def write(self, work: TransactionTask) -> None:
         self._submit(work, is_write=True)
 
-    def _submit(self, work: Work, is_write: bool) -> None:
+    def _submit(self, work: TransactionTask, is_write: bool) -> None:
         with self._state_lock:
-            refuse(self._is_closed, self._queue.qsize())
+            check_capacity(self._is_closed, self._queue.qsize())
             self._put(work, is_write)
 
-    def _put(self, work: Work, is_write: bool) -> None:
+    def _put(self, work: TransactionTask, is_write: bool) -> None:
         """Starts a thread, and with it a connection, only when all existing threads are busy."""
         self._work_count += 1
         if len(self._threads) < min(self._work_count, THREADS):
@@ -134,13 +134,13 @@ class Postgres:
                 self._work_count -= 1
         _drop(connection)
 
-    def _read(self, connection: Wire, work: Work) -> None:
+    def _read(self, connection: Wire, work: TransactionTask) -> None:
         connection.execute(_BEGIN_READ)
         work.perform(self._tx(connection), self)
         connection.execute("ROLLBACK")
         self._on_done((work,))
 
-    def _write(self, connection: Wire, work: Work) -> None:
+    def _write(self, connection: Wire, work: TransactionTask) -> None:
         for attempt in range(1, ATTEMPTS + 1):
             tx = self._tx(connection)
             if self._attempt(connection, tx, work) or attempt == ATTEMPTS:
@@ -148,7 +148,7 @@ class Postgres:
                 return
             self._order.leave(tx)
 
-    def _attempt(self, connection: Wire, tx: Tx, work: Work) -> bool:
+    def _attempt(self, connection: Wire, tx: Tx, work: TransactionTask) -> bool:
         """Runs and commits the work. Returns False if it should be tried again."""
         try:
             connection.execute(_BEGIN_WRITE)
@@ -205,7 +205,7 @@ class Postgres:
     def _fetch(self, lines: Sequence[str]) -> None:
         future: concurrent.futures.Future[tuple[Event, ...]] = concurrent.futures.Future()
         with suppress(TertuliaError):  # no connection, or closing; listeners will find the gap
-            self._submit(Work(partial(_new_events, lines=lines), future, None), is_write=False)
+            self._submit(TransactionTask(partial(_new_events, lines=lines), future, None), is_write=False)
             self._on_events(future.result())
 
     # ── closing
@@ -215,7 +215,7 @@ class Postgres:
             if self._is_closed:
                 return
             self._is_closed = True
-            self._put(Work(self._wake_listener, concurrent.futures.Future(), None), is_write=True)
+            self._put(TransactionTask(self._wake_listener, concurrent.futures.Future(), None), is_write=True)
             for _ in self._threads:
                 self._queue.put(None)
         self._stop.set()

@@ -8,20 +8,20 @@ import psycopg
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import StaticPool
 
-from tertulia.store import migrate, nearness
-from tertulia.store.nearness import InMemory, Nearness, Pgvector
+from tertulia.store import migrate, vector_index
+from tertulia.store.vector_index import NoVectorIndex, Pgvector, VectorIndex
 
 Wire = psycopg.Connection[tuple[Any, ...]]
 
 
-def tables(connection: Wire, history: migrate.History) -> None:
+def tables(connection: Wire, history: migrate.MigrationHistory) -> None:
     """Creates the tables, or upgrades them to the schema that this program needs."""
     if migrate.needed(_revision(connection), history):
         with _engine(connection).connect() as wrapped:
             _upgrade(connection, wrapped, history)
 
 
-def _upgrade(connection: Wire, wrapped: Connection, history: migrate.History) -> None:
+def _upgrade(connection: Wire, wrapped: Connection, history: migrate.MigrationHistory) -> None:
     """Runs the missing migrations under a lock: when several nodes start at once, the others wait for one.
 
     SQLAlchemy rolls the connection back when `wrapped` opens and closes, so our transaction runs in between.
@@ -42,7 +42,7 @@ def _revision(connection: Wire) -> str | None:
     return migrate.revision_of(connection) if exists == (True,) else None
 
 
-def vectors(connection: Wire) -> tuple[Nearness, str]:
+def vectors(connection: Wire) -> tuple[VectorIndex, str]:
     """The vector index to use, and a text for people that says where vectors are compared and why.
 
     The database compares vectors if the extension can be installed, otherwise the server does in memory.
@@ -52,22 +52,22 @@ def vectors(connection: Wire) -> tuple[Nearness, str]:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
             version = _extension(connection)
             if version is None:
-                return InMemory(), nearness.NOT_INSTALLED
-            if tuple(map(int, version.split(".")[:2])) < nearness.OLDEST:
-                return InMemory(), nearness.TOO_OLD.format(version=version)
+                return NoVectorIndex(), vector_index.NOT_INSTALLED
+            if tuple(map(int, version.split(".")[:2])) < vector_index.OLDEST:
+                return NoVectorIndex(), vector_index.TOO_OLD.format(version=version)
             if not _has_column(connection):
-                for statement in nearness.CREATE:
+                for statement in vector_index.CREATE:
                     connection.execute(statement)
     except psycopg.errors.InsufficientPrivilege:
-        return InMemory(), nearness.NOT_ALLOWED
+        return NoVectorIndex(), vector_index.NOT_ALLOWED
     except (psycopg.Error, ValueError) as error:
-        return InMemory(), nearness.NOT_USABLE.format(reason=str(error).strip())
+        return NoVectorIndex(), vector_index.NOT_USABLE.format(reason=str(error).strip())
     return Pgvector(), f"compared in the database by pgvector {version}"
 
 
 def _extension(connection: Wire) -> str | None:
     """The version of the extension `vector`, which is created if missing; None where it is not available."""
-    row = connection.execute(nearness.EXTENSION).fetchone()
+    row = connection.execute(vector_index.EXTENSION).fetchone()
     if row is None:
         return None
     available, installed = row

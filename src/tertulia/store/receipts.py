@@ -64,7 +64,7 @@ def _hash(content: str) -> str:
     return sha256(storable(content).encode()).hexdigest()
 
 
-def forget(tx: Tx, conversation_id: str, number: int | None, message_ids: Collection[str]) -> None:
+def redact_source(tx: Tx, conversation_id: str, number: int | None, message_ids: Collection[str]) -> None:
     """Redacts deleted messages and their attachments from the receipts of a conversation.
 
     The receipts of the deleted messages are deleted. Other receipts keep the position and the size of each
@@ -76,7 +76,7 @@ def forget(tx: Tx, conversation_id: str, number: int | None, message_ids: Collec
     )
 
 
-def forget_brought(tx: Tx, conversation_id: str, message_ids: Collection[str]) -> None:
+def redact_branch(tx: Tx, conversation_id: str, message_ids: Collection[str]) -> None:
     """Redacts the messages of a deleted branch whose summary was brought back to this conversation."""
     rows = tx.execute(_MENTIONS, conversation_id=conversation_id, word='"brought back"')
     _redact_rows(tx, conversation_id, rows, None, message_ids)
@@ -135,7 +135,7 @@ def _is_deleted(segment: Segment, number: int | None, message_ids: Collection[st
 
 
 @dataclass(frozen=True, slots=True)
-class _Gone:
+class _DeletionScope:
     """The payload of a redaction job: something in a project was deleted.
 
     Receipts with smaller ids than `since` are older than what was deleted and cannot show it.
@@ -147,16 +147,16 @@ class _Gone:
 
 def project_of(payload: str) -> str:
     """The project id in the payload of a redaction job."""
-    return from_json(_Gone, payload).project_id
+    return from_json(_DeletionScope, payload).project_id
 
 
-def forget_found(tx: Tx, project_id: str, since: str) -> None:
+def redact_retrieved(tx: Tx, project_id: str, since: str) -> None:
     """Enqueues a job that redacts deleted messages and files from all receipts of the project.
 
     If turns are running in the project, a second job follows after they must have ended, because their
     prompts may hold the deleted text.
     """
-    payload = as_json(_Gone(project_id, since[:ABOUT]))
+    payload = as_json(_DeletionScope(project_id, since[:ABOUT]))
     jobs.add_once(tx, FOUND_JOB, payload)
     if tx.maybe(_ANSWERING, project_id=project_id) is not None:
         jobs.add(tx, FOUND_JOB, payload, run_at=tx.now + FORGET_AFTER_MS)
@@ -175,29 +175,29 @@ _ANSWERING = text("""
 
 
 @dataclass(frozen=True, slots=True)
-class Showing:
+class StaleReceipt:
     """The sources that a receipt of a conversation still shows although they were deleted."""
 
     conversation_id: str
     source_ids: tuple[str, ...]
 
 
-def showing_what_is_gone(tx: Tx, payload: str, after: str | None) -> tuple[tuple[Showing, ...], str | None]:
+def next_stale(tx: Tx, payload: str, after: str | None) -> tuple[tuple[StaleReceipt, ...], str | None]:
     """The stale receipts among the next receipts of a project, and the id to continue after.
 
     The id is None after the last receipt.
     """
-    deletion = from_json(_Gone, payload)
+    deletion = from_json(_DeletionScope, payload)
     rows = tx.execute(
         _NEXT_RECEIPTS, project_id=deletion.project_id, after=after or deletion.since, limit=_BATCH
     )
     sources = [(row.conversation_id, _retrieved_ids(row)) for row in rows]
-    existing = still_there(tx, {_source_id(id) for _, ids in sources for id in ids})
+    existing = existing_sources(tx, {_source_id(id) for _, ids in sources for id in ids})
     deleted = (
         (conversation_id, tuple(id for id in ids if _source_id(id) not in existing))
         for conversation_id, ids in sources
     )
-    stale = tuple(Showing(conversation_id, ids) for conversation_id, ids in deleted if ids)
+    stale = tuple(StaleReceipt(conversation_id, ids) for conversation_id, ids in deleted if ids)
     return stale, rows[-1].message_id if len(rows) == _BATCH else None
 
 
@@ -224,7 +224,7 @@ def _source_id(source_id: str) -> str:
     return source_id.partition(":")[0]
 
 
-def still_there(tx: Tx, ids: Collection[str]) -> set[str]:
+def existing_sources(tx: Tx, ids: Collection[str]) -> set[str]:
     """Which of these ids of messages and files still exist."""
     return {row.id for row in tx.execute(_select_existing(tx.words.among), ids=tx.words.many(sorted(ids)))}
 

@@ -13,19 +13,19 @@ from sqlalchemy import TextClause, text
 
 from tertulia.core.chunks import Filters, Source, Weights
 from tertulia.core.plain import from_json
-from tertulia.store.nearness import EXACT
+from tertulia.store.text_index import ENOUGH, phrases, scope
 from tertulia.store.transactions import Row, Tx
-from tertulia.store.words import ENOUGH, phrases, scope
+from tertulia.store.vector_index import EXACT
 
 
-class Scored(NamedTuple):
+class ScoredChunk(NamedTuple):
     number: int
     score: float
     """A higher score is better. Scores are comparable only within one result."""
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowed:
+class ResolvedFilters:
     """Filters resolved to ids, a speaker and a time range. None means no limit; an empty tuple, no match."""
 
     file_ids: tuple[str, ...] | None = None
@@ -39,22 +39,22 @@ class Narrowed:
         return self == _OPEN
 
 
-_OPEN = Narrowed()
+_OPEN = ResolvedFilters()
 
 
-def narrowed(tx: Tx, project_ids: Sequence[str], source: Source, filters: Filters) -> Narrowed:
+def filter_for(tx: Tx, project_ids: Sequence[str], source: Source, filters: Filters) -> ResolvedFilters:
     if source is Source.MESSAGE:
-        return Narrowed(
+        return ResolvedFilters(
             conversation_ids=filters.conversations or None,
             speaker=filters.speaker,
             since=filters.since,
             until=filters.until,
         )
     if not (filters.file_types or filters.paths or filters.tags):
-        return Narrowed(since=filters.since, until=filters.until)
+        return ResolvedFilters(since=filters.since, until=filters.until)
     rows = [row for project_id in project_ids for row in tx.execute(_FILES, project_id=project_id)]
     file_ids = tuple(row.id for row in rows if _matches(row, filters))
-    return Narrowed(file_ids=file_ids, since=filters.since, until=filters.until)
+    return ResolvedFilters(file_ids=file_ids, since=filters.since, until=filters.until)
 
 
 _FILES = text("SELECT id, path, tags FROM project_files WHERE project_id = :project_id")
@@ -99,9 +99,9 @@ def by_words(
     words: Sequence[str],
     weights: Weights,
     limit: int,
-    within: Narrowed = _OPEN,
+    within: ResolvedFilters = _OPEN,
     many: int = MANY,
-) -> tuple[Scored, ...]:
+) -> tuple[ScoredChunk, ...]:
     """Full-text search: the chunks with any of the words, best first.
 
     The words are data: operators of the query language in them have no effect.
@@ -123,7 +123,7 @@ def by_words(
         limit=limit,
         **limits,
     )
-    return tuple(Scored(row.number, float(row.score)) for row in rows)
+    return tuple(ScoredChunk(row.number, float(row.score)) for row in rows)
 
 
 def _hold_most_chunks(tx: Tx, project_ids: Sequence[str], source: Source, minimum: int) -> bool:
@@ -156,7 +156,7 @@ def _by_words_everywhere(
     query_phrases: Sequence[str],
     weights: Weights,
     limit: int,
-) -> tuple[Scored, ...] | None:
+) -> tuple[ScoredChunk, ...] | None:
     """Searches all projects and drops the rows of others: here the project filter costs more than it saves.
 
     None when too few rows are left although there may be more.
@@ -167,7 +167,7 @@ def _by_words_everywhere(
     }
     query, factor = tx.words.hurried(query_phrases, rows)
     matches = tx.execute(tx.words.find(weights, ""), query=query, limit=SPARE * limit)
-    scored = [Scored(row.number, row.score / factor) for row in matches]
+    scored = [ScoredChunk(row.number, row.score / factor) for row in matches]
     own = _only_of_projects(tx, project_ids, source, scored[:limit])
     if len(own) < limit:
         own += _only_of_projects(tx, project_ids, source, scored[limit:])
@@ -175,8 +175,8 @@ def _by_words_everywhere(
 
 
 def _only_of_projects(
-    tx: Tx, project_ids: Sequence[str], source: Source, scored: Sequence[Scored]
-) -> list[Scored]:
+    tx: Tx, project_ids: Sequence[str], source: Source, scored: Sequence[ScoredChunk]
+) -> list[ScoredChunk]:
     numbers, projects = tx.words.many([chunk.number for chunk in scored]), tx.words.many(project_ids)
     rows = tx.execute(
         _select_of_projects(tx.words.among), project_ids=projects, source_type=source.value, numbers=numbers
@@ -201,9 +201,9 @@ def by_meaning(
     source: Source,
     vector: bytes,
     limit: int,
-    within: Narrowed = _OPEN,
+    within: ResolvedFilters = _OPEN,
     exact: int = EXACT,
-) -> tuple[Scored, ...] | None:
+) -> tuple[ScoredChunk, ...] | None:
     """Vector search: the nearest chunks, best first.
 
     None where the database does not compare vectors, or cannot compare all of them yet.
@@ -225,7 +225,7 @@ def by_meaning(
         limit=limit,
         **limits,
     )
-    return tuple(Scored(row.number, float(row.score)) for row in rows)
+    return tuple(ScoredChunk(row.number, float(row.score)) for row in rows)
 
 
 def _count_near(tx: Tx, config: int, project_ids: Sequence[str], limit: int) -> int:
@@ -234,7 +234,7 @@ def _count_near(tx: Tx, config: int, project_ids: Sequence[str], limit: int) -> 
     return number
 
 
-def _limits(tx: Tx, within: Narrowed) -> dict[str, object]:
+def _limits(tx: Tx, within: ResolvedFilters) -> dict[str, object]:
     """The parameters of the limits that are set. Others are left out: even a trivial condition costs time."""
     values = {
         "file_ids": None if within.file_ids is None else tx.words.many(within.file_ids),
@@ -264,7 +264,7 @@ def _conditions(among: str, names: tuple[str, ...]) -> str:
     return "".join(f" AND {conditions[name]}" for name in names)
 
 
-def within(tx: Tx, project_id: str, source: Source, limits: Narrowed) -> tuple[int, ...]:
+def within(tx: Tx, project_id: str, source: Source, limits: ResolvedFilters) -> tuple[int, ...]:
     """The numbers of the chunks that pass the filters, for a vector search in the server's memory."""
     params = _limits(tx, limits)
     statement = _within(_conditions(tx.words.among, tuple(params)))

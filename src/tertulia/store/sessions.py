@@ -108,7 +108,7 @@ _TOUCH = text(f"""
 """)
 
 
-def stand(tx: Tx, session_id: str, project_id: str | None, conversation_id: str | None) -> None:
+def set_location(tx: Tx, session_id: str, project_id: str | None, conversation_id: str | None) -> None:
     """Records which project and conversation the client shows; None for those that its user cannot see."""
     row = tx.maybe(_SET_LOCATION, id=session_id, project_id=project_id, conversation_id=conversation_id)
     if row:

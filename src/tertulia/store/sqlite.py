@@ -31,36 +31,36 @@ from tertulia.core.errors import (
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import migrate
-from tertulia.store.nearness import InMemory, Nearness
-from tertulia.store.transactions import GONE, Tx, Work, meaning, refuse
-from tertulia.store.words import Fts5, Words
+from tertulia.store.text_index import Fts5, TextIndex
+from tertulia.store.transactions import GONE, TransactionTask, Tx, check_capacity, to_app_error
+from tertulia.store.vector_index import NoVectorIndex, VectorIndex
 
 READERS = 4
 BATCH_LIMIT = 256
 BUSY_MS = 5_000
 JOURNAL_LIMIT_BYTES = 64 << 20
 
-Line = SimpleQueue[Work | None]
+TaskQueue = SimpleQueue[TransactionTask | None]
 
 
 class Sqlite:
     error: type[Exception] = sqlite3.Error
     skip_locked = ""
-    words: Words = Fts5()
-    nearness: Nearness = InMemory()
+    words: TextIndex = Fts5()
+    nearness: VectorIndex = NoVectorIndex()
     node = "the only one"
     vectors = "compared in the server's memory"
     is_shared = False
 
     def __init__(
-        self, path: str, clock: Clock, new_id: NewId, history: migrate.History = migrate.HISTORY
+        self, path: str, clock: Clock, new_id: NewId, history: migrate.MigrationHistory = migrate.HISTORY
     ) -> None:
         self.version = f"SQLite {sqlite3.sqlite_version}"
         self._path = Path(path)
         self._clock = clock
         self._new_id = new_id
-        self._reads: Line = SimpleQueue()
-        self._writes: Line = SimpleQueue()
+        self._reads: TaskQueue = SimpleQueue()
+        self._writes: TaskQueue = SimpleQueue()
         self._write_error: StorageFailed | None = None
         self._state_lock = threading.Lock()
         self._is_closed = False
@@ -74,7 +74,7 @@ class Sqlite:
 
     # ── opening
 
-    def _open_writer(self, history: migrate.History) -> sqlite3.Connection:
+    def _open_writer(self, history: migrate.MigrationHistory) -> sqlite3.Connection:
         try:
             writer = self._connect(_WRITER)
             if migrate.needed(_revision(writer), history):
@@ -99,7 +99,7 @@ class Sqlite:
             connection.execute(f"PRAGMA {pragma}")
         return connection
 
-    def _migrate(self, writer: sqlite3.Connection, history: migrate.History) -> None:
+    def _migrate(self, writer: sqlite3.Connection, history: migrate.MigrationHistory) -> None:
         if _revision(writer) is not None:
             _copy(writer, self._path.with_name(f"{self._path.name}.before-{history.head}"))
         writer.execute("PRAGMA foreign_keys = OFF")  # a migration may rebuild a table that others refer to
@@ -109,7 +109,7 @@ class Sqlite:
 
     def start(
         self,
-        on_done: Callable[[Sequence[Work]], None],
+        on_done: Callable[[Sequence[TransactionTask]], None],
         on_events: Callable[[Sequence[Event]], None],
         on_message: Callable[[str], None],
     ) -> None:
@@ -131,12 +131,12 @@ class Sqlite:
 
     # ── reading
 
-    def read(self, work: Work) -> None:
+    def read(self, work: TransactionTask) -> None:
         self._submit(self._reads, work)
 
-    def _submit(self, queue: Line, work: Work) -> None:
+    def _submit(self, queue: TaskQueue, work: TransactionTask) -> None:
         with self._state_lock:
-            refuse(self._is_closed, queue.qsize())
+            check_capacity(self._is_closed, queue.qsize())
             queue.put(work)
 
     def _serve_reads(self, reader: sqlite3.Connection) -> None:
@@ -144,20 +144,20 @@ class Sqlite:
             self._perform_read(reader, work)
             self._on_done((work,))
 
-    def _perform_read(self, reader: sqlite3.Connection, work: Work) -> None:
+    def _perform_read(self, reader: sqlite3.Connection, work: TransactionTask) -> None:
         try:
             reader.execute("BEGIN")
             work.perform(self._tx(reader), self)
             reader.rollback()
         except sqlite3.Error as error:
-            work.fail(meaning(error, self))
+            work.fail(to_app_error(error, self))
 
     def _tx(self, connection: sqlite3.Connection) -> Tx:
         return Tx(connection.cursor(), self, self._clock, self._new_id)
 
     # ── writing
 
-    def write(self, work: Work) -> None:
+    def write(self, work: TransactionTask) -> None:
         self._submit(self._writes, work)
 
     def _serve_writes(self) -> None:
@@ -165,9 +165,9 @@ class Sqlite:
             self._commit(batch)
             self._on_done(batch)
 
-    def _next_batch(self) -> list[Work]:
+    def _next_batch(self) -> list[TransactionTask]:
         """All waiting writes, up to BATCH_LIMIT; empty when the backend is closing."""
-        batch: list[Work] = []
+        batch: list[TransactionTask] = []
         work = self._writes.get()
         while work is not None:
             batch.append(work)
@@ -181,7 +181,7 @@ class Sqlite:
             self._writes.put(None)
         return batch
 
-    def _commit(self, batch: Sequence[Work]) -> None:
+    def _commit(self, batch: Sequence[TransactionTask]) -> None:
         try:
             if self._write_error is not None:
                 raise self._write_error
@@ -196,9 +196,9 @@ class Sqlite:
             with suppress(sqlite3.Error):  # SQLite may have rolled back already
                 self._writer.rollback()
             for work in batch:
-                work.fail(meaning(error, self))
+                work.fail(to_app_error(error, self))
 
-    def _attempt_alone(self, work: Work) -> None:
+    def _attempt_alone(self, work: TransactionTask) -> None:
         """Runs a single write. A savepoint would make SQLite copy each page before it is changed."""
         work.perform(self._tx(self._writer), self)
         if work.error is None:
@@ -206,7 +206,7 @@ class Sqlite:
         else:
             self._writer.rollback()
 
-    def _attempt(self, work: Work) -> None:
+    def _attempt(self, work: TransactionTask) -> None:
         self._writer.execute("SAVEPOINT work")
         work.perform(self._tx(self._writer), self)
         if work.error is not None:
@@ -321,7 +321,7 @@ def _revision(connection: sqlite3.Connection) -> str | None:
     return migrate.revision_of(connection) if exists else None
 
 
-def _upgrade(connection: sqlite3.Connection, wrapped: Connection, history: migrate.History) -> None:
+def _upgrade(connection: sqlite3.Connection, wrapped: Connection, history: migrate.MigrationHistory) -> None:
     """Runs the missing migrations in one transaction and checks the foreign keys before it commits.
 
     SQLAlchemy rolls the connection back when `wrapped` opens and closes, so our transaction runs in between.

@@ -72,7 +72,7 @@ def is_unspaced(word: str) -> bool:
     return _UNSPACED.search(word) is not None
 
 
-class Words(Protocol):
+class TextIndex(Protocol):
     add: TextClause
     """Indexes a chunk. Takes number, scope, body, heading, place and around."""
     among: str

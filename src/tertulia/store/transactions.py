@@ -17,8 +17,8 @@ from tertulia.core.events import Event, Kind
 from tertulia.core.ids import Clock, NewId
 from tertulia.core.plain import to_json
 from tertulia.core.text import storable
-from tertulia.store.nearness import Nearness
-from tertulia.store.words import Words
+from tertulia.store.text_index import TextIndex
+from tertulia.store.vector_index import VectorIndex
 
 GONE = "This does not exist, or you may not see it."
 """The same message for missing and for hidden things, so that no client can tell them apart."""
@@ -50,10 +50,10 @@ class Dialect(Protocol):
     skip_locked: str
     """The clause at the end of a SELECT that skips rows which another transaction has locked."""
 
-    words: Words
+    words: TextIndex
     """The full-text index."""
 
-    nearness: Nearness
+    nearness: VectorIndex
     """The vector index."""
 
     node: str
@@ -111,11 +111,11 @@ class Tx:
         return self._dialect.skip_locked
 
     @property
-    def words(self) -> Words:
+    def words(self) -> TextIndex:
         return self._dialect.words
 
     @property
-    def nearness(self) -> Nearness:
+    def nearness(self) -> VectorIndex:
         return self._dialect.nearness
 
     @property
@@ -225,7 +225,7 @@ def _storable(params: Mapping[str, object]) -> Mapping[str, object]:
 
 
 @dataclass(slots=True, eq=False)
-class Work:
+class TransactionTask:
     """A function to run in its own transaction, and the future that waits for its result."""
 
     run: Callable[[Tx], Any]
@@ -242,7 +242,7 @@ class Work:
             self.result = self.run(tx)
             tx.number_events()
         except dialect.error as error:
-            self.fail(meaning(error, dialect))
+            self.fail(to_app_error(error, dialect))
         except Exception as error:  # noqa: BLE001  raised in the waiting code
             self.error = error
         else:
@@ -261,7 +261,7 @@ class Work:
             self.future.set_result(self.result)
 
 
-def meaning(error: Exception, dialect: Dialect) -> Exception:
+def to_app_error(error: Exception, dialect: Dialect) -> Exception:
     """The error for people, or the driver's error itself if it shows a bug in this program."""
     translated = dialect.translate(error)
     if translated is None:
@@ -270,7 +270,7 @@ def meaning(error: Exception, dialect: Dialect) -> Exception:
     return translated
 
 
-def refuse(is_closed: bool, waiting: int) -> None:
+def check_capacity(is_closed: bool, waiting: int) -> None:
     """Raises Busy if the database is closing or too much work is waiting."""
     if is_closed:
         raise Busy("The server is stopping. Try again when it is back.")

@@ -42,7 +42,7 @@ from tertulia.store import (
 )
 from tertulia.store.branches import TREE
 from tertulia.store.conversations import SUBTREE
-from tertulia.store.messages import Heir, voice
+from tertulia.store.messages import InheritingBranch, voice
 from tertulia.store.transactions import Row, Tx, as_json
 
 
@@ -132,9 +132,9 @@ def message_removal(tx: Tx, actor: Actor, message_id: str) -> MessageRemoval:
 
 
 @dataclass(frozen=True, slots=True)
-class _Going:
+class _Deletion:
     messages: tuple[Message, ...]
-    heirs: tuple[Heir, ...]
+    heirs: tuple[InheritingBranch, ...]
 
     @property
     def conversation_ids(self) -> tuple[str, ...]:
@@ -143,20 +143,20 @@ class _Going:
         return tuple(dict.fromkeys((*own, *(branch.id for branch in self.heirs))))
 
 
-def _find_deletion(tx: Tx, message: Message) -> _Going:
+def _find_deletion(tx: Tx, message: Message) -> _Deletion:
     """The messages that are deleted with a message, and the branches that inherit it.
 
     A reply is deleted with all its versions; a question with its round, including the replies to it in
     branches.
     """
-    heirs = messages.heirs(tx, message)
+    heirs = messages.inheriting_branches(tx, message)
     round_messages = messages.of_round(tx, message.conversation_id, message.round_number)
     if message.role is not Role.USER:
-        return _Going(_versions(message, round_messages), heirs)
+        return _Deletion(_versions(message, round_messages), heirs)
     in_branches = (
         other for branch in heirs for other in messages.of_round(tx, branch.id, message.round_number)
     )
-    return _Going((*round_messages, *in_branches), heirs)
+    return _Deletion((*round_messages, *in_branches), heirs)
 
 
 def _versions(message: Message, round_messages: Iterable[Message]) -> tuple[Message, ...]:
@@ -190,18 +190,18 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
         id for target in deletion.messages for id in (target.id, *(file.id for file in target.attachments))
     )
     for conversation_id in deletion.conversation_ids:
-        _redact(tx, _Shown(conversation_id, message.round_number, tuple(sorted(ids))))
+        _redact(tx, _RedactionScope(conversation_id, message.round_number, tuple(sorted(ids))))
     for conversation_id in _parents(tx, deletion):
-        _redact(tx, _Shown(conversation_id, None, tuple(sorted(ids))))
+        _redact(tx, _RedactionScope(conversation_id, None, tuple(sorted(ids))))
     for target in deletion.messages:
         _remove(tx, target)
     project_id = conversations.get(tx, actor, message.conversation_id).project_id
-    receipts.forget_found(tx, project_id, min(target.id for target in deletion.messages))
+    receipts.redact_retrieved(tx, project_id, min(target.id for target in deletion.messages))
     _reindex(tx, message, deletion)
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _RedactionScope:
     """The messages to redact from a conversation's receipts; the payload of a redaction job."""
 
     conversation_id: str
@@ -209,27 +209,27 @@ class _Shown:
     ids: tuple[str, ...]
 
 
-def _redact(tx: Tx, scope: _Shown) -> None:
+def _redact(tx: Tx, scope: _RedactionScope) -> None:
     """Redacts receipts now, and again later if turns are running, whose prompts may hold the deleted text."""
     _redact_now(tx, scope)
     if turns.waiting_or_running(tx, scope.conversation_id):
         jobs.add(tx, FORGET_JOB, as_json(scope), run_at=tx.now + receipts.FORGET_AFTER_MS)
 
 
-def forget_again(tx: Tx, payload: str) -> None:
+def redact_again(tx: Tx, payload: str) -> None:
     """Runs a redaction job that a deletion enqueued."""
-    _redact_now(tx, from_json(_Shown, payload))
+    _redact_now(tx, from_json(_RedactionScope, payload))
 
 
-def _redact_now(tx: Tx, scope: _Shown) -> None:
-    receipts.forget(tx, scope.conversation_id, scope.number, scope.ids)
+def _redact_now(tx: Tx, scope: _RedactionScope) -> None:
+    receipts.redact_source(tx, scope.conversation_id, scope.number, scope.ids)
     turns.forget_found(tx, turns.naming(tx, scope.conversation_id, scope.ids), scope.ids)
 
 
 FORGET_JOB = "forget_shown"
 
 
-def _parents(tx: Tx, deletion: _Going) -> set[str]:
+def _parents(tx: Tx, deletion: _Deletion) -> set[str]:
     """The parents of the conversations with deleted messages: a summary of the branch may be stored there."""
     owners = {message.conversation_id for message in deletion.messages}
     parents = {row.parent_id for id in owners for row in tx.execute(_PARENT, id=id)}
@@ -239,7 +239,7 @@ def _parents(tx: Tx, deletion: _Going) -> set[str]:
 _PARENT = text("SELECT parent_id FROM conversations WHERE id = :id AND parent_id IS NOT NULL")
 
 
-def _must_not_be_answering(tx: Tx, deletion: _Going, number: int) -> None:
+def _must_not_be_answering(tx: Tx, deletion: _Deletion, number: int) -> None:
     """Raises Conflict while the round is being answered: a later reply would be left without its question."""
     for conversation_id in deletion.conversation_ids:
         for turn in turns.waiting_or_running(tx, conversation_id):
@@ -249,7 +249,7 @@ def _must_not_be_answering(tx: Tx, deletion: _Going, number: int) -> None:
 
 def _remove(tx: Tx, message: Message) -> None:
     """Deletes a message with its votes, and emits that in every conversation that shows it."""
-    topics = messages.places(tx, message)
+    topics = messages.topics_showing(tx, message)
     vote_ids = [row.id for row in tx.execute(_REMOVE_VOTES, message_id=message.id)]
     for topic in topics:
         for noun, id in (("message", message.id), *(("vote", id) for id in vote_ids)):
@@ -264,7 +264,7 @@ _REMOVE_VOTES = text("DELETE FROM votes WHERE message_id = :message_id RETURNING
 _REMOVE = text("DELETE FROM conversation_messages WHERE id = :id")
 
 
-def _reindex(tx: Tx, message: Message, deletion: _Going) -> None:
+def _reindex(tx: Tx, message: Message, deletion: _Deletion) -> None:
     """Re-indexes the round: until then, a search for the deleted words still finds its neighbours."""
     number = message.round_number
     conversation_ids = {other.conversation_id for other in deletion.messages}

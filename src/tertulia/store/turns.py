@@ -254,7 +254,7 @@ _WITH_PASSAGES = text("""
 
 
 @dataclass(frozen=True, slots=True)
-class FoundGone:
+class StalePassages:
     """Turns with passages of sources that were deleted since."""
 
     turn_ids: tuple[str, ...]
@@ -263,14 +263,14 @@ class FoundGone:
     """The turn id to continue after; None after the last turn."""
 
 
-def found_gone(tx: Tx, project_id: str, after: str) -> FoundGone:
+def found_gone(tx: Tx, project_id: str, after: str) -> StalePassages:
     """The stale passages among the next turns of a project that have passages."""
     rows = tx.execute(_NEXT_WITH_PASSAGES, project_id=project_id, after=after, limit=_BATCH)
     by_turn = {row.id: {passage.source_id for passage in _parse_passages(row.found)} for row in rows}
     ids = frozenset(id for ids in by_turn.values() for id in ids)
-    deleted_ids = ids - receipts.still_there(tx, ids)
+    deleted_ids = ids - receipts.existing_sources(tx, ids)
     turn_ids = tuple(turn_id for turn_id, ids in by_turn.items() if not deleted_ids.isdisjoint(ids))
-    return FoundGone(turn_ids, deleted_ids, rows[-1].id if len(rows) == _BATCH else None)
+    return StalePassages(turn_ids, deleted_ids, rows[-1].id if len(rows) == _BATCH else None)
 
 
 _BATCH = 200
@@ -351,7 +351,7 @@ _TAKE_OVER = text("""
 """)
 
 
-def keep(tx: Tx, turn_id: str) -> None:
+def assert_owned(tx: Tx, turn_id: str) -> None:
     """Raises NotFound if another node has taken the turn over; otherwise none can until the commit."""
     tx.one(_ASSERT_OWNED, id=turn_id, node=tx.node, now=tx.now)
 
@@ -420,7 +420,7 @@ def is_here(tx: Tx, turn_id: str) -> bool:
 _IS_HERE = text("SELECT 1 FROM turns WHERE id = :id AND node = :node")
 
 
-def elsewhere(tx: Tx) -> tuple[Turn, ...]:
+def owned_by_other_nodes(tx: Tx) -> tuple[Turn, ...]:
     """The turns that other nodes run or queue."""
     return tuple(_turn(row) for row in tx.execute(_OF_OTHER_NODES, node=tx.node))
 

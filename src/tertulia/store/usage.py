@@ -158,13 +158,13 @@ _OF_CONVERSATION = text("""
 """)
 
 
-Asked = tuple[str, Effort | None]
+ModelEffort = tuple[str, Effort | None]
 """A model's key and the requested thinking effort."""
 
 
 def recent_replies(
-    tx: Tx, actor: Actor, project_id: str, keys: Collection[Asked]
-) -> Mapping[Asked, RecentReplies]:
+    tx: Tx, actor: Actor, project_id: str, keys: Collection[ModelEffort]
+) -> Mapping[ModelEffort, RecentReplies]:
     """The newest replies of each model and effort, in the project and in all projects, in one query."""
     access.to_project(tx, actor, project_id)
     distinct_keys = tuple(dict.fromkeys(keys))
@@ -181,7 +181,7 @@ def recent_replies(
     }
 
 
-def named(keys: Collection[Asked]) -> Mapping[str, str]:
+def named(keys: Collection[ModelEffort]) -> Mapping[str, str]:
     params: dict[str, str] = {}
     for number, (model_key, effort) in enumerate(keys):
         provider, _, model = model_key.partition(":")

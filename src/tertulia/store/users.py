@@ -20,7 +20,7 @@ _ADMINS = "administrators"
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class StoredCredentials:
     user: User
     password_hash: str
 
@@ -69,9 +69,9 @@ def count(tx: Tx) -> int:
 _COUNT = text("SELECT COUNT(*) AS number FROM users")
 
 
-def find_login(tx: Tx, email: str) -> Login | None:
+def find_credentials(tx: Tx, email: str) -> StoredCredentials | None:
     row = tx.maybe(_FIND_LOGIN, email=email.strip().lower())
-    return Login(_user(row), row.password_hash) if row else None
+    return StoredCredentials(_user(row), row.password_hash) if row else None
 
 
 _FIND_LOGIN = text(f"SELECT {_COLUMNS}, password_hash FROM users WHERE email = :email")

@@ -21,7 +21,7 @@ INDEXED_DIMENSIONS = 4_000
 """The most dimensions that pgvector's index supports; longer vectors are always searched exactly."""
 
 
-class Nearness(Protocol):
+class VectorIndex(Protocol):
     is_in_database: bool
     """Whether the database compares vectors. If not, callers may use `save` only."""
     save: TextClause
@@ -56,7 +56,7 @@ class Nearness(Protocol):
         """
 
 
-class InMemory:
+class NoVectorIndex:
     """Stores vectors as bytes that the database cannot compare."""
 
     is_in_database = False

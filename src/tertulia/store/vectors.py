@@ -17,7 +17,7 @@ from tertulia.store.transactions import Tx, as_json
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class PendingChunk:
     """A chunk that waits for its vector, with the title and heading that are embedded with it."""
 
     number: int
@@ -89,7 +89,7 @@ _IS_REPLACING = text("""
 """)
 
 
-def due(tx: Tx, limit: int, after: str = "") -> tuple[Due, ...]:
+def due(tx: Tx, limit: int, after: str = "") -> tuple[PendingChunk, ...]:
     """The next chunks without a vector: newest first, from the projects that follow the project `after`.
 
     Projects take turns (round robin), so that none waits for all chunks of another.
@@ -97,7 +97,7 @@ def due(tx: Tx, limit: int, after: str = "") -> tuple[Due, ...]:
     rows = tx.execute(_DUE_AFTER, limit=limit, after=after)
     rows += tx.execute(_DUE_FROM_THE_FIRST, limit=limit - len(rows), after=after)
     return tuple(
-        Due(
+        PendingChunk(
             row.number,
             Source(row.source_type),
             row.file_id,
@@ -176,7 +176,7 @@ _NOT_DUE = text("DELETE FROM vectors_due WHERE number = :number")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ReusableVectors:
     """The vectors of a file or message that is indexed again, by the hash of heading and content."""
 
     config: int
@@ -193,28 +193,28 @@ class Kept:
         ]
 
 
-NONE_KEPT = Kept(0, {})
+NO_REUSABLE_VECTORS = ReusableVectors(0, {})
 
 
-def of_file(tx: Tx, file_id: str, path: str) -> Kept:
+def of_file(tx: Tx, file_id: str, path: str) -> ReusableVectors:
     """The reusable vectors of a file: those of the configuration in use that were made for the same path."""
     last = tx.maybe(_LAST_CONFIG)
     if last is None:
-        return NONE_KEPT
+        return NO_REUSABLE_VECTORS
     path_json = f'"path":{as_json(path)}'
     rows = tx.execute(_OF_FILE, file_id=file_id, config=last.id)
     vectors = {
         _text_hash(row.heading, row.content): bytes(row.vector) for row in rows if path_json in row.location
     }
-    return Kept(last.id, vectors)
+    return ReusableVectors(last.id, vectors)
 
 
-def of_message(tx: Tx, message_id: str) -> Kept:
+def of_message(tx: Tx, message_id: str) -> ReusableVectors:
     last = tx.maybe(_LAST_CONFIG)
     if last is None:
-        return NONE_KEPT
+        return NO_REUSABLE_VECTORS
     rows = tx.execute(_OF_MESSAGE, message_id=message_id, config=last.id)
-    return Kept(last.id, {_text_hash(row.heading, row.content): bytes(row.vector) for row in rows})
+    return ReusableVectors(last.id, {_text_hash(row.heading, row.content): bytes(row.vector) for row in rows})
 
 
 _OF_MESSAGE = text("""
@@ -234,7 +234,7 @@ def _text_hash(heading: str, content: str) -> bytes:
     return hashlib.sha256(f"{heading}\n{content}".encode("utf-8", "replace")).digest()
 
 
-def place(tx: Tx, limit: int) -> int:
+def add_to_index(tx: Tx, limit: int) -> int:
     """Copies vectors into the database's vector index that were stored before it had one.
 
     Returns their number.
@@ -249,33 +249,33 @@ def place(tx: Tx, limit: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class LibraryState:
+class VectorGeneration:
     """The version of a project's vectors: each write raises `generation`, each removed chunk `removals`."""
 
     generation: int = 0
     removals: int = 0
 
 
-def state(tx: Tx, project_id: str) -> LibraryState:
+def generation(tx: Tx, project_id: str) -> VectorGeneration:
     row = tx.maybe(_STATE, project_id=project_id)
-    return LibraryState(row.generation, row.removals) if row else LibraryState()
+    return VectorGeneration(row.generation, row.removals) if row else VectorGeneration()
 
 
 _STATE = text("SELECT generation, removals FROM library_states WHERE project_id = :project_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
+class VectorBatch:
     numbers: tuple[int, ...]
     are_files: tuple[bool, ...]
     joined: bytes
     """All vectors concatenated."""
 
 
-def of_project(tx: Tx, project_id: str, config: int, after: int = 0) -> Vectors:
+def of_project(tx: Tx, project_id: str, config: int, after: int = 0) -> VectorBatch:
     """The vectors of a project that were written after a generation."""
     rows = tx.execute(_VECTORS, project_id=project_id, config=config, after=after)
-    return Vectors(
+    return VectorBatch(
         tuple(row.number for row in rows),
         tuple(row.source_type == Source.FILE.value for row in rows),
         b"".join(bytes(row.vector) for row in rows),

@@ -56,7 +56,7 @@ def cast(tx: Tx, actor: Actor, message_id: str, verdict: Choice) -> Vote:
     vote = _vote(row)
     if before is not None:
         _emit_removed(tx, actor, before)
-    for topic in messages.places(tx, reply):
+    for topic in messages.topics_showing(tx, reply):
         tx.emit(topic, Kind.CHANGED, "vote", vote.id, vote)
     return vote
 
@@ -120,7 +120,7 @@ _FIND = text("""
 
 
 def _emit_removed(tx: Tx, actor: Actor, row: Row) -> None:
-    for topic in messages.places(tx, messages.get(tx, actor, row.message_id)):
+    for topic in messages.topics_showing(tx, messages.get(tx, actor, row.message_id)):
         events.redact(tx, topic, "vote", row.id)
         tx.emit(topic, Kind.REMOVED, "vote", row.id)
 
@@ -193,7 +193,7 @@ _OF_PROJECT = text(f"""
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class ReplyCost:
     """The cost and latency of one reply."""
 
     persona_id: str | None
@@ -203,12 +203,12 @@ class Effort:
     first_token_ms: int | None
 
 
-def efforts(tx: Tx, actor: Actor, project_id: str) -> tuple[Effort, ...]:
+def reply_costs(tx: Tx, actor: Actor, project_id: str) -> tuple[ReplyCost, ...]:
     """The cost and latency of a project's newest complete replies."""
     access.to_project(tx, actor, project_id)
     rows = tx.execute(_REPLY_COSTS, project_id=project_id, limit=COUNTED)
     return tuple(
-        Effort(row.persona_id, row.model_id, row.cost_micros, row.latency_ms, row.first_token_ms)
+        ReplyCost(row.persona_id, row.model_id, row.cost_micros, row.latency_ms, row.first_token_ms)
         for row in rows
     )
 

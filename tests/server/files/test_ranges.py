@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tertulia.store.incoming import ROW_LIMIT
+from tertulia.store.blob_upload import ROW_LIMIT
 from tests.world import Person, World, running
 
 SMALL = bytes(range(250)) * 4

@@ -9,7 +9,7 @@ from tertulia.library.embed import EmbeddingFailed
 from tertulia.library.index import embed_due
 from tertulia.store import files, jobs, vectors
 from tertulia.store.database import Tx
-from tertulia.store.vectors import Due
+from tertulia.store.vectors import PendingChunk
 
 SLICE = 32
 PLACED = 500
@@ -38,11 +38,11 @@ async def embed(means: Means, payload: str) -> None:
     await survey(means)
 
 
-def _go_on(tx: Tx, done: tuple[Due, ...]) -> None:
+def _go_on(tx: Tx, done: tuple[PendingChunk, ...]) -> None:
     """There may be more to do when this was as much as is done at once."""
     for file_id in sorted({one.file_id for one in done if one.file_id is not None}):
         show_progress(tx, file_id)
-    placed = vectors.place(tx, PLACED)
+    placed = vectors.add_to_index(tx, PLACED)
     if len(done) == SLICE or placed:
         jobs.add_once(tx, "embed")
 

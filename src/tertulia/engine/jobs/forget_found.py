@@ -18,11 +18,11 @@ async def forget_found(means: Means, payload: str) -> None:
 async def _in_receipts(means: Means, payload: str) -> None:
     after: str | None = None
     while True:
-        look = partial(receipts.showing_what_is_gone, payload=payload, after=after)
+        look = partial(receipts.next_stale, payload=payload, after=after)
         showing, after = await means.db.read(look)
         for one in showing:
             forget = partial(
-                receipts.forget,
+                receipts.redact_source,
                 conversation_id=one.conversation_id,
                 number=None,
                 message_ids=one.source_ids,

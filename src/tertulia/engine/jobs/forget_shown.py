@@ -7,4 +7,4 @@ from tertulia.store import trees
 
 
 async def forget_shown(means: Means, payload: str) -> None:
-    await means.db.write(lambda tx: trees.forget_again(tx, payload))
+    await means.db.write(lambda tx: trees.redact_again(tx, payload))

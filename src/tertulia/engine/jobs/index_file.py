@@ -21,7 +21,7 @@ from tertulia.library.index import of_file
 from tertulia.store import chunks, files, jobs, projects, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Tx
-from tertulia.store.vectors import Kept
+from tertulia.store.vectors import ReusableVectors
 
 BATCH = 100
 LEFT_OUT = "Its settings keep it out of search."
@@ -99,7 +99,7 @@ def _after(done: int, share: float, has_meaning: bool, reason: str | None) -> In
 
 
 def _write(
-    tx: Tx, file: ProjectFile, first: int, batch: Sequence[NewChunk], after: IndexState, kept: Kept
+    tx: Tx, file: ProjectFile, first: int, batch: Sequence[NewChunk], after: IndexState, kept: ReusableVectors
 ) -> bool:
     """The first batch takes the place of what was there. False: there is nothing to go on with."""
     if not _goes_on(tx, file, first) or files.set_index(tx, file.id, after, version=file.version) is None:

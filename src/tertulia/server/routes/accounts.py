@@ -101,7 +101,7 @@ async def log_in(door: TheDoor, anyone: Anyone, request: Request, new: NewLogin)
     account, peer = f"account:{email}", f"peer:{door.peer(request)}"
     may_try = partial(door.throttle.must_be_open, account, peer)
     may_try()
-    login = await door.house.db.read(lambda tx: users.find_login(tx, email))
+    login = await door.house.db.read(lambda tx: users.find_credentials(tx, email))
     is_right = await door.passwords.match(new.password, login.password_hash if login else None, may_try)
     if login is None or not is_right or login.user.suspended:
         door.throttle.failed(account, peer)

@@ -22,7 +22,7 @@ from tertulia.server.answers import answer, nothing
 from tertulia.server.downloads import ABOUT, CONTENT, download
 from tertulia.server.multipart import Form
 from tertulia.server.uploads import BYTES, RAW, UPLOAD_KEY, UploadKey, body, is_form, must_be_raw
-from tertulia.store import events, files, shelves, versions
+from tertulia.store import events, file_listing, files, versions
 from tertulia.store.database import Tx
 
 router = APIRouter(tags=["files"])
@@ -112,7 +112,7 @@ async def list_files(
 ) -> Response:
     def read(tx: Tx) -> FileList:
         number = events.last_number(tx, project_place(project_id))
-        page = shelves.page(tx, actor, project_id, limit=limit, cursor=cursor, prefix=prefix, tag=tag)
+        page = file_listing.page(tx, actor, project_id, limit=limit, cursor=cursor, prefix=prefix, tag=tag)
         used = files.used_bytes(tx, actor.user_id)
         return FileList(page.items, page.next, number, used, house.means.limits.quota_bytes)
 

@@ -16,8 +16,8 @@ from tertulia.library.vectors import Blocks
 from tertulia.store import chunks, projects, retrieval, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
-from tertulia.store.nearness import INDEXED_DIMENSIONS, Pgvector
-from tertulia.store.retrieval import Scored
+from tertulia.store.retrieval import ScoredChunk
+from tertulia.store.vector_index import INDEXED_DIMENSIONS, Pgvector
 from tests.store.samples import file, home, person
 from tests.store_fixtures import Clock, Ids, new_postgres_database
 
@@ -54,13 +54,13 @@ def embed(tx: Tx, model: str = "m", dimensions: int = DIMENSIONS) -> int:
 
 
 def near(tx: Tx, *project_ids: str, exact: int = 10_000, filters: Filters = Filters()) -> list[int]:  # noqa: B008
-    limits = retrieval.narrowed(tx, project_ids, Source.FILE, filters)
+    limits = retrieval.filter_for(tx, project_ids, Source.FILE, filters)
     scored = retrieval.by_meaning(tx, 1, project_ids, Source.FILE, vector(-1), LIMIT, limits, exact)
     assert scored is not None
     return numbers(scored)
 
 
-def numbers(scored: tuple[Scored, ...]) -> list[int]:
+def numbers(scored: tuple[ScoredChunk, ...]) -> list[int]:
     return [chunk.number for chunk in scored]
 
 
@@ -185,7 +185,7 @@ async def test_the_database_searches_only_once_all_vectors_are_in_its_index(db: 
         for _ in range(3):
             scored = retrieval.by_meaning(tx, 1, [home(tx, ada)], Source.FILE, vector(-1), LIMIT)
             result_counts.append(None if scored is None else len(scored))
-            added_counts.append(vectors.place(tx, 3))
+            added_counts.append(vectors.add_to_index(tx, 3))
         return added_counts, result_counts
 
     assert await db.write(fill_index) == ([3, 2, 0], [None, None, 5])

@@ -12,7 +12,7 @@ from tertulia.core.chunks import Location, Source, Weights
 from tertulia.store import chunks
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
-from tertulia.store.words import Tsvector
+from tertulia.store.text_index import Tsvector
 from tests.store.samples import file, known_rows, many_chunks, person
 from tests.store_fixtures import Clock, Ids, new_postgres_database
 

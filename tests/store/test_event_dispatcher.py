@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tertulia.core.errors import Busy
 from tertulia.core.events import Event, Kind
-from tertulia.store.telling import REMEMBERED, Teller
+from tertulia.store.event_dispatcher import REMEMBERED, EventDispatcher
 
 
 def event(number: int, topic: str = "a") -> Event:
@@ -23,7 +23,7 @@ class Log:
         self.is_unreachable = False
         self.received: list[int] = []
         self.read = asyncio.Event()
-        self.dispatcher = Teller(self.after)
+        self.dispatcher = EventDispatcher(self.after)
         self.dispatcher.add(lambda events: self.received.extend(event.number for event in events))
 
     async def after(self, topic: str, number: int) -> Sequence[Event]:
