@@ -40,7 +40,7 @@ from tertulia.engine.means import Means
 from tertulia.library.extract import VERSION
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.index import of_file
-from tertulia.library.search import Library
+from tertulia.library.search import SearchIndex
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
 from tertulia.store import (
@@ -104,7 +104,7 @@ def opened(folder: Path) -> Means:
         Blobs(db, folder / "blobs", new_id),
         Extractor(limits),
         limits,
-        Library(db, Vectors()),
+        SearchIndex(db, Vectors()),
     )
 
 

@@ -24,7 +24,7 @@ from benchmarks.public_sets.bench import FILES, TALK, Answer, Bench, Wish, bench
 from benchmarks.public_sets.judging import covered, distinct, ranking
 from benchmarks.public_sets.sets import DATA
 from tertulia.core.chunks import Filters
-from tertulia.library.search import Mode, Wanted
+from tertulia.library.search import SearchMode, SearchQuery
 
 FIRST = 10
 OFF_TOPIC_BAR, LOST_BAR = 0.05, 0.01
@@ -116,19 +116,19 @@ class Row:
         return self.ranked - self.kept
 
 
-async def _measured(here: Bench, given: Set, mode: Mode, held_out: bool) -> Row:
+async def _measured(here: Bench, given: Set, mode: SearchMode, held_out: bool) -> Row:
     cases = [one for one in here.wish.some(given.cases) if off_topic.is_held_out(one.text) is held_out]
     project_ids = list(dict.fromkeys(one.project_id for one in given.cases))
     messages = off_topic.messages(with_code=not given.is_code)
     asked = [one for one in messages if off_topic.is_held_out(one.text) is held_out]
 
-    async def found(project_id: str, text: str, wanted: Wanted) -> tuple[Answer, ...]:
+    async def found(project_id: str, text: str, wanted: SearchQuery) -> tuple[Answer, ...]:
         return await here.found(project_id, text, mode, FIRST, given.filters, wanted)
 
-    ranked = [one.recall(await found(one.project_id, one.text, Wanted.ALL)) for one in cases]
-    kept = [one.recall(await found(one.project_id, one.text, Wanted.PROMPT)) for one in cases]
+    ranked = [one.recall(await found(one.project_id, one.text, SearchQuery.ALL)) for one in cases]
+    kept = [one.recall(await found(one.project_id, one.text, SearchQuery.PROMPT)) for one in cases]
     disturbed = [
-        bool(await found(project_ids[place % len(project_ids)], one.text, Wanted.PROMPT))
+        bool(await found(project_ids[place % len(project_ids)], one.text, SearchQuery.PROMPT))
         for place, one in enumerate(asked)
     ]
     half = "kept aside" if held_out else "chosen on"
@@ -136,7 +136,7 @@ async def _measured(here: Bench, given: Set, mode: Mode, held_out: bool) -> Row:
 
 
 async def main(names: Sequence[str], wish: Wish) -> None:
-    modes = (Mode.KEYWORD, Mode.HYBRID) if wish.has_meaning else (Mode.KEYWORD,)
+    modes = (SearchMode.KEYWORD, SearchMode.HYBRID) if wish.has_meaning else (SearchMode.KEYWORD,)
     for name in names:
         async with bench(wish) as here:
             given = SETS[name](here)

@@ -30,8 +30,8 @@ from tertulia.core.chunks import Location
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.users import Actor, Standing
-from tertulia.library.embed import Billed, for_nothing
-from tertulia.library.search import Library, Mode, find
+from tertulia.library.embedders import OnCharge, not_charged
+from tertulia.library.search import SearchIndex, SearchMode, find
 from tertulia.store import chunks, conversations, messages, projects, users, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
@@ -58,7 +58,7 @@ class Vectors:
         return None
 
     async def embed(
-        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+        self, texts: Sequence[str], *, is_query: bool = False, billed: OnCharge = not_charged
     ) -> tuple[bytes, ...]:
         made = self._random.standard_normal((len(texts), self.dimensions)).astype(np.float32)
         made /= np.linalg.norm(made, axis=1, keepdims=True)
@@ -157,7 +157,7 @@ def fill_projects(db: Database, actor: Actor, language: Language, size: int) -> 
     return [db.write_now(lambda tx, number=number: one(tx, number)) for number in range(PROJECTS)]  # type: ignore[misc]
 
 
-async def embed_all(library: Library) -> None:
+async def embed_all(library: SearchIndex) -> None:
     config = await library.db.write(lambda tx: vectors.set_config(tx, "random", 384))
     while due := await library.db.read(lambda tx: vectors.due(tx, BATCH)):
         made = await library.embedder.embed([""] * len(due))
@@ -166,10 +166,10 @@ async def embed_all(library: Library) -> None:
 
 
 async def ask(
-    library: Library,
+    library: SearchIndex,
     actor: Actor,
     project_ids: Sequence[str],
-    mode: Mode,
+    mode: SearchMode,
     language: Language,
     questions: int = QUESTIONS,
 ) -> list[float]:
@@ -184,12 +184,12 @@ async def ask(
 
 
 @asynccontextmanager
-async def house() -> AsyncIterator[tuple[Library, Actor]]:
+async def house() -> AsyncIterator[tuple[SearchIndex, Actor]]:
     with tempfile.TemporaryDirectory() as folder:
         db = Database.open(f"sqlite:///{folder}/bench.db", clock=now_ms, new_id=new_id)
         user = db.write_now(lambda tx: users.add(tx, "Ada", "ada@example.org", "", Standing.MEMBER))
         try:
-            yield Library(db, Vectors()), Actor(user.id, Standing.MEMBER)
+            yield SearchIndex(db, Vectors()), Actor(user.id, Standing.MEMBER)
         finally:
             db.close()
 
@@ -199,14 +199,14 @@ async def main(part: float) -> None:
     async with house() as (library, actor):
         hundred = fill_projects(library.db, actor, language, int(CHUNKS_IN_A_PROJECT * part))
         with Pulse() as pulse:
-            filtered = await ask(library, actor, hundred, Mode.KEYWORD, language)
+            filtered = await ask(library, actor, hundred, SearchMode.KEYWORD, language)
     async with house() as (library, actor):
         large = [fill_messages(library.db, actor, language, int(MESSAGES * part))]
         await embed_all(library)
-        await ask(library, actor, large, Mode.HYBRID, language, 1)  # it reads the vectors once
+        await ask(library, actor, large, SearchMode.HYBRID, language, 1)  # it reads the vectors once
         with Pulse() as large_pulse:
-            keyword = await ask(library, actor, large, Mode.KEYWORD, language)
-            hybrid = await ask(library, actor, large, Mode.HYBRID, language)
+            keyword = await ask(library, actor, large, SearchMode.KEYWORD, language)
+            hybrid = await ask(library, actor, large, SearchMode.HYBRID, language)
     pulse.slowed = max(1.0, min(pulse.slowed, large_pulse.slowed))
     rows = [
         (name, median(spent), spent[int(len(spent) * 0.95)])

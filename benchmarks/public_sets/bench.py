@@ -24,11 +24,11 @@ from tertulia.app import new_id, now_ms
 from tertulia.core.chunks import Filters, Location, Source
 from tertulia.core.files import Content, ProjectFile
 from tertulia.core.users import Actor, Standing
-from tertulia.library import fuse
+from tertulia.library import rank_fusion
 from tertulia.library.chunk import LINES
-from tertulia.library.embed import LocalEmbedder
+from tertulia.library.embedders import LocalEmbedder
 from tertulia.library.index import embed_due, of_file
-from tertulia.library.search import Library, Mode, Wanted, find
+from tertulia.library.search import SearchIndex, SearchMode, SearchQuery, find
 from tertulia.store import chunks, files, projects, retrieval, users
 from tertulia.store.database import Database, Tx
 
@@ -55,8 +55,8 @@ class Wish:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        with_vectors = (Mode.MEANING, Mode.HYBRID) if self.has_meaning else ()
-        return (PHRASE, Mode.KEYWORD, *with_vectors)
+        with_vectors = (SearchMode.MEANING, SearchMode.HYBRID) if self.has_meaning else ()
+        return (PHRASE, SearchMode.KEYWORD, *with_vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Answer:
 
 @dataclass
 class Bench:
-    library: Library
+    library: SearchIndex
     actor: Actor
     wish: Wish
     _spent: list[float] = field(default_factory=list)
@@ -119,12 +119,20 @@ class Bench:
         if method == PHRASE:
             found = await self._phrase(project_id, question, limit, filters)
         else:
-            found = await self.found(project_id, question, Mode(method), limit, filters, Wanted.ALL)
+            found = await self.found(
+                project_id, question, SearchMode(method), limit, filters, SearchQuery.ALL
+            )
         self._spent.append((time.process_time() - began) * 1000)
         return found
 
     async def found(
-        self, project_id: str, question: str, mode: Mode, limit: int, filters: Filters, wanted: Wanted
+        self,
+        project_id: str,
+        question: str,
+        mode: SearchMode,
+        limit: int,
+        filters: Filters,
+        wanted: SearchQuery,
     ) -> tuple[Answer, ...]:
         answer = await find(
             self.library, self.actor, [project_id], question, filters, limit, mode, wanted=wanted
@@ -138,7 +146,9 @@ class Bench:
         source = Source.MESSAGE if filters.exclude_files else Source.FILE
 
         def look(tx: Tx) -> list[chunks.FoundChunk]:
-            scored = retrieval.by_words(tx, [project_id], source, [question], fuse.WEIGHTS[source], limit)
+            scored = retrieval.by_words(
+                tx, [project_id], source, [question], rank_fusion.WEIGHTS[source], limit
+            )
             found = chunks.get_many(tx, self.actor, [one.number for one in scored])
             return [found[one.number] for one in scored]
 
@@ -160,7 +170,7 @@ async def bench(wish: Wish) -> AsyncIterator[Bench]:
         db = Database.open(f"sqlite:///{folder}/bench.db", clock=now_ms, new_id=new_id)
         user = db.write_now(lambda tx: users.add(tx, "Reader", "reader@example.org", "", Standing.MEMBER))
         try:
-            yield Bench(Library(db, embedder), Actor(user.id, Standing.MEMBER), wish)
+            yield Bench(SearchIndex(db, embedder), Actor(user.id, Standing.MEMBER), wish)
         finally:
             await embedder.close()
             db.close()

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tertulia.library.embed import Billed, Embedder, for_nothing
+from tertulia.library.embedders import Embedder, OnCharge, not_charged
 
 CACHE = Path(os.environ.get("TERTULIA_CACHE", Path(tempfile.gettempdir()) / "tertulia-vectors.db"))
 
@@ -32,7 +32,7 @@ class Remembering:
         return self._inner.unavailable_reason()
 
     async def embed(
-        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+        self, texts: Sequence[str], *, is_query: bool = False, billed: OnCharge = not_charged
     ) -> tuple[bytes, ...]:
         hashes = [hashlib.sha256(one.encode()).digest() for one in texts]
         found = {

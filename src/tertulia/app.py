@@ -25,9 +25,9 @@ from tertulia.engine.turns import Turns
 from tertulia.engine.uploads import Uploads
 from tertulia.engine.worker import Worker
 from tertulia.engine.writer import Writer
-from tertulia.library import embed
+from tertulia.library import embedders
 from tertulia.library.extract.extractor import Extractor
-from tertulia.library.search import Library
+from tertulia.library.search import SearchIndex
 from tertulia.providers.limits import Limits
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
@@ -126,7 +126,7 @@ async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
         blobs=await asyncio.to_thread(Blobs, db, settings.home / "blobs", new_id),
         extractor=Extractor(settings.file_limits),
         limits=settings.file_limits,
-        library=Library(db, embed.embedder_for(settings.embeddings, environ, settings.home)),
+        library=SearchIndex(db, embedders.embedder_for(settings.embeddings, environ, settings.home)),
     )
 
 

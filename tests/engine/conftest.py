@@ -27,9 +27,9 @@ from tertulia.engine.requests import NewTurn
 from tertulia.engine.turns import Turns
 from tertulia.engine.worker import Worker
 from tertulia.engine.writer import Writer
-from tertulia.library.embed import LocalEmbedder
+from tertulia.library.embedders import LocalEmbedder
 from tertulia.library.extract.extractor import Extractor
-from tertulia.library.search import Library
+from tertulia.library.search import SearchIndex
 from tertulia.providers.limits import Limits
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
@@ -134,7 +134,7 @@ async def engine_in(
         blobs,
         extractor,
         limits_,
-        Library(db, embedder),
+        SearchIndex(db, embedder),
     )
     worker = Worker(means, node=new_id())
     herald = Herald(db, live, new_id, report)

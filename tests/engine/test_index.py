@@ -14,7 +14,7 @@ from tertulia.engine.files import Files
 from tertulia.engine.jobs.index_file import BROKEN, index_file
 from tertulia.engine.jobs.rebuild import leave_rebuild
 from tertulia.engine.worker import Worker
-from tertulia.library.search import Library, Mode, find
+from tertulia.library.search import SearchIndex, SearchMode, find
 from tertulia.store import files, jobs, projects, users, vectors
 from tests.engine.conftest import engine_in
 from tests.library.bags import Bags
@@ -38,8 +38,10 @@ def home(engine) -> str:
     return engine.db.read_now(lambda tx: projects.visible_to(tx, engine.actor))[0].id
 
 
-async def titles(library: Library, actor: Actor, project_id: str, text: str) -> list[str]:
-    return [hit.content for hit in (await find(library, actor, [project_id], text, mode=Mode.KEYWORD)).hits]
+async def titles(library: SearchIndex, actor: Actor, project_id: str, text: str) -> list[str]:
+    return [
+        hit.content for hit in (await find(library, actor, [project_id], text, mode=SearchMode.KEYWORD)).hits
+    ]
 
 
 async def test_a_round_can_be_found_when_it_is_over(engine, upstream):
@@ -74,7 +76,7 @@ async def test_a_file_is_found_by_its_words_first_and_then_by_meaning(engine, up
     percents = [percent for state, percent in seen if state == "indexing"]
     assert percents == sorted(percents)
     assert {50} < set(percents)
-    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=Mode.MEANING)
+    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING)
     assert findings.without_meaning is None
     assert findings.hits
 
@@ -95,7 +97,7 @@ async def test_weights_that_come_later_are_used_for_what_is_there(engine, upstre
     engine.means.library.embedder = Bags()
     await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
     await done(engine)
-    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=Mode.MEANING)
+    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING)
     assert [hit.title for hit in findings.hits] == ["a.md"]
 
 
@@ -247,5 +249,5 @@ async def test_a_round_read_anew_keeps_its_vectors(engine, upstream):
     await engine.db.write(lambda tx: leave_rebuild(tx, home(engine)))
     await done(engine)
     assert bags.embedded == []
-    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=Mode.MEANING)
+    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING)
     assert findings.hits[0].content == "Where does the kitten sleep?"

@@ -16,9 +16,9 @@ from tertulia.core.tables import WantedVoice
 from tertulia.core.turns import State
 from tertulia.engine.requests import NewTry, NewTurn
 from tertulia.engine.turns import Turns
-from tertulia.library.embed import Billed, for_nothing
+from tertulia.library.embedders import OnCharge, not_charged
 from tertulia.library.index import read_rounds, write_at_once
-from tertulia.library.search import Library
+from tertulia.library.search import SearchIndex
 from tertulia.providers.limits import Limits
 from tertulia.store import conversations, drafts, turns
 from tertulia.store.database import Database, Tx
@@ -226,7 +226,7 @@ class Meanwhile:
         return "Not now."
 
     async def embed(
-        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+        self, texts: Sequence[str], *, is_query: bool = False, billed: OnCharge = not_charged
     ) -> tuple[bytes, ...]:
         raise AssertionError("it said that it cannot")
 
@@ -238,7 +238,7 @@ async def test_what_is_deleted_while_something_is_looked_up_for_it_asks_nobody(e
     await engine.over(before.turn)
     await engine.db.write(lambda tx: _index(tx, before.conversation.id))
     embedder = Meanwhile()
-    means = replace(engine.means, library=Library(engine.db, embedder))
+    means = replace(engine.means, library=SearchIndex(engine.db, embedder))
     looking = Turns(means, lambda: None, engine.herald)
     wanted = new_id()
     embedder.happens = lambda: looking.withdraw([wanted])

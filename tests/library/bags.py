@@ -8,7 +8,7 @@ import struct
 from collections.abc import Sequence
 from math import sqrt
 
-from tertulia.library.embed import Billed, EmbeddingFailed, for_nothing
+from tertulia.library.embedders import EmbeddingFailed, OnCharge, not_charged
 
 SAME = {"feline": "cat", "kitten": "cat", "automobile": "car", "vehicle": "car"}
 """Words that this embedder treats as synonyms."""
@@ -27,7 +27,7 @@ class Bags:
         return self.reason
 
     async def embed(
-        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+        self, texts: Sequence[str], *, is_query: bool = False, billed: OnCharge = not_charged
     ) -> tuple[bytes, ...]:
         if self.is_broken:
             raise EmbeddingFailed("It broke.")

@@ -11,7 +11,7 @@ import pytest
 
 from tertulia.core.errors import Invalid
 from tertulia.library import mime
-from tertulia.library.extract.extractor import Contents, End, Entry, Extractor, Spoilt
+from tertulia.library.extract.extractor import ArchiveEnd, ArchiveEntry, ArchiveSize, CorruptEntry, Extractor
 from tests.library.documents import (
     as_zip64,
     bomb,
@@ -79,7 +79,7 @@ async def test_a_workbook_that_repeats_a_long_shared_string_stays_within_the_tex
 async def test_archives_inside_an_archive_stay_packed(extractor: Extractor) -> None:
     with temporary_file(nested(6)) as file:
         unpacked = [part async for part in extractor.unzip(file) if not isinstance(part, bytes)]
-    assert unpacked[1:] == [Entry("level5.zip"), End()]
+    assert unpacked[1:] == [ArchiveEntry("level5.zip"), ArchiveEnd()]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,12 @@ async def test_an_unsafe_or_broken_archive_is_rejected_with_a_reason(
 
 async def test_a_small_archive_in_zip64_format_is_unpacked(extractor: Extractor) -> None:
     with temporary_file(as_zip64(zipped({"a.txt": "x"}))) as file:
-        assert [part async for part in extractor.unzip(file)] == [Contents(1), Entry("a.txt"), b"x", End()]
+        assert [part async for part in extractor.unzip(file)] == [
+            ArchiveSize(1),
+            ArchiveEntry("a.txt"),
+            b"x",
+            ArchiveEnd(),
+        ]
 
 
 async def test_an_entry_with_a_false_size_is_reported_as_corrupt_and_the_next_entry_is_unpacked(
@@ -120,9 +125,9 @@ async def test_an_entry_with_a_false_size_is_reported_as_corrupt_and_the_next_en
     good[good.find(b"PK\x01\x02") + 24] = 2  # the table of contents claims two bytes
     with temporary_file(bytes(good)) as file:
         unpacked = [part async for part in extractor.unzip(file)]
-    assert unpacked[0] == Contents(11)
-    assert Spoilt("It is damaged, or packed in a way that cannot be read.") in unpacked
-    assert unpacked[-3:] == [Entry("good.txt"), b"the truth", End()]
+    assert unpacked[0] == ArchiveSize(11)
+    assert CorruptEntry("It is damaged, or packed in a way that cannot be read.") in unpacked
+    assert unpacked[-3:] == [ArchiveEntry("good.txt"), b"the truth", ArchiveEnd()]
 
 
 async def test_links_devices_and_folders_in_an_archive_are_left_out(extractor: Extractor) -> None:
@@ -139,7 +144,7 @@ async def test_links_devices_and_folders_in_an_archive_are_left_out(extractor: E
         archive.writestr("folder/a.txt", "x")
     with temporary_file(buffer.getvalue()) as file:
         unpacked = [part async for part in extractor.unzip(file)]
-    assert [part for part in unpacked if isinstance(part, Entry)] == [Entry("folder/a.txt")]
+    assert [part for part in unpacked if isinstance(part, ArchiveEntry)] == [ArchiveEntry("folder/a.txt")]
 
 
 @pytest.mark.parametrize(
@@ -158,4 +163,4 @@ async def test_an_entry_name_without_an_encoding_flag_is_decoded_correctly(
     packed = zlib.compress(b"x", wbits=-15)
     with temporary_file(raw_zip([(name.encode(encoding), packed, 1, None)])) as file:
         unpacked = [part async for part in extractor.unzip(file)]
-    assert Entry(name) in unpacked
+    assert ArchiveEntry(name) in unpacked

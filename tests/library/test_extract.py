@@ -18,8 +18,8 @@ from tertulia.core.files import Extracted, FileLimits
 from tertulia.library import mime
 from tertulia.library.extract import EXTRACTORS, extract
 from tertulia.library.extract import pdf as pdf_
-from tertulia.library.extract.data import pretty
-from tertulia.library.extract.outcome import Enough
+from tertulia.library.extract.errors import Truncated
+from tertulia.library.extract.json_text import pretty
 from tests.library.documents import (
     TYPES,
     W,
@@ -353,7 +353,7 @@ def test_a_slow_pdf_is_read_until_its_time_is_used_up() -> None:
     limits = replace(LIMITS, parse_s=4 / pdf_.SHARE)
     pages = pdf_.text(io.BytesIO(pdf([f"p{n}" for n in range(200)])), limits, partial(next, count()))
     assert [next(pages) for _ in range(3)] == [f"[Page {n + 1}]\np{n}\n\n" for n in range(3)]
-    with pytest.raises(Enough, match="Only its first 3 pages can be searched."):
+    with pytest.raises(Truncated, match="Only its first 3 pages can be searched."):
         next(pages)
 
 

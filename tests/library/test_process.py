@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 import uvloop
+from tertulia.library.extract.protocol import ExitReport
 
 from tertulia.core.errors import NotFound, TooLarge
 from tertulia.core.files import Extracted
 from tertulia.library import mime
 from tertulia.library.extract.extractor import Extractor
-from tertulia.library.extract.orders import Ending
 from tertulia.library.extract.worker import MEMORY_BYTES
 from tests.library.documents import ENDLESS_PDF
 from tests.library.reading import LIMITS, output, read, temporary_file
@@ -224,7 +224,7 @@ async def test_the_worker_process_dies_with_the_server(tmp_path: Path) -> None:
 
 async def test_the_exit_report_states_time_and_memory(extractor: Extractor) -> None:
     await read(extractor, b"Hello", mime.PLAIN)
-    assert isinstance(extractor.last, Ending)
+    assert isinstance(extractor.last, ExitReport)
     assert extractor.last.code == 0
     assert extractor.last.cpu_s >= 0
     assert 0 < extractor.last.peak_bytes < MEMORY_BYTES

@@ -14,12 +14,12 @@ from tertulia import settings
 from tertulia.core.chunks import Match
 from tertulia.core.users import Actor
 from tertulia.library import relevance
-from tertulia.library.embed import LocalEmbedder
-from tertulia.library.everyday import NEAREST, SENTENCES, Everyday
+from tertulia.library.embedders import LocalEmbedder
 from tertulia.library.index import embed_due
 from tertulia.library.query import terms
-from tertulia.library.relevance import Nearness, asked, fit
-from tertulia.library.search import Findings, Library, Mode, Wanted, find
+from tertulia.library.relevance import Relevance, fit, question_terms
+from tertulia.library.search import SearchIndex, SearchMode, SearchQuery, SearchResult, find
+from tertulia.library.small_talk import NEAREST, SENTENCES, SmallTalk
 from tertulia.library.snippets import found_in
 from tertulia.providers import model_downloads
 from tertulia.store.database import Database
@@ -123,16 +123,16 @@ def fill(db: Database, ada: Actor) -> str:
     return db.read_now(lambda tx: home(tx, ada))
 
 
-async def for_prompt(library: Library, ada: Actor, project_id: str, text: str) -> Findings:
-    return await find(library, ada, [project_id], text, wanted=Wanted.PROMPT)
+async def for_prompt(library: SearchIndex, ada: Actor, project_id: str, text: str) -> SearchResult:
+    return await find(library, ada, [project_id], text, wanted=SearchQuery.PROMPT)
 
 
-async def off_topic_with_hits(library: Library, ada: Actor, project_id: str) -> list[str]:
+async def off_topic_with_hits(library: SearchIndex, ada: Actor, project_id: str) -> list[str]:
     """The off-topic messages for which a passage would enter the prompt."""
     return [text for text in OFF_TOPIC if (await for_prompt(library, ada, project_id, text)).hits]
 
 
-async def unanswered(library: Library, ada: Actor, project_id: str) -> list[str]:
+async def unanswered(library: SearchIndex, ada: Actor, project_id: str) -> list[str]:
     """The questions whose answer is not among the passages for the prompt."""
     answers = {text: (await for_prompt(library, ada, project_id, text)).hits for text in ON_TOPIC}
     return [text for text, hits in answers.items() if not any(ON_TOPIC[text] in hit.content for hit in hits)]
@@ -142,7 +142,7 @@ async def unanswered(library: Library, ada: Actor, project_id: str) -> list[str]
 async def test_at_most_one_in_twenty_off_topic_messages_gets_a_passage(
     db: Database, ada: Actor, embedder: LocalEmbedder
 ) -> None:
-    library = Library(db, embedder)
+    library = SearchIndex(db, embedder)
     project_id = fill(db, ada)
     while await embed_due(library, 32):
         pass
@@ -153,7 +153,7 @@ async def test_at_most_one_in_twenty_off_topic_messages_gets_a_passage(
 async def test_off_topic_messages_get_few_passages_without_an_embedder_too(db: Database, ada: Actor) -> None:
     bags = Bags()
     bags.reason = "There are no weights."
-    library = Library(db, bags)
+    library = SearchIndex(db, bags)
     project_id = fill(db, ada)
     assert len(await off_topic_with_hits(library, ada, project_id)) <= len(OFF_TOPIC) // 20
     assert len(await unanswered(library, ada, project_id)) <= 1
@@ -164,31 +164,31 @@ async def test_off_topic_messages_get_few_passages_without_an_embedder_too(db: D
 async def test_a_search_for_words_that_no_file_contains_finds_nothing(
     db: Database, ada: Actor, embedder: LocalEmbedder, text: str
 ) -> None:
-    library = Library(db, embedder)
+    library = SearchIndex(db, embedder)
     project_id = fill(db, ada)
     while await embed_due(library, 32):
         pass
-    for mode in Mode:
+    for mode in SearchMode:
         assert (await find(library, ada, [project_id], text, mode=mode)).hits == ()
 
 
 async def test_one_matching_word_of_the_subject_is_enough_for_a_search(db: Database, ada: Actor) -> None:
-    library = Library(db, Bags())
+    library = SearchIndex(db, Bags())
     project_id = fill(db, ada)
-    hits = (await find(library, ada, [project_id], "zxqwv valves", mode=Mode.KEYWORD)).hits
+    hits = (await find(library, ada, [project_id], "zxqwv valves", mode=SearchMode.KEYWORD)).hits
     assert [hit.title for hit in hits] == ["notes/supplier.md"]
 
 
 async def test_a_search_for_a_common_word_alone_finds_it(db: Database, ada: Actor) -> None:
-    library = Library(db, Bags())
+    library = SearchIndex(db, Bags())
     project_id = fill(db, ada)
-    hits = (await find(library, ada, [project_id], "please", mode=Mode.KEYWORD)).hits
+    hits = (await find(library, ada, [project_id], "please", mode=SearchMode.KEYWORD)).hits
     assert any("please water houses" in hit.content for hit in hits)
 
 
 async def test_small_talk_is_embedded_once_for_all_queries(db: Database, ada: Actor) -> None:
     bags = Bags()
-    library = Library(db, bags)
+    library = SearchIndex(db, bags)
     project_id = fill(db, ada)
     while await embed_due(library, 32):
         pass
@@ -199,7 +199,7 @@ async def test_small_talk_is_embedded_once_for_all_queries(db: Database, ada: Ac
 
 async def test_the_small_talk_baseline_is_higher_for_a_question_like_small_talk() -> None:
     bags = Bags()
-    small_talk = Everyday(bags)
+    small_talk = SmallTalk(bags)
     sentence, nonsense = await bags.embed([SENTENCES[0], "zxqwv"])
     near, far = await small_talk.likeness([sentence, nonsense], lambda charge: None)
     assert far < near
@@ -207,15 +207,15 @@ async def test_the_small_talk_baseline_is_higher_for_a_question_like_small_talk(
 
 
 def test_the_fit_is_lower_in_a_larger_project() -> None:
-    near = Nearness(0.4, 0.2)
+    near = Relevance(0.4, 0.2)
     sizes = [fit(1.0, near, chunks) for chunks in (1, 100, 10_000)]
     assert sizes == sorted(sizes, reverse=True)
     assert fit(1.0, near, 10_000) == fit(1.0, near, 1_000_000)
 
 
 def test_a_passage_hardly_more_similar_than_small_talk_does_not_fit() -> None:
-    assert fit(0.0, Nearness(0.8, 0.75), 10) < relevance.FITS
-    assert fit(0.0, Nearness(0.5, 0.15), 10) >= relevance.FITS
+    assert fit(0.0, Relevance(0.8, 0.75), 10) < relevance.FITS
+    assert fit(0.0, Relevance(0.5, 0.15), 10) >= relevance.FITS
 
 
 def test_without_vectors_one_word_fits_in_a_small_project_and_two_in_a_large_one() -> None:
@@ -224,8 +224,8 @@ def test_without_vectors_one_word_fits_in_a_small_project_and_two_in_a_large_one
 
 
 def test_words_are_enough_in_a_language_that_the_model_hardly_knows() -> None:
-    assert fit(2.0, Nearness(0.45, 0.6), 50) >= relevance.FITS
-    assert fit(0.0, Nearness(0.6, 0.6), 50) < relevance.FITS
+    assert fit(2.0, Relevance(0.45, 0.6), 50) >= relevance.FITS
+    assert fit(0.0, Relevance(0.6, 0.6), 50) < relevance.FITS
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_common_words_weigh_little_and_words_of_the_subject_weigh_fully(
     question: str, text: str, expected: float
 ) -> None:
     words = terms(question)
-    assert asked(words).count(found_in(text, words)) == pytest.approx(expected)
+    assert question_terms(words).count(found_in(text, words)) == pytest.approx(expected)
 
 
 def test_a_fit_becomes_a_strong_good_or_weak_match() -> None:

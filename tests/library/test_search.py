@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from tertulia.core.chunks import Filters, Hit, Source
 from tertulia.core.errors import NotFound
 from tertulia.core.users import Actor
-from tertulia.library import fuse
+from tertulia.library import rank_fusion
 from tertulia.library.chunk import LINES
 from tertulia.library.index import embed_due, of_file, of_messages, read_rounds, write_rounds
 from tertulia.library.query import terms
-from tertulia.library.search import Library, Mode, find
+from tertulia.library.search import SearchIndex, SearchMode, find
 from tertulia.library.snippets import snippet, words_found
-from tertulia.library.vectors import Block
+from tertulia.library.vector_cache import ProjectVectors
 from tertulia.store import chunks, files, messages
 from tertulia.store.database import Database, Tx
 from tertulia.store.vectors import VectorGeneration
@@ -40,8 +40,8 @@ def bags() -> Bags:
 
 
 @pytest.fixture
-def library(db: Database, bags: Bags) -> Library:
-    return Library(db, bags)
+def library(db: Database, bags: Bags) -> SearchIndex:
+    return SearchIndex(db, bags)
 
 
 @pytest.fixture
@@ -75,17 +75,17 @@ def add_conversation(db: Database, actor: Actor, *rounds: tuple[str, str]) -> st
     return db.write_now(write)
 
 
-async def search(library: Library, actor: Actor, text: str, **options: object) -> tuple[Hit, ...]:
+async def search(library: SearchIndex, actor: Actor, text: str, **options: object) -> tuple[Hit, ...]:
     project_id = library.db.read_now(lambda tx: home(tx, actor))
     return (await find(library, actor, [project_id], text, **options)).hits  # type: ignore[arg-type]
 
 
-async def embed_all(library: Library) -> None:
+async def embed_all(library: SearchIndex) -> None:
     while await embed_due(library, 32):
         pass
 
 
-async def test_a_hit_in_a_file_has_the_exact_lines_and_characters(library: Library, ada: Actor) -> None:
+async def test_a_hit_in_a_file_has_the_exact_lines_and_characters(library: SearchIndex, ada: Actor) -> None:
     text = "# Trees\n\nOaks grow slowly.\n\n## Nuts\n\nA walnut is a nut\nof the tree called walnut.\n"
     add_file(library.db, ada, "docs/trees.md", text)
     (hit, *_) = await search(library, ada, "Which tree bears walnuts?")
@@ -99,7 +99,9 @@ async def test_a_hit_in_a_file_has_the_exact_lines_and_characters(library: Libra
     assert hit.why
 
 
-async def test_a_hit_in_a_conversation_has_the_round_and_the_speaker(library: Library, ada: Actor) -> None:
+async def test_a_hit_in_a_conversation_has_the_round_and_the_speaker(
+    library: SearchIndex, ada: Actor
+) -> None:
     conversation_id = add_conversation(
         library.db, ada, ("Hello", "Good day"), ("Do walnuts float?", "They do, mostly.")
     )
@@ -110,27 +112,27 @@ async def test_a_hit_in_a_conversation_has_the_round_and_the_speaker(library: Li
     assert hit.heading == "Ada, 14 November 2023"
 
 
-async def test_an_answer_is_found_by_the_words_of_its_question(library: Library, ada: Actor) -> None:
+async def test_an_answer_is_found_by_the_words_of_its_question(library: SearchIndex, ada: Actor) -> None:
     add_conversation(library.db, ada, ("What is the capital of Peru?", "Lima."), ("And of Spain?", "Madrid."))
-    hits = await search(library, ada, "capital Peru", mode=Mode.KEYWORD)
+    hits = await search(library, ada, "capital Peru", mode=SearchMode.KEYWORD)
     assert "Lima." in [hit.content for hit in hits]
 
 
 async def test_a_passage_is_found_by_neighbouring_text_and_code_by_parts_of_identifiers(
-    library: Library, ada: Actor
+    library: SearchIndex, ada: Actor
 ) -> None:
     add_file(library.db, ada, "a.md", f"{'All about Peru. ' * 5}\n\n# Capital\n\nIt is Lima, by the sea.")
     add_file(library.db, ada, "a.py", "def crackWalnut():\n    pass\n\n\ndef rest():\n    return crack")
-    hits = await search(library, ada, "Peru", mode=Mode.KEYWORD)
+    hits = await search(library, ada, "Peru", mode=SearchMode.KEYWORD)
     assert any(hit.content.startswith("# Capital") for hit in hits)
-    (hit,) = await search(library, ada, "walnut", mode=Mode.KEYWORD)
+    (hit,) = await search(library, ada, "walnut", mode=SearchMode.KEYWORD)
     assert hit.content.startswith("def crackWalnut")
     assert [hit.snippet[span.start : span.end] for span in hit.highlights] == ["Walnut"]
     assert hit.why == "the word itself"
 
 
 async def test_a_hit_says_where_the_words_are_if_they_are_not_in_its_text(
-    library: Library, ada: Actor
+    library: SearchIndex, ada: Actor
 ) -> None:
     add_file(
         library.db, ada, "harvest/notes.md", f"# Walnuts\n\n{'They fall late. ' * 60}\n\n{'Or early. ' * 60}"
@@ -141,10 +143,12 @@ async def test_a_hit_says_where_the_words_are_if_they_are_not_in_its_text(
         "walnuts": "words of its heading",
         "november": "speaker or date",
     }.items():
-        assert reason in {hit.why for hit in await search(library, ada, query, mode=Mode.KEYWORD)}
+        assert reason in {hit.why for hit in await search(library, ada, query, mode=SearchMode.KEYWORD)}
 
 
-async def test_rounds_that_changed_after_they_were_read_are_not_written(library: Library, ada: Actor) -> None:
+async def test_rounds_that_changed_after_they_were_read_are_not_written(
+    library: SearchIndex, ada: Actor
+) -> None:
     """Rounds are chunked outside the transaction, so a reply may arrive in between."""
     added = library.db.write_now(lambda tx: conversation(tx, ada))
     turn = library.db.write_now(lambda tx: opened(tx, ada, added.id, "Do walnuts float?"))
@@ -152,45 +156,45 @@ async def test_rounds_that_changed_after_they_were_read_are_not_written(library:
     assert outdated is not None
     library.db.write_now(lambda tx: messages.add(tx, reply(tx, turn, text="Walnuts do.")))
     assert not library.db.write_now(lambda tx: write_rounds(tx, outdated, of_messages(outdated.said)))
-    assert await search(library, ada, "walnuts", mode=Mode.KEYWORD) == ()
+    assert await search(library, ada, "walnuts", mode=SearchMode.KEYWORD) == ()
     current = library.db.read_now(lambda tx: read_rounds(tx, added.id, 1, 1))
     assert current is not None
     assert library.db.write_now(lambda tx: write_rounds(tx, current, of_messages(current.said)))
-    assert len(await search(library, ada, "walnuts", mode=Mode.KEYWORD)) == 2
+    assert len(await search(library, ada, "walnuts", mode=SearchMode.KEYWORD)) == 2
 
 
 async def test_hits_with_equal_scores_come_in_the_order_they_were_written(
-    library: Library, ada: Actor
+    library: SearchIndex, ada: Actor
 ) -> None:
-    for number in range(fuse.LEG_LIMIT + 10):
+    for number in range(rank_fusion.LEG_LIMIT + 10):
         add_file(library.db, ada, f"{number:03}.md", "a walnut")
-    hits = await search(library, ada, "walnut", mode=Mode.KEYWORD)
+    hits = await search(library, ada, "walnut", mode=SearchMode.KEYWORD)
     assert [hit.title for hit in hits] == [f"{number:03}.md" for number in range(10)]
 
 
 def test_equal_vectors_are_ranked_by_the_lowest_chunk_number() -> None:
     numbers = np.arange(50, 0, -1)
     same = np.ones((50, 4), dtype=np.float32)
-    block = Block(1, VectorGeneration(), numbers, np.ones(50, dtype=bool), same, None)
+    block = ProjectVectors(1, VectorGeneration(), numbers, np.ones(50, dtype=bool), same, None)
     result = block.nearest(np.ones(4, dtype=np.float16).tobytes(), Source.FILE, 3)
     assert [scored.number for scored in result] == [1, 2, 3]
 
 
 async def test_test_files_rank_below_the_code_unless_the_query_asks_for_tests(
-    library: Library, ada: Actor
+    library: SearchIndex, ada: Actor
 ) -> None:
     for path in ("tests/test_walnut.py", "src/walnut.py"):
         add_file(library.db, ada, path, "def crack_walnut():\n    return shell_of(walnut)")
     for number in range(9):
         add_file(library.db, ada, f"{number}.md", "what failed" if number == 0 else "something else")
     query = "Walnut cannot be cracked\n\npytest says: crack_walnut() failed in my test"
-    hits = await search(library, ada, query, mode=Mode.KEYWORD)
+    hits = await search(library, ada, query, mode=SearchMode.KEYWORD)
     assert [hit.title for hit in hits][:2] == ["src/walnut.py", "tests/test_walnut.py"]
-    hits = await search(library, ada, "the test of walnut", mode=Mode.KEYWORD)
+    hits = await search(library, ada, "the test of walnut", mode=SearchMode.KEYWORD)
     assert hits[0].title == "tests/test_walnut.py"
 
 
-async def test_projects_take_turns_when_chunks_are_embedded(library: Library, ada: Actor) -> None:
+async def test_projects_take_turns_when_chunks_are_embedded(library: SearchIndex, ada: Actor) -> None:
     """Each batch begins with another project, so a note does not wait for a thousand files."""
     bob = library.db.write_now(lambda tx: person(tx, "Bob"))
     add_file(library.db, bob, "first.md", "Bob's first")
@@ -205,7 +209,7 @@ async def test_projects_take_turns_when_chunks_are_embedded(library: Library, ad
     ]
 
 
-async def test_vector_search_finds_a_text_without_a_matching_word(library: Library, ada: Actor) -> None:
+async def test_vector_search_finds_a_text_without_a_matching_word(library: SearchIndex, ada: Actor) -> None:
     add_file(library.db, ada, "a.md", "the kitten sleeps")
     add_file(library.db, ada, "b.md", "stocks fell sharply")
     await embed_all(library)
@@ -214,20 +218,20 @@ async def test_vector_search_finds_a_text_without_a_matching_word(library: Libra
 
 
 async def test_without_the_model_full_text_search_answers_and_the_reason_is_given(
-    library: Library, ada: Actor, bags: Bags
+    library: SearchIndex, ada: Actor, bags: Bags
 ) -> None:
     add_file(library.db, ada, "a.md", "a walnut")
     bags.reason = "Run `tertulia models pull minilm`."
     project_id = library.db.read_now(lambda tx: home(tx, ada))
-    for mode in (Mode.HYBRID, Mode.MEANING):
+    for mode in (SearchMode.HYBRID, SearchMode.MEANING):
         findings = await find(library, ada, [project_id], "walnut", mode=mode)
         assert [hit.title for hit in findings.hits] == ["a.md"]
         assert findings.without_meaning == bags.reason
-    assert (await find(library, ada, [project_id], "walnut", mode=Mode.KEYWORD)).without_meaning is None
+    assert (await find(library, ada, [project_id], "walnut", mode=SearchMode.KEYWORD)).without_meaning is None
     assert bags.embedded == []
 
 
-async def test_a_broken_embedder_does_not_break_search(library: Library, ada: Actor, bags: Bags) -> None:
+async def test_a_broken_embedder_does_not_break_search(library: SearchIndex, ada: Actor, bags: Bags) -> None:
     add_file(library.db, ada, "a.md", "a walnut")
     await embed_all(library)
     bags.is_broken = True
@@ -238,11 +242,11 @@ async def test_a_broken_embedder_does_not_break_search(library: Library, ada: Ac
 
 
 async def test_after_a_change_of_the_embedding_model_full_text_search_answers_until_all_is_embedded(
-    library: Library, ada: Actor
+    library: SearchIndex, ada: Actor
 ) -> None:
     add_file(library.db, ada, "a.md", "kitten walnut")
     await embed_all(library)
-    other = Library(library.db, Bags("another"))
+    other = SearchIndex(library.db, Bags("another"))
     project_id = library.db.read_now(lambda tx: home(tx, ada))
     findings = await find(other, ada, [project_id], "walnut")
     assert findings.without_meaning is not None
@@ -254,7 +258,7 @@ async def test_after_a_change_of_the_embedding_model_full_text_search_answers_un
 
 
 async def test_a_query_is_embedded_once_for_files_and_once_for_messages(
-    library: Library, ada: Actor, bags: Bags
+    library: SearchIndex, ada: Actor, bags: Bags
 ) -> None:
     add_file(library.db, ada, "a.md", "a walnut")
     await embed_all(library)
@@ -264,24 +268,24 @@ async def test_a_query_is_embedded_once_for_files_and_once_for_messages(
     assert bags.embedded == ["Where is the walnut?", "walnut"]
 
 
-async def test_the_vector_cache_follows_added_and_removed_files(library: Library, ada: Actor) -> None:
+async def test_the_vector_cache_follows_added_and_removed_files(library: SearchIndex, ada: Actor) -> None:
     """The cached vectors are updated instead of read again."""
     file_id = add_file(library.db, ada, "a.md", "the kitten sleeps")
     await embed_all(library)
-    assert [hit.title for hit in await search(library, ada, "cat", mode=Mode.MEANING)] == ["a.md"]
+    assert [hit.title for hit in await search(library, ada, "cat", mode=SearchMode.MEANING)] == ["a.md"]
     add_file(library.db, ada, "b.md", "an automobile")
     await embed_all(library)
-    assert (await search(library, ada, "car", mode=Mode.MEANING))[0].title == "b.md"
+    assert (await search(library, ada, "car", mode=SearchMode.MEANING))[0].title == "b.md"
     library.db.write_now(lambda tx: files.remove(tx, ada, home(tx, ada), file_id))
-    assert await search(library, ada, "cat", mode=Mode.MEANING) == ()
+    assert await search(library, ada, "cat", mode=SearchMode.MEANING) == ()
 
 
-async def test_a_user_finds_nothing_in_projects_of_others(library: Library, ada: Actor) -> None:
+async def test_a_user_finds_nothing_in_projects_of_others(library: SearchIndex, ada: Actor) -> None:
     bruno = library.db.write_now(lambda tx: person(tx, "Bruno"))
     add_file(library.db, ada, "a.md", "the kitten and the walnut")
     add_conversation(library.db, ada, ("walnut kitten", "walnut kitten"))
     await embed_all(library)
-    for mode in Mode:
+    for mode in SearchMode:
         assert await search(library, bruno, "walnut cat", mode=mode) == ()
     adas = library.db.read_now(lambda tx: home(tx, ada))
     with pytest.raises(NotFound):
@@ -291,7 +295,7 @@ async def test_a_user_finds_nothing_in_projects_of_others(library: Library, ada:
         await find(library, bruno, [brunos, adas], "walnut")
 
 
-async def test_excluded_files_are_not_found(library: Library, ada: Actor) -> None:
+async def test_excluded_files_are_not_found(library: SearchIndex, ada: Actor) -> None:
     file_id = add_file(library.db, ada, "a.md", "a walnut")
     add_file(library.db, ada, "b.md", "another walnut")
     project_id = library.db.read_now(lambda tx: home(tx, ada))
@@ -299,9 +303,9 @@ async def test_excluded_files_are_not_found(library: Library, ada: Actor) -> Non
     assert [hit.title for hit in result.hits] == ["b.md"]
 
 
-@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("mode", SearchMode)
 async def test_filters_apply_in_every_search_mode(
-    library: Library, ada: Actor, mode: Mode, clock: Clock
+    library: SearchIndex, ada: Actor, mode: SearchMode, clock: Clock
 ) -> None:
     add_file(library.db, ada, "a.md", "a walnut")
     add_file(library.db, ada, "b.txt", "a walnut")
@@ -342,10 +346,10 @@ async def test_filters_apply_in_every_search_mode(
         "AND OR",
     ],
 )
-async def test_no_query_breaks_the_search(library: Library, ada: Actor, query: str) -> None:
+async def test_no_query_breaks_the_search(library: SearchIndex, ada: Actor, query: str) -> None:
     add_file(library.db, ada, "a.md", "something of O'Reilly about C++")
     await embed_all(library)
-    for mode in Mode:
+    for mode in SearchMode:
         assert len(await search(library, ada, query, mode=mode)) <= 1, "there is one passage to find"
 
 
@@ -354,20 +358,20 @@ async def test_no_query_breaks_the_search(library: Library, ada: Actor, query: s
     st.lists(st.from_regex(r"[a-z]{5,9}", fullmatch=True), min_size=1, max_size=40, unique=True), st.data()
 )
 async def test_every_word_of_a_text_finds_it(
-    library: Library, ada: Actor, words: list[str], data: st.DataObject
+    library: SearchIndex, ada: Actor, words: list[str], data: st.DataObject
 ) -> None:
     text = "".join(word + data.draw(st.sampled_from([" ", "\n", ".\n\n# "])) for word in words)
     add_file(library.db, ada, "a.md", text)
     word = data.draw(st.sampled_from(words))
     if not terms(word):
         return
-    hits = await search(library, ada, word, mode=Mode.KEYWORD, limit=50)
+    hits = await search(library, ada, word, mode=SearchMode.KEYWORD, limit=50)
     assert any(word in hit.content or word in hit.title for hit in hits)
     assert all(text[hit.location.start_char : hit.location.end_char] == hit.content for hit in hits)
 
 
 async def test_a_file_with_the_word_ranks_first_even_before_it_is_embedded(
-    library: Library, ada: Actor
+    library: SearchIndex, ada: Actor
 ) -> None:
     add_conversation(library.db, ada, *[("Walnuts grow here.", "Walnuts grow here.")] * 2)
     await embed_all(library)
@@ -375,7 +379,9 @@ async def test_a_file_with_the_word_ranks_first_even_before_it_is_embedded(
     assert (await search(library, ada, "marmalade"))[0].title == "a.md"
 
 
-async def test_files_with_the_word_rank_above_code_that_is_only_nearest(library: Library, ada: Actor) -> None:
+async def test_files_with_the_word_rank_above_code_that_is_only_nearest(
+    library: SearchIndex, ada: Actor
+) -> None:
     """Vector search always finds a nearest chunk, and a single chunk is always the best of its file."""
     add_file(library.db, ada, "lathe.py", "def turn(spindle):\n    return spindle.speed")
     add_file(library.db, ada, "a.md", "Marmalade stands on the shelf.")
@@ -416,28 +422,28 @@ def test_only_matching_words_are_highlighted_in_every_script(
 @pytest.mark.parametrize("unit", ["a", "[", "@a.", " ", "a\u0301", "a b ", "1 May ", "test_"])
 def test_a_megabyte_of_repeated_text_is_processed_in_linear_time(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
-    for work in (terms, fuse.dates, lambda content: snippet(content, ["a", "b"])):
+    for work in (terms, rank_fusion.dates, lambda content: snippet(content, ["a", "b"])):
         assert work(text) is not None, "a million squared steps would take days"
 
 
 async def test_a_query_of_twenty_thousand_words_finds_a_text_with_some_of_them(
-    library: Library, ada: Actor
+    library: SearchIndex, ada: Actor
 ) -> None:
     add_file(library.db, ada, "a.md", "word1 word2 word3")
     query = " ".join(f"word{index}" for index in range(20_000))
-    assert await search(library, ada, query, mode=Mode.KEYWORD)
+    assert await search(library, ada, query, mode=SearchMode.KEYWORD)
 
 
 def test_a_named_date_covers_three_days_before_to_three_weeks_after() -> None:
     day = 86_400_000
     may_8 = 1_683_504_000_000  # 8 May 2023
     for query in ("on 8 May 2023", "May 8, 2023", "2023-05-08", "the 8th of May"):
-        (named,) = fuse.dates(query)
+        (named,) = rank_fusion.dates(query)
         assert named.holds(may_8)
         assert named.holds(may_8 - 3 * day)
         assert named.holds(may_8 + 21 * day)
         assert not named.holds(may_8 - 4 * day)
         assert not named.holds(may_8 + 23 * day)
-    assert fuse.dates("you may go") == ()
-    assert fuse.dates("in May 2023")[0].holds(may_8)
-    assert fuse.dates("99 June 99999")
+    assert rank_fusion.dates("you may go") == ()
+    assert rank_fusion.dates("in May 2023")[0].holds(may_8)
+    assert rank_fusion.dates("99 June 99999")

@@ -14,7 +14,7 @@ from tertulia.core.users import Actor
 from tertulia.library.chunk import LINES
 from tertulia.library.index import embed_due, of_file
 from tertulia.library.query import terms
-from tertulia.library.search import Library, Mode, find
+from tertulia.library.search import SearchIndex, SearchMode, find
 from tertulia.store import chunks, retrieval
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
@@ -104,11 +104,11 @@ def test_sqlite_and_postgresql_find_the_same_texts_in_many_scripts(
 
 
 @pytest.fixture
-def library(db: Database) -> Library:
-    return Library(db, Bags())
+def library(db: Database) -> SearchIndex:
+    return SearchIndex(db, Bags())
 
 
-async def filled(library: Library) -> tuple[Actor, str]:
+async def filled(library: SearchIndex) -> tuple[Actor, str]:
     def write(tx: Tx) -> tuple[Actor, str]:
         ada = person(tx, "Ada")
         for number, content in enumerate(corpus()[:60]):
@@ -122,7 +122,7 @@ async def filled(library: Library) -> tuple[Actor, str]:
     return ada, project_id
 
 
-async def test_two_hundred_concurrent_searches_find_the_same_as_one_at_a_time(library: Library) -> None:
+async def test_two_hundred_concurrent_searches_find_the_same_as_one_at_a_time(library: SearchIndex) -> None:
     ada, project_id = await filled(library)
     queries = [questions()[number % 50] if number % 4 else HOSTILE[number // 4 % 26] for number in range(200)]
 
@@ -145,9 +145,11 @@ async def test_two_hundred_concurrent_searches_find_the_same_as_one_at_a_time(li
     ],
     ids=["20,000 words", "2,000 prefixes", "a megabyte", "quotation marks", "one long word"],
 )
-async def test_an_expensive_query_is_cut_to_a_bounded_amount_of_work(library: Library, query: str) -> None:
+async def test_an_expensive_query_is_cut_to_a_bounded_amount_of_work(
+    library: SearchIndex, query: str
+) -> None:
     ada, project_id = await filled(library)
-    for mode in Mode:
+    for mode in SearchMode:
         with counted_calls() as calls:
             await find(library, ada, [project_id], query, mode=mode)
         assert calls() < 500_000

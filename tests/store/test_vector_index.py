@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from tertulia.core.chunks import Filters, Location, Source
 from tertulia.core.users import Actor
-from tertulia.library.vectors import Blocks
+from tertulia.library.vector_cache import VectorCache
 from tertulia.store import chunks, projects, retrieval, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
@@ -75,7 +75,7 @@ async def test_the_database_ranks_like_the_search_in_memory(db: Database) -> Non
     scored = await db.read(
         lambda tx: retrieval.by_meaning(tx, 1, [project_id], Source.FILE, vector(-1), LIMIT)
     )
-    block = await Blocks().block(db, project_id, 1, DIMENSIONS)
+    block = await VectorCache().block(db, project_id, 1, DIMENSIONS)
     exact = block.nearest(vector(-1), Source.FILE, LIMIT)
     assert scored is not None
     assert numbers(scored) == numbers(exact)

@@ -19,7 +19,7 @@ from tertulia.engine.attachments import read_all
 from tertulia.engine.files import text_of
 from tertulia.engine.gather import AtHand, Gathered, LookedUp, chosen_in, cited
 from tertulia.engine.means import Means
-from tertulia.library.search import Wanted, find
+from tertulia.library.search import SearchQuery, find
 from tertulia.store import branches, messages
 from tertulia.store.database import Tx
 
@@ -78,7 +78,7 @@ async def _hits(means: Means, actor: Actor, gathered: Gathered) -> tuple[Hit, ..
         limit=min(most, gathered.project.settings.retrieval_config.max_results) * SPARE,
         leaving_out=whole | said | at_hand.kin.beside | {gathered.question.id},
         with_snippets=False,
-        wanted=Wanted.PROMPT,
+        wanted=SearchQuery.PROMPT,
     )
     return found.hits
 

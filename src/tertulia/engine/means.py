@@ -10,7 +10,7 @@ from tertulia.core.ids import Clock, NewId
 from tertulia.core.models import Model
 from tertulia.engine.live import Live
 from tertulia.library.extract.extractor import Extractor
-from tertulia.library.search import Library
+from tertulia.library.search import SearchIndex
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database
@@ -30,4 +30,4 @@ class Means:
     blobs: Blobs
     extractor: Extractor
     limits: FileLimits
-    library: Library
+    library: SearchIndex

@@ -12,7 +12,13 @@ from tertulia.core.files import Content, FileLimits, ProjectFile, clean_path
 from tertulia.core.tasks import to_completion
 from tertulia.core.users import Actor
 from tertulia.engine.means import Means
-from tertulia.library.extract.extractor import Contents, End, Entry, Packed, Spoilt
+from tertulia.library.extract.extractor import (
+    ArchiveEnd,
+    ArchiveEntry,
+    ArchivePart,
+    ArchiveSize,
+    CorruptEntry,
+)
 from tertulia.library.mime import mime_of
 from tertulia.store import files, uploads
 from tertulia.store.blob_upload import BlobUpload
@@ -194,18 +200,18 @@ class Unpacking:
             await self._open.aclose()
         return self._taken
 
-    async def _take(self, one: Packed) -> None:
+    async def _take(self, one: ArchivePart) -> None:
         match one:
-            case Contents(size_bytes):
+            case ArchiveSize(size_bytes):
                 await self._must_fit(size_bytes)
-            case Entry(path):
+            case ArchiveEntry(path):
                 await self._end_file()
                 await self._begin_file(path)
             case bytes():
                 await self._write(one)
-            case Spoilt(reason):
+            case CorruptEntry(reason):
                 await self._refuse(reason)
-            case End():
+            case ArchiveEnd():
                 await self._end_file()
                 await self._save()
                 self._must_hold_files()

@@ -45,7 +45,7 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？;])\s+|(?<=[。！？])|\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """A part of a text and its position. Lines count from 1, characters from 0; `end_char` is exclusive."""
 
     content: str
@@ -77,12 +77,16 @@ def is_code(path: str) -> bool:
     return ending_of(path) in _CODE
 
 
-def chunk(text: str, extension: str, lines: int = LINES, characters: int = CHARACTERS) -> tuple[Piece, ...]:
+def chunk(
+    text: str, extension: str, lines: int = LINES, characters: int = CHARACTERS
+) -> tuple[TextPiece, ...]:
     """All pieces of a text, in order."""
     return tuple(pieces(text, extension, lines, characters))
 
 
-def pieces(text: str, extension: str, lines: int = LINES, characters: int = CHARACTERS) -> Iterator[Piece]:
+def pieces(
+    text: str, extension: str, lines: int = LINES, characters: int = CHARACTERS
+) -> Iterator[TextPiece]:
     """Yields the pieces one at a time: a text of millions of lines is never held as a list."""
     for group in _groups(_units(text, _heading_finder(text, extension), characters), lines, characters):
         if piece := _piece(text, group):
@@ -200,7 +204,7 @@ def _groups(units: Iterable[_Unit], lines: int, characters: int) -> Iterator[_Gr
         yield _Group(first, last, heading)
 
 
-def _piece(text: str, group: _Group) -> Piece | None:
+def _piece(text: str, group: _Group) -> TextPiece | None:
     """The group's text without surrounding white space; None if it is all white space."""
     start, end = group.first.start, group.last.end
     raw = text[start:end]
@@ -211,4 +215,4 @@ def _piece(text: str, group: _Group) -> Piece | None:
     start_line = group.first.line + raw[:leading].count("\n")
     start += leading
     end = start + len(content)
-    return Piece(content, group.heading, start_line, start_line + content.count("\n"), start, end)
+    return TextPiece(content, group.heading, start_line, start_line + content.count("\n"), start, end)

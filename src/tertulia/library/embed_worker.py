@@ -27,7 +27,7 @@ def main() -> None:
     folder, parent = Path(sys.argv[1]), int(sys.argv[2])
     _die_with(parent)
     answers = _own_stdout()
-    model = Model(folder)
+    model = MiniLm(folder)
     _send(answers, b"")
     for line in sys.stdin.buffer:
         _send(answers, model.embed(json.loads(line)))
@@ -58,7 +58,7 @@ def _send(answers: BinaryIO, payload: bytes) -> None:
     answers.flush()
 
 
-class Model:
+class MiniLm:
     def __init__(self, folder: Path) -> None:
         import onnxruntime  # type: ignore[import-untyped]
 

@@ -19,11 +19,11 @@ from tertulia.core.chunks import Location, Source
 from tertulia.core.errors import NotFound
 from tertulia.core.files import ProjectFile
 from tertulia.core.messages import Message, Role, Round, Status
-from tertulia.library import charges
-from tertulia.library.chunk import CHARACTERS, Piece, chunk, ending_of, is_code, pieces
-from tertulia.library.embed import Bill, Embedder, EmbeddingFailed
+from tertulia.library import billing
+from tertulia.library.chunk import CHARACTERS, TextPiece, chunk, ending_of, is_code, pieces
+from tertulia.library.embedders import Embedder, EmbeddingCharge, EmbeddingFailed
 from tertulia.library.query import identifiers
-from tertulia.library.search import Library
+from tertulia.library.search import SearchIndex
 from tertulia.store import blind, chunks, conversations, messages, usage, users, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Tx
@@ -68,7 +68,7 @@ def of_file(file: ProjectFile, text: str, lines: int) -> Iterator[NewChunk]:
         )
 
 
-def _with_neighbours(pieces: Iterable[Piece]) -> Iterator[tuple[str, Piece, str]]:
+def _with_neighbours(pieces: Iterable[TextPiece]) -> Iterator[tuple[str, TextPiece, str]]:
     """Each piece with the texts of the pieces before and after it."""
     before, piece = "", None
     for after in pieces:
@@ -89,7 +89,7 @@ def _around(before: str, after: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AttributedMessage:
     """A message with the name of its author, which stays hidden during a blind vote."""
 
     message: Message
@@ -97,7 +97,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class RoundsToIndex:
     """Rounds of a conversation as they were read: all that chunking needs, outside of the transaction."""
 
     project_id: str
@@ -105,7 +105,7 @@ class Spoken:
     first: int
     last: int
     rounds: tuple[Round, ...]
-    said: tuple[Said, ...]
+    said: tuple[AttributedMessage, ...]
 
     @property
     def characters(self) -> int:
@@ -124,7 +124,7 @@ class Spoken:
         return tuple(m for m in (*before, *within, *after) if m.conversation_id == self.conversation_id)
 
 
-def read_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> Spoken | None:
+def read_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> RoundsToIndex | None:
     """Reads the new or changed rounds, with two rounds on each side: the messages beside them change as well.
 
     None if the conversation does not exist.
@@ -137,11 +137,11 @@ def read_rounds(tx: Tx, conversation_id: str, first: int, last: int) -> Spoken |
     )
     names = _names(tx, rounds)
     attributed = tuple(message for round_ in rounds for message in _attributed(round_, names))
-    return Spoken(project_id, conversation_id, first, last, rounds, attributed)
+    return RoundsToIndex(project_id, conversation_id, first, last, rounds, attributed)
 
 
 def write_rounds(
-    tx: Tx, to_index: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], *, anew: bool = False
+    tx: Tx, to_index: RoundsToIndex, chunked: Mapping[str, tuple[NewChunk, ...]], *, anew: bool = False
 ) -> bool:
     """Writes the chunks of these rounds.
 
@@ -154,12 +154,12 @@ def write_rounds(
     return True
 
 
-def write_at_once(tx: Tx, to_index: Spoken, *, anew: bool = False) -> None:
+def write_at_once(tx: Tx, to_index: RoundsToIndex, *, anew: bool = False) -> None:
     """Chunks and writes rounds that were read in the same transaction."""
     _write(tx, to_index, of_messages(to_index.said), anew)
 
 
-def _write(tx: Tx, to_index: Spoken, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> None:
+def _write(tx: Tx, to_index: RoundsToIndex, chunked: Mapping[str, tuple[NewChunk, ...]], anew: bool) -> None:
     for message in to_index.near:
         reusable = _remove(tx, message.id) if anew else NO_REUSABLE_VECTORS
         new = chunked.get(message.id, ())
@@ -189,19 +189,19 @@ def _user_name(tx: Tx, user_id: str) -> str:
         return "User"
 
 
-def _attributed(round_: Round, names: Mapping[str, str]) -> list[Said]:
+def _attributed(round_: Round, names: Mapping[str, str]) -> list[AttributedMessage]:
     """The question and then the current replies. Replaced versions of a reply are not indexed."""
     questions = [message for message in round_.messages if message.role is Role.USER]
     return [
-        *(Said(message, names[message.created_by]) for message in questions),
+        *(AttributedMessage(message, names[message.created_by]) for message in questions),
         *(
-            Said(message, message.voice.name if message.voice else message.speaker)
+            AttributedMessage(message, message.voice.name if message.voice else message.speaker)
             for message in round_.replies
         ),
     ]
 
 
-def of_messages(attributed_messages: Sequence[Said]) -> dict[str, tuple[NewChunk, ...]]:
+def of_messages(attributed_messages: Sequence[AttributedMessage]) -> dict[str, tuple[NewChunk, ...]]:
     """The chunks of each message, by message id.
 
     The order of the messages decides which text is before and after each chunk.
@@ -231,7 +231,7 @@ def _cuts(content: str) -> list[tuple[int, str]]:
     return [(piece.start_char, piece.content) for piece in chunk(content, "md", characters=CHARACTERS)]
 
 
-def _message_chunk(attributed: Said, start: int, content: str, around: str) -> NewChunk:
+def _message_chunk(attributed: AttributedMessage, start: int, content: str, around: str) -> NewChunk:
     message = attributed.message
     return NewChunk(
         content=content,
@@ -287,7 +287,7 @@ def estimate_tokens(content: str) -> int:
 
 
 async def embed_due(
-    library: Library, limit: int, also: Callable[[Tx, tuple[PendingChunk, ...]], None] | None = None
+    library: SearchIndex, limit: int, also: Callable[[Tx, tuple[PendingChunk, ...]], None] | None = None
 ) -> tuple[PendingChunk, ...]:
     """Embeds the newest chunks that wait for a vector, starting with the project after the last one served.
 
@@ -303,7 +303,7 @@ async def embed_due(
     embedder = library.embedder
     config, due = await library.db.write(lambda tx: _due(tx, embedder, limit, library.served))
     library.served = due[-1].project_id if due else ""
-    bills: list[Bill] = []
+    bills: list[EmbeddingCharge] = []
     if due:
         try:
             new = await embedder.embed([embedding_input(chunk) for chunk in due], billed=bills.append)
@@ -316,8 +316,8 @@ async def embed_due(
     return due
 
 
-def _charge(tx: Tx, due: Sequence[PendingChunk], bills: Sequence[Bill]) -> None:
-    for row in charges.of_texts(due, bills):
+def _charge(tx: Tx, due: Sequence[PendingChunk], bills: Sequence[EmbeddingCharge]) -> None:
+    for row in billing.of_texts(due, bills):
         usage.add(tx, row)
 
 

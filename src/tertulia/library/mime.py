@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from tertulia.core.attachments import PICTURE_KINDS
-from tertulia.library import zips
+from tertulia.library import zip_safety
 
 BINARY = "application/octet-stream"
 PLAIN = "text/plain"
@@ -103,7 +103,7 @@ _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\b\x1b")
 
 def mime_of(path: str, head: bytes, open_file: Callable[[], BinaryIO]) -> str:
     """The MIME type by the first bytes; for a zip archive also by the names of its entries."""
-    if zips.looks_like_one(head):
+    if zip_safety.looks_like_one(head):
         with open_file() as file:
             return _archive(head, file)
     mime_type = _by_magic_number(head)
@@ -127,8 +127,8 @@ def _archive(head: bytes, file: BinaryIO) -> str:
     if head[30:58] == b"mimetypeapplication/epub+zip":
         return EPUB
     try:
-        names = zips.first_names(file)
-    except zips.NotAZip:
+        names = zip_safety.first_names(file)
+    except zip_safety.BadArchive:
         return BINARY
     if "META-INF/container.xml" in names:  # not every EPUB has the mimetype entry first
         return EPUB

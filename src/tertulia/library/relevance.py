@@ -43,7 +43,7 @@ LARGEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionTerms:
     """The words of a query with their weights."""
 
     words: tuple[tuple[frozenset[str], float], ...]
@@ -63,8 +63,8 @@ class Asked:
         return sum(weight for forms, weight in self.words if not forms.isdisjoint(matches))
 
 
-def asked(words: Sequence[str]) -> Asked:
-    return Asked(tuple(weighted for word in words for weighted in _weighted(word)))
+def question_terms(words: Sequence[str]) -> QuestionTerms:
+    return QuestionTerms(tuple(weighted for word in words for weighted in _weighted(word)))
 
 
 def _weighted(word: str) -> list[tuple[frozenset[str], float]]:
@@ -75,14 +75,14 @@ def _weighted(word: str) -> list[tuple[frozenset[str], float]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Nearness:
+class Relevance:
     """The similarity of a passage to the question, and of small talk to the question."""
 
     likeness: float
     everyday: float
 
 
-def fit(words: float, meaning_scores: Nearness | None, chunks: int) -> float:
+def fit(words: float, meaning_scores: Relevance | None, chunks: int) -> float:
     """How well a passage fits, from the weight of its matching words and the project's size.
 
     Without `meaning_scores`, when there are no vectors, only the words count.

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 from tertulia.core.chunks import Chunk, Filters, Hit, Source
 from tertulia.core.errors import TertuliaError
 from tertulia.core.users import Actor
-from tertulia.library import charges, fuse, relevance
+from tertulia.library import billing, rank_fusion, relevance
 from tertulia.library.chunk import is_code
-from tertulia.library.embed import Bill, Embedder, EmbeddingFailed
-from tertulia.library.everyday import Everyday
+from tertulia.library.embedders import Embedder, EmbeddingCharge, EmbeddingFailed
 from tertulia.library.query import shaped, terms
-from tertulia.library.relevance import Nearness
+from tertulia.library.relevance import Relevance
+from tertulia.library.small_talk import SmallTalk
 from tertulia.library.snippets import Snippet, found_in, snippet, words_found
 from tertulia.store import access, chunks, retrieval, usage
 from tertulia.store import vectors as stored_vectors
@@ -36,7 +36,7 @@ from tertulia.store.retrieval import ScoredChunk
 from tertulia.store.vectors import VectorGeneration
 
 if TYPE_CHECKING:
-    from tertulia.library.vectors import Block, Blocks
+    from tertulia.library.vector_cache import ProjectVectors, VectorCache
 
 log = logging.getLogger("tertulia")
 
@@ -50,13 +50,13 @@ READ_SIZE = 50
 RE_EMBEDDING = "The texts have no vectors of this embedding model yet; until they do, search uses words only."
 
 
-class Mode(StrEnum):
+class SearchMode(StrEnum):
     HYBRID = "hybrid"
     KEYWORD = "keyword"
     MEANING = "meaning"
 
 
-class Wanted(StrEnum):
+class SearchQuery(StrEnum):
     """The purpose of a search, which decides which of the ranked hits are returned."""
 
     SEARCH = "search"
@@ -71,7 +71,7 @@ _AllowedNumbers = Mapping[Source, tuple[int, ...] | None]
 """The numbers of the chunks that pass the filters, by source; None if there is no filter."""
 
 
-class Library:
+class SearchIndex:
     """The database, the embedder and the caches that a search uses."""
 
     def __init__(self, db: Database, embedder: Embedder) -> None:
@@ -80,26 +80,26 @@ class Library:
         self.served = ""
         """The project whose texts were embedded last; the next batch begins with the project after it."""
         self._vector_cache: object | None = None
-        self._small_talk: Everyday | None = None
+        self._small_talk: SmallTalk | None = None
 
     @property
-    def everyday(self) -> Everyday:
+    def everyday(self) -> SmallTalk:
         if self._small_talk is None or self._small_talk.embedder is not self.embedder:
-            self._small_talk = Everyday(self.embedder)
+            self._small_talk = SmallTalk(self.embedder)
         return self._small_talk
 
     @property
-    def blocks(self) -> Blocks:
+    def blocks(self) -> VectorCache:
         """The cache of vectors, created with the first search because numpy is slow to import."""
-        from tertulia.library.vectors import Blocks
+        from tertulia.library.vector_cache import VectorCache
 
-        if not isinstance(self._vector_cache, Blocks):
-            self._vector_cache = Blocks()
+        if not isinstance(self._vector_cache, VectorCache):
+            self._vector_cache = VectorCache()
         return self._vector_cache
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class SearchResult:
     hits: tuple[Hit, ...]
     without_meaning: str | None
     """Why vector search was not used; None if it was used or not requested."""
@@ -116,14 +116,14 @@ class _Question:
     words: tuple[str, ...]
     sources: tuple[Source, ...]
     with_snippets: bool
-    purpose: Wanted
+    purpose: SearchQuery
     limit: int
     start: int
     excluded_ids: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Legs:
+class _Candidates:
     words: Mapping[Source, Sequence[ScoredChunk]]
     meaning: _Meaning
 
@@ -141,18 +141,18 @@ _NO_MEANING = _Meaning({}, {})
 
 
 async def find(
-    library: Library,
+    library: SearchIndex,
     actor: Actor,
     project_ids: Sequence[str],
     text: str,
     filters: Filters = Filters(),  # noqa: B008 - it never changes
     limit: int = 10,
-    mode: Mode = Mode.HYBRID,
+    mode: SearchMode = SearchMode.HYBRID,
     leaving_out: frozenset[str] = frozenset(),
     with_snippets: bool = True,
-    wanted: Wanted = Wanted.SEARCH,
+    wanted: SearchQuery = SearchQuery.SEARCH,
     start: int = 0,
-) -> Findings:
+) -> SearchResult:
     """The best hits, from rank `start` on.
 
     `excluded_ids` holds ids of messages, files and conversations that must not be found. Raises NotFound if
@@ -171,22 +171,22 @@ async def find(
         start=max(0, start),
         excluded_ids=leaving_out,
     )
-    without_meaning = library.embedder.unavailable_reason() if mode is not Mode.KEYWORD else None
-    if mode is Mode.KEYWORD or without_meaning is not None:
+    without_meaning = library.embedder.unavailable_reason() if mode is not SearchMode.KEYWORD else None
+    if mode is SearchMode.KEYWORD or without_meaning is not None:
         page = await library.db.read(lambda tx: _full_text_page(tx, question))
-        return Findings(page.hits, without_meaning if question.words else None, page.next)
+        return SearchResult(page.hits, without_meaning if question.words else None, page.next)
     await library.db.read(lambda tx: _check_access(tx, question))
     if not question.words:
-        return Findings((), None)
+        return SearchResult((), None)
     by_words, (by_meaning, reason) = await asyncio.gather(
-        library.db.read(lambda tx: _by_words(tx, question) if mode is not Mode.MEANING else {}),
+        library.db.read(lambda tx: _by_words(tx, question) if mode is not SearchMode.MEANING else {}),
         _try_by_meaning(library, question),
     )
-    if reason is not None and mode is Mode.MEANING:
+    if reason is not None and mode is SearchMode.MEANING:
         by_words = await library.db.read(lambda tx: _by_words(tx, question))
-    candidates = _Legs(by_words, by_meaning)
+    candidates = _Candidates(by_words, by_meaning)
     page = await library.db.read(lambda tx: _page(tx, question, candidates))
-    return Findings(page.hits, reason, page.next)
+    return SearchResult(page.hits, reason, page.next)
 
 
 def _sources(filters: Filters) -> tuple[Source, ...]:
@@ -211,7 +211,7 @@ def _full_text_page(tx: Tx, question: _Question) -> _Page:
     _check_access(tx, question)
     if not question.words:
         return _Page((), None)
-    return _page(tx, question, _Legs(_by_words(tx, question), _NO_MEANING))
+    return _page(tx, question, _Candidates(_by_words(tx, question), _NO_MEANING))
 
 
 def _by_words(tx: Tx, question: _Question) -> dict[Source, Sequence[ScoredChunk]]:
@@ -222,14 +222,14 @@ def _source_by_words(tx: Tx, question: _Question, source: Source) -> Sequence[Sc
     words = shaped(question.text) if source is Source.FILE else question.words
     filters = retrieval.filter_for(tx, question.project_ids, source, question.filters)
     return retrieval.by_words(
-        tx, question.project_ids, source, words, fuse.WEIGHTS[source], fuse.LEG_LIMIT, filters
+        tx, question.project_ids, source, words, rank_fusion.WEIGHTS[source], rank_fusion.LEG_LIMIT, filters
     )
 
 
 # ── vector search
 
 
-async def _try_by_meaning(library: Library, question: _Question) -> tuple[_Meaning, str | None]:
+async def _try_by_meaning(library: SearchIndex, question: _Question) -> tuple[_Meaning, str | None]:
     """The results of vector search, or why it failed: a failure must not break full-text search."""
     try:
         return await _by_meaning(library, question), None
@@ -241,7 +241,7 @@ async def _try_by_meaning(library: Library, question: _Question) -> tuple[_Meani
         return _NO_MEANING, reason
 
 
-async def _by_meaning(library: Library, question: _Question) -> _Meaning:
+async def _by_meaning(library: SearchIndex, question: _Question) -> _Meaning:
     embedder = library.embedder
     if (reason := embedder.unavailable_reason()) is not None:
         raise EmbeddingFailed(reason)
@@ -251,7 +251,7 @@ async def _by_meaning(library: Library, question: _Question) -> _Meaning:
     if config is None:
         raise EmbeddingFailed(RE_EMBEDDING)
     texts = [_embedding_input(question, source) for source in question.sources]
-    bills: list[Bill] = []
+    bills: list[EmbeddingCharge] = []
     try:
         embedded = await embedder.embed(texts, is_query=True, billed=bills.append)
         small_talk = await library.everyday.likeness(embedded, bills.append)
@@ -265,8 +265,8 @@ async def _by_meaning(library: Library, question: _Question) -> _Meaning:
     return _Meaning(scored, dict(zip(question.sources, small_talk, strict=True)))
 
 
-def _charge(tx: Tx, question: _Question, bills: Sequence[Bill]) -> None:
-    for row in charges.of_question(question.actor.user_id, question.project_ids, bills):
+def _charge(tx: Tx, question: _Question, bills: Sequence[EmbeddingCharge]) -> None:
+    for row in billing.of_question(question.actor.user_id, question.project_ids, bills):
         usage.add(tx, row)
 
 
@@ -278,7 +278,7 @@ def _in_database(
     for source, vector in vectors.items():
         filters = retrieval.filter_for(tx, question.project_ids, source, question.filters)
         scored = retrieval.by_meaning(
-            tx, config, question.project_ids, source, vector, fuse.LEG_LIMIT, filters
+            tx, config, question.project_ids, source, vector, rank_fusion.LEG_LIMIT, filters
         )
         if scored is None:
             return None
@@ -287,7 +287,7 @@ def _in_database(
 
 
 async def _in_memory(
-    library: Library, question: _Question, config: int, vectors: Mapping[Source, bytes]
+    library: SearchIndex, question: _Question, config: int, vectors: Mapping[Source, bytes]
 ) -> dict[Source, Sequence[ScoredChunk]]:
     """Compares the vectors with the cached vectors of each project.
 
@@ -309,13 +309,13 @@ async def _in_memory(
         source: sorted(
             (scored for by_source in results for scored in by_source[source]),
             key=lambda scored: (-scored.score, scored.number),
-        )[: fuse.LEG_LIMIT]
+        )[: rank_fusion.LEG_LIMIT]
         for source in question.sources
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ProjectScope:
     """A project to search, the state of its vectors, and the chunks that pass the filters."""
 
     project_id: str
@@ -323,8 +323,8 @@ class _Place:
     allowed: _AllowedNumbers
 
 
-def _scope(tx: Tx, question: _Question, project_id: str) -> _Place:
-    return _Place(
+def _scope(tx: Tx, question: _Question, project_id: str) -> _ProjectScope:
+    return _ProjectScope(
         project_id, stored_vectors.generation(tx, project_id), _allowed_numbers(tx, question, project_id)
     )
 
@@ -341,11 +341,11 @@ def _allowed_numbers(tx: Tx, question: _Question, project_id: str) -> _AllowedNu
 
 
 def _nearest(
-    projects: Sequence[tuple[Block, _AllowedNumbers]], vectors: Mapping[Source, bytes]
+    projects: Sequence[tuple[ProjectVectors, _AllowedNumbers]], vectors: Mapping[Source, bytes]
 ) -> list[dict[Source, tuple[ScoredChunk, ...]]]:
     return [
         {
-            source: project_vectors.nearest(vector, source, fuse.LEG_LIMIT, allowed[source])
+            source: project_vectors.nearest(vector, source, rank_fusion.LEG_LIMIT, allowed[source])
             for source, vector in vectors.items()
         }
         for project_vectors, allowed in projects
@@ -367,12 +367,12 @@ class _Page:
     next: int | None
 
 
-def _page(tx: Tx, question: _Question, candidates: _Legs) -> _Page:
+def _page(tx: Tx, question: _Question, candidates: _Candidates) -> _Page:
     """Reads ranked chunks from the page's start until the page is full. A prompt has only one page."""
     scores = _scores(tx, question, candidates)
     ranked = sorted(scores, key=lambda number: (-scores[number], number))
     judge = _Judge(question, candidates, _count_chunks(tx, question) if ranked else 0, scores)
-    if question.purpose is Wanted.PROMPT:
+    if question.purpose is SearchQuery.PROMPT:
         judged_hits = judge.hits(tx, ranked[: question.limit])
         has_fitting = any(judged.fit >= relevance.FITS for judged in judged_hits[:FIRST])
         kept_hits = (judged.hit for judged in judged_hits if has_fitting and judged.fit >= relevance.BESIDE)
@@ -381,7 +381,7 @@ def _page(tx: Tx, question: _Question, candidates: _Legs) -> _Page:
     first, count = question.start, question.limit + 1  # usually these are enough
     while numbers := ranked[first : first + count]:
         for rank, judged in enumerate(judge.hits(tx, numbers), start=first):
-            if question.purpose is Wanted.ALL or judged.is_shown:
+            if question.purpose is SearchQuery.ALL or judged.is_shown:
                 if len(hits) == question.limit:
                     return _Page(tuple(hits), rank)
                 hits.append(judged.hit)
@@ -389,16 +389,16 @@ def _page(tx: Tx, question: _Question, candidates: _Legs) -> _Page:
     return _Page(tuple(hits), None)
 
 
-def _scores(tx: Tx, question: _Question, candidates: _Legs) -> dict[int, float]:
+def _scores(tx: Tx, question: _Question, candidates: _Candidates) -> dict[int, float]:
     scores: dict[int, float] = {}
     for source in question.sources:
         words = candidates.words.get(source, ())
         meaning = candidates.meaning.scored.get(source, ())
         numbers = {scored.number for scored in (*words, *meaning)}
         facts = _facts(tx, question.actor, numbers, question.excluded_ids)
-        fused = fuse.fuse(words, meaning, facts, question.text)
+        fused = rank_fusion.fuse(words, meaning, facts, question.text)
         weight = _source_weight(candidates, source)
-        boosted = fuse.boosted(source, fused, facts, question.text)
+        boosted = rank_fusion.boosted(source, fused, facts, question.text)
         scores |= {number: score * weight for number, score in boosted.items()}
     return scores
 
@@ -422,16 +422,18 @@ class _Judge:
     """Turns ranked chunks into hits and computes how well each fits the question."""
 
     def __init__(
-        self, question: _Question, candidates: _Legs, chunk_count: int, scores: Mapping[int, float]
+        self, question: _Question, candidates: _Candidates, chunk_count: int, scores: Mapping[int, float]
     ) -> None:
         self._question, self._scores = question, scores
         self._candidates, self._chunk_count = candidates, chunk_count
-        self._traits = relevance.asked(question.words)
+        self._traits = relevance.question_terms(question.words)
         self._by_words = {scored.number for results in candidates.words.values() for scored in results}
         meaning = candidates.meaning.scored
         self._similarity = {scored.number: scored.score for results in meaning.values() for scored in results}
         self._lowest_similarity = {
-            source: results[-1].score for source, results in meaning.items() if len(results) >= fuse.LEG_LIMIT
+            source: results[-1].score
+            for source, results in meaning.items()
+            if len(results) >= rank_fusion.LEG_LIMIT
         }
         """An upper bound for chunks that vector search did not return, if its result limit was reached.
 
@@ -473,9 +475,9 @@ class _Judge:
         traits = self._traits
         return words >= relevance.PAIR or not traits.has_subject or not traits.has_common
 
-    def _meaning_scores(self, source: Source, similarity: float | None) -> Nearness | None:
+    def _meaning_scores(self, source: Source, similarity: float | None) -> Relevance | None:
         bound = self._lowest_similarity.get(source) if similarity is None else similarity
-        return None if bound is None else Nearness(bound, self._candidates.meaning.small_talk[source])
+        return None if bound is None else Relevance(bound, self._candidates.meaning.small_talk[source])
 
 
 def _facts(tx: Tx, actor: Actor, numbers: set[int], excluded_ids: frozenset[str]) -> dict[int, RankingFacts]:
@@ -487,7 +489,7 @@ def _facts(tx: Tx, actor: Actor, numbers: set[int], excluded_ids: frozenset[str]
     }
 
 
-def _source_weight(candidates: _Legs, source: Source) -> float:
+def _source_weight(candidates: _Candidates, source: Source) -> float:
     """The factor that makes scores of files and messages comparable.
 
     Scaled scores only compare hits of one source; this factor compares the sources by their best raw scores.

@@ -57,23 +57,23 @@ def found_in(content: str, words: Sequence[str], *, is_code: bool = False) -> fr
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _QueryTerms:
     stems: frozenset[str]
     phrases: frozenset[str]
     """Characters of scripts without spaces that must be adjacent."""
 
 
 @lru_cache(maxsize=256)
-def _query_terms(words: tuple[str, ...]) -> _Wanted:
+def _query_terms(words: tuple[str, ...]) -> _QueryTerms:
     """The stems and phrases of the query words; cached, because all hits of a search use the same words."""
     unspaced = {word for word in words if is_unspaced(word)}
-    return _Wanted(
+    return _QueryTerms(
         frozenset(stem for word in words if word not in unspaced for stem in stems(word)),
         frozenset(phrase for word in unspaced for phrase in phrases(word)),
     )
 
 
-def _matches(content: str, query: _Wanted, is_code: bool) -> list[tuple[int, int, str]]:
+def _matches(content: str, query: _QueryTerms, is_code: bool) -> list[tuple[int, int, str]]:
     """The start, the end and the stem or phrase of each match, in the order of the text."""
     matches = [*_word_matches(content, query.stems), *_phrase_matches(content, query.phrases)]
     if is_code:

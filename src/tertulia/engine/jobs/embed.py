@@ -5,7 +5,7 @@ from __future__ import annotations
 from tertulia.core.files import Indexing, IndexState
 from tertulia.engine.jobs.survey import survey
 from tertulia.engine.means import Means
-from tertulia.library.embed import EmbeddingFailed
+from tertulia.library.embedders import EmbeddingFailed
 from tertulia.library.index import embed_due
 from tertulia.store import files, jobs, vectors
 from tertulia.store.database import Tx

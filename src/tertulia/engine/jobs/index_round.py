@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tertulia.engine.means import Means
-from tertulia.library.index import Spoken, of_messages, read_rounds, write_at_once, write_rounds
+from tertulia.library.index import RoundsToIndex, of_messages, read_rounds, write_at_once, write_rounds
 from tertulia.store import jobs
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Tx
@@ -54,7 +54,7 @@ async def index_round(means: Means, payload: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    spoken: Spoken
+    spoken: RoundsToIndex
     chunked: Mapping[str, tuple[NewChunk, ...]]
 
 
@@ -64,7 +64,7 @@ def _cut(tx: Tx, rounds: Rounds) -> Cut | None:
     return Cut(spoken, of_messages(spoken.said)) if spoken else None
 
 
-def _read(tx: Tx, rounds: Rounds) -> Spoken | None:
+def _read(tx: Tx, rounds: Rounds) -> RoundsToIndex | None:
     return read_rounds(tx, rounds.conversation_id, rounds.first, rounds.last)
 
 

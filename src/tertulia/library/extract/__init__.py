@@ -12,8 +12,8 @@ from typing import BinaryIO
 from tertulia.core.files import Extracted, FileLimits
 from tertulia.core.text import storable
 from tertulia.library import mime
-from tertulia.library.extract import data, epub, markup, pdf, plain, sheets, slides, tables, word
-from tertulia.library.extract.outcome import Enough, NoText, Unreadable
+from tertulia.library.extract import csv_text, docx, epub, html, json_text, pdf, plain_text, pptx, xlsx
+from tertulia.library.extract.errors import NoTextFound, Truncated, Unreadable
 
 VERSION = 2
 """Raise this number when the extractors improve, so that files are read again."""
@@ -21,30 +21,30 @@ VERSION = 2
 Extract = Callable[[BinaryIO, FileLimits], Iterator[str]]
 
 EXTRACTORS: dict[str, Extract] = {
-    "text/csv": lambda file, limits: tables.text(file),
-    "text/tab-separated-values": lambda file, limits: tables.text(file),
-    "application/json": lambda file, limits: data.json_text(file),
-    mime.NOTEBOOK: lambda file, limits: data.notebook_text(file),
-    "text/html": lambda file, limits: markup.text(file),
+    "text/csv": lambda file, limits: csv_text.text(file),
+    "text/tab-separated-values": lambda file, limits: csv_text.text(file),
+    "application/json": lambda file, limits: json_text.json_text(file),
+    mime.NOTEBOOK: lambda file, limits: json_text.notebook_text(file),
+    "text/html": lambda file, limits: html.text(file),
     mime.PDF: pdf.text,
-    mime.DOCX: word.text,
-    mime.XLSX: sheets.text,
-    mime.PPTX: slides.text,
+    mime.DOCX: docx.text,
+    mime.XLSX: xlsx.text,
+    mime.PPTX: pptx.text,
     mime.EPUB: epub.text,
 }
 
 
 def extract(file: BinaryIO, mime_type: str, limits: FileLimits) -> Extracted:
     """The text of a file, up to the limit. Never raises because of the file's content."""
-    text = Text(limits.text_bytes)
+    text = BoundedText(limits.text_bytes)
     try:
         for part in _extractor(mime_type)(file, limits):
             text.add(part)
-    except NoText as error:
+    except NoTextFound as error:
         return Extracted("", mime_type, str(error))
     except Unreadable as error:
         return Extracted("", mime_type, str(error), has_failed=True)
-    except Enough as error:
+    except Truncated as error:
         return Extracted(text.joined(), mime_type, str(error))
     except MemoryError:
         return Extracted("", mime_type, "Reading this file takes more memory than is allowed.", True)
@@ -59,8 +59,8 @@ def _extractor(mime_type: str) -> Extract:
     if mime_type in EXTRACTORS:
         return EXTRACTORS[mime_type]
     if mime.is_a_text_kind(mime_type):
-        return lambda file, limits: plain.text(file)
-    raise NoText(_no_text_reason(mime_type))
+        return lambda file, limits: plain_text.text(file)
+    raise NoTextFound(_no_text_reason(mime_type))
 
 
 def _no_text_reason(mime_type: str) -> str:
@@ -81,7 +81,7 @@ _KINDS = (
 )
 
 
-class Text:
+class BoundedText:
     """Collects text up to a size limit; raises Truncated when the limit is reached."""
 
     def __init__(self, limit_bytes: int) -> None:
@@ -94,7 +94,7 @@ class Text:
         size = len(part) if part.isascii() else len(part.encode())
         if size > self._bytes_left:
             self._parts.append(part.encode()[: self._bytes_left].decode(errors="ignore"))
-            raise Enough(f"Only the first {self._limit >> 20} MiB of its text can be searched.")
+            raise Truncated(f"Only the first {self._limit >> 20} MiB of its text can be searched.")
         self._bytes_left -= size
         self._parts.append(part)
 

@@ -8,25 +8,25 @@ from typing import BinaryIO
 from urllib.parse import unquote
 
 from tertulia.core.files import FileLimits
-from tertulia.library.extract import markup, plain
-from tertulia.library.extract.office import Listening, Package, opened
-from tertulia.library.extract.outcome import Unreadable
+from tertulia.library.extract import html, plain_text
+from tertulia.library.extract.errors import Unreadable
+from tertulia.library.extract.ooxml import Package, XmlHandler, opened
 
 
 def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     with opened(file, limits) as package:
         for chapter in _chapters(package):
             with package.part(chapter) as part:
-                yield from markup.html_text(plain.decoded(plain.read(part)))
+                yield from html.html_text(plain_text.decoded(plain_text.read(part)))
             yield "\n"
 
 
 def _chapters(package: Package) -> list[str]:
-    container = Container()
+    container = ContainerParser()
     package.tell("META-INF/container.xml", container)
     if not container.book_path:
         raise Unreadable("This EPUB is damaged: its table of contents is missing.")
-    book = Book()
+    book = BookParser()
     package.tell(container.book_path, book)
     folder = posixpath.dirname(container.book_path)
     names = (book.items.get(id, "") for id in book.spine)
@@ -34,7 +34,7 @@ def _chapters(package: Package) -> list[str]:
     return [path for path in paths if package.has(path)]
 
 
-class Container(Listening):
+class ContainerParser(XmlHandler):
     """Finds the path of the book's package document in META-INF/container.xml."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Container(Listening):
             self.book_path = attributes.get("full-path", "")
 
 
-class Book(Listening):
+class BookParser(XmlHandler):
     """Reads the package document: the path of each item by its id, and the ids in reading order."""
 
     def __init__(self) -> None:

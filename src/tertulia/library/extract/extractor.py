@@ -17,8 +17,8 @@ from tertulia.core.closing import closed_on_failure
 from tertulia.core.errors import Invalid, NotFound, TooLarge
 from tertulia.core.files import Extracted, FileLimits
 from tertulia.library.extract.frames import Frame
-from tertulia.library.extract.orders import Ending, Order
-from tertulia.library.extract.process import PATIENCE_S, Died, Frames, Lane
+from tertulia.library.extract.process import PATIENCE_S, Frames, WorkerDied, WorkerSlot
+from tertulia.library.extract.protocol import ExitReport, ExtractTask
 
 ATTEMPTS = 3
 SLOTS = 2
@@ -29,46 +29,46 @@ log = logging.getLogger("tertulia.extract")
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ArchiveSize:
     """The total unpacked size of an archive, sent before its entries."""
 
     size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchiveEntry:
     """A file in an archive; its bytes follow."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class Spoilt:
+class CorruptEntry:
     """The entry sent last cannot be unpacked completely."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class ArchiveEnd:
     """The end of an archive."""
 
 
-Packed = Contents | Entry | bytes | Spoilt | End
+ArchivePart = ArchiveSize | ArchiveEntry | bytes | CorruptEntry | ArchiveEnd
 
 
-def _archive_part(kind: Frame, content: Any) -> Packed:
+def _archive_part(kind: Frame, content: Any) -> ArchivePart:
     """The part of an archive that a frame stands for; raises Invalid if the archive cannot be unpacked."""
     match kind:
         case Frame.CONTENTS:
-            return Contents(content["size_bytes"])
+            return ArchiveSize(content["size_bytes"])
         case Frame.ENTRY:
-            return Entry(content["path"])
+            return ArchiveEntry(content["path"])
         case Frame.SPOILT:
-            return Spoilt(content["reason"])
+            return CorruptEntry(content["reason"])
     if content["has_failed"]:
         raise Invalid(content["reason"])
-    return End()
+    return ArchiveEnd()
 
 
 class Extractor:
@@ -77,8 +77,8 @@ class Extractor:
     def __init__(self, limits: FileLimits, grace_s: float = PATIENCE_S) -> None:
         """`grace_s` is added to a task's time limit before a silent process is killed."""
         self._limits = limits
-        self._slots = [Lane(grace_s) for _ in range(SLOTS)]
-        self.last: Ending | None = None
+        self._slots = [WorkerSlot(grace_s) for _ in range(SLOTS)]
+        self.last: ExitReport | None = None
         """How the last child process ended, with the time and memory it used."""
 
     @property
@@ -94,7 +94,7 @@ class Extractor:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return await self._text(file, mime_type, name)
-            except Died as error:
+            except WorkerDied as error:
                 if error.is_on_purpose:
                     raise NotFound("This file was removed while it was being read.") from None
                 log.warning("the parser of %s ended: %s", mime_type, error)
@@ -104,7 +104,7 @@ class Extractor:
 
     async def _text(self, file: IO[bytes], mime_type: str, name: str) -> Extracted:
         parts, outcome_json = [], b"{}"
-        task = Order("text", mime_type, self._limits, self._limits.parse_s)
+        task = ExtractTask("text", mime_type, self._limits, self._limits.parse_s)
         async with aclosing(self._frames(task, [file], name)) as frames:
             async for kind, content in frames:
                 if kind is Frame.TEXT:
@@ -114,9 +114,9 @@ class Extractor:
         outcome = json.loads(outcome_json)
         return Extracted(b"".join(parts).decode(), mime_type, outcome["reason"], outcome["has_failed"])
 
-    async def unzip(self, file: IO[bytes]) -> AsyncGenerator[Packed]:
+    async def unzip(self, file: IO[bytes]) -> AsyncGenerator[ArchivePart]:
         """Unpacks an archive: its size, then each file's path and bytes, then the end. Raises Invalid."""
-        task = Order("unzip", "", self._limits, UNPACKING_S)
+        task = ExtractTask("unzip", "", self._limits, UNPACKING_S)
         try:
             async with aclosing(self._frames(task, [file])) as frames:
                 async for kind, content in frames:
@@ -124,23 +124,23 @@ class Extractor:
                         yield content
                     else:
                         yield _archive_part(kind, json.loads(content))
-        except Died as error:
+        except WorkerDied as error:
             raise Invalid(error.reason) from None
 
     async def diff(self, before: str, after: str) -> str:
         """The unified diff of two texts; raises TooLarge."""
-        task = Order("diff", "", self._limits, self._limits.compare_s)
+        task = ExtractTask("diff", "", self._limits, self._limits.compare_s)
         with _temporary_file(before) as old, _temporary_file(after) as new:
             try:
                 async with aclosing(self._frames(task, [old, new])) as frames:
                     *parts, (_, outcome) = [frame async for frame in frames]
-            except Died:
+            except WorkerDied:
                 raise TooLarge("These two versions are too large to be compared.") from None
         if json.loads(outcome)["has_failed"]:
             raise TooLarge("These two versions differ in more than can be shown. Save both to compare them.")
         return b"".join(content for _, content in parts).decode()
 
-    async def _frames(self, task: Order, files: Sequence[IO[bytes]], name: str = "") -> Frames:
+    async def _frames(self, task: ExtractTask, files: Sequence[IO[bytes]], name: str = "") -> Frames:
         """Runs a task in the slot with the shortest queue."""
         slot = min(self._slots, key=lambda slot: slot.waiting)
         try:

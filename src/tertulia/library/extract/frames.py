@@ -31,7 +31,7 @@ class Frame(IntEnum):
     """The entry sent last cannot be unpacked completely."""
 
 
-class Broken(Exception):
+class ProtocolError(Exception):
     """The connection ended, or sent bytes that are no frame."""
 
 
@@ -62,17 +62,17 @@ class FrameReader:
         try:
             size, kind = _HEAD.unpack(await self._exactly(_HEAD.size))
             if size > LIMIT:
-                raise Broken
+                raise ProtocolError
             return Frame(kind), await self._exactly(size)
         except (ConnectionError, ValueError):
-            raise Broken from None
+            raise ProtocolError from None
 
     async def _exactly(self, size: int) -> bytes:
         loop = asyncio.get_running_loop()
         while len(self._received) < size:
             block = await loop.sock_recv(self._source, BLOCK)
             if not block:
-                raise Broken
+                raise ProtocolError
             self._received += block
         content = bytes(self._received[:size])
         del self._received[:size]

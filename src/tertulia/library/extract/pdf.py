@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from tertulia.core.files import FileLimits
-from tertulia.library.extract.outcome import Enough, NoText, Unreadable
+from tertulia.library.extract.errors import NoTextFound, Truncated, Unreadable
 
 if TYPE_CHECKING:
     from pypdf import PageObject
@@ -25,7 +25,7 @@ def text(
     has_text, unreadable = False, 0
     for number, page in enumerate(_pages(file), start=1):
         if number > limits.pdf_pages or monotonic() >= deadline:
-            raise Enough(f"Only its first {number - 1:,} pages can be searched.")
+            raise Truncated(f"Only its first {number - 1:,} pages can be searched.")
         page_text = _text_of(page)
         unreadable += page_text is None
         if page_text and page_text.strip():
@@ -36,11 +36,11 @@ def text(
 
 def _must_have_text(has_text: bool, unreadable: int) -> None:
     if unreadable and has_text:
-        raise Enough(f"{unreadable:,} of its pages cannot be read; they may be damaged.")
+        raise Truncated(f"{unreadable:,} of its pages cannot be read; they may be damaged.")
     if unreadable:
         raise Unreadable("The pages of this PDF cannot be read; they may be damaged.")
     if not has_text:
-        raise NoText("This PDF holds no text, only pictures of pages.")
+        raise NoTextFound("This PDF holds no text, only pictures of pages.")
 
 
 def _pages(file: BinaryIO) -> Iterator[PageObject]:

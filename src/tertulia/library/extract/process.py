@@ -15,8 +15,8 @@ from typing import IO
 
 from tertulia.core.closing import closed_on_failure
 from tertulia.core.plain import to_json
-from tertulia.library.extract.frames import Broken, Frame, FrameReader
-from tertulia.library.extract.orders import BROKE, TOO_MUCH_MEMORY, Ending, Order
+from tertulia.library.extract.frames import Frame, FrameReader, ProtocolError
+from tertulia.library.extract.protocol import BROKE, TOO_MUCH_MEMORY, ExitReport, ExtractTask
 
 IDLE_S = 60.0
 PATIENCE_S = 5.0
@@ -25,10 +25,10 @@ PATIENCE_S = 5.0
 Frames = AsyncGenerator[tuple[Frame, bytes]]
 
 
-class Died(Exception):
+class WorkerDied(Exception):
     """The process ended before it sent an outcome."""
 
-    def __init__(self, ending: Ending | None) -> None:
+    def __init__(self, ending: ExitReport | None) -> None:
         super().__init__(str(ending))
         self.ending = ending
         self.is_on_purpose = False
@@ -55,23 +55,23 @@ class Died(Exception):
 _TOO_LONG = (-signal.SIGALRM, -signal.SIGXCPU)
 
 
-class Lane:
+class WorkerSlot:
     """A worker process and the queue of tasks for it, which it runs one after the other."""
 
     def __init__(self, grace_s: float = PATIENCE_S) -> None:
         self._grace_s = grace_s
         self._lock = asyncio.Lock()
-        self._process: Process | None = None
+        self._process: WorkerProcess | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
         self._is_abandoned = False
         self.waiting = 0
         """The length of the queue, with the running task."""
         self.name = ""
         """The name of the file that is being read."""
-        self.last: Ending | None = None
+        self.last: ExitReport | None = None
         """How the last child process ended, with the time and memory it used."""
 
-    async def frames(self, task: Order, files: Sequence[IO[bytes]], name: str) -> Frames:
+    async def frames(self, task: ExtractTask, files: Sequence[IO[bytes]], name: str) -> Frames:
         """Waits for its turn, runs a task and yields its frames; the last frame is the outcome.
 
         If the caller stops before the outcome, the process is killed.
@@ -84,14 +84,14 @@ class Lane:
         finally:
             self.waiting -= 1
 
-    async def _run(self, task: Order, files: Sequence[IO[bytes]], name: str) -> Frames:
+    async def _run(self, task: ExtractTask, files: Sequence[IO[bytes]], name: str) -> Frames:
         process, is_reusable = self._start(name), False
         try:
             async with aclosing(process.run(task, files)) as frames:
                 async for frame in frames:
                     yield frame
             is_reusable = True
-        except Died as error:
+        except WorkerDied as error:
             is_reusable = error.ending is not None
             error.is_on_purpose = self._is_abandoned
             raise
@@ -101,12 +101,12 @@ class Lane:
                 self.end()
             self._idle_timer = asyncio.get_running_loop().call_later(IDLE_S, self.end)
 
-    def _start(self, name: str) -> Process:
+    def _start(self, name: str) -> WorkerProcess:
         """The process, started if it does not run."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         self.name, self._is_abandoned = name, False
-        self._process = self._process or Process(self._grace_s)
+        self._process = self._process or WorkerProcess(self._grace_s)
         return self._process
 
     def abandon(self) -> None:
@@ -122,7 +122,7 @@ class Lane:
             self._process = None
 
 
-class Process:
+class WorkerProcess:
     """A running worker process and the socket on which it receives tasks and sends exit reports."""
 
     def __init__(self, grace_s: float) -> None:
@@ -130,9 +130,9 @@ class Process:
         self._socket, worker_end = _socketpair()
         with worker_end, closed_on_failure(self._socket):
             self._process = _start_process(worker_end)
-        self.last: Ending | None = None
+        self.last: ExitReport | None = None
 
-    async def run(self, task: Order, files: Sequence[IO[bytes]]) -> Frames:
+    async def run(self, task: ExtractTask, files: Sequence[IO[bytes]]) -> Frames:
         """Runs a task and yields its frames, which arrive on a socket of their own; raises WorkerDied."""
         server_end, worker_end = _socketpair()
         with server_end:
@@ -143,9 +143,9 @@ class Process:
                     async for frame in frames:
                         yield frame
                 self.last = await self._exit_report()
-            except (Broken, TimeoutError, OSError):
+            except (ProtocolError, TimeoutError, OSError):
                 self.last = await self._exit_report()
-                raise Died(self.last) from None
+                raise WorkerDied(self.last) from None
 
     async def _receive(self, reader: FrameReader, wall_s: float) -> Frames:
         kind = None
@@ -154,17 +154,17 @@ class Process:
                 kind, content = await reader.next()
             yield kind, content
 
-    def _send(self, task: Order, descriptors: list[int]) -> None:
+    def _send(self, task: ExtractTask, descriptors: list[int]) -> None:
         for descriptor in descriptors[:-1]:
             os.lseek(descriptor, 0, os.SEEK_SET)
         socket.send_fds(self._socket, [to_json(task).encode()], descriptors)
 
-    async def _exit_report(self) -> Ending | None:
+    async def _exit_report(self) -> ExitReport | None:
         """The exit report of the child; None if the worker itself has died or does not answer."""
         try:
             async with asyncio.timeout(self._grace_s):
                 report = await asyncio.get_running_loop().sock_recv(self._socket, 4096)
-            return Ending(*json.loads(report)) if report else None
+            return ExitReport(*json.loads(report)) if report else None
         except (TimeoutError, OSError, ValueError):
             return None
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 from tertulia.core.files import FileLimits
-from tertulia.library import zips
+from tertulia.library import zip_safety
 from tertulia.library.extract import extract
 from tertulia.library.extract.frames import Frame, send, send_json
-from tertulia.library.extract.names import named
+from tertulia.library.extract.zip_names import named
 
 BLOCK = 256 << 10
 CONTEXT_LINES = 3
@@ -35,12 +35,12 @@ def unzip(pipe: int, files: Sequence[BinaryIO], mime_type: str, limits: FileLimi
     """Sends every file of an archive. Links, devices and folders are left out; inner archives stay packed."""
     reason = None
     try:
-        zips.must_be_harmless(files[0], limits)
+        zip_safety.must_be_safe(files[0], limits)
         with zipfile.ZipFile(files[0]) as archive:
             _send_all(pipe, archive)
-    except zips.Harmful as error:
+    except zip_safety.UnsafeArchive as error:
         reason = f"This archive was not unpacked. {error}"
-    except (zips.NotAZip, zipfile.BadZipFile, zipfile.LargeZipFile):
+    except (zip_safety.BadArchive, zipfile.BadZipFile, zipfile.LargeZipFile):
         reason = "This is no zip archive, or it is damaged."
     send_json(pipe, Frame.OUTCOME, {"reason": reason, "has_failed": reason is not None})
 

@@ -21,7 +21,7 @@ from typing import Any
 import pypdf  # noqa: F401 - imported before the fork, so that no child spends its time on it
 
 from tertulia.core.plain import from_plain
-from tertulia.library.extract.orders import BROKE, TOO_MUCH_MEMORY, Ending, Order
+from tertulia.library.extract.protocol import BROKE, TOO_MUCH_MEMORY, ExitReport, ExtractTask
 from tertulia.library.extract.tasks import TASKS
 
 PR_SET_PDEATHSIG = 1
@@ -34,7 +34,7 @@ DESCRIPTORS = 3
 def main() -> None:
     server = socket.socket(fileno=int(sys.argv[1]))
     _die_with(int(sys.argv[2]))
-    _leave_the_network()
+    _unshare_network()
     while True:
         task, descriptors, _, _ = socket.recv_fds(server, TASK_LIMIT, DESCRIPTORS)
         if not task:
@@ -52,27 +52,27 @@ def _die_with(parent: int) -> None:
         os._exit(0)  # the parent died before prctl took effect
 
 
-def _leave_the_network() -> None:
+def _unshare_network() -> None:
     """Moves the process into an empty network namespace, where the system allows it."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWUSER | CLONE_NEWNET)
 
 
-def _run_in_child(task: bytes, descriptors: list[int], server: socket.socket) -> Ending:
+def _run_in_child(task: bytes, descriptors: list[int], server: socket.socket) -> ExitReport:
     parent = os.getpid()
     child = os.fork()
     if child == 0:
         server.close()
         _die_with(parent)
-        os._exit(_obey(from_plain(Order, json.loads(task)), descriptors))
+        os._exit(_run_task(from_plain(ExtractTask, json.loads(task)), descriptors))
     _, status, usage = os.wait4(child, 0)
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Ending(os.waitstatus_to_exitcode(status), round(usage.ru_utime + usage.ru_stime, 3), peak)
+    return ExitReport(os.waitstatus_to_exitcode(status), round(usage.ru_utime + usage.ru_stime, 3), peak)
 
 
-def _obey(task: Order, descriptors: list[int]) -> int:
+def _run_task(task: ExtractTask, descriptors: list[int]) -> int:
     """Runs a task in the child; returns the exit code."""
-    _be_bounded(task)
+    _set_limits(task)
     *inputs, pipe = descriptors
     try:
         files: list[Any] = [os.fdopen(descriptor, "rb") for descriptor in inputs]
@@ -84,7 +84,7 @@ def _obey(task: Order, descriptors: list[int]) -> int:
     return 0
 
 
-def _be_bounded(task: Order) -> None:
+def _set_limits(task: ExtractTask) -> None:
     """Limits the child's memory, CPU time, file sizes and descriptors, and its wall time."""
     seconds = max(1, int(task.limits.parse_s))
     for kind, limit in (

@@ -13,7 +13,7 @@ from tertulia.core.chunks import Filters, Hit
 from tertulia.core.errors import Invalid
 from tertulia.core.users import Actor
 from tertulia.engine.jobs.rebuild import leave_rebuild
-from tertulia.library.search import Mode, find
+from tertulia.library.search import SearchMode, find
 from tertulia.server.access import Someone, TheDoor, TheHouse
 from tertulia.server.answers import answer, large_answer
 from tertulia.server.door import Door
@@ -32,7 +32,7 @@ class SearchRequest:
     query: str
     filters: Filters = field(default_factory=Filters)
     limit: int = 10
-    mode: Mode = Mode.HYBRID
+    mode: SearchMode = SearchMode.HYBRID
     cursor: str | None = None
     """Where the page begins: the last answer's `next`, with everything else as it was asked for."""
 

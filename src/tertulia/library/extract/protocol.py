@@ -12,7 +12,7 @@ BROKE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ExtractTask:
     """A task for the worker process; the files are passed as descriptors beside it."""
 
     task: str
@@ -22,7 +22,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ExitReport:
     """How a child process ended, with the time and memory it used."""
 
     code: int

@@ -7,15 +7,15 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from tertulia.library.extract import plain
+from tertulia.library.extract import plain_text
 
 _DELIMITERS = ",;\t|"
 _BATCH = 1000
 
 
 def text(file: BinaryIO) -> Iterator[str]:
-    content = plain.decoded(plain.read(file))
-    csv.field_size_limit(plain.READ_LIMIT)
+    content = plain_text.decoded(plain_text.read(file))
+    csv.field_size_limit(plain_text.READ_LIMIT)
     rows = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter_of(content[:10_000]))
     batch: list[str] = []
     try:
@@ -28,7 +28,7 @@ def text(file: BinaryIO) -> Iterator[str]:
         yield content
         return
     yield "".join(batch)
-    plain.must_be_all(file)
+    plain_text.must_be_all(file)
 
 
 def delimiter_of(sample: str) -> str:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from tertulia.core.files import FileLimits
-from tertulia.library import zips
-from tertulia.library.extract.outcome import Unreadable
-from tertulia.library.extract.xml import Listener, heard
+from tertulia.library import zip_safety
+from tertulia.library.extract.errors import Unreadable
+from tertulia.library.extract.sax import XmlListener, heard
 
 
 class Package:
@@ -34,7 +34,7 @@ class Package:
         with self._archive.open(self._names[name.lower()]) as file:
             yield file  # type: ignore[misc]
 
-    def tell(self, name: str, listener: Listener) -> None:
+    def tell(self, name: str, listener: XmlListener) -> None:
         """Parses a whole part for a handler that yields no text but stores what it needs."""
         with self.part(name) as file:
             for _ in heard(file, listener):
@@ -46,7 +46,7 @@ class Package:
         rels_name = posixpath.join(folder, "_rels", f"{file}.rels")
         if not self.has(rels_name):
             return {}
-        relations = Relations(folder)
+        relations = RelationsParser(folder)
         self.tell(rels_name, relations)
         return relations.targets
 
@@ -63,18 +63,24 @@ class Package:
 def opened(file: BinaryIO, limits: FileLimits) -> Iterator[Package]:
     """Opens a package after the zip bomb check; raises Unreadable if it is unsafe, damaged or encrypted."""
     try:
-        zips.must_be_harmless(file, limits)
+        zip_safety.must_be_safe(file, limits)
         with zipfile.ZipFile(file) as archive:
             yield Package(archive)
-    except zips.Harmful as error:
+    except zip_safety.UnsafeArchive as error:
         raise Unreadable(f"This file was not opened. {error}") from None
-    except (zips.NotAZip, zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError) as error:
+    except (
+        zip_safety.BadArchive,
+        zipfile.BadZipFile,
+        zipfile.LargeZipFile,
+        EOFError,
+        NotImplementedError,
+    ) as error:
         raise Unreadable(f"This file is damaged ({error or 'its table of contents is missing'}).") from None
     except RuntimeError as error:  # zipfile raises it for an encrypted part
         raise Unreadable(f"This file is locked ({error}).") from None
 
 
-class Listening:
+class XmlHandler:
     """Base class of XML handlers: ignores every event.
 
     Subclasses append the text they extract to the list.
@@ -93,7 +99,7 @@ class Listening:
         return texts
 
 
-class Relations(Listening):
+class RelationsParser(XmlHandler):
     """Reads the relations of a part, without those to external targets."""
 
     def __init__(self, folder: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class NoText(Exception):
+class NoTextFound(Exception):
     """This type of file has no text; the message tells the person so."""
 
 
@@ -11,5 +11,5 @@ class Unreadable(Exception):
     """The file is damaged, encrypted or unsafe; the message says which."""
 
 
-class Enough(Exception):
+class Truncated(Exception):
     """Only a part of the text was read and is used; the message says why."""

@@ -199,7 +199,7 @@ def _named_speaker(names: set[str], text: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Dates:
+class NamedDate:
     """A day or a month that a query names. Without a year it stands for that date in every year."""
 
     year: int | None
@@ -232,17 +232,17 @@ def _ms(year: int, month: int, day: int) -> int:
     )
 
 
-def dates(text: str) -> tuple[Dates, ...]:
+def dates(text: str) -> tuple[NamedDate, ...]:
     """The days and months that a query names."""
     text = text[:2000]
-    named = [Dates(int(y), int(m), int(d)) for y, m, d in _ISO.findall(text) if 1 <= int(m) <= 12]
+    named = [NamedDate(int(y), int(m), int(d)) for y, m, d in _ISO.findall(text) if 1 <= int(m) <= 12]
     for match in _DATES[0].finditer(text):
-        named.append(Dates(_year(match[3]), _month(match[2]), min(int(match[1]), 31) or 1))
+        named.append(NamedDate(_year(match[3]), _month(match[2]), min(int(match[1]), 31) or 1))
     if not named:
         for match in _DATES[1].finditer(text):
             if match[1].lower() != "may" or match[1] == "May" or match[2] or match[3]:
                 named.append(
-                    Dates(_year(match[3]), _month(match[1]), min(int(match[2]), 31) if match[2] else None)
+                    NamedDate(_year(match[3]), _month(match[1]), min(int(match[2]), 31) if match[2] else None)
                 )
     return tuple(named)
 

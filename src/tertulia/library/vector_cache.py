@@ -32,7 +32,7 @@ Array = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ProjectVectors:
     """The vectors of one project as they were at one state of the database."""
 
     config: int
@@ -99,15 +99,15 @@ def _signs(vectors: Array) -> Array:
     return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.uint64).T)
 
 
-class Blocks:
+class VectorCache:
     """The vectors of recently searched projects, with least-recently-used eviction."""
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
         self._memory_bytes = memory_bytes
-        self._by_project: OrderedDict[str, Block] = OrderedDict()
+        self._by_project: OrderedDict[str, ProjectVectors] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
 
-    def known(self, project_id: str, config: int, state: VectorGeneration) -> Block | None:
+    def known(self, project_id: str, config: int, state: VectorGeneration) -> ProjectVectors | None:
         """The cached vectors of a project; None if they are not cached or not up to date."""
         cached = self._by_project.get(project_id)
         if cached is None or (cached.config, cached.state) != (config, state):
@@ -115,7 +115,7 @@ class Blocks:
         self._by_project.move_to_end(project_id)
         return cached
 
-    async def block(self, db: Database, project_id: str, config: int, dimensions: int) -> Block:
+    async def block(self, db: Database, project_id: str, config: int, dimensions: int) -> ProjectVectors:
         """The current vectors of a project; reads only what has changed since the last call."""
         async with self._locks.setdefault(project_id, asyncio.Lock()):
             cached = self._by_project.get(project_id)
@@ -127,7 +127,7 @@ class Blocks:
             self._store(project_id, cached)
             return cached
 
-    def _store(self, project_id: str, cached: Block) -> None:
+    def _store(self, project_id: str, cached: ProjectVectors) -> None:
         self._by_project[project_id] = cached
         self._by_project.move_to_end(project_id)
         while len(self._by_project) > 1 and self._size() > self._memory_bytes:
@@ -139,7 +139,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
+class _VectorUpdate:
     """The vectors that were added or replaced since a cached state."""
 
     state: VectorGeneration
@@ -148,20 +148,22 @@ class _News:
     """The numbers of all chunks that still exist, if some were removed; else None."""
 
 
-def _read_update(tx: Tx, project_id: str, config: int, cached: Block | None) -> _News:
+def _read_update(tx: Tx, project_id: str, config: int, cached: ProjectVectors | None) -> _VectorUpdate:
     state = vectors.generation(tx, project_id)
     if cached is not None and state == cached.state:
-        return _News(state, VectorBatch((), (), b""), None)
+        return _VectorUpdate(state, VectorBatch((), (), b""), None)
     after = cached.state.generation if cached else 0
     has_removals = cached is not None and state.removals != cached.state.removals
-    return _News(
+    return _VectorUpdate(
         state,
         vectors.of_project(tx, project_id, config, after),
         vectors.numbers(tx, project_id) if has_removals else None,
     )
 
 
-def _updated(cached: Block | None, update: _News, config: int, dimensions: int) -> Block:
+def _updated(
+    cached: ProjectVectors | None, update: _VectorUpdate, config: int, dimensions: int
+) -> ProjectVectors:
     """The cached vectors without the removed and replaced ones, joined with the new ones."""
     numbers = np.asarray(update.vectors.numbers, dtype=np.int64)
     are_files = np.asarray(update.vectors.are_files, dtype=bool)
@@ -178,5 +180,5 @@ def _updated(cached: Block | None, update: _News, config: int, dimensions: int) 
         old_signs = _signs(old) if cached.signs is None else cached.signs[:, is_unchanged]
         signs = np.concatenate([old_signs, signs], axis=1)
     if len(numbers) > EXACT_LIMIT:
-        return Block(config, update.state, numbers, are_files, vectors, signs)
-    return Block(config, update.state, numbers, are_files, vectors.astype(np.float32), None)
+        return ProjectVectors(config, update.state, numbers, are_files, vectors, signs)
+    return ProjectVectors(config, update.state, numbers, are_files, vectors.astype(np.float32), None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable
 
-from tertulia.library.extract import plain
+from tertulia.library.extract import plain_text
 
 _UTF8_FLAG = 0x800
 _PYTHON_DEFAULT = "cp437"
@@ -30,7 +30,7 @@ def _encoding_of(names: bytes) -> str:
     try:
         names.decode("utf-8")
     except UnicodeDecodeError:
-        return plain.guessed(names, _TERMINAL_ENCODINGS)
+        return plain_text.guessed(names, _TERMINAL_ENCODINGS)
     return "utf-8"
 
 

@@ -49,7 +49,7 @@ TOO_SLOW = "The embedding endpoint did not answer in time, so the search used wo
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class EmbeddingCharge:
     """The tokens, the cost and the duration of one call to an endpoint."""
 
     model: str
@@ -59,10 +59,10 @@ class Bill:
     latency_ms: int
 
 
-Billed = Callable[[Bill], None]
+OnCharge = Callable[[EmbeddingCharge], None]
 
 
-def for_nothing(bill: Bill) -> None:
+def not_charged(bill: EmbeddingCharge) -> None:
     """The default listener, for callers that record no usage."""
 
 
@@ -83,7 +83,7 @@ class Embedder(Protocol):
         """A message for a person that says why embedding does not work; None if it works."""
 
     async def embed(
-        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+        self, texts: Sequence[str], *, is_query: bool = False, billed: OnCharge = not_charged
     ) -> tuple[bytes, ...]:
         """A unit vector of half floats for each text, in order.
 
@@ -103,8 +103,8 @@ class LocalEmbedder:
         self._home = home
         self._environ = {name: environ[name] for name in INHERITED if name in environ}
         self._idle_s = idle_s
-        self._lock = _Line()
-        self._child: Child | None = None
+        self._lock = _PriorityLock()
+        self._child: EmbedderProcess | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._is_installed = False
@@ -124,7 +124,7 @@ class LocalEmbedder:
         return self._child.pid if self._child else None
 
     async def embed(
-        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+        self, texts: Sequence[str], *, is_query: bool = False, billed: OnCharge = not_charged
     ) -> tuple[bytes, ...]:
         if (reason := self.unavailable_reason()) is not None:
             raise EmbeddingFailed(reason)
@@ -162,11 +162,11 @@ class LocalEmbedder:
             "The process that embeds texts stopped. It is started again with the next search."
         )
 
-    async def _running_child(self) -> Child:
+    async def _running_child(self) -> EmbedderProcess:
         if self._child is None or not self._child.is_alive:
             self._stop()
             self.starts += 1
-            self._child = child = Child()
+            self._child = child = EmbedderProcess()
             await asyncio.to_thread(child.start, model_downloads.folder(self._home), self._environ)
             return child
         return self._child
@@ -184,7 +184,7 @@ class LocalEmbedder:
         self._child = None
 
 
-class Child:
+class EmbedderProcess:
     """The process that holds the model weights. It may be stopped at any time, even while it starts."""
 
     def __init__(self) -> None:
@@ -265,7 +265,7 @@ class Child:
         return content
 
 
-class _Line:
+class _PriorityLock:
     """A priority lock: urgent waiters get it before the others, and within each group in order of arrival."""
 
     def __init__(self) -> None:
@@ -322,7 +322,7 @@ class EndpointEmbedder:
         return None
 
     async def embed(
-        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+        self, texts: Sequence[str], *, is_query: bool = False, billed: OnCharge = not_charged
     ) -> tuple[bytes, ...]:
         clock = transport.running_clock()
         if is_query and clock.time() < self._queries_fail_until:
@@ -338,7 +338,7 @@ class EndpointEmbedder:
         self._queries_fail_until = 0.0
         return vectors
 
-    async def _embed(self, texts: Sequence[str], billed: Billed) -> tuple[bytes, ...]:
+    async def _embed(self, texts: Sequence[str], billed: OnCharge) -> tuple[bytes, ...]:
         loop = asyncio.get_running_loop()
         vectors: list[bytes] = []
         for start in range(0, len(texts), ENDPOINT_BATCH):
@@ -346,7 +346,7 @@ class EndpointEmbedder:
             answer = await self._client.embed(texts[start : start + ENDPOINT_BATCH])
             cost = cost_micros(answer.count, self._endpoint.prices)
             latency_ms = round((loop.time() - began) * 1000)
-            billed(Bill(self._endpoint.model, answer.count.input_tokens, cost, latency_ms))
+            billed(EmbeddingCharge(self._endpoint.model, answer.count.input_tokens, cost, latency_ms))
             vectors += [_unit(vector) for vector in answer.vectors]
         return tuple(vectors)
 

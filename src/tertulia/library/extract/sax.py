@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, Protocol
 from xml.parsers import expat
 
-from tertulia.library.extract.outcome import Unreadable
+from tertulia.library.extract.errors import Unreadable
 
 BLOCK = 64 << 10
 DEPTH = 500
@@ -14,7 +14,7 @@ RELATION = "relation"
 """The key of the attribute that refers to another part of the file."""
 
 
-class Listener(Protocol):
+class XmlListener(Protocol):
     """A SAX handler: receives elements by name without namespace and returns the text it extracts."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None: ...
@@ -23,7 +23,7 @@ class Listener(Protocol):
     def take(self) -> list[str]: ...
 
 
-def heard(file: BinaryIO, listener: Listener) -> Iterator[str]:
+def heard(file: BinaryIO, listener: XmlListener) -> Iterator[str]:
     """Parses the file and yields the text that the handler extracts, while the file is being read."""
     parser = _parser(listener)
     try:
@@ -36,7 +36,7 @@ def heard(file: BinaryIO, listener: Listener) -> Iterator[str]:
     yield from listener.take()
 
 
-def _parser(listener: Listener) -> expat.XMLParserType:
+def _parser(listener: XmlListener) -> expat.XMLParserType:
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from tertulia.library.extract import plain
-from tertulia.library.extract.outcome import Unreadable
+from tertulia.library.extract import plain_text
+from tertulia.library.extract.errors import Unreadable
 
 LONG_LINE = 1000
 """JSON with a line longer than this is reformatted, one value per line."""
@@ -22,12 +22,12 @@ _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTAL
 
 def json_text(file: BinaryIO) -> Iterator[str]:
     """JSON text unchanged if its lines are short, else reformatted with one value per line."""
-    content = plain.decoded(plain.read(file))
+    content = plain_text.decoded(plain_text.read(file))
     if max(map(len, content.split("\n"))) <= LONG_LINE:
         yield content
     else:
         yield from pretty(content)
-    plain.must_be_all(file)
+    plain_text.must_be_all(file)
 
 
 def pretty(content: str) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _new_line(level: int) -> str:
 
 def notebook_text(file: BinaryIO) -> Iterator[str]:
     """The cells of a notebook in order: prose unchanged, code in fences, then the outputs of the code."""
-    content = plain.decoded(plain.read(file))
+    content = plain_text.decoded(plain_text.read(file))
     try:
         notebook = json.loads(content)
         cells = _list(notebook.get("cells")) or [

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from tertulia.core.files import FileLimits
-from tertulia.library.extract import tables
-from tertulia.library.extract.office import Listening, Package, opened
-from tertulia.library.extract.xml import RELATION, heard
+from tertulia.library.extract import csv_text
+from tertulia.library.extract.ooxml import Package, XmlHandler, opened
+from tertulia.library.extract.sax import RELATION, heard
 
 
 def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     with opened(file, limits) as package:
         main = package.main("ppt/presentation.xml")
-        slides = Slides()
+        slides = SlidesParser()
         package.tell(main, slides)
         relations = package.relations(main)
         names = [relations[id] for id in slides.ids if package.has(relations.get(id, ""))]
@@ -26,16 +26,16 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
 
 def _slide(package: Package, name: str) -> Iterator[str]:
     with package.part(name) as part:
-        yield from heard(part, SlideText())
+        yield from heard(part, SlideTextParser())
     for notes in package.relations(name).values():
         if "notesslides/" in notes.lower() and package.has(notes):
             with package.part(notes) as part:
-                notes_text = "".join(heard(part, SlideText(is_notes=True)))
+                notes_text = "".join(heard(part, SlideTextParser(is_notes=True)))
             if notes_text.strip():
                 yield f"Notes: {notes_text}"
 
 
-class Slides(Listening):
+class SlidesParser(XmlHandler):
     """Reads the ids of the slides in the order of the presentation."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Slides(Listening):
             self.ids.append(attributes.get(RELATION, ""))
 
 
-class SlideText(Listening):
+class SlideTextParser(XmlHandler):
     """Extracts the paragraphs of all shapes in document order, with one line per table row."""
 
     def __init__(self, is_notes: bool = False) -> None:
@@ -84,7 +84,7 @@ class SlideText(Listening):
                 self._text_parts = []
             case "tr":
                 if self._row:
-                    self.taken.append(tables.line(self._row))
+                    self.taken.append(csv_text.line(self._row))
                 self._row = None
 
     def data(self, text: str) -> None:

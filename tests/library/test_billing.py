@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import text
 
 from tertulia.core.users import Actor
-from tertulia.library.embed import Bill, Billed, EmbeddingFailed, for_nothing
+from tertulia.library.embedders import EmbeddingCharge, EmbeddingFailed, OnCharge, not_charged
 from tertulia.library.index import embed_due
-from tertulia.library.search import Library, find
+from tertulia.library.search import SearchIndex, find
 from tertulia.store import usage
 from tertulia.store.database import Database
 from tests.library.bags import Bags
@@ -22,9 +22,9 @@ class Paid(Bags):
     """An embedder whose calls take 100 tokens each and cost 10 micro-dollars."""
 
     async def embed(
-        self, texts: Sequence[str], *, is_query: bool = False, billed: Billed = for_nothing
+        self, texts: Sequence[str], *, is_query: bool = False, billed: OnCharge = not_charged
     ) -> tuple[bytes, ...]:
-        billed(Bill("m", 100, 10, 5))
+        billed(EmbeddingCharge("m", 100, 10, 5))
         return await super().embed(texts, is_query=is_query)
 
 
@@ -34,8 +34,8 @@ def paid() -> Paid:
 
 
 @pytest.fixture
-def library(db: Database, paid: Paid) -> Library:
-    return Library(db, paid)
+def library(db: Database, paid: Paid) -> SearchIndex:
+    return SearchIndex(db, paid)
 
 
 async def rows(db: Database) -> list[tuple[object, ...]]:
@@ -46,7 +46,9 @@ async def rows(db: Database) -> list[tuple[object, ...]]:
     return [tuple(row) for row in await db.read(lambda tx: tx.execute(statement))]
 
 
-async def test_users_share_the_charge_by_the_length_of_their_texts(db: Database, library: Library) -> None:
+async def test_users_share_the_charge_by_the_length_of_their_texts(
+    db: Database, library: SearchIndex
+) -> None:
     ada, bert = await db.write(lambda tx: (person(tx, "Ada"), person(tx, "Bert")))
     add_file(db, ada, "a.md", "x" * 300)
     add_file(db, bert, "b.md", "x" * 600)
@@ -58,7 +60,9 @@ async def test_users_share_the_charge_by_the_length_of_their_texts(db: Database,
     ]
 
 
-async def test_embedding_messages_is_charged_to_their_conversation(db: Database, library: Library) -> None:
+async def test_embedding_messages_is_charged_to_their_conversation(
+    db: Database, library: SearchIndex
+) -> None:
     ada: Actor = await db.write(lambda tx: person(tx, "Ada"))
     conversation_id = add_conversation(db, ada, ("Where do walnuts grow?", "In the garden."))
     await embed_due(library, 32)
@@ -66,7 +70,9 @@ async def test_embedding_messages_is_charged_to_their_conversation(db: Database,
     assert (spent.calls, spent.input_tokens, spent.cost_micros) == (1, 100, 10)
 
 
-async def test_embedding_a_query_is_charged_to_the_user_who_searches(db: Database, library: Library) -> None:
+async def test_embedding_a_query_is_charged_to_the_user_who_searches(
+    db: Database, library: SearchIndex
+) -> None:
     ada: Actor = await db.write(lambda tx: person(tx, "Ada"))
     add_file(db, ada, "a.md", "the kitten sleeps")
     await embed_due(library, 32)
@@ -76,7 +82,9 @@ async def test_embedding_a_query_is_charged_to_the_user_who_searches(db: Databas
     assert (await rows(db))[1:] == [(ada.user_id, project_id, None, "embedding", 100, 10)] * 2
 
 
-async def test_calls_paid_before_a_failure_are_charged(db: Database, library: Library, paid: Paid) -> None:
+async def test_calls_paid_before_a_failure_are_charged(
+    db: Database, library: SearchIndex, paid: Paid
+) -> None:
     ada: Actor = await db.write(lambda tx: person(tx, "Ada"))
     add_file(db, ada, "a.md", "the kitten sleeps")
     paid.is_broken = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tertulia.library.embed import Bill
+from tertulia.library.embedders import EmbeddingCharge
 from tertulia.store.usage import UsageRow
 from tertulia.store.vectors import PendingChunk
 
@@ -20,7 +20,7 @@ class _Payer:
     conversation_id: str | None
 
 
-def of_texts(due: Sequence[PendingChunk], bills: Sequence[Bill]) -> tuple[UsageRow, ...]:
+def of_texts(due: Sequence[PendingChunk], bills: Sequence[EmbeddingCharge]) -> tuple[UsageRow, ...]:
     """The usage rows for embedding these chunks. Texts of deleted users are charged to nobody."""
     lengths: dict[_Payer, int] = {}
     for chunk in due:
@@ -30,7 +30,7 @@ def of_texts(due: Sequence[PendingChunk], bills: Sequence[Bill]) -> tuple[UsageR
     return tuple(row for bill in bills for row in _split(bill, lengths))
 
 
-def _split(bill: Bill, lengths: dict[_Payer, int]) -> list[UsageRow]:
+def _split(bill: EmbeddingCharge, lengths: dict[_Payer, int]) -> list[UsageRow]:
     """Splits one charge by text length.
 
     Each share is taken from the remainder, so the shares add up exactly.
@@ -49,13 +49,17 @@ def _split(bill: Bill, lengths: dict[_Payer, int]) -> list[UsageRow]:
     return rows
 
 
-def of_question(user_id: str, project_ids: Sequence[str], bills: Sequence[Bill]) -> tuple[UsageRow, ...]:
+def of_question(
+    user_id: str, project_ids: Sequence[str], bills: Sequence[EmbeddingCharge]
+) -> tuple[UsageRow, ...]:
     """The usage rows for embedding a search query; without a project if several projects are searched."""
     project_id = project_ids[0] if len(project_ids) == 1 else None
     return tuple(_row(user_id, project_id, None, bill) for bill in bills)
 
 
-def _row(user_id: str, project_id: str | None, conversation_id: str | None, bill: Bill) -> UsageRow:
+def _row(
+    user_id: str, project_id: str | None, conversation_id: str | None, bill: EmbeddingCharge
+) -> UsageRow:
     return UsageRow(
         user_id=user_id,
         project_id=project_id,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from tertulia.library.extract.outcome import Enough
+from tertulia.library.extract.errors import Truncated
 from tertulia.library.mime import wide
 
 READ_LIMIT = 20 << 20
@@ -38,7 +38,7 @@ def read(file: BinaryIO) -> bytes:
 def must_be_all(file: BinaryIO) -> None:
     """Raises Truncated if the file is longer than READ_LIMIT."""
     if file.read(1):
-        raise Enough(f"Only its first {READ_LIMIT >> 20} MiB can be searched.")
+        raise Truncated(f"Only its first {READ_LIMIT >> 20} MiB can be searched.")
 
 
 def decoded(raw: bytes) -> str:

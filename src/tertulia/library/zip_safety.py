@@ -21,16 +21,16 @@ _TAIL_BYTES = _POINTER_BYTES + _END.size + 65_536
 _PEEK_BYTES = 256 << 10
 
 
-class NotAZip(Exception):
+class BadArchive(Exception):
     """The bytes are no zip archive, or its table of contents is broken."""
 
 
-class Harmful(Exception):
+class UnsafeArchive(Exception):
     """The archive exceeds a limit or has overlapping entries; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ZipEntry:
     name: str
     size: int
     packed_size: int
@@ -48,20 +48,20 @@ def first_names(file: BinaryIO) -> tuple[str, ...]:
     return tuple(entry.name for entry in _entries(file.read(min(size, _PEEK_BYTES))))
 
 
-def must_be_harmless(file: BinaryIO, limits: FileLimits) -> None:
+def must_be_safe(file: BinaryIO, limits: FileLimits) -> None:
     """Raises UnsafeArchive if the table of contents exceeds the limits or has overlapping entries.
 
     Unpacking does not trust the stated sizes either.
     """
     start, size = _contents(file)
     if size > limits.archive_entries * (_ENTRY.size + 1024):
-        raise Harmful(_too_many(limits))
+        raise UnsafeArchive(_too_many(limits))
     file.seek(start)
-    entries: list[Entry] = []
+    entries: list[ZipEntry] = []
     for entry in _entries(file.read(size)):
         entries.append(entry)
         if len(entries) > limits.archive_entries:
-            raise Harmful(_too_many(limits))
+            raise UnsafeArchive(_too_many(limits))
     _must_fit_limits(entries, file, limits)
     _must_not_overlap(entries)
 
@@ -70,19 +70,19 @@ def _too_many(limits: FileLimits) -> str:
     return f"It holds more than {limits.archive_entries:,} entries."
 
 
-def _must_fit_limits(entries: list[Entry], file: BinaryIO, limits: FileLimits) -> None:
+def _must_fit_limits(entries: list[ZipEntry], file: BinaryIO, limits: FileLimits) -> None:
     total = sum(entry.size for entry in entries)
     if total > limits.archive_bytes:
-        raise Harmful(f"It would unpack to more than {limits.archive_bytes >> 20:,} MiB.")
+        raise UnsafeArchive(f"It would unpack to more than {limits.archive_bytes >> 20:,} MiB.")
     if total > SAFE_BYTES and total > limits.archive_ratio * file.seek(0, 2):
-        raise Harmful(f"It would unpack to more than {limits.archive_ratio} times its size.")
+        raise UnsafeArchive(f"It would unpack to more than {limits.archive_ratio} times its size.")
 
 
-def _must_not_overlap(entries: list[Entry]) -> None:
+def _must_not_overlap(entries: list[ZipEntry]) -> None:
     end = -1
     for entry in sorted(entries, key=lambda entry: entry.offset):
         if entry.offset < end:
-            raise Harmful("Its entries overlap, so that the same bytes unpack many times.")
+            raise UnsafeArchive("Its entries overlap, so that the same bytes unpack many times.")
         end = entry.offset + _LOCAL_BYTES + entry.packed_size
 
 
@@ -93,13 +93,13 @@ def _contents(file: BinaryIO) -> tuple[int, int]:
     tail = file.read(_TAIL_BYTES)
     offset = tail.rfind(b"PK\x05\x06")
     if offset < 0 or len(tail) - offset < _END.size:
-        raise NotAZip
+        raise BadArchive
     end = length - len(tail) + offset
     size: int = _END.unpack_from(tail, offset)[5]
     if tail[:offset][-_POINTER_BYTES:].startswith(b"PK\x06\x07"):
         size, end = _contents_64(file, end)
     if size > end:
-        raise NotAZip
+        raise BadArchive
     return end - size, size
 
 
@@ -112,21 +112,21 @@ def _contents_64(file: BinaryIO, end: int) -> tuple[int, int]:
     file.seek(max(0, start))
     record = file.read(_END_64.size)
     if len(record) < _END_64.size or not record.startswith(b"PK\x06\x06"):
-        raise NotAZip
+        raise BadArchive
     return _END_64.unpack(record)[8], start
 
 
-def _entries(table: bytes) -> Iterator[Entry]:
+def _entries(table: bytes) -> Iterator[ZipEntry]:
     position = 0
     while position + _ENTRY.size <= len(table):
         fields = _ENTRY.unpack_from(table, position)
         if fields[0] != b"PK\x01\x02":
-            raise NotAZip
+            raise BadArchive
         packed_size, size, name_size, extra_size, comment_size, offset = (*fields[8:13], fields[16])
         position += _ENTRY.size
         name = table[position : position + name_size].decode("utf-8", "replace")
         extra = table[position + name_size : position + name_size + extra_size]
-        yield Entry(name, *_sizes_64(extra, size, packed_size, offset))
+        yield ZipEntry(name, *_sizes_64(extra, size, packed_size, offset))
         position += name_size + extra_size + comment_size
 
 

@@ -20,9 +20,9 @@ import pytest
 
 from tertulia import settings
 from tertulia.core.errors import CannotStart
-from tertulia.library.embed import (
+from tertulia.library.embedders import (
     MUCH_LATER_S,
-    Bill,
+    EmbeddingCharge,
     EmbeddingFailed,
     EndpointEmbedder,
     LocalEmbedder,
@@ -157,7 +157,7 @@ def _embedding_processes() -> set[str]:
 def test_the_process_dies_when_the_server_is_killed() -> None:
     code = (
         "import asyncio, os, sys\nfrom pathlib import Path\n"
-        "from tertulia.library.embed import LocalEmbedder\n"
+        "from tertulia.library.embedders import LocalEmbedder\n"
         "async def main():\n e = LocalEmbedder(Path(sys.argv[1]), os.environ)\n await e.embed(['x'])\n"
         " print(e.pid, flush=True)\n await asyncio.Event().wait()\nasyncio.run(main())\n"
     )
@@ -255,7 +255,7 @@ async def test_texts_are_sent_to_the_endpoint_in_batches_and_each_gets_its_own_v
 
 async def test_each_call_is_billed_with_the_tokens_that_the_endpoint_reports(upstream: Upstream) -> None:
     upstream.embeds = numbers
-    bills: list[Bill] = []
+    bills: list[EmbeddingCharge] = []
     for price in (0.5, None):
         embedder = EndpointEmbedder(EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, "sk", price=price), {})
         await embedder.embed(["a walnut"] * 40, billed=bills.append)
@@ -271,7 +271,7 @@ async def test_each_call_is_billed_with_the_tokens_that_the_endpoint_reports(ups
 async def test_a_call_without_a_valid_token_count_is_billed_by_an_estimate(
     endpoint_embedder: EndpointEmbedder, upstream: Upstream
 ) -> None:
-    bills: list[Bill] = []
+    bills: list[EmbeddingCharge] = []
     row = json.dumps({"index": 0, "embedding": [1.0] * 64})
     for usage in ("{}", '{"prompt_tokens": 1e99}', '{"prompt_tokens": -3}', "[]", "null"):
         upstream.plays(page(f'{{"data": [{row}], "usage": {usage}}}'))

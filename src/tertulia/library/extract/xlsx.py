@@ -9,10 +9,10 @@ from enum import Enum
 from typing import BinaryIO
 
 from tertulia.core.files import FileLimits
-from tertulia.library.extract import tables
-from tertulia.library.extract.office import Listening, Package, opened
-from tertulia.library.extract.outcome import Unreadable
-from tertulia.library.extract.xml import RELATION, heard
+from tertulia.library.extract import csv_text
+from tertulia.library.extract.errors import Unreadable
+from tertulia.library.extract.ooxml import Package, XmlHandler, opened
+from tertulia.library.extract.sax import RELATION, heard
 
 STRINGS_LIMIT = 40 << 20
 """The maximum number of characters in a workbook's shared strings."""
@@ -23,7 +23,7 @@ GAP = 50
 def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     with opened(file, limits) as package:
         main = package.main("xl/workbook.xml")
-        book = Workbook()
+        book = WorkbookParser()
         package.tell(main, book)
         relations = package.relations(main)
         strings = _shared_strings(package, relations)
@@ -32,11 +32,11 @@ def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
             if package.has(relations.get(id, "")):
                 yield f"## {name}\n\n"
                 with package.part(relations[id]) as part:
-                    yield from heard(part, Sheet(strings, styles.times, book.uses_1904_dates))
+                    yield from heard(part, SheetParser(strings, styles.times, book.uses_1904_dates))
                 yield "\n"
 
 
-class Workbook(Listening):
+class WorkbookParser(XmlHandler):
     """Reads the names of the sheets, the ids of their parts and the date system of a workbook."""
 
     def __init__(self) -> None:
@@ -53,13 +53,13 @@ class Workbook(Listening):
 
 def _shared_strings(package: Package, relations: dict[str, str]) -> list[str]:
     name = next((path for path in relations.values() if path.lower().endswith("sharedstrings.xml")), "")
-    strings = Strings()
+    strings = StringsParser()
     if name and package.has(name):
         package.tell(name, strings)
     return strings.found
 
 
-class Strings(Listening):
+class StringsParser(XmlHandler):
     """Reads the shared strings, the texts that cells refer to by number."""
 
     def __init__(self) -> None:
@@ -93,28 +93,28 @@ class Strings(Listening):
                 raise Unreadable("This spreadsheet holds more text than can be read.")
 
 
-def _styles(package: Package) -> Styles:
-    styles = Styles()
+def _styles(package: Package) -> StylesParser:
+    styles = StylesParser()
     if package.has("xl/styles.xml"):
         package.tell("xl/styles.xml", styles)
     return styles
 
 
-class Time(Enum):
+class TimeFormat(Enum):
     """How a number of days is displayed."""
 
     MOMENT = "a date, or a time of day"
     SPAN = "so many hours"
 
 
-class Styles(Listening):
+class StylesParser(XmlHandler):
     """Finds the cell styles that display a number as a date or a time."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.times: dict[int, Time] = {}
+        self.times: dict[int, TimeFormat] = {}
         moments = (*range(14, 23), *range(27, 37), 45, 47, *range(50, 59))
-        self._formats = dict.fromkeys(moments, Time.MOMENT) | {46: Time.SPAN}
+        self._formats = dict.fromkeys(moments, TimeFormat.MOMENT) | {46: TimeFormat.SPAN}
         self._is_in_cells = False
         self._number = 0
 
@@ -134,22 +134,22 @@ class Styles(Listening):
             self._is_in_cells = False
 
 
-def _time(code: str) -> Time | None:
+def _time(code: str) -> TimeFormat | None:
     """The time that a format code displays; None for a plain number. [h] counts the hours beyond a day."""
     unquoted = re.sub(r'"[^"]*"|\\.', "", code)
     unbracketed = re.sub(r"\[[^\]]*\]", "", unquoted)
     if re.search(r"\[[hms]+\]", unquoted, re.IGNORECASE):
-        return Time.SPAN
+        return TimeFormat.SPAN
     is_moment = re.search(r"[ydhsm]", unbracketed, re.IGNORECASE) and not re.search(
         r"[#?]|General", unbracketed
     )
-    return Time.MOMENT if is_moment else None
+    return TimeFormat.MOMENT if is_moment else None
 
 
-class Sheet(Listening):
+class SheetParser(XmlHandler):
     """Turns the rows of a sheet into lines of text."""
 
-    def __init__(self, strings: list[str], times: dict[int, Time], uses_1904_dates: bool) -> None:
+    def __init__(self, strings: list[str], times: dict[int, TimeFormat], uses_1904_dates: bool) -> None:
         super().__init__()
         self._strings = strings
         self._times = times
@@ -181,7 +181,7 @@ class Sheet(Listening):
             case "c":
                 self._cells.append(self._cell())
             case "row" if any(self._cells):
-                self.taken.append(tables.line(self._cells))
+                self.taken.append(csv_text.line(self._cells))
 
     def data(self, text: str) -> None:
         if self._target is not None:
@@ -213,10 +213,10 @@ class Sheet(Listening):
             return self._displayed(text, self._times[self._style])
         return text
 
-    def _displayed(self, text: str, time: Time) -> str:
+    def _displayed(self, text: str, time: TimeFormat) -> str:
         try:
             days = timedelta(days=float(text), milliseconds=500)
-            return _hours(days) if time is Time.SPAN else self._moment(days)
+            return _hours(days) if time is TimeFormat.SPAN else self._moment(days)
         except (ValueError, OverflowError):
             return text
 

@@ -7,23 +7,23 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from tertulia.core.files import FileLimits
-from tertulia.library.extract import tables
-from tertulia.library.extract.office import Listening, opened
-from tertulia.library.extract.xml import heard
+from tertulia.library.extract import csv_text
+from tertulia.library.extract.ooxml import XmlHandler, opened
+from tertulia.library.extract.sax import heard
 
 
 def text(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     with opened(file, limits) as package:
         main = package.main("word/document.xml")
         with package.part(main) as part:
-            yield from heard(part, Paragraphs())
+            yield from heard(part, ParagraphsParser())
         for notes in ("word/footnotes.xml", "word/endnotes.xml", "word/comments.xml"):
             if package.has(notes):
                 with package.part(notes) as part:
-                    yield from heard(part, Paragraphs())
+                    yield from heard(part, ParagraphsParser())
 
 
-class Paragraphs(Listening):
+class ParagraphsParser(XmlHandler):
     """Extracts one line per paragraph and per table row, with Markdown signs for headings and lists."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Paragraphs(Listening):
                 if self._cells and self._cells[-1]:
                     self._cells[-1][-1] += " " + " ".join(row)
                 elif any(cell.strip() for cell in row):
-                    self.taken.append(tables.line(row))
+                    self.taken.append(csv_text.line(row))
             case "tbl":
                 if not self._cells:
                     self.taken.append("\n")

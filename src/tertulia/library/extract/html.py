@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import BinaryIO
 
-from tertulia.library.extract import plain
+from tertulia.library.extract import plain_text
 
 _SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "head"})
 _IN_HEAD = frozenset({"title", "meta", "link", "base", "script", "style", "noscript", "template"})
@@ -26,12 +26,12 @@ _STEP = 64 << 10
 
 
 def text(file: BinaryIO) -> Iterator[str]:
-    yield from html_text(plain.decoded(plain.read(file)))
-    plain.must_be_all(file)
+    yield from html_text(plain_text.decoded(plain_text.read(file)))
+    plain_text.must_be_all(file)
 
 
 def html_text(html: str) -> Iterator[str]:
-    parser = Reader()
+    parser = HtmlTextParser()
     for start in range(0, len(html), _STEP):
         parser.feed(html[start : start + _STEP])
         yield parser.drain()
@@ -40,7 +40,7 @@ def html_text(html: str) -> Iterator[str]:
     yield parser.drain()
 
 
-class Reader(HTMLParser):
+class HtmlTextParser(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self._out: list[str] = []

@@ -11,13 +11,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from tertulia.library.embed import Billed, Embedder
+from tertulia.library.embedders import Embedder, OnCharge
 
 NEAREST = 5
 """The baseline is the mean over this many sentences that are most similar to the question."""
 
 
-class Everyday:
+class SmallTalk:
     """The sentences as vectors of one embedder, made with the first question."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -25,7 +25,7 @@ class Everyday:
         self._vectors: Any = None
         self._lock = asyncio.Lock()
 
-    async def likeness(self, questions: Sequence[bytes], billed: Billed) -> tuple[float, ...]:
+    async def likeness(self, questions: Sequence[bytes], billed: OnCharge) -> tuple[float, ...]:
         """The small-talk baseline for each question vector; raises EmbeddingFailed."""
         import numpy as np
 
