@@ -29,9 +29,9 @@ from tertulia.core.files import Content, Extracted, FileLimits, MetadataChange, 
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
 from tertulia.core.models import Abilities, Model, Tier
 from tertulia.core.receipts import Layer
-from tertulia.core.turns import Purpose, State, Turn
-from tertulia.core.users import Actor, Standing
-from tertulia.core.voices import Voice, Wanted, seat
+from tertulia.core.turns import Purpose, Turn, TurnState
+from tertulia.core.users import Actor, ServerRole
+from tertulia.core.voices import SeatRequest, Voice, assign_seats
 from tertulia.engine.gather import Gathered, gather_for
 from tertulia.engine.jobs.index_round import index_round
 from tertulia.engine.live import Live
@@ -121,10 +121,12 @@ class Stage:
         self._language = language
         self._lines: list[str] = []
         """Some of what stands in the files, to be asked for."""
-        user = self._db.write_now(lambda tx: users.add(tx, "Ada", "ada@example.org", "", Standing.MEMBER))
-        self._actor = Actor(user.id, Standing.MEMBER)
+        user = self._db.write_now(lambda tx: users.add(tx, "Ada", "ada@example.org", "", ServerRole.MEMBER))
+        self._actor = Actor(user.id, ServerRole.MEMBER)
         self._project_id = self._db.write_now(lambda tx: projects.add(tx, self._actor, "Large")).id
-        self._table = seat(Wanted(f"bench:voice-{number}", f"Voice {number}") for number in range(VOICES))
+        self._table = assign_seats(
+            SeatRequest(f"bench:voice-{number}", f"Voice {number}") for number in range(VOICES)
+        )
         self._conversation_id = self._db.write_now(self._begun)
 
     def _begun(self, tx: Tx) -> str:
@@ -210,7 +212,9 @@ class Stage:
     async def ask(self, tiers: Sequence[Tier]) -> float:
         """Milliseconds of CPU for one question to so many voices."""
         models = {model.key: model for model in (model_of(tier, n) for n, tier in enumerate(tiers))}
-        table = seat(Wanted(model.key, f"Voice {number}") for number, model in enumerate(models.values()))
+        table = assign_seats(
+            SeatRequest(model.key, f"Voice {number}") for number, model in enumerate(models.values())
+        )
         question = self._question()
         began = time.process_time()
         gathered = await self._db.read(lambda tx: self._gathered(tx, table, models, question))
@@ -242,7 +246,7 @@ class Stage:
             mode="parallel",
             table=table,
             visibility=Visibility.OPEN,
-            state=State.RUNNING,
+            state=TurnState.RUNNING,
             created_by=self._actor.user_id,
             created_at=tx.now,
         )

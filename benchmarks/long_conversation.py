@@ -16,7 +16,7 @@ from benchmarks.words import sentence
 from tertulia.app import new_id
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
-from tertulia.core.voices import Voice, Wanted, seat
+from tertulia.core.voices import SeatRequest, Voice, assign_seats
 from tertulia.store import conversations, messages, turns
 from tertulia.store.database import Database, Tx
 
@@ -80,7 +80,7 @@ async def _read(here: Stage, caller: Caller, conversation_id: str) -> Page:
 
 
 def _fill(db: Database, person: Person, conversation_id: str, size: int) -> None:
-    table = seat(Wanted(f"bench:model-{number}", f"Model {number}") for number in range(VOICES))
+    table = assign_seats(SeatRequest(f"bench:model-{number}", f"Model {number}") for number in range(VOICES))
     db.write_now(
         lambda tx: conversations.add(
             tx, person.actor, person.project_id, id=conversation_id, mode="parallel", table=table,

@@ -29,7 +29,7 @@ from tertulia.app import new_id, now_ms
 from tertulia.core.chunks import Location
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Role, Status
-from tertulia.core.users import Actor, Standing
+from tertulia.core.users import Actor, ServerRole
 from tertulia.library.embedders import OnCharge, not_charged
 from tertulia.library.search import SearchIndex, SearchMode, find
 from tertulia.store import chunks, conversations, messages, projects, users, vectors
@@ -187,9 +187,9 @@ async def ask(
 async def house() -> AsyncIterator[tuple[SearchIndex, Actor]]:
     with tempfile.TemporaryDirectory() as folder:
         db = Database.open(f"sqlite:///{folder}/bench.db", clock=now_ms, new_id=new_id)
-        user = db.write_now(lambda tx: users.add(tx, "Ada", "ada@example.org", "", Standing.MEMBER))
+        user = db.write_now(lambda tx: users.add(tx, "Ada", "ada@example.org", "", ServerRole.MEMBER))
         try:
-            yield SearchIndex(db, Vectors()), Actor(user.id, Standing.MEMBER)
+            yield SearchIndex(db, Vectors()), Actor(user.id, ServerRole.MEMBER)
         finally:
             db.close()
 

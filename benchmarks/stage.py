@@ -20,7 +20,7 @@ from benchmarks.upstream import ANSWERS
 from benchmarks.words import sentence
 from tertulia.app import new_id, now_ms
 from tertulia.core.sessions import ClientInfo
-from tertulia.core.users import Actor, Standing
+from tertulia.core.users import Actor, ServerRole
 from tertulia.server.access import token_hash
 from tertulia.store import projects, sessions, users
 from tertulia.store.database import Database, Tx
@@ -152,7 +152,7 @@ def _move_in(
 
 
 def _person(tx: Tx, number: int) -> Person:
-    role = Standing.MEMBER if number else Standing.ADMIN
+    role = ServerRole.MEMBER if number else ServerRole.ADMIN
     user = users.add(tx, f"Person {number}", f"person{number}@example.org", "never signs in", role)
     token = secrets.token_urlsafe(32)
     session = sessions.add(tx, user.id, token_hash(token), ClientInfo("benchmark", "Linux", "127.0.0.1"))

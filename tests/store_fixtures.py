@@ -21,10 +21,10 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from tertulia.core.blind import veiled_turn
-from tertulia.core.events import Event, Kind, conversation_place, project_place, user_place
+from tertulia.core.blind import anonymised_turn
+from tertulia.core.events import Event, EventKind, conversation_topic, project_topic, user_topic
 from tertulia.core.ids import ulid
-from tertulia.core.plain import to_plain
+from tertulia.core.serialization import to_plain
 from tertulia.core.tables import Defaults
 from tertulia.core.users import Actor
 from tertulia.store import (
@@ -296,13 +296,13 @@ class Snapshot:
 
     @classmethod
     def of_user(cls, tx: Tx, actor: Actor) -> Snapshot:
-        tables = {user_place(actor.user_id): _things_of_user(tx, actor)}
+        tables = {user_topic(actor.user_id): _things_of_user(tx, actor)}
         for project in projects.visible_to(tx, actor):
             listed = _things_of_project(tx, actor, project.id)
-            tables[project_place(project.id)] = listed
+            tables[project_topic(project.id)] = listed
             for noun, id in listed:
                 if noun == "conversation":
-                    tables[conversation_place(id)] = _messages_of(tx, actor, id)
+                    tables[conversation_topic(id)] = _messages_of(tx, actor, id)
         return cls(actor, tables, {topic: events.last_number(tx, topic) for topic in tables})
 
     def comparable_with(self, earlier: Snapshot) -> dict[str, Table]:
@@ -322,15 +322,15 @@ class Snapshot:
             for topic, table in tables.items()
             if topic not in self.tables
         }
-        own_topic = user_place(self.actor.user_id)
+        own_topic = user_topic(self.actor.user_id)
         visible = {own_topic: tables[own_topic]}
         for noun, id in tables[own_topic]:
             if noun == "project":
-                visible[project_place(id)] = tables.get(project_place(id), {})
+                visible[project_topic(id)] = tables.get(project_topic(id), {})
         for topic in list(visible):
             for noun, id in visible[topic]:
                 if noun == "conversation":
-                    visible[conversation_place(id)] = tables.get(conversation_place(id), {})
+                    visible[conversation_topic(id)] = tables.get(conversation_topic(id), {})
         return replace(self, tables=visible)
 
 
@@ -392,7 +392,7 @@ def _messages_of(tx: Tx, actor: Actor, conversation_id: str) -> Table:
         if (before := page.next_before) is None:
             break
     for turn in turns.waiting_or_running(tx, conversation_id):
-        table["turn", turn.id] = to_plain(veiled_turn(turn))
+        table["turn", turn.id] = to_plain(anonymised_turn(turn))
     return table
 
 
@@ -400,7 +400,7 @@ def _apply(table: Table, new_events: Sequence[Event]) -> Table:
     """Applies events to a table: `changed` stores a value, `removed` deletes it."""
     table = dict(table)
     for event in new_events:
-        if event.kind is Kind.REMOVED:
+        if event.kind is EventKind.REMOVED:
             table.pop((event.noun, event.id), None)
         else:
             assert event.value is not None

@@ -12,7 +12,7 @@ from benchmarks.public_sets.sets import Changed, Collection, Issue, Question, Sa
 from tertulia.core.chunks import Filters
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Role, Status
-from tertulia.core.users import Actor, Standing
+from tertulia.core.users import Actor, ServerRole
 from tertulia.library.index import of_messages, read_rounds, write_rounds
 from tertulia.store import conversations, messages, projects, users
 from tertulia.store.database import Tx
@@ -53,7 +53,7 @@ def _talk(tx: Tx, actor: Actor, talk: Talk) -> tuple[str, dict[str, str]]:
 
 
 def _person(tx: Tx, name: str, talk: Talk) -> str:
-    return users.add(tx, name, f"{name}.{talk.name}@example.org", "", Standing.MEMBER).id
+    return users.add(tx, name, f"{name}.{talk.name}@example.org", "", ServerRole.MEMBER).id
 
 
 def _say(tx: Tx, conversation_id: str, number: int, user_id: str, said: Said) -> str:

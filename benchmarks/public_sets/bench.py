@@ -23,7 +23,7 @@ from tertulia import settings
 from tertulia.app import new_id, now_ms
 from tertulia.core.chunks import Filters, Location, Source
 from tertulia.core.files import Content, ProjectFile
-from tertulia.core.users import Actor, Standing
+from tertulia.core.users import Actor, ServerRole
 from tertulia.library import rank_fusion
 from tertulia.library.chunk import LINES
 from tertulia.library.embedders import LocalEmbedder
@@ -168,9 +168,9 @@ async def bench(wish: Wish) -> AsyncIterator[Bench]:
     embedder = Remembering(LocalEmbedder(settings.read(os.environ).home, os.environ))
     with tempfile.TemporaryDirectory() as folder:
         db = Database.open(f"sqlite:///{folder}/bench.db", clock=now_ms, new_id=new_id)
-        user = db.write_now(lambda tx: users.add(tx, "Reader", "reader@example.org", "", Standing.MEMBER))
+        user = db.write_now(lambda tx: users.add(tx, "Reader", "reader@example.org", "", ServerRole.MEMBER))
         try:
-            yield Bench(SearchIndex(db, embedder), Actor(user.id, Standing.MEMBER), wish)
+            yield Bench(SearchIndex(db, embedder), Actor(user.id, ServerRole.MEMBER), wish)
         finally:
             await embedder.close()
             db.close()

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
-from tertulia.core.users import Actor, Standing
-from tertulia.core.voices import Voice, Wanted, seat
+from tertulia.core.users import Actor, ServerRole
+from tertulia.core.voices import SeatRequest, Voice, assign_seats
 from tertulia.store import conversations, messages, turns
 from tertulia.store.database import Tx
 from tests.world import Person, World
 
-VOICES = seat(Wanted(f"voices:{name}", name.title()) for name in ("alpha", "beta", "gamma"))
+VOICES = assign_seats(SeatRequest(f"voices:{name}", name.title()) for name in ("alpha", "beta", "gamma"))
 ROUNDS_AT_ONCE = 250
 
 
 async def long_conversation(world: World, person: Person, size: int) -> str:
     """The id of a conversation of so many messages; each round is a question and three replies."""
-    actor = Actor(person.id, Standing(person.me["user"]["role"]), person.me["session"]["id"])
+    actor = Actor(person.id, ServerRole(person.me["user"]["role"]), person.me["session"]["id"])
     begun = await world.house.db.write(
         lambda tx: conversations.add(
             tx, actor, person.home, mode="parallel", table=VOICES, visibility=Visibility.OPEN

@@ -13,7 +13,7 @@ from tertulia import __version__, cli
 from tertulia.app import new_id, now_ms
 from tertulia.core.errors import CannotStart, NotFound, TertuliaError, WeakPassword
 from tertulia.core.sessions import ClientInfo
-from tertulia.core.users import Standing
+from tertulia.core.users import ServerRole
 from tertulia.store import jobs, sessions, users
 from tertulia.store.database import Database, Tx
 
@@ -136,7 +136,7 @@ def test_an_account_is_added(terminal):
     assert (result.exit_code, result.stdout.strip()) == (0, "Added Ada <ada@example.org> as member.")
     login = terminal.account("ada@example.org")
     assert login is not None
-    assert login.user.role is Standing.MEMBER
+    assert login.user.role is ServerRole.MEMBER
     assert LONG not in login.password_hash
 
 
@@ -144,7 +144,7 @@ def test_an_administrator_is_added_when_asked_for(terminal):
     terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", LONG, "--admin")
     login = terminal.account("ada@example.org")
     assert login is not None
-    assert login.user.role is Standing.ADMIN
+    assert login.user.role is ServerRole.ADMIN
 
 
 def test_the_password_is_asked_for_twice_and_never_shown(terminal):

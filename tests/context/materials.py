@@ -11,13 +11,15 @@ from tertulia.context.material import AttachedText, FileText, Material
 from tertulia.core.attachments import Attachment
 from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.conversations import Visibility
-from tertulia.core.files import Shelf
+from tertulia.core.files import FileListing
 from tertulia.core.messages import Message, Quote, Role, Round, Status, speaker_of
 from tertulia.core.models import Abilities, Model, Tier
 from tertulia.core.projects import ContextStrategy
-from tertulia.core.voices import Wanted, seat
+from tertulia.core.voices import SeatRequest, assign_seats
 
-ANNA, BERT, CARA = seat([Wanted("x:anna", "Anna"), Wanted("x:bert", "Bert"), Wanted("y:cara", "Cara")])
+ANNA, BERT, CARA = assign_seats(
+    [SeatRequest("x:anna", "Anna"), SeatRequest("x:bert", "Bert"), SeatRequest("y:cara", "Cara")]
+)
 
 
 TABLE = (ANNA, BERT, CARA)
@@ -26,7 +28,7 @@ TABLE = (ANNA, BERT, CARA)
 WIDE = Model("x", "anna", "Anna", context_window=200_000, max_output_tokens=4_000, tier=Tier.SMART)
 
 
-NO_FILES = Shelf()
+NO_FILES = FileListing()
 
 
 def count(text: str) -> int:
@@ -71,7 +73,7 @@ def make_inputs(
     branch_rounds: tuple[Round, ...] = (),
     partial_reply: str = "",
     always_included: tuple[FileText, ...] = (),
-    file_listing: Shelf = NO_FILES,
+    file_listing: FileListing = NO_FILES,
     attachment_texts: tuple[AttachedText, ...] = (),
     hits: tuple[Hit, ...] = (),
     recalled_rounds: tuple[Round, ...] = (),

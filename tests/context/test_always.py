@@ -9,7 +9,7 @@ import pytest
 from tertulia.context.assemble import assemble
 from tertulia.context.material import AttachedText, FileText
 from tertulia.core.attachments import Attachment
-from tertulia.core.files import FileEntry, Folder, Shelf
+from tertulia.core.files import FileEntry, FileListing, Folder
 from tertulia.core.receipts import Layer
 from tests.context.materials import TEXT, WIDE, count, hit, make_inputs, message, rounds
 
@@ -29,7 +29,7 @@ def test_invisible_characters_in_files_are_removed_from_the_prompt():
             question=message(1, None, "And now?", attachments=(attachment,)),
             attachment_texts=(AttachedText("a1", hidden),),
             always_included=(FileText("f", "a.md", hidden),),
-            file_listing=Shelf(1, (FileEntry("a.md", 9, hidden),)),
+            file_listing=FileListing(1, (FileEntry("a.md", 9, hidden),)),
             hits=(hit("k", f"green {hidden}", path="b.md", start_line=1, end_line=1),),
         ),
         count,
@@ -58,10 +58,10 @@ def test_a_partly_read_file_says_so_and_a_file_without_text_is_left_out_with_its
 
 def test_few_files_are_listed_by_name_and_many_by_folder():
     few = tuple(FileEntry(f"docs/{i}.md", 2048, "about tea") for i in range(50))
-    many = Shelf(51, folders=(Folder("", 1), Folder("docs/", 50)))
+    many = FileListing(51, folders=(Folder("", 1), Folder("docs/", 50)))
     assert (
         "- docs/7.md (2.0 kB): about tea"
-        in assemble(make_inputs(file_listing=Shelf(50, few)), count).prompt.system
+        in assemble(make_inputs(file_listing=FileListing(50, few)), count).prompt.system
     )
     listed = assemble(make_inputs(file_listing=many), count).prompt.system
     assert "The project has 51 files:\n- (top) 1 files\n- docs/ 50 files" in listed
@@ -70,8 +70,8 @@ def test_few_files_are_listed_by_name_and_many_by_folder():
 @pytest.mark.parametrize(
     "listing",
     [
-        Shelf(9_000, folders=tuple(Folder(f"folder-{n}/", 1) for n in range(9_000))),
-        Shelf(50, tuple(FileEntry(f"{'x' * 900}/{n}.md", 10, "") for n in range(50))),
+        FileListing(9_000, folders=tuple(Folder(f"folder-{n}/", 1) for n in range(9_000))),
+        FileListing(50, tuple(FileEntry(f"{'x' * 900}/{n}.md", 10, "") for n in range(50))),
     ],
 )
 def test_a_long_file_list_is_cut_to_its_share_of_the_budget(listing):
@@ -103,7 +103,7 @@ def test_a_file_that_can_never_fit_is_left_out_without_counting_its_tokens():
 
 def test_the_prompt_explains_citations_only_if_the_project_has_files():
     listed = assemble(
-        make_inputs(file_listing=Shelf(1, (FileEntry("docs/plan.md", 10, ""),))), count
+        make_inputs(file_listing=FileListing(1, (FileEntry("docs/plan.md", 10, ""),))), count
     ).prompt.system
     assert "[docs/plan.md:12-40]" in listed
     assert "[round 7]" in listed

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tertulia.core.blind import lettered, veiled_draft, veiled_message, veiled_round, veiled_turn
+from tertulia.core.blind import (
+    anonymised_draft,
+    anonymised_message,
+    anonymised_round,
+    anonymised_turn,
+    assign_letters,
+)
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Failure, Message, ReadReply, Role, Round, Status, Usage
-from tertulia.core.plain import to_json
-from tertulia.core.turns import Draft, Purpose, State, Turn, Waiting
+from tertulia.core.serialization import to_json
+from tertulia.core.turns import Draft, Purpose, RetryNotice, Turn, TurnState
 from tertulia.core.voices import Voice
 
 TABLE = tuple(
     Voice(f"house:{name}:0", seat, name.title(), f"house:{name}", persona_id=f"P-{name}")
     for seat, name in enumerate(("alpha", "beta", "gamma"), start=1)
 )
-SEATED = lettered(TABLE, "a secret")
+SEATED = assign_letters(TABLE, "a secret")
 TURN = Turn(
-    "t", "c", 1, Purpose.ASK, "parallel", SEATED, Visibility.OPEN, State.RUNNING, "u", 0, is_blind=True
+    "t", "c", 1, Purpose.ASK, "parallel", SEATED, Visibility.OPEN, TurnState.RUNNING, "u", 0, is_blind=True
 )
 NAMES = ("alpha", "beta", "gamma")
 
@@ -32,7 +38,7 @@ def reply_by(voice: Voice) -> Message:
 
 def test_the_secret_alone_decides_the_order_of_the_letters() -> None:
     orders = {
-        tuple(voice.name for voice in lettered(table, f"secret {n}"))
+        tuple(voice.name for voice in assign_letters(table, f"secret {n}"))
         for n in range(60)
         for table in (TABLE, TABLE[::-1])
     }
@@ -42,18 +48,20 @@ def test_the_secret_alone_decides_the_order_of_the_letters() -> None:
 
 
 def test_an_anonymised_blind_round_contains_no_name_price_or_time() -> None:
-    waiting = Waiting(5, 1, 2, "Alpha is busy.")
+    waiting = RetryNotice(5, 1, 2, "Alpha is busy.")
     draft = Draft("m", "t", "c", 1, SEATED[0], Role.ADVISOR, "Te", "", 1, 0, waiting=waiting)
     draft = replace(draft, read_replies=(ReadReply("n", 2, "Beta"),))
     message = replace(reply_by(SEATED[0]), read_replies=draft.read_replies)
-    serialized = to_json([veiled_turn(TURN), veiled_message(message), veiled_draft(draft)]).lower()
+    serialized = to_json(
+        [anonymised_turn(TURN), anonymised_message(message), anonymised_draft(draft)]
+    ).lower()
     assert not any(word in serialized for word in (*NAMES, "7700", "house"))
-    assert veiled_message(reply_by(SEATED[1])).voice == Voice("mind:B", 2, "Voice B", "", letter="B")
+    assert anonymised_message(reply_by(SEATED[1])).voice == Voice("mind:B", 2, "Voice B", "", letter="B")
 
 
 def test_anonymising_leaves_a_turn_and_a_round_that_are_not_blind_unchanged() -> None:
     revealed = replace(TURN, is_blind=False)
-    assert veiled_turn(revealed) is revealed
+    assert anonymised_turn(revealed) is revealed
     assert revealed.was_blind
     other_round = Round(1, (reply_by(SEATED[0]),))
-    assert veiled_round(other_round, {"another turn"}) == other_round
+    assert anonymised_round(other_round, {"another turn"}) == other_round

@@ -8,9 +8,9 @@ import pytest
 
 from tertulia.core.errors import Invalid
 from tertulia.core.ids import is_ulid
-from tertulia.core.personas import SEEDED, Character, cleaned, handle_of
+from tertulia.core.personas import SEEDED, PersonaProfile, cleaned, handle_of
 
-BAKER = Character("The Baker", "", 4, "Bake.", "voices:alpha")
+BAKER = PersonaProfile("The Baker", "", 4, "Bake.", "voices:alpha")
 
 
 @pytest.mark.parametrize(

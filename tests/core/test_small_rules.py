@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 from tertulia.core.errors import Invalid, TooManyAttempts, WeakPassword
 from tertulia.core.ids import is_ulid, ulid
 from tertulia.core.lengths import ENOUGH, RecentReplies, ReplyLength, median
-from tertulia.core.models import FREE, Model, ModelFacts, Prices, Tier, TokenCount, cost_micros, described
+from tertulia.core.models import (
+    FREE,
+    Model,
+    ModelOverrides,
+    Prices,
+    Tier,
+    TokenCount,
+    cost_micros,
+    with_overrides,
+)
 from tertulia.core.projects import ProjectSettings, RetrievalConfig, checked
 from tertulia.core.titles import LONGEST, cleaned, title_of
 from tertulia.core.users import check_password, clean_email, clean_name
-from tertulia.core.voices import Wanted, seat, seat_aside
+from tertulia.core.voices import SeatRequest, assign_seats, assign_seats_once
 
 moments = st.integers(0, (1 << 48) - 1)
 
@@ -36,7 +45,7 @@ def test_other_text_is_not_a_valid_ulid(text):
 
 
 def test_the_same_model_twice_gets_two_lanes_two_seats_and_two_names():
-    voices = seat([Wanted("a:x", "X"), Wanted("a:y", "Y"), Wanted("a:x", "X")])
+    voices = assign_seats([SeatRequest("a:x", "X"), SeatRequest("a:y", "Y"), SeatRequest("a:x", "X")])
     assert [(v.id, v.seat, v.name) for v in voices] == [
         ("a:x:0", 1, "X"),
         ("a:y:0", 2, "Y"),
@@ -45,9 +54,15 @@ def test_the_same_model_twice_gets_two_lanes_two_seats_and_two_names():
 
 
 def test_voices_with_the_same_name_are_numbered():
-    table = seat([Wanted("a:x", "Sage", "one", 1), Wanted("a:x", "Sage", "two", 1), Wanted("a:x", "Sage 2")])
+    table = assign_seats(
+        [
+            SeatRequest("a:x", "Sage", "one", 1),
+            SeatRequest("a:x", "Sage", "two", 1),
+            SeatRequest("a:x", "Sage 2"),
+        ]
+    )
     assert [v.name for v in table] == ["Sage", "Sage 2", "Sage 2 2"]
-    [chair] = seat([Wanted("a:y", "Sage")], table)
+    [chair] = assign_seats([SeatRequest("a:y", "Sage")], table)
     assert chair.name == "Sage 3"
 
 
@@ -74,25 +89,25 @@ MODEL = Model("x", "m", "M", 128_000, 8_000, Tier.SMART, prices=Prices(4, 1, 20,
 
 
 def test_an_administrators_corrections_replace_the_catalogue_and_the_rest_stays():
-    corrected = described(MODEL, ModelFacts(context_window=32_000, input_micros=8))
+    corrected = with_overrides(MODEL, ModelOverrides(context_window=32_000, input_micros=8))
     assert corrected == replace(MODEL, context_window=32_000, prices=Prices(8, 1, 20, written_micros=10))
-    assert described(MODEL, ModelFacts()) == MODEL
+    assert with_overrides(MODEL, ModelOverrides()) == MODEL
 
 
 @pytest.mark.parametrize(
     "facts",
     [
-        ModelFacts(display_name=" "),
-        ModelFacts(display_name="x" * 101),
-        ModelFacts(context_window=10),
-        ModelFacts(max_output_tokens=0),
-        ModelFacts(context_window=4_000),  # less than its max_output_tokens
-        ModelFacts(output_micros=-1),
+        ModelOverrides(display_name=" "),
+        ModelOverrides(display_name="x" * 101),
+        ModelOverrides(context_window=10),
+        ModelOverrides(max_output_tokens=0),
+        ModelOverrides(context_window=4_000),  # less than its max_output_tokens
+        ModelOverrides(output_micros=-1),
     ],
 )
 def test_an_impossible_correction_of_a_model_is_refused(facts):
     with pytest.raises(Invalid):
-        described(MODEL, facts)
+        with_overrides(MODEL, facts)
 
 
 @given(st.text(max_size=10_000))
@@ -135,28 +150,28 @@ def test_an_errors_code_is_its_name_in_snake_case():
 
 
 def test_an_aside_leaves_every_voice_of_the_table_in_its_seat() -> None:
-    alpha, beta = Wanted("house:alpha", "Alpha"), Wanted("house:beta", "Beta")
-    sage = Wanted("house:alpha", "The Sage", "sage", 1, hue=2)
-    table = seat([alpha, beta])
-    [seated] = seat_aside(seat([beta]), table)
+    alpha, beta = SeatRequest("house:alpha", "Alpha"), SeatRequest("house:beta", "Beta")
+    sage = SeatRequest("house:alpha", "The Sage", "sage", 1, hue=2)
+    table = assign_seats([alpha, beta])
+    [seated] = assign_seats_once(assign_seats([beta]), table)
     assert (seated.id, seated.seat) == ("house:beta:0", 2)
-    [newcomer] = seat_aside(seat([sage]), table)
+    [newcomer] = assign_seats_once(assign_seats([sage]), table)
     assert newcomer.seat == 1 + len(table)  # the seat of its colour is taken
-    assert [voice.seat for voice in seat_aside(seat([sage, beta]), table)] == [3, 2]
-    assert seat_aside(seat([sage]), ())[0].seat == sage.hue
+    assert [voice.seat for voice in assign_seats_once(assign_seats([sage, beta]), table)] == [3, 2]
+    assert assign_seats_once(assign_seats([sage]), ())[0].seat == sage.hue
 
 
 def test_an_aside_reaches_the_named_lane_when_a_model_sits_twice():
-    x = Wanted("a:x", "X 1")
-    table = seat([x, x])
-    assert seat_aside(seat([x]), table, ["a:x:1"]) == (table[1],)
-    assert seat_aside(seat([x]), table, ["a:x:0"]) == (table[0],)
-    assert seat_aside(seat([x, x]), table, ["a:x:1", "a:x:0"]) == (table[1], table[0])
-    [absent] = seat_aside(seat([x]), (), ["a:x:1"])
+    x = SeatRequest("a:x", "X 1")
+    table = assign_seats([x, x])
+    assert assign_seats_once(assign_seats([x]), table, ["a:x:1"]) == (table[1],)
+    assert assign_seats_once(assign_seats([x]), table, ["a:x:0"]) == (table[0],)
+    assert assign_seats_once(assign_seats([x, x]), table, ["a:x:1", "a:x:0"]) == (table[1], table[0])
+    [absent] = assign_seats_once(assign_seats([x]), (), ["a:x:1"])
     assert (absent.id, absent.name) == ("a:x:1", "X 1 2")
     for unknown_lane in ("a:y:0", "a:x:8", "a:x:-1", "a:x:x", "a:x"):
         with pytest.raises(Invalid):
-            seat_aside(seat([x]), table, [unknown_lane])
+            assign_seats_once(assign_seats([x]), table, [unknown_lane])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.messages import Message, Role, Round, Status
-from tertulia.core.trees import Said, Siblings, Tree, Versions, compare, tree
+from tertulia.core.trees import MessageSummary, Siblings, Tree, Versions, compare, tree
 
 ROOT = Conversation(
     id="a",
@@ -30,16 +30,16 @@ def branch(id: str, of: str, at: int, message_id: str | None = None) -> Conversa
     return replace(ROOT, id=id, parent_id=of, branch_round=at, branch_message_id=message_id, created_at=1)
 
 
-def question(id: str, number: int) -> Said:
+def question(id: str, number: int) -> MessageSummary:
     """A question; its id gives the conversation, the round and the kind: "a1q"."""
-    return Said(id, id[0], number, True, f"question {id}", None, None, None, number, "u")
+    return MessageSummary(id, id[0], number, True, f"question {id}", None, None, None, number, "u")
 
 
-def reply(id: str, number: int, replaces_id: str | None = None, seat: int = 1) -> Said:
-    return Said(id, id[0], number, False, "", seat, replaces_id, 5, number, "u")
+def reply(id: str, number: int, replaces_id: str | None = None, seat: int = 1) -> MessageSummary:
+    return MessageSummary(id, id[0], number, False, "", seat, replaces_id, 5, number, "u")
 
 
-def rounds(conversation_id: str, first: int, last: int) -> list[Said]:
+def rounds(conversation_id: str, first: int, last: int) -> list[MessageSummary]:
     return [
         message
         for n in range(first, last + 1)
@@ -47,7 +47,7 @@ def rounds(conversation_id: str, first: int, last: int) -> list[Said]:
     ]
 
 
-def tree_of(conversation_id: str, branches: list[Conversation], messages: list[Said]) -> Tree:
+def tree_of(conversation_id: str, branches: list[Conversation], messages: list[MessageSummary]) -> Tree:
     return tree(conversation_id, [*branches, ROOT], messages)
 
 

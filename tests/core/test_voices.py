@@ -5,12 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.core.voices import SEATS, HeldSeat, Voice, Wanted, held_in, holding, seat, seat_aside
+from tertulia.core.voices import (
+    SEATS,
+    HeldSeat,
+    SeatRequest,
+    Voice,
+    assign_seats,
+    assign_seats_once,
+    held_in,
+    holding,
+)
 
-MODELS = [Wanted(f"house:{name}", name.title()) for name in ("alpha", "beta", "gamma", "delta", "epsilon")]
+MODELS = [
+    SeatRequest(f"house:{name}", name.title()) for name in ("alpha", "beta", "gamma", "delta", "epsilon")
+]
 ALPHA, BETA, GAMMA, DELTA, EPSILON = MODELS
-SAGE = Wanted("house:alpha", "The Sage", persona_id="SAGE", hue=1)
-WASP = Wanted("house:alpha", "The Wasp", persona_id="WASP", hue=7)
+SAGE = SeatRequest("house:alpha", "The Sage", persona_id="SAGE", hue=1)
+WASP = SeatRequest("house:alpha", "The Wasp", persona_id="WASP", hue=7)
 
 
 class Table:
@@ -19,8 +30,8 @@ class Table:
     def __init__(self) -> None:
         self.held: tuple[HeldSeat, ...] = ()
 
-    def sit(self, *requests: Wanted) -> dict[str, int]:
-        voices = seat(requests, held_seats=self.held)
+    def sit(self, *requests: SeatRequest) -> dict[str, int]:
+        voices = assign_seats(requests, held_seats=self.held)
         self.held = holding(self.held, voices)
         return {voice.name: voice.seat for voice in voices}
 
@@ -49,7 +60,7 @@ def test_the_same_model_twice_keeps_a_seat_for_each_lane() -> None:
 
 def test_a_ninth_voice_takes_the_oldest_seat_of_an_absent_voice() -> None:
     table = Table()
-    eight = [Wanted(f"house:m{number}", f"M{number}") for number in range(SEATS)]
+    eight = [SeatRequest(f"house:m{number}", f"M{number}") for number in range(SEATS)]
     table.sit(*eight)
     assert table.sit(eight[0], EPSILON) == {"M0": 1, "Epsilon": 2}
     assert table.sit(EPSILON, eight[0]) == {"Epsilon": 2, "M0": 1}
@@ -58,8 +69,8 @@ def test_a_ninth_voice_takes_the_oldest_seat_of_an_absent_voice() -> None:
 def test_an_absent_voice_asked_in_an_aside_gets_its_old_seat() -> None:
     table = Table()
     table.sit(ALPHA, BETA, GAMMA)
-    present = seat([ALPHA, BETA], held_seats=table.held)
-    [aside] = seat_aside(seat([GAMMA]), present, held_seats=table.held)
+    present = assign_seats([ALPHA, BETA], held_seats=table.held)
+    [aside] = assign_seats_once(assign_seats([GAMMA]), present, held_seats=table.held)
     assert aside.seat == 3
 
 
@@ -68,7 +79,7 @@ def test_a_branch_inherits_the_seats_of_its_tree() -> None:
     others = (HeldSeat("house:alpha:0", 4), HeldSeat("house:beta:0", 2))
     seats = held_in(own, others)
     assert seats == (HeldSeat("house:alpha:0", 1), HeldSeat("house:beta:0", 2))
-    assert [voice.seat for voice in seat([GAMMA, BETA], held_seats=seats)] == [3, 2]
+    assert [voice.seat for voice in assign_seats([GAMMA, BETA], held_seats=seats)] == [3, 2]
 
 
 @given(
@@ -76,7 +87,7 @@ def test_a_branch_inherits_the_seats_of_its_tree() -> None:
         st.lists(st.sampled_from([*MODELS, SAGE, WASP]), min_size=1, max_size=5, unique=True), max_size=12
     )
 )
-def test_a_voice_never_changes_its_seat(rounds: list[list[Wanted]]) -> None:
+def test_a_voice_never_changes_its_seat(rounds: list[list[SeatRequest]]) -> None:
     table, first_seats = Table(), dict[str, int]()
     for requests in rounds:
         seats = table.sit(*requests)
@@ -90,7 +101,7 @@ def test_a_voice_never_changes_its_seat(rounds: list[list[Wanted]]) -> None:
     st.lists(st.sampled_from(MODELS), max_size=8), st.lists(st.builds(HeldSeat, st.text(), st.integers(1, 8)))
 )
 def test_every_voice_gets_a_different_seat_with_any_held_seats(
-    requests: list[Wanted], held_seats: list[HeldSeat]
+    requests: list[SeatRequest], held_seats: list[HeldSeat]
 ) -> None:
-    voices: tuple[Voice, ...] = seat(requests, held_seats=held_seats)
+    voices: tuple[Voice, ...] = assign_seats(requests, held_seats=held_seats)
     assert sorted({voice.seat for voice in voices}) == sorted(voice.seat for voice in voices)

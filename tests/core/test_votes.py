@@ -9,7 +9,7 @@ import pytest
 from tertulia.core.errors import Conflict, Invalid
 from tertulia.core.messages import Message, Role, Round, Status
 from tertulia.core.voices import Voice
-from tertulia.core.votes import Choice, Vote, chosen, contenders
+from tertulia.core.votes import Vote, VoteValue, chosen, contenders
 
 QUESTION = Message("q", "c", 1, "t", "user", Role.USER, "Why?", Status.COMPLETE, "u", 0)
 
@@ -21,7 +21,12 @@ def reply(id: str, seat: int = 1, **more: object) -> Message:
 
 
 def vote(
-    id: str, message_id: str | None, at: int, verdict: Choice = Choice.BEST, number: int = 1, by: str = ""
+    id: str,
+    message_id: str | None,
+    at: int,
+    verdict: VoteValue = VoteValue.BEST,
+    number: int = 1,
+    by: str = "",
 ) -> Vote:
     return Vote(id, "c", number, message_id, by or f"user {id}", verdict, False, (), at)
 
@@ -30,8 +35,8 @@ def test_answers_compete_with_answers_and_a_synthesis_only_with_syntheses() -> N
     answers = [reply("a", 1), reply("b", 2), reply("empty", 3, content="", status=Status.FAILED)]
     synthesis = reply("s", 1, role=Role.SYNTHESIS, step="synthesis")
     round_ = Round(1, (QUESTION, *answers, synthesis))
-    assert [contender.message_id for contender in contenders(round_, answers[0], Choice.TIE)] == ["a", "b"]
-    assert [contender.message_id for contender in contenders(round_, synthesis, Choice.BEST)] == ["s"]
+    assert [contender.message_id for contender in contenders(round_, answers[0], VoteValue.TIE)] == ["a", "b"]
+    assert [contender.message_id for contender in contenders(round_, synthesis, VoteValue.BEST)] == ["s"]
 
 
 def test_a_vote_for_an_empty_or_replaced_reply_is_refused() -> None:
@@ -40,11 +45,11 @@ def test_a_vote_for_an_empty_or_replaced_reply_is_refused() -> None:
     round_ = Round(1, (QUESTION, old, new, failed))
     for refused in (old, failed, QUESTION):
         with pytest.raises(Conflict):
-            contenders(round_, refused, Choice.BEST)
+            contenders(round_, refused, VoteValue.BEST)
 
 
-@pytest.mark.parametrize("verdict", [Choice.TIE, Choice.BOTH_BAD])
-def test_a_tie_is_refused_if_there_is_only_one_reply(verdict: Choice) -> None:
+@pytest.mark.parametrize("verdict", [VoteValue.TIE, VoteValue.BOTH_BAD])
+def test_a_tie_is_refused_if_there_is_only_one_reply(verdict: VoteValue) -> None:
     alone = reply("a")
     with pytest.raises(Invalid):
         contenders(Round(1, (QUESTION, alone)), alone, verdict)
@@ -55,7 +60,7 @@ def test_the_newest_vote_for_a_best_reply_counts() -> None:
     assert chosen([round_], []) == frozenset()
     assert chosen([round_], [vote("1", "b", 10), vote("2", "a", 20)]) == {"a"}
     assert chosen([round_], [vote("2", "a", 20), vote("3", "b", 30)]) == {"b"}
-    assert chosen([round_], [vote("2", "a", 20), vote("4", None, 40, Choice.TIE)]) == {"a"}
+    assert chosen([round_], [vote("2", "a", 20), vote("4", None, 40, VoteValue.TIE)]) == {"a"}
 
 
 def test_a_vote_for_a_replaced_version_no_longer_counts() -> None:
@@ -70,7 +75,7 @@ def test_each_round_has_its_own_best_reply() -> None:
 
 def test_of_a_persons_votes_before_and_in_a_branch_only_the_latest_counts() -> None:
     round_ = Round(1, (QUESTION, reply("a", 1), reply("b", 2)))
-    before, in_branch = vote("1", "a", 10, by="Ada"), vote("2", None, 20, Choice.BOTH_BAD, by="Ada")
+    before, in_branch = vote("1", "a", 10, by="Ada"), vote("2", None, 20, VoteValue.BOTH_BAD, by="Ada")
     assert chosen([round_], [before, in_branch]) == frozenset()
     assert chosen([round_], [replace(before, created_at=30), in_branch]) == {"a"}
     assert chosen([round_], [before, in_branch, vote("3", "b", 5, by="Bob")]) == {"b"}

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import pytest
 
 from tertulia import council
-from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.errors import Invalid
 from tertulia.core.messages import Message, Role, Status, Step
-from tertulia.core.reading import read
-from tertulia.core.voices import SEATS, Voice, Wanted, seat
+from tertulia.core.reply_parsing import parse_reply
+from tertulia.core.step_instructions import ANSWER, StepInstructions
+from tertulia.core.voices import SEATS, SeatRequest, Voice, assign_seats
 from tests.patience import soon
 
 
@@ -43,7 +43,7 @@ class ScriptedTable:
         conversation: str = "C",
     ) -> None:
         names = ("Ada", "Bea", "Cleo", "Dora", "Eva", "Fay", "Gil", "Hal")
-        self.voices = seat(Wanted(f"voices:{name}", name) for name in names[:voices])
+        self.voices = assign_seats(SeatRequest(f"voices:{name}", name) for name in names[:voices])
         self.chair = self.voices[0]
         self.asked: list[Asked] = []
         self.answers: list[Message] = []
@@ -55,7 +55,7 @@ class ScriptedTable:
         self._failing = failing
         self._lines = lines or {}
 
-    async def ask(self, voice: Voice, brief: Brief = ANSWER) -> Message:
+    async def ask(self, voice: Voice, brief: StepInstructions = ANSWER) -> Message:
         shown = tuple(reply.name for reply in brief.shown)
         self._texts.append((brief.step, [reply.message.content for reply in brief.shown]))
         self.asked.append(Asked(voice.seat, brief.step, shown, len(self.answers)))
@@ -66,13 +66,13 @@ class ScriptedTable:
         message = Message(
             f"{len(self.answers):02}{voice.name}", self._conversation, 1, "T", "agent:alpha", brief.role,
             text, Status.FAILED if is_failing else Status.COMPLETE, "U", 1, voice,
-            critique_of_id=brief.critique_of_id, step=brief.step, findings=read(brief, text),
+            critique_of_id=brief.critique_of_id, step=brief.step, findings=parse_reply(brief, text),
         )  # fmt: skip
         self.answers.append(message)
         return message
 
     async def ask_all(
-        self, voices: Sequence[Voice] | None = None, brief: Brief = ANSWER
+        self, voices: Sequence[Voice] | None = None, brief: StepInstructions = ANSWER
     ) -> Sequence[Message]:
         return await asyncio.gather(
             *(self.ask(voice, brief) for voice in (self.voices if voices is None else voices))

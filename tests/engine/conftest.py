@@ -15,9 +15,9 @@ import pytest
 from tertulia.app import new_id, now_ms
 from tertulia.core.files import FileLimits
 from tertulia.core.messages import Message, Round
-from tertulia.core.tables import WantedVoice
-from tertulia.core.turns import State, Turn
-from tertulia.core.users import Actor, Standing
+from tertulia.core.tables import VoiceRef
+from tertulia.core.turns import Turn, TurnState
+from tertulia.core.users import Actor, ServerRole
 from tertulia.engine.herald import Herald
 from tertulia.engine.live import Live
 from tertulia.engine.means import Means
@@ -61,10 +61,10 @@ class Engine:
         return self.means.db
 
     async def open(self, text: str, *models: str, **more: object) -> Opened:
-        voices = tuple(WantedVoice(f"voices:{model}") for model in models or ("alpha",))
+        voices = tuple(VoiceRef(f"voices:{model}") for model in models or ("alpha",))
         return await self.turns.open(self.actor, NewTurn(new_id(), text, voices, **more))  # type: ignore[arg-type]
 
-    async def over(self, turn: Turn) -> State:
+    async def over(self, turn: Turn) -> TurnState:
         """Waits for the end of a turn."""
         live = self.means.live.find(turn.id)
         assert live is not None
@@ -156,7 +156,7 @@ async def engine_in(
 
 def _somebody(tx: Tx) -> Actor:
     known = users.find_credentials(tx, "ada@example.org")
-    user = known.user if known else users.add(tx, "Ada", "ada@example.org", "no password", Standing.ADMIN)
+    user = known.user if known else users.add(tx, "Ada", "ada@example.org", "no password", ServerRole.ADMIN)
     return Actor(user.id, user.role)
 
 

@@ -8,20 +8,20 @@ from sqlalchemy import text
 
 from tertulia.app import new_id
 from tertulia.core.messages import Status, Step
-from tertulia.core.tables import WantedVoice
-from tertulia.core.turns import Purpose, State
+from tertulia.core.tables import VoiceRef
+from tertulia.core.turns import Purpose, TurnState
 from tertulia.engine.jobs import JOBS
 from tertulia.engine.requests import NewEdit, NewReturn, NewTry
 from tertulia.store import branches, receipts, trees
 from tests.engine.conftest import engine_in
 from tests.upstream.scripted import Finish, Hold, Say, Stall
 
-ALPHA = (WantedVoice("voices:alpha"),)
+ALPHA = (VoiceRef("voices:alpha"),)
 
 
 async def answered(engine, text: str, **more):
     opened = await engine.open(text, **more)
-    assert await engine.over(opened.turn) is State.COMPLETE
+    assert await engine.over(opened.turn) is TurnState.COMPLETE
     return opened
 
 
@@ -47,7 +47,7 @@ async def test_the_same_try_in_the_same_breath_is_one_branch(engine, upstream):
     request = NewTry(new_id())
     made = await asyncio.gather(*(engine.turns.retry(engine.actor, reply.id, request) for _ in range(4)))
     assert len({opened.conversation.id for opened in made}) == 1
-    assert await engine.over(made[0].turn) is State.COMPLETE
+    assert await engine.over(made[0].turn) is TurnState.COMPLETE
     assert len(await family(engine, first.conversation.id)) == 2
     [new] = await engine.replies(made[0].turn)
     assert new.replaces_id == reply.id
@@ -61,7 +61,7 @@ async def test_two_tries_of_one_reply_are_two_branches(engine, upstream):
         *(engine.turns.retry(engine.actor, reply.id, NewTry(new_id())) for _ in range(2))
     )
     for opened in made:
-        assert await engine.over(opened.turn) is State.COMPLETE
+        assert await engine.over(opened.turn) is TurnState.COMPLETE
     assert len(await family(engine, first.conversation.id)) == 3
 
 
@@ -108,10 +108,10 @@ async def test_a_branch_waits_until_all_is_said_that_it_goes_on_from(engine, ups
     go_on = asyncio.Event()
     first, branch = await begun(engine, upstream, go_on)
     opened = await engine.open("And now?", conversation_id=branch.id)
-    assert opened.turn.state is State.QUEUED
+    assert opened.turn.state is TurnState.QUEUED
     go_on.set()
-    assert await engine.over(opened.turn) is State.COMPLETE
-    assert await engine.over(first.turn) is State.COMPLETE
+    assert await engine.over(opened.turn) is TurnState.COMPLETE
+    assert await engine.over(first.turn) is TurnState.COMPLETE
     asked = upstream.requests[-1].body["messages"]
     assert [one["content"] for one in asked if one["role"] == "assistant"] == ["The code is marigold."]
 
@@ -121,10 +121,10 @@ async def test_who_waits_in_a_branch_can_be_stopped(engine, upstream):
     first, branch = await begun(engine, upstream, go_on)
     opened = await engine.open("And now?", conversation_id=branch.id)
     await engine.turns.stop(engine.actor, opened.turn.id)
-    assert await engine.over(opened.turn) is State.STOPPED
+    assert await engine.over(opened.turn) is TurnState.STOPPED
     assert len(upstream.requests) == 1
     go_on.set()
-    assert await engine.over(first.turn) is State.COMPLETE
+    assert await engine.over(first.turn) is TurnState.COMPLETE
 
 
 async def test_a_branch_that_left_before_waits_for_nobody(engine, upstream):
@@ -134,9 +134,11 @@ async def test_a_branch_that_left_before_waits_for_nobody(engine, upstream):
     upstream.plays((Say("Two"), Hold(go_on), Finish()), (Say("Else."), Finish()))
     second = await engine.open("Two?", conversation_id=first.conversation.id)
     await engine.said(second.turn, "Two")
-    assert await engine.over((await engine.open("Else?", conversation_id=branch.id)).turn) is State.COMPLETE
+    assert (
+        await engine.over((await engine.open("Else?", conversation_id=branch.id)).turn) is TurnState.COMPLETE
+    )
     go_on.set()
-    assert await engine.over(second.turn) is State.COMPLETE
+    assert await engine.over(second.turn) is TurnState.COMPLETE
 
 
 async def test_a_return_waits_for_its_place_in_the_line_it_comes_back_to(engine, upstream):
@@ -149,9 +151,9 @@ async def test_a_return_waits_for_its_place_in_the_line_it_comes_back_to(engine,
     running = await engine.open("Two?", conversation_id=first.conversation.id)
     await engine.said(running.turn, "Going on")
     back = await engine.turns.bring_back(engine.actor, edited.conversation.id, NewReturn(new_id(), ALPHA[0]))
-    assert (back.turn.state, back.turn.round_number) == (State.QUEUED, 3)
+    assert (back.turn.state, back.turn.round_number) == (TurnState.QUEUED, 3)
     await engine.turns.stop(engine.actor, running.turn.id)
-    assert await engine.over(back.turn) is State.COMPLETE
+    assert await engine.over(back.turn) is TurnState.COMPLETE
     assert [reply.content for reply in await engine.replies(back.turn)] == ["In short."]
 
 
@@ -171,6 +173,6 @@ async def test_a_return_that_a_crash_cut_off_can_be_asked_for_again(tmp_path, up
         assert (cut.status, cut.step) == (Status.INTERRUPTED, Step.SUMMARY)
         upstream.says("In short.")
         again = await engine.turns.retry(engine.actor, cut.id, NewTry(new_id()))
-        assert (again.turn.purpose, await engine.over(again.turn)) == (Purpose.RETRY, State.COMPLETE)
+        assert (again.turn.purpose, await engine.over(again.turn)) == (Purpose.RETRY, TurnState.COMPLETE)
         [told] = await engine.replies(back.turn)
         assert (told.content, told.step, told.replaces_id) == ("In short.", Step.SUMMARY, cut.id)

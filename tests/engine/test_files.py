@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import text
 
 from tertulia.core.errors import Invalid, NotFound, QuotaSpent
-from tertulia.core.files import Indexing, MetadataChange, ProjectFile
+from tertulia.core.files import IndexPhase, MetadataChange, ProjectFile
 from tertulia.engine.files import Files, text_of
 from tertulia.engine.jobs import JOBS
 from tertulia.library import mime
@@ -114,17 +114,19 @@ async def test_the_same_bytes_under_another_kind_are_read_again(desk: Desk) -> N
     ("name", "content", "state", "reason"),
     [
         ("a.md", b"# Plan\n", None, None),
-        ("a.png", b"\x89PNG\r\n\x1a\n", Indexing.NOT_INDEXED, "An image"),
-        ("empty.md", b"", Indexing.NOT_INDEXED, "holds no text"),
-        ("a.pdf", b"%PDF-1.7", Indexing.FAILED, "damaged"),
-        ("a.xlsx", xlsx("<!DOCTYPE x>"), Indexing.FAILED, "XML"),
+        ("a.png", b"\x89PNG\r\n\x1a\n", IndexPhase.NOT_INDEXED, "An image"),
+        ("empty.md", b"", IndexPhase.NOT_INDEXED, "holds no text"),
+        ("a.pdf", b"%PDF-1.7", IndexPhase.FAILED, "damaged"),
+        ("a.xlsx", xlsx("<!DOCTYPE x>"), IndexPhase.FAILED, "XML"),
     ],
 )
 async def test_what_became_of_a_file_stands_beside_it(
-    desk: Desk, name: str, content: bytes, state: Indexing | None, reason: str | None
+    desk: Desk, name: str, content: bytes, state: IndexPhase | None, reason: str | None
 ) -> None:
     file = await desk.index(await desk.add(name, content))
-    assert file.index.state is state if state else file.index.state in (Indexing.INDEXING, Indexing.INDEXED)
+    assert (
+        file.index.state is state if state else file.index.state in (IndexPhase.INDEXING, IndexPhase.INDEXED)
+    )
     assert (reason or "") in (file.index.reason or "")
 
 
@@ -134,7 +136,7 @@ async def test_a_harmful_file_is_kept_and_marked(desk: Desk) -> None:
     made = await desk.add("b.docx", bomb)
     assert made.mime_type == mime.DOCX
     indexed = await desk.index(made)
-    assert (indexed.index.state, indexed.index.chunks) == (Indexing.FAILED, 0)
+    assert (indexed.index.state, indexed.index.chunks) == (IndexPhase.FAILED, 0)
     assert "not opened" in (indexed.index.reason or "")
     kept = b"".join([block async for block in desk.engine.means.blobs.read(made.content_hash)])
     assert kept == bomb
@@ -159,7 +161,7 @@ async def test_a_version_that_came_meanwhile_is_not_marked_with_what_the_old_one
     made = await desk.add("a.md", b"")
     await desk.index(made)
     changed = await desk.files.change(desk.actor, desk.project, made.id, chunks(b"Words"), 1)
-    assert (changed.version, changed.index.state) == (2, Indexing.QUEUED)
+    assert (changed.version, changed.index.state) == (2, IndexPhase.QUEUED)
     assert (await desk.index(changed)).index.reason is None
 
 

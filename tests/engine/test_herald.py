@@ -10,13 +10,13 @@ import pytest
 from tertulia.app import new_id
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Role
-from tertulia.core.turns import Draft, Purpose, State, Turn, Waiting
+from tertulia.core.turns import Draft, Purpose, RetryNotice, Turn, TurnState
 from tertulia.core.voices import Voice
 from tertulia.engine.herald import UNSAID_LIMIT, Herald, Stop, Wish
 from tertulia.engine.live import Live, LiveReply, LiveTurn
 
 ALPHA = Voice("house:alpha:0", 1, "Alpha", "house:alpha")
-TURN = Turn("t", "c", 1, Purpose.ASK, "quick", (ALPHA,), Visibility.OPEN, State.RUNNING, "u", 0)
+TURN = Turn("t", "c", 1, Purpose.ASK, "quick", (ALPHA,), Visibility.OPEN, TurnState.RUNNING, "u", 0)
 DRAFT = Draft("r", "t", "c", 1, ALPHA, Role.ADVISOR, "", "", 0, 0)
 
 
@@ -84,7 +84,7 @@ async def test_a_reply_is_the_same_there_with_its_thoughts_and_its_waits(
         here.live.said(turn, reply, "r", text, is_thought)
     await here.tells(there)
     assert seen(there) == reply.draft()
-    here.live.waits(turn, reply, "r", Waiting(5, 1, 2, "busy"))
+    here.live.waits(turn, reply, "r", RetryNotice(5, 1, 2, "busy"))
     await here.tells(there)
     assert seen(there) == reply.draft()
 

@@ -8,8 +8,8 @@ import os
 
 from sqlalchemy import text
 
-from tertulia.core.files import Indexing, IndexState
-from tertulia.core.users import Actor, Standing
+from tertulia.core.files import IndexPhase, IndexState
+from tertulia.core.users import Actor, ServerRole
 from tertulia.engine.files import Files
 from tertulia.engine.jobs.index_file import BROKEN, index_file
 from tertulia.engine.jobs.rebuild import leave_rebuild
@@ -70,7 +70,7 @@ async def test_a_file_is_found_by_its_words_first_and_then_by_meaning(engine, up
     file = await verbs.add(engine.actor, home(engine), "long.md", bytes_of(written))
     await done(engine)
     kept = await engine.db.read(lambda tx: files.find(tx, file.id))
-    assert kept.index.state is Indexing.INDEXED
+    assert kept.index.state is IndexPhase.INDEXED
     assert kept.index.percent == 100
     assert kept.index.chunks == 120
     percents = [percent for state, percent in seen if state == "indexing"]
@@ -86,7 +86,7 @@ async def test_without_weights_a_file_is_indexed_all_the_same(engine, upstream):
     file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
     await done(engine)
     kept = await engine.db.read(lambda tx: files.find(tx, file.id))
-    assert (kept.index.state, kept.index.percent, kept.index.chunks) == (Indexing.INDEXED, 100, 1)
+    assert (kept.index.state, kept.index.percent, kept.index.chunks) == (IndexPhase.INDEXED, 100, 1)
     assert await engine.db.read(jobs.dead_jobs) == ()
 
 
@@ -106,7 +106,7 @@ async def test_vectors_of_the_first_words_do_not_make_a_file_complete(engine, up
     verbs = Files(engine.means, job_left=lambda: None)
     file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("the kitten sleeps"))
     await done(engine)
-    halfway = IndexState(Indexing.INDEXING, 1, 25)
+    halfway = IndexState(IndexPhase.INDEXING, 1, 25)
     await engine.db.write(lambda tx: files.set_index(tx, file.id, halfway))
     engine.means.library.embedder = Bags()
     await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
@@ -142,7 +142,7 @@ async def test_a_job_done_twice_leaves_one_index(engine, upstream):
 async def test_whoever_brings_much_lets_others_and_their_own_other_projects_go_between(engine, upstream):
     verbs = Files(engine.means, job_left=lambda: None)
     other = await engine.db.write(lambda tx: projects.add(tx, engine.actor, "Other"))
-    bob = await engine.db.write(lambda tx: users.add(tx, "Bob", "bob@example.org", "none", Standing.MEMBER))
+    bob = await engine.db.write(lambda tx: users.add(tx, "Bob", "bob@example.org", "none", ServerRole.MEMBER))
     bobs = Actor(bob.id, bob.role)
     bobs_home = (await engine.db.read(lambda tx: projects.visible_to(tx, bobs)))[0].id
     for path in ("zip/1", "zip/2", "zip/3", "zip/4"):
@@ -216,7 +216,7 @@ async def test_a_file_whose_bytes_are_lost_says_that_it_could_not_be_read(engine
     await engine.db.write(lambda tx: tx.execute(text("UPDATE blobs SET keeping = 'disk', content = NULL")))
     await done(engine)
     kept = await engine.db.read(lambda tx: files.find(tx, file.id))
-    assert (kept.index.state, kept.index.reason) == (Indexing.FAILED, BROKEN)
+    assert (kept.index.state, kept.index.reason) == (IndexPhase.FAILED, BROKEN)
 
 
 async def test_what_was_not_changed_in_a_file_keeps_its_vector(engine, upstream):
@@ -233,7 +233,7 @@ async def test_what_was_not_changed_in_a_file_keeps_its_vector(engine, upstream)
     await engine.db.write(lambda tx: jobs.add(tx, "index_file", file.id))
     await done(engine)
     kept = await engine.db.read(lambda tx: files.find(tx, file.id))
-    assert (kept.index.state, kept.index.percent, kept.index.chunks) == (Indexing.INDEXED, 100, 150)
+    assert (kept.index.state, kept.index.percent, kept.index.chunks) == (IndexPhase.INDEXED, 100, 150)
     assert len(bags.embedded) == 1
     await engine.db.write(lambda tx: files.rename(tx, engine.actor, home(engine), file.id, "b.md"))
     await done(engine)

@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tertulia.core.conversations import Visibility
-from tertulia.core.events import Event, Kind
+from tertulia.core.events import Event, EventKind
 from tertulia.core.messages import Message, Role, Status
-from tertulia.core.turns import Draft, Purpose, State, Turn, Waiting
-from tertulia.core.voices import Wanted, seat
+from tertulia.core.turns import Draft, Purpose, RetryNotice, Turn, TurnState
+from tertulia.core.voices import SeatRequest, assign_seats
 from tertulia.engine.live import FRAME_CHARS, KEPT_LOG, Delta, Live, LiveTurn, Place
 from tertulia.server.encodings import Encoding, joined, mark, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
 
-TABLE = seat([Wanted("v:a", "A"), Wanted("v:a", "A"), Wanted("v:b", "B")])
+TABLE = assign_seats([SeatRequest("v:a", "A"), SeatRequest("v:a", "A"), SeatRequest("v:b", "B")])
 TURN = Turn(
     id="01JD0000000000000000000000",
     conversation_id="01JD0000000000000000000001",
@@ -31,7 +31,7 @@ TURN = Turn(
     mode="parallel",
     table=TABLE,
     visibility=Visibility.OPEN,
-    state=State.RUNNING,
+    state=TurnState.RUNNING,
     created_by="01JD0000000000000000000002",
     created_at=1,
 )
@@ -60,7 +60,7 @@ class Told:
         elif self._speaking:
             self._finish(self.chance.choice(self._speaking))
         else:
-            self.live.ended(self.turn, replace(TURN, state=State.COMPLETE))
+            self.live.ended(self.turn, replace(TURN, state=TurnState.COMPLETE))
 
     def _begin(self) -> None:
         voice = self._silent.pop()
@@ -68,7 +68,7 @@ class Told:
         self._speaking.append(draft)
         self.live.began(self.turn, draft)
         if self.chance.random() < 0.2:
-            self.live.waits(self.turn, self.turn.replies[draft.id], draft.id, Waiting(9, 1, 2, "busy"))
+            self.live.waits(self.turn, self.turn.replies[draft.id], draft.id, RetryNotice(9, 1, 2, "busy"))
 
     def _say(self, draft: Draft) -> None:
         words = "".join(self.chance.choices('aé日👩\u202e\n\r"\\ \u2028:', k=self.chance.randint(1, 6)))
@@ -228,7 +228,7 @@ def test_ended_turns_are_kept_up_to_a_limit_and_running_ones_always():
         reply = live.began(turn, Draft("R", turn_id, "C", 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
         for _ in range(KEPT_LOG // 10):
             live.said(turn, reply, "R", "x", is_thought=False)
-        live.ended(turn, replace(TURN, id=turn_id, state=State.COMPLETE))
+        live.ended(turn, replace(TURN, id=turn_id, state=TurnState.COMPLETE))
     kept = [turn_id for turn_id in ids if live.find(turn_id)]
     assert kept == ids[-len(kept) :], "the newest"
     assert 8 <= len(kept) <= 10
@@ -240,7 +240,9 @@ def test_a_finished_reply_is_no_draft_any_more_from_its_commit_on():
     live = Live()
     turn = live.open(TURN)
     live.began(turn, Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
-    live.publish([Event(f"conversation:{TURN.conversation_id}", 3, Kind.CHANGED, "message", "R", "{}", 1)])
+    live.publish(
+        [Event(f"conversation:{TURN.conversation_id}", 3, EventKind.CHANGED, "message", "R", "{}", 1)]
+    )
     assert turn.replies == {}
 
 
@@ -248,7 +250,7 @@ def test_a_place_knows_when_it_cannot_tell_everything():
     place = Place("conversation:C")
     assert place.after(0) == ()
     for number in range(5, 2000):
-        place.events.append(Event("conversation:C", number, Kind.CHANGED, "message", "M", "{}", 1))
+        place.events.append(Event("conversation:C", number, EventKind.CHANGED, "message", "M", "{}", 1))
     assert place.after(1999) == ()
     recent = place.after(1990)
     assert recent is not None

@@ -11,8 +11,8 @@ from tertulia.core.files import MetadataChange
 from tertulia.core.passages import SearchScope
 from tertulia.core.projects import ProjectSettings, RetrievalConfig
 from tertulia.core.receipts import Layer, Receipt
-from tertulia.core.turns import State, Turn
-from tertulia.core.votes import Choice
+from tertulia.core.turns import Turn, TurnState
+from tertulia.core.votes import VoteValue
 from tertulia.engine.gather import gather
 from tertulia.engine.jobs.index_round import index_round
 from tertulia.engine.lookup import look_up
@@ -50,7 +50,7 @@ async def test_when_the_search_fails_the_turn_goes_on_with_its_files_and_the_rec
     await desk.index(await desk.add("tea.md", b"Oolong at ninety degrees."))
     engine.means.library.embedder = Raging()
     opened = await engine.open("How hot is the oolong?")
-    assert await engine.over(opened.turn) is State.COMPLETE
+    assert await engine.over(opened.turn) is TurnState.COMPLETE
     receipt = await receipt_of(engine, opened.turn)
     assert ["Be brief." in s.text for s in receipt.segments if s.layer is Layer.ALWAYS] == [True]
     assert "- tea.md (25 bytes)" in str(upstream.last.body)
@@ -77,7 +77,7 @@ async def test_no_more_is_read_than_some_model_could_be_shown(engine: Engine, up
     settings = ProjectSettings(max_context_tokens=1_000)
     await engine.db.write(lambda tx: projects.save(tx, desk.actor, desk.project, settings=settings))
     opened = await engine.open("Tea?")
-    assert await engine.over(opened.turn) is State.COMPLETE
+    assert await engine.over(opened.turn) is TurnState.COMPLETE
     gathered = await engine.db.read(
         lambda tx: gather(tx, engine.actor, opened.turn, engine.means.providers.find)
     )
@@ -117,7 +117,7 @@ async def test_of_a_round_that_is_found_again_only_the_reply_marked_best_is_seen
     first = await engine.open("What is the password of the lighthouse?", "alpha", "beta")
     await engine.over(first.turn)
     _, best = sorted(await engine.replies(first.turn), key=lambda reply: reply.speaker)
-    await engine.db.write(lambda tx: votes.cast(tx, engine.actor, best.id, Choice.BEST))
+    await engine.db.write(lambda tx: votes.cast(tx, engine.actor, best.id, VoteValue.BEST))
     upstream.says("Noted.", model="alpha")
     here = first.conversation.id
     for number in range(2, 19):
@@ -159,7 +159,7 @@ async def test_nothing_is_searched_where_all_that_could_be_found_is_shown(
     await engine.over(first.turn)
     await index_round(engine.means, f"{first.conversation.id}:1")
     second = await engine.open("What is the samovar made of?", conversation_id=first.conversation.id)
-    assert await engine.over(second.turn) is State.COMPLETE
+    assert await engine.over(second.turn) is TurnState.COMPLETE
     assert engine.incidents == []
 
 

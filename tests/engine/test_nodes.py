@@ -13,11 +13,11 @@ import pytest
 from sqlalchemy import text
 
 from tertulia.app import new_id
-from tertulia.core.events import conversation_place
+from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Message, Status, Step
-from tertulia.core.models import ModelFacts
-from tertulia.core.tables import WantedVoice
-from tertulia.core.turns import State, Turn
+from tertulia.core.models import ModelOverrides
+from tertulia.core.tables import VoiceRef
+from tertulia.core.turns import Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.engine.heartbeat import EVERY_S, Heartbeat
 from tertulia.engine.live import Finished, LiveTurn
@@ -57,7 +57,7 @@ def another(postgres_url: str, clock: Clock, ids: Ids) -> Iterator[Database]:
     made.close()
 
 
-async def state(db: Database, ada: Actor, turn: Turn) -> State:
+async def state(db: Database, ada: Actor, turn: Turn) -> TurnState:
     return (await db.read(lambda tx: turns.get(tx, ada, turn.id))).state
 
 
@@ -67,7 +67,7 @@ async def test_what_a_dead_server_left_ends_with_its_text_on_either_database(
     clock.forward(SILENT_MS + 1)
     async with watch(ada):
         assert await recover(db) == 1
-    assert await state(db, ada, turn) is State.INTERRUPTED
+    assert await state(db, ada, turn) is TurnState.INTERRUPTED
     here = await db.read(lambda tx: messages.round(tx, turn.conversation_id, turn.round_number))
     assert (Status.INTERRUPTED, "So far") in [(reply.status, reply.content) for reply in here.replies]
     async with watch.untouched():
@@ -79,7 +79,7 @@ async def test_the_only_server_of_a_database_waits_for_no_heart_to_stop(
     db: Database, ada: Actor, turn: Turn
 ) -> None:
     assert await recover(db) == 1
-    assert await state(db, ada, turn) is State.INTERRUPTED
+    assert await state(db, ada, turn) is TurnState.INTERRUPTED
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
@@ -97,7 +97,7 @@ async def test_a_server_that_starts_leaves_alone_what_another_runs(
         assert await recover(another) == 0
     clock.forward(1)
     assert await recover(another) == 1
-    assert await state(db, ada, turn) is State.INTERRUPTED
+    assert await state(db, ada, turn) is TurnState.INTERRUPTED
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
@@ -162,18 +162,18 @@ async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
     await Heartbeat(one.means, lambda: rung.append(True), one.herald, replays).beat()
     beating = await one.db.read(lambda tx: [row.id for row in tx.execute(BEATS, now=tx.now)])
     assert lives.turn.id in beating
-    assert (await one.stored(lives.turn)).state is State.RUNNING
-    assert (await one.stored(dies.turn)).state is State.INTERRUPTED
+    assert (await one.stored(lives.turn)).state is TurnState.RUNNING
+    assert (await one.stored(dies.turn)).state is TurnState.INTERRUPTED
     assert rung == [True]
     held.set()
-    assert await one.over(lives.turn) is State.COMPLETE
+    assert await one.over(lives.turn) is TurnState.COMPLETE
 
 
 async def test_what_a_model_is_said_to_be_on_one_server_is_known_on_the_other(
     pair: tuple[Engine, Engine],
 ) -> None:
     one, two = pair
-    better = await describe(one.means, "voices:alpha", ModelFacts(input_micros=7, output_micros=9))
+    better = await describe(one.means, "voices:alpha", ModelOverrides(input_micros=7, output_micros=9))
     await Heartbeat(two.means, lambda: None, two.herald, Replays(two.means, two.turns)).beat()
     assert one.means.providers.find("voices:alpha") == better
     assert two.means.providers.find("voices:alpha") == better
@@ -195,7 +195,7 @@ async def test_a_server_that_slept_too_long_adds_nothing_to_what_another_has_end
         (Status.INTERRUPTED, ""),
         (Status.INTERRUPTED, ""),
     ]
-    assert (await one.stored(taken.turn)).state is State.INTERRUPTED
+    assert (await one.stored(taken.turn)).state is TurnState.INTERRUPTED
     assert two.incidents == []
 
 
@@ -208,12 +208,12 @@ async def test_rounds_of_one_conversation_wait_for_each_other_whichever_server_t
     first = await one.open("One")
     await one.said(first.turn, "First.")
     second = await two.open("Two", conversation_id=first.conversation.id)
-    assert second.turn.state is State.QUEUED
+    assert second.turn.state is TurnState.QUEUED
     async with soon():
         await pauses.are_three.wait()
     assert len(upstream.requests) == 1
     held.set()
-    assert await two.over(second.turn) is State.COMPLETE
+    assert await two.over(second.turn) is TurnState.COMPLETE
     assert [reply.content for reply in await two.replies(second.turn)] == ["Second."]
 
 
@@ -230,10 +230,10 @@ async def test_a_reply_asked_for_again_and_a_new_round_do_not_both_start_on_two_
         await paused(again)
         other = asyncio.create_task(two.open("Two", conversation_id=first.conversation.id))
         await paused(other)
-    assert (await again).turn.state is State.RUNNING
-    assert (await other).turn.state is State.QUEUED
+    assert (await again).turn.state is TurnState.RUNNING
+    assert (await other).turn.state is TurnState.QUEUED
     held.set()
-    assert await two.over((await other).turn) is State.COMPLETE
+    assert await two.over((await other).turn) is TurnState.COMPLETE
 
 
 async def test_a_retry_on_one_server_runs_beside_the_round_of_another_and_is_read_by_its_chair(
@@ -247,10 +247,10 @@ async def test_a_retry_on_one_server_runs_beside_the_round_of_another_and_is_rea
     await one.said(first.turn, "Begun.")
     failed = await first_reply(two, first.turn)
     retried = await two.turns.retry(two.actor, failed.id, NewTry(new_id()))
-    assert retried.turn.state is State.RUNNING
-    assert await two.over(retried.turn) is State.COMPLETE
+    assert retried.turn.state is TurnState.RUNNING
+    assert await two.over(retried.turn) is TurnState.COMPLETE
     go_on.set()
-    assert await one.over(first.turn) is State.COMPLETE
+    assert await one.over(first.turn) is TurnState.COMPLETE
     assert [(r.step, r.content) for r in await one.replies(first.turn) if r.step is not Step.OUTLINE] == [
         (Step.ANSWER, "After all."),
         (Step.ANSWER, "Begun."),
@@ -267,9 +267,9 @@ async def test_of_retries_that_end_on_two_servers_one_goes_on_with_the_round(
     for name in ("alpha", "beta"):
         upstream.plays(refuses(401), (Say("Again."), Hold(go_on), Finish()), model=name)
     upstream.plays(says("The sum."), says("{}"), model="gamma")
-    chair = WantedVoice("voices:gamma")
+    chair = VoiceRef("voices:gamma")
     first = await one.open("One", "alpha", "beta", mode="brain_trust", chair=chair)
-    assert await one.over(first.turn) is State.FAILED
+    assert await one.over(first.turn) is TurnState.FAILED
     both = await one.replies(first.turn)
     retried = [
         (engine, (await engine.turns.retry(engine.actor, failed.id, NewTry(new_id()))).turn)
@@ -279,7 +279,7 @@ async def test_of_retries_that_end_on_two_servers_one_goes_on_with_the_round(
         await engine.said(turn, "Again.")
     go_on.set()
     for engine, turn in retried:
-        assert await engine.over(turn) is State.COMPLETE
+        assert await engine.over(turn) is TurnState.COMPLETE
     replies = [r for r in (await one.round(first.turn)).messages if r.step is Step.SYNTHESIS]
     assert [reply.content for reply in replies] == ["The sum."]
     assert str(upstream.requests[4].body).count("Again.") == 2
@@ -299,10 +299,10 @@ async def test_questions_queued_on_two_servers_behind_a_retry_keep_their_order(
     await two.said(retried.turn, "Again.")
     second = await one.open("Two", conversation_id=first.conversation.id)
     third = await two.open("Three", conversation_id=first.conversation.id)
-    assert (second.turn.state, third.turn.state) == (State.QUEUED, State.QUEUED)
+    assert (second.turn.state, third.turn.state) == (TurnState.QUEUED, TurnState.QUEUED)
     go_on.set()
-    assert await two.over(third.turn) is State.COMPLETE
-    assert (await two.stored(second.turn)).state is State.COMPLETE
+    assert await two.over(third.turn) is TurnState.COMPLETE
+    assert (await two.stored(second.turn)).state is TurnState.COMPLETE
     asked = [str(seen.body["messages"][-1]["content"]).split()[-1] for seen in upstream.requests[2:]]
     assert asked == ["Two", "Three"]
 
@@ -322,7 +322,7 @@ async def paused_commit(
     held, free = threading.Event(), threading.Event()
 
     def hold(tx: Tx) -> None:
-        tx.execute(LOCK_PLACE, place=conversation_place(conversation_id))
+        tx.execute(LOCK_PLACE, place=conversation_topic(conversation_id))
         held.set()
         free.wait(PATIENCE_S)
 
@@ -361,9 +361,9 @@ async def test_a_round_that_waits_is_stopped_on_its_own_server_and_from_another(
     waits_on = one if is_elsewhere else two
     second = await waits_on.open("Two", conversation_id=first.conversation.id)
     await two.turns.stop(two.actor, second.turn.id)
-    assert await waits_on.over(second.turn) is State.STOPPED
+    assert await waits_on.over(second.turn) is TurnState.STOPPED
     held.set()
-    assert await one.over(first.turn) is State.COMPLETE
+    assert await one.over(first.turn) is TurnState.COMPLETE
     assert len(upstream.requests) == 1
 
 
@@ -373,7 +373,7 @@ async def test_a_round_that_waits_is_stopped_on_its_own_server_and_from_another(
 async def mirror(engine: Engine, turn: Turn, text: str, voices: int = 1) -> LiveTurn:
     """The turn as another server sees it, once so many replies have got as far as this text."""
     woken = asyncio.Event()
-    engine.means.live.watch(conversation_place(turn.conversation_id), woken.set)
+    engine.means.live.watch(conversation_topic(turn.conversation_id), woken.set)
     async with soon():
         while (live := engine.means.live.find(turn.id)) is None:
             await woken.wait()
@@ -398,7 +398,7 @@ async def test_a_reply_grows_on_every_server_with_the_same_numbers_and_ends_on_e
         id: reply.draft() for id, reply in own.replies.items()
     }
     held.set()
-    assert await two.over(opened.turn) is State.COMPLETE
+    assert await two.over(opened.turn) is TurnState.COMPLETE
     finished = [event.message for event in seen.log if isinstance(event, Finished)]
     assert sorted(finished, key=lambda message: message.id) == sorted(
         await one.replies(opened.turn), key=lambda message: message.id
@@ -420,7 +420,7 @@ async def test_a_stop_pressed_on_one_server_stops_what_another_runs(
     if is_one_alone:
         await until(one, opened.turn, lambda live: first not in live.replies)
         held.set()
-    assert await two.over(opened.turn) is (State.COMPLETE if is_one_alone else State.STOPPED)
+    assert await two.over(opened.turn) is (TurnState.COMPLETE if is_one_alone else TurnState.STOPPED)
     ends = {reply.id: (reply.status, reply.content) for reply in await two.replies(opened.turn)}
     assert ends[first] == (Status.STOPPED, "Begun.")
     assert set(ends.values()) == {
@@ -439,7 +439,7 @@ async def test_what_is_deleted_on_one_server_is_answered_no_further_on_another(
     await one.said(opened.turn, "Begun.")
     gone = await two.db.write(lambda tx: conversations.remove(tx, two.actor, opened.conversation.id))
     two.turns.withdraw(gone)
-    assert await one.over(opened.turn) is State.STOPPED
+    assert await one.over(opened.turn) is TurnState.STOPPED
 
 
 async def test_a_server_that_comes_late_is_told_what_is_being_said(
@@ -454,7 +454,7 @@ async def test_a_server_that_comes_late_is_told_what_is_being_said(
             await two.herald.look()
             seen = await mirror(two, opened.turn, "Begun.")
             held.set()
-            assert await two.over(opened.turn) is State.COMPLETE
+            assert await two.over(opened.turn) is TurnState.COMPLETE
             told = [event.message.content for event in seen.log if isinstance(event, Finished)]
             assert told == ["Begun. Done."]
 
@@ -472,7 +472,7 @@ async def test_what_happened_while_a_servers_line_was_down_is_told_there_when_it
     upstream.plays(says("First."), says("Second."))
     first = await one.open("One")
     await one.over(first.turn)
-    place = conversation_place(first.conversation.id)
+    place = conversation_topic(first.conversation.id)
     woken = asyncio.Event()
     watched = two.means.live.watch(place, woken.set)
     await two.herald.look()
@@ -497,7 +497,7 @@ async def test_no_mirror_outlives_its_turn_though_its_end_was_missed(
     await one.over(opened.turn)
     stale = two.means.live.open(opened.turn, "a mirror")
     await two.herald.look()
-    assert (stale.is_over, stale.turn.state) == (True, State.COMPLETE)
+    assert (stale.is_over, stale.turn.state) == (True, TurnState.COMPLETE)
 
 
 async def until(engine: Engine, turn: Turn, found: Callable[[LiveTurn], bool]) -> None:

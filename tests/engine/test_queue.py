@@ -6,20 +6,20 @@ import asyncio
 from collections.abc import Sequence
 
 from tertulia.core.conversations import Visibility
-from tertulia.core.turns import Purpose, State, Turn
-from tertulia.core.users import Actor, Standing
-from tertulia.core.voices import Wanted, seat
+from tertulia.core.turns import Purpose, Turn, TurnState
+from tertulia.core.users import Actor, ServerRole
+from tertulia.core.voices import SeatRequest, assign_seats
 from tertulia.engine.queue import TurnQueue, Waiting
 from tests.patience import soon
 
-ADA = Actor("U", Standing.ADMIN)
+ADA = Actor("U", ServerRole.ADMIN)
 
 
-def waiting(name: str, number: int, purpose: Purpose = Purpose.ASK, state: State = State.QUEUED) -> Waiting:
-    turn = Turn(
-        name, "C", number, purpose, "parallel", seat([Wanted("voices:alpha", "Alpha")]), Visibility.OPEN,
-        state, "U", number,
-    )  # fmt: skip
+def waiting(
+    name: str, number: int, purpose: Purpose = Purpose.ASK, state: TurnState = TurnState.QUEUED
+) -> Waiting:
+    voices = assign_seats([SeatRequest("voices:alpha", "Alpha")])
+    turn = Turn(name, "C", number, purpose, "parallel", voices, Visibility.OPEN, state, "U", number)
     return Waiting(turn, ADA)
 
 
@@ -54,7 +54,7 @@ class Running:
 async def test_rounds_run_in_their_order_however_they_come_in() -> None:
     running = Running()
     for name, number in (("one", 1), ("four", 4), ("two", 2), ("three", 3)):
-        running.queue.add(waiting(name, number, state=State.RUNNING if number == 1 else State.QUEUED))
+        running.queue.add(waiting(name, number, state=TurnState.RUNNING if number == 1 else TurnState.QUEUED))
     running.queue.add(waiting("sum of one", 1, Purpose.SYNTHESIS))
     order = ["one", "two", "three", "four", "sum of one"]
     running.end(*order)
@@ -64,10 +64,10 @@ async def test_rounds_run_in_their_order_however_they_come_in() -> None:
 
 async def test_a_retry_starts_beside_a_question_and_the_next_question_waits_for_both() -> None:
     running = Running()
-    running.queue.add(waiting("one", 1, state=State.RUNNING))
+    running.queue.add(waiting("one", 1, state=TurnState.RUNNING))
     running.queue.add(waiting("two", 2))
     await running.have_begun(["one"])
-    running.queue.start(waiting("retry", 1, Purpose.RETRY, State.RUNNING))
+    running.queue.start(waiting("retry", 1, Purpose.RETRY, TurnState.RUNNING))
     await running.have_begun(["one", "retry"])
     running.end("one")
     for _ in range(20):
@@ -83,8 +83,8 @@ async def test_a_question_that_found_the_conversation_free_does_not_wait_for_a_r
     None
 ):
     running = Running()
-    running.queue.add(waiting("two", 2, state=State.RUNNING))
-    running.queue.start(waiting("retry", 1, Purpose.RETRY, State.RUNNING))
+    running.queue.add(waiting("two", 2, state=TurnState.RUNNING))
+    running.queue.start(waiting("retry", 1, Purpose.RETRY, TurnState.RUNNING))
     await running.have_begun(["two", "retry"])
     running.end("two", "retry")
     await running.over()
@@ -93,7 +93,7 @@ async def test_a_question_that_found_the_conversation_free_does_not_wait_for_a_r
 
 async def test_a_question_taken_out_while_it_waits_for_a_retry_never_runs() -> None:
     running = Running()
-    running.queue.start(waiting("retry", 1, Purpose.RETRY, State.RUNNING))
+    running.queue.start(waiting("retry", 1, Purpose.RETRY, TurnState.RUNNING))
     running.queue.add(stopped := waiting("two", 2))
     running.queue.add(waiting("three", 3))
     running.queue.remove(stopped.turn)
@@ -104,7 +104,7 @@ async def test_a_question_taken_out_while_it_waits_for_a_retry_never_runs() -> N
 
 async def test_what_is_cleared_is_given_back_and_never_runs() -> None:
     running = Running()
-    running.queue.add(waiting("one", 1, state=State.RUNNING))
+    running.queue.add(waiting("one", 1, state=TurnState.RUNNING))
     running.queue.add(waiting("two", 2))
     await running.have_begun(["one"])
     assert [turn.id for turn in running.queue.clear_all()] == ["two"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tertulia.app import new_id
 from tertulia.core.messages import Status
-from tertulia.core.turns import State
+from tertulia.core.turns import TurnState
 from tertulia.engine.recovery import recover
 from tertulia.engine.requests import NewTry
 from tertulia.store import drafts, events
@@ -23,7 +23,7 @@ async def test_a_running_reply_ends_as_interrupted_with_its_last_checkpoint(engi
     await engine.said(opened.turn, "Saved. ", voices=2)
     await engine.writer.checkpoint()
     async with engine_in(crashed(tmp_path), upstream) as restarted:
-        assert (await restarted.stored(opened.turn)).state is State.INTERRUPTED
+        assert (await restarted.stored(opened.turn)).state is TurnState.INTERRUPTED
         replies = await restarted.replies(opened.turn)
         assert [(r.status, r.content) for r in replies] == [(Status.INTERRUPTED, "Saved. ")] * 2
         assert [r.failure.code for r in replies if r.failure] == ["restarted"] * 2
@@ -59,7 +59,7 @@ async def test_a_voice_that_was_never_heard_gets_an_empty_reply_that_can_be_retr
             ]
         upstream.says("Here now.")
         retried = await restarted.turns.retry(restarted.actor, replies[0].id, NewTry(new_id()))
-        assert await restarted.over(retried.turn) is State.COMPLETE
+        assert await restarted.over(retried.turn) is TurnState.COMPLETE
         [reply] = await restarted.replies(waiting.turn)
         assert reply.content == "Here now."
 
@@ -147,7 +147,7 @@ async def test_the_conversation_goes_on_after_a_crash(engine, tmp_path, upstream
     async with engine_in(crashed(tmp_path), upstream) as restarted:
         upstream.says("Whole.")
         second = await restarted.open("Two", conversation_id=opened.conversation.id)
-        assert await restarted.over(second.turn) is State.COMPLETE
+        assert await restarted.over(second.turn) is TurnState.COMPLETE
         assert [m["content"] for m in upstream.last.body["messages"] if m["role"] == "assistant"] == ["Half"]
 
 
@@ -189,7 +189,7 @@ async def test_a_council_that_was_cut_off_goes_on_from_the_reply_that_is_tried_a
         upstream.plays(says("All of it."), model="beta")
         upstream.plays(says("Together."), says("{}"), model="alpha")
         retried = await restarted.turns.retry(restarted.actor, beta.id, NewTry(new_id()))
-        assert await restarted.over(retried.turn) is State.COMPLETE
+        assert await restarted.over(retried.turn) is TurnState.COMPLETE
         replies = {r.step: r for r in await restarted.replies(opened.turn)}
         assert (replies["synthesis"].content, replies["synthesis"].replaces_id) == ("Together.", chair.id)
         assert asked == 2
@@ -205,7 +205,7 @@ async def test_of_a_relay_that_never_began_the_first_voice_can_be_tried_again(en
         upstream.plays(says("One."), model="alpha")
         upstream.plays(says("Two."), model="beta")
         retried = await restarted.turns.retry(restarted.actor, first.id, NewTry(new_id()))
-        assert await restarted.over(retried.turn) is State.COMPLETE
+        assert await restarted.over(retried.turn) is TurnState.COMPLETE
         assert [r.content for r in await restarted.replies(opened.turn)] == ["One.", "Two."]
 
 
@@ -229,13 +229,13 @@ async def test_a_crash_under_a_round_and_a_retry_beside_it_keeps_both_texts_and_
             ("Alpha", "synthesis", Status.INTERRUPTED, ""),
         ]
         for turn in (opened.turn, retried.turn):
-            assert (await restarted.stored(turn)).state is State.INTERRUPTED
+            assert (await restarted.stored(turn)).state is TurnState.INTERRUPTED
         alpha = (await restarted.replies(opened.turn))[0]
         assert alpha.replaces_id == failed.id
         upstream.forget()
         upstream.plays(says(" and on."), says("The sum."), says("{}"), model="alpha")
         continued = await restarted.turns.resume(restarted.actor, alpha.id, NewTry(new_id()))
-        assert await restarted.over(continued.turn) is State.COMPLETE
+        assert await restarted.over(continued.turn) is TurnState.COMPLETE
         assert [r.content for r in await restarted.replies(opened.turn) if r.step != "outline"] == [
             "Alpha again and on.",
             "Beta begins",

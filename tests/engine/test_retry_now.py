@@ -8,7 +8,7 @@ import pytest
 
 from tertulia.core.errors import NotFound
 from tertulia.core.messages import Status
-from tertulia.core.turns import State, Turn
+from tertulia.core.turns import Turn, TurnState
 from tertulia.engine.live import LiveTurn
 from tertulia.providers.limits import Limits
 from tests.engine.conftest import Engine, engine_in
@@ -52,7 +52,7 @@ async def test_a_voice_that_waits_for_its_provider_tries_again_at_once(
     live = await waiting(patient, opened.turn)
     [reply_id] = live.replies
     await patient.turns.retry_now(patient.actor, opened.turn.id, reply_id)
-    assert await patient.over(opened.turn) is State.COMPLETE
+    assert await patient.over(opened.turn) is TurnState.COMPLETE
     [reply] = await patient.replies(opened.turn)
     assert (reply.content, reply.status, len(upstream.requests)) == ("Here.", Status.COMPLETE, 2)
 
@@ -63,7 +63,7 @@ async def test_each_wait_is_ended_by_itself(patient: Engine, upstream: Upstream)
     for _ in range(2):
         await waiting(patient, opened.turn)
         await patient.turns.retry_now(patient.actor, opened.turn.id)
-    assert await patient.over(opened.turn) is State.COMPLETE
+    assert await patient.over(opened.turn) is TurnState.COMPLETE
 
 
 async def test_one_voice_tries_again_and_the_other_goes_on_waiting(
@@ -118,7 +118,7 @@ async def test_a_turn_that_is_over_stays_as_it_ended(patient: Engine, upstream: 
     upstream.says("Done.")
     opened = await patient.open("Quick")
     await patient.over(opened.turn)
-    assert (await patient.turns.retry_now(patient.actor, opened.turn.id)).state is State.COMPLETE
+    assert (await patient.turns.retry_now(patient.actor, opened.turn.id)).state is TurnState.COMPLETE
     with pytest.raises(NotFound):
         await patient.turns.retry_now(patient.actor, opened.turn.id, "01JJJJJJJJJJJJJJJJJJJJJJJJ")
 

@@ -9,7 +9,7 @@ import pytest
 
 from tertulia.core.errors import UnknownModel
 from tertulia.core.models import Model, Tier
-from tertulia.core.personas import Character, Persona, Scope
+from tertulia.core.personas import Ownership, Persona, PersonaProfile
 from tertulia.engine.seats import speaking_for, stand_in
 from tertulia.providers.registry import ProviderRegistry
 
@@ -37,7 +37,7 @@ def test_one_as_strong_speaks_then_the_strongest_and_the_demo_last(
 
 
 def test_where_nobody_can_speak_a_person_is_told_what_to_do(tmp_path: Path) -> None:
-    character = Character("The Sage", "", 1, "", "anthropic:claude-sonnet-4-6")
-    persona = Persona("P", Scope.ALL, None, None, character, 1, 0, 0)
+    character = PersonaProfile("The Sage", "", 1, "", "anthropic:claude-sonnet-4-6")
+    persona = Persona("P", Ownership.ALL, None, None, character, 1, 0, 0)
     with pytest.raises(UnknownModel, match="The Sage"):
         speaking_for(persona, ProviderRegistry.from_environment({}, tmp_path))

@@ -12,8 +12,8 @@ from sqlalchemy import text
 from tertulia.app import new_id
 from tertulia.core.errors import Busy, NotFound, StorageFailed, StorageFull
 from tertulia.core.messages import Status
-from tertulia.core.tables import WantedVoice
-from tertulia.core.turns import State
+from tertulia.core.tables import VoiceRef
+from tertulia.core.turns import TurnState
 from tertulia.engine.requests import NewTry, NewTurn
 from tertulia.engine.turns import Turns
 from tertulia.library.embedders import OnCharge, not_charged
@@ -36,10 +36,10 @@ async def test_a_stop_at_once_asks_nobody_or_closes_whoever_was_asked(engine, up
         for _ in range(pause):
             await asyncio.sleep(0)
         await engine.turns.stop(engine.actor, opened.turn.id)
-        assert await engine.over(opened.turn) is State.STOPPED
+        assert await engine.over(opened.turn) is TurnState.STOPPED
         replies = await engine.replies(opened.turn)
         assert {reply.status for reply in replies} == {Status.STOPPED}
-        assert (await engine.stored(opened.turn)).state is State.STOPPED
+        assert (await engine.stored(opened.turn)).state is TurnState.STOPPED
     async with soon():
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
 
@@ -48,11 +48,11 @@ async def test_a_stop_that_overtakes_the_answer_to_the_send_counts(engine, upstr
     """Another device has seen the turn before the one that sent it has its answer."""
     upstream.plays((Say("Too late"), Stall()))
     for _ in range(30):
-        request = NewTurn(new_id(), "Never mind", (WantedVoice("voices:alpha"),))
+        request = NewTurn(new_id(), "Never mind", (VoiceRef("voices:alpha"),))
         opened, _ = await asyncio.gather(
             engine.turns.open(engine.actor, request), stop_as_soon_as_known(engine, request.id)
         )
-        assert await engine.over(opened.turn) is State.STOPPED
+        assert await engine.over(opened.turn) is TurnState.STOPPED
         assert {reply.status for reply in await engine.replies(opened.turn)} <= {Status.STOPPED}
     async with soon():
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
@@ -80,7 +80,7 @@ async def test_a_stop_of_a_retry_counts_at_whatever_moment_it_comes(engine, upst
         for _ in range(pause):
             await asyncio.sleep(0)
         await engine.turns.stop(engine.actor, retried.turn.id)
-        assert await engine.over(retried.turn) is State.STOPPED
+        assert await engine.over(retried.turn) is TurnState.STOPPED
         assert (await engine.replies(opened.turn))[-1].status in (Status.STOPPED, Status.FAILED)
     async with soon():
         for seen in upstream.requests[1:]:
@@ -93,7 +93,7 @@ async def test_two_new_versions_of_one_reply_become_one_line_of_versions(engine,
     upstream.plays(refuses(401), says("After all."), model="alpha")
     upstream.plays(refuses(401), (Say("A sum."), Hold(held), Finish()), model="gamma")
     upstream.says("Beta.", model="beta")
-    chair = WantedVoice("voices:gamma")
+    chair = VoiceRef("voices:gamma")
     opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust", chair=chair)
     await engine.over(opened.turn)
     failed, _, synthesis = await engine.replies(opened.turn)
@@ -103,7 +103,7 @@ async def test_two_new_versions_of_one_reply_become_one_line_of_versions(engine,
     await engine.said(by_hand.turn, "A sum.")
     held.set()
     for turn in (advisor.turn, by_hand.turn):
-        assert await engine.over(turn) is State.COMPLETE
+        assert await engine.over(turn) is TurnState.COMPLETE
     versions = [r for r in (await engine.round(opened.turn)).messages if r.step == "synthesis"]
     replaced = [version.replaces_id for version in versions]
     assert len(versions) == 3
@@ -120,8 +120,8 @@ async def test_a_stop_while_the_next_in_line_takes_its_place_counts(engine, upst
         for _ in range(pause):
             await asyncio.sleep(0)
         await engine.turns.stop(engine.actor, second.turn.id)
-        assert await engine.over(second.turn) is State.STOPPED
-        assert (await engine.stored(second.turn)).state is State.STOPPED
+        assert await engine.over(second.turn) is TurnState.STOPPED
+        assert (await engine.stored(second.turn)).state is TurnState.STOPPED
 
 
 @pytest.mark.parametrize("script", [(Say("Ten tokens"), Stall()), (Say("Ten tokens"), KeepAlives())])
@@ -136,7 +136,7 @@ async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, 
         assert live is not None
         await until(lambda: len(live.replies) == 1)  # Beta has finished.
         ending = asyncio.create_task(engine.over(opened.turn))
-        assert await timers.move_until_done(ending) is State.COMPLETE
+        assert await timers.move_until_done(ending) is TurnState.COMPLETE
         silent, other = await engine.replies(opened.turn)
         assert (silent.status, silent.content) == (Status.INTERRUPTED, "Ten tokens")
         assert silent.failure is not None
@@ -153,7 +153,7 @@ async def test_a_voice_that_never_begins_has_failed(tmp_path, upstream, timers):
         opened = await engine.open("Anyone?")
         await upstream.heard()
         ending = asyncio.create_task(engine.over(opened.turn))
-        assert await timers.move_until_done(ending) is State.FAILED
+        assert await timers.move_until_done(ending) is TurnState.FAILED
         [reply] = await engine.replies(opened.turn)
     assert reply.failure is not None
     assert (reply.status, reply.failure.code) == (Status.FAILED, "timeout_first_byte")
@@ -187,7 +187,7 @@ async def test_a_mistake_of_ours_in_one_voice_leaves_the_others_alone(engine, up
 
     engine.turns._means = replace(engine.means, counter=broken)
     opened = await engine.open("How are you?", "alpha", "beta")
-    assert await engine.over(opened.turn) is State.COMPLETE
+    assert await engine.over(opened.turn) is TurnState.COMPLETE
     failed, fine = await engine.replies(opened.turn)
     assert failed.failure is not None
     assert (failed.status, failed.failure.code) == (Status.FAILED, "internal")
@@ -203,8 +203,8 @@ async def test_a_conversation_that_is_deleted_ends_its_turns_and_those_in_line(e
     await engine.said(running.turn, "Going on")
     gone = await engine.db.write(lambda tx: conversations.remove(tx, engine.actor, running.conversation.id))
     engine.turns.withdraw(gone)
-    assert await engine.over(running.turn) is State.STOPPED
-    assert await engine.over(waiting.turn) is State.STOPPED
+    assert await engine.over(running.turn) is TurnState.STOPPED
+    assert await engine.over(waiting.turn) is TurnState.STOPPED
     assert list(engine.means.live.running()) == []
     async with soon():
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
@@ -244,10 +244,10 @@ async def test_what_is_deleted_while_something_is_looked_up_for_it_asks_nobody(e
     embedder.happens = lambda: looking.withdraw([wanted])
     project_id = before.conversation.project_id
     request = NewTurn(
-        new_id(), "The sea?", (WantedVoice("voices:alpha"),), conversation_id=wanted, project_id=project_id
+        new_id(), "The sea?", (VoiceRef("voices:alpha"),), conversation_id=wanted, project_id=project_id
     )
     opened = await looking.open(engine.actor, request)
-    assert await engine.over(opened.turn) is State.STOPPED
+    assert await engine.over(opened.turn) is TurnState.STOPPED
     assert len(upstream.requests) == 1
 
 
@@ -276,7 +276,7 @@ async def test_a_full_disk_costs_no_word_once_there_is_room_again(engine, upstre
         await watched.refused.wait()
     await engine.db.write(lambda tx: tx.one(text("PRAGMA max_page_count = 1000000")))
     held.set()
-    assert await engine.over(opened.turn) is State.COMPLETE
+    assert await engine.over(opened.turn) is TurnState.COMPLETE
     assert [reply.content for reply in await engine.replies(opened.turn)] == [
         f"Begun. {long_answer}",
         "Long enough.",
@@ -346,7 +346,7 @@ async def test_at_the_end_of_the_server_every_reply_is_kept_and_says_why(tmp_pat
         await engine.said(opened.turn, "So far")
         await upstream.heard(2)
         await engine.turns.close()
-        assert (await engine.stored(opened.turn)).state is State.INTERRUPTED
+        assert (await engine.stored(opened.turn)).state is TurnState.INTERRUPTED
         replies = await engine.replies(opened.turn)
         assert [(r.status, r.content) for r in replies] == [
             (Status.INTERRUPTED, "So far"),
@@ -354,7 +354,7 @@ async def test_at_the_end_of_the_server_every_reply_is_kept_and_says_why(tmp_pat
         ]
         assert {r.failure.code for r in replies if r.failure} == {"restarted"}
     async with engine_in(tmp_path, upstream) as engine:
-        assert (await engine.stored(waiting.turn)).state is State.INTERRUPTED
+        assert (await engine.stored(waiting.turn)).state is TurnState.INTERRUPTED
         [unheard] = await engine.replies(waiting.turn)
         assert (unheard.status, unheard.content) == (Status.INTERRUPTED, "")
         assert len(upstream.requests) == 2
@@ -370,7 +370,7 @@ async def test_a_turn_that_was_just_opened_is_interrupted_too(tmp_path, upstream
                 await asyncio.sleep(0)
             async with soon():
                 await engine.turns.close()
-            assert (await engine.stored(opened.turn)).state is State.INTERRUPTED
+            assert (await engine.stored(opened.turn)).state is TurnState.INTERRUPTED
 
 
 async def test_a_server_that_is_closing_opens_nothing(engine, upstream):
@@ -396,12 +396,12 @@ async def test_retries_wait_and_are_counted(tmp_path, upstream):
     upstream.plays(refuses(503, retry_after="0.01"), refuses(503, retry_after="0.01"), says("At last."))
     async with engine_in(tmp_path, upstream, Limits(retries=2)) as engine:
         opened = await engine.open("Busy?")
-        assert await engine.over(opened.turn) is State.COMPLETE
+        assert await engine.over(opened.turn) is TurnState.COMPLETE
     assert len(upstream.requests) == 3
 
 
 async def test_the_same_request_in_the_same_breath_is_one_turn(engine, upstream):
-    request = NewTurn("01JD0000000000000000000001", "Once", (WantedVoice("voices:alpha"),))
+    request = NewTurn("01JD0000000000000000000001", "Once", (VoiceRef("voices:alpha"),))
     opened = await asyncio.gather(*(engine.turns.open(engine.actor, request) for _ in range(20)))
     assert len({one.message.id for one in opened}) == 1
     await engine.over(opened[0].turn)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlalchemy import text
 
 from tertulia.core.errors import Busy
-from tertulia.core.events import conversation_place
+from tertulia.core.events import conversation_topic
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
 from tertulia.core.sessions import DAY_MS, IDLE_DAYS, ClientInfo
 from tertulia.engine.jobs.survey import survey
@@ -215,7 +215,7 @@ async def test_sessions_that_are_over_go_once_a_day(engine, upstream):
 async def test_events_of_long_ago_go_in_steps_and_whoever_read_them_last_reads_afresh(engine, upstream):
     opened = await engine.open("What is kept?")
     await engine.over(opened.turn)
-    place = conversation_place(opened.conversation.id)
+    place = conversation_topic(opened.conversation.id)
     log = await engine.db.read(lambda tx: events.after(tx, place, 0))
     was = text("UPDATE events SET at = at - :ms WHERE place <> :place OR number < :last")
     await engine.db.write(lambda tx: tx.execute(was, ms=EVENTS_KEPT_MS + 1, place=place, last=len(log)))

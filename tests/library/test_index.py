@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tertulia.core.files import FileMetadata, Indexing, IndexState, ProjectFile
+from tertulia.core.files import FileMetadata, IndexPhase, IndexState, ProjectFile
 from tertulia.library.index import SUMMARY_CHARACTERS, of_file, summary
 
 
@@ -34,7 +34,7 @@ def test_a_piece_without_words_is_not_indexed_except_the_first_of_a_file() -> No
         "",
         1,
         FileMetadata(),
-        IndexState(Indexing.QUEUED),
+        IndexState(IndexPhase.QUEUED),
         "A",
         0,
         0,

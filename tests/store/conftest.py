@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tertulia.core.users import Actor, Standing
+from tertulia.core.users import Actor, ServerRole
 from tertulia.store.database import Database
 from tests.store.samples import home, person
 
 
 @pytest.fixture
 def ada(db: Database) -> Actor:
-    return db.write_now(lambda tx: person(tx, "Ada", Standing.ADMIN))
+    return db.write_now(lambda tx: person(tx, "Ada", ServerRole.ADMIN))
 
 
 @pytest.fixture

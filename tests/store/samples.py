@@ -12,12 +12,12 @@ from tertulia.core.attachments import Attachment
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.files import Content, ProjectFile
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
-from tertulia.core.personas import Character
+from tertulia.core.personas import PersonaProfile
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment
 from tertulia.core.sessions import ClientInfo
-from tertulia.core.tables import TableSetting, WantedVoice
-from tertulia.core.turns import Draft, Purpose, State, Turn
-from tertulia.core.users import Actor, Standing
+from tertulia.core.tables import TableSpec, VoiceRef
+from tertulia.core.turns import Draft, Purpose, Turn, TurnState
+from tertulia.core.users import Actor, ServerRole
 from tertulia.core.voices import Voice
 from tertulia.store import attachments, conversations, files, messages, projects, sessions, turns, users
 from tertulia.store.transactions import Tx
@@ -51,12 +51,12 @@ RECEIPT = Receipt(
 )
 
 
-BAKER = Character("The Baker", "🥖", 4, "Answer as if it were five in the morning.", "openai:gpt-4o")
-TABLE = TableSetting("Breakfast", "parallel", Visibility.OPEN, (WantedVoice("openai:gpt-4o"),))
+BAKER = PersonaProfile("The Baker", "🥖", 4, "Answer as if it were five in the morning.", "openai:gpt-4o")
+TABLE = TableSpec("Breakfast", "parallel", Visibility.OPEN, (VoiceRef("openai:gpt-4o"),))
 CONTENT = Content(hashlib.sha256(b"# Plan\n").hexdigest(), 7, "text/markdown")
 
 
-def person(tx: Tx, name: str, role: Standing = Standing.MEMBER) -> Actor:
+def person(tx: Tx, name: str, role: ServerRole = ServerRole.MEMBER) -> Actor:
     """Adds an account and signs it in."""
     user = users.add(tx, name, f"{name.lower()}@example.org", "a hash", role)
     session = sessions.add(tx, user.id, f"token of {name}", CLIENT)
@@ -79,7 +79,9 @@ def conversation(tx: Tx, actor: Actor, project_id: str | None = None, **more: An
     )
 
 
-def turn(tx: Tx, actor: Actor, conversation_id: str, state: State = State.RUNNING, **more: Any) -> Turn:
+def turn(
+    tx: Tx, actor: Actor, conversation_id: str, state: TurnState = TurnState.RUNNING, **more: Any
+) -> Turn:
     """A turn in a new round; not saved."""
     result = Turn(
         id=tx.new_id(),
@@ -144,7 +146,7 @@ def answered(tx: Tx, actor: Actor, conversation_id: str, text: str = "Why?") -> 
     replies = [reply(tx, running, voice, f"{voice.name} on {text}") for voice in VOICES]
     for message in replies:
         messages.add(tx, message)
-    finished = turns.set_state(tx, running.id, State.COMPLETE)
+    finished = turns.set_state(tx, running.id, TurnState.COMPLETE)
     conversations.changed(tx, conversation_id)
     return finished, replies
 

@@ -10,10 +10,10 @@ import pytest
 
 from tertulia.core.attachments import UNSENT_KEPT_MS
 from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound
-from tertulia.core.projects import Membership
+from tertulia.core.projects import ProjectRole
 from tertulia.core.prompts import Picture
 from tertulia.core.receipts import Layer, LeftOut, Segment
-from tertulia.core.turns import State
+from tertulia.core.turns import TurnState
 from tertulia.core.users import Actor
 from tertulia.store import (
     attachments,
@@ -36,7 +36,7 @@ from tests.store_fixtures import Clock, Ids, Watch
 async def test_an_unsent_attachment_is_visible_to_its_uploader_only_and_emits_no_event(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.EDITOR))
     async with watch(ada, bob) as events:
         notes = await db.write(lambda tx: attachment(tx, ada))
     assert events == []
@@ -54,7 +54,7 @@ async def test_an_unsent_attachment_is_visible_to_its_uploader_only_and_emits_no
 async def test_a_message_carries_its_attachment_and_project_members_can_read_it(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.VIEWER))
     chat = await db.write(lambda tx: conversation(tx, ada))
     notes = await db.write(lambda tx: attachment(tx, ada))
     async with watch(ada, bob):
@@ -102,7 +102,7 @@ async def test_an_attachment_of_another_project_is_not_found(
 async def test_a_viewer_cannot_add_an_attachment(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.VIEWER))
     blob = await db.write(lambda tx: content(tx, "x"))
     async with watch.untouched():
         with pytest.raises(Forbidden):
@@ -217,7 +217,7 @@ async def test_deleting_a_message_redacts_its_attachments_in_later_receipts(db: 
     notes = await db.write(lambda tx: attachment(tx, ada, "secret-notes.md"))
     photo = await db.write(lambda tx: attachment(tx, ada, "secret-photo.png"))
     question = await db.write(lambda tx: said_with(tx, ada, chat.id, notes))
-    await db.write(lambda tx: turns.set_state(tx, question.turn_id, State.COMPLETE))
+    await db.write(lambda tx: turns.set_state(tx, question.turn_id, TurnState.COMPLETE))
     segment = Segment(Layer.ROUNDS, "user", "the secret", "attached", 3, notes.id, 1, name="secret-notes.md")
     picture = Picture(photo.content_hash, "image/png")
     left_out = LeftOut(Layer.ROUNDS, "over the budget", 3, notes.id, 1, "secret-notes.md")
@@ -229,7 +229,7 @@ async def test_deleting_a_message_redacts_its_attachments_in_later_receipts(db: 
         message = reply(tx, opened(tx, ada, chat.id))
         messages.add(tx, message)
         receipts.save(tx, message.id, chat.id, receipt, 0)
-        turns.set_state(tx, message.turn_id, State.COMPLETE)
+        turns.set_state(tx, message.turn_id, TurnState.COMPLETE)
         return message.id
 
     later_id = await db.write(answer_later)
@@ -244,7 +244,7 @@ async def test_deleting_a_message_redacts_its_attachments_in_later_receipts(db: 
 async def test_an_edited_question_gets_copies_of_the_first_questions_attachments(
     db: Database, ada: Actor, bob: Actor, adas_home: str
 ) -> None:
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.EDITOR))
     chat = await db.write(lambda tx: conversation(tx, ada))
     notes = await db.write(lambda tx: attachment(tx, ada))
     question = await db.write(lambda tx: said_with(tx, ada, chat.id, notes))

@@ -9,9 +9,9 @@ import pytest
 
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound
-from tertulia.core.events import Kind, conversation_place, project_place
-from tertulia.core.projects import Membership
-from tertulia.core.turns import State
+from tertulia.core.events import EventKind, conversation_topic, project_topic
+from tertulia.core.projects import ProjectRole
+from tertulia.core.turns import TurnState
 from tertulia.core.users import Actor
 from tertulia.store import branches, conversations, events, messages, projects, sessions, turns
 from tertulia.store.database import Database, Tx
@@ -43,7 +43,7 @@ async def test_a_viewer_cannot_add_change_or_remove_conversations(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     chat = await db.write(lambda tx: conversation(tx, ada))
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.VIEWER))
     calls = (
         lambda tx: conversation(tx, bob, adas_home),
         lambda tx: conversations.rename(tx, bob, chat.id, "Mine"),
@@ -159,7 +159,7 @@ async def test_a_conversation_is_answering_until_its_turn_ends(
     assert (await db.read(lambda tx: conversations.get(tx, ada, chat.id))).is_answering
 
     def end(tx: Tx) -> Conversation:
-        turns.set_state(tx, turn.id, State.COMPLETE)
+        turns.set_state(tx, turn.id, TurnState.COMPLETE)
         return conversations.changed(tx, chat.id)
 
     async with watch(ada):
@@ -173,7 +173,7 @@ async def test_a_conversation_stops_answering_when_concurrent_turns_have_all_end
     running_turns = [await db.write(lambda tx: opened(tx, ada, chat.id)) for _ in range(8)]
 
     def end(tx: Tx, turn_id: str) -> None:
-        turns.set_state(tx, turn_id, State.COMPLETE)
+        turns.set_state(tx, turn_id, TurnState.COMPLETE)
         conversations.changed(tx, chat.id)
 
     async with watch(ada):
@@ -351,15 +351,15 @@ async def test_no_text_of_a_removed_conversation_stays_in_the_database(
     assert "xylophone" in str(contents(db))
     await db.write(lambda tx: conversations.remove(tx, ada, chat.id))
     assert "xylophone" not in str(contents(db))
-    log = await db.read(lambda tx: events.after(tx, project_place(adas_home), 0))
-    assert {event.kind for event in log if event.id == chat.id} == {Kind.REMOVED}
+    log = await db.read(lambda tx: events.after(tx, project_topic(adas_home), 0))
+    assert {event.kind for event in log if event.id == chat.id} == {EventKind.REMOVED}
     assert [event.number for event in log] == list(range(1, len(log) + 1))
 
 
 async def test_a_conversation_with_a_reused_id_continues_the_event_numbers(db: Database, ada: Actor) -> None:
     chat = await db.write(lambda tx: conversation(tx, ada))
     await db.write(lambda tx: answered(tx, ada, chat.id))
-    topic = conversation_place(chat.id)
+    topic = conversation_topic(chat.id)
     last_number = await db.read(lambda tx: events.last_number(tx, topic))
     await db.write(lambda tx: conversations.remove(tx, ada, chat.id))
     await db.write(lambda tx: conversation(tx, ada, id=chat.id))
@@ -377,7 +377,7 @@ async def test_late_writes_do_not_restore_a_removed_conversation(
         with pytest.raises(NotFound):
             await db.write(lambda tx: messages.add(tx, reply(tx, turn)))
         with pytest.raises(NotFound):
-            await db.write(lambda tx: turns.set_state(tx, turn.id, State.COMPLETE))
+            await db.write(lambda tx: turns.set_state(tx, turn.id, TurnState.COMPLETE))
         with pytest.raises(NotFound):
             await db.write(lambda tx: branches.add(tx, ada, chat.id, at_round=0))
 

@@ -25,7 +25,7 @@ from tertulia.core.errors import (
     StorageFull,
     TertuliaError,
 )
-from tertulia.core.events import Event, Kind
+from tertulia.core.events import Event, EventKind
 from tertulia.store import config, events
 from tertulia.store.database import Database, Tx
 from tertulia.store.transactions import WAITING_LIMIT
@@ -35,7 +35,7 @@ from tests.store_fixtures import Clock, Ids, contents
 
 def set_key(tx: Tx, key: str, value: object = 1) -> None:
     config.set(tx, key, value)
-    tx.emit("config", Kind.CHANGED, "setting", key, {"value": value})
+    tx.emit("config", EventKind.CHANGED, "setting", key, {"value": value})
 
 
 def set_keys(tx: Tx, *keys: str) -> None:
@@ -434,7 +434,7 @@ async def test_another_server_gets_every_event_of_a_commit_to_many_topics(
 
     def emit_all(tx: Tx) -> None:
         for number in range(401):
-            tx.emit(f"conversation:{number:026}", Kind.CHANGED, "note", "1", {})
+            tx.emit(f"conversation:{number:026}", EventKind.CHANGED, "note", "1", {})
 
     async with soon():
         while not done.is_set():

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Sequence
 
 from tertulia.core.errors import Busy
-from tertulia.core.events import Event, Kind
+from tertulia.core.events import Event, EventKind
 from tertulia.store.event_dispatcher import REMEMBERED, EventDispatcher
 
 
 def event(number: int, topic: str = "a") -> Event:
-    return Event(topic, number, Kind.CHANGED, "note", str(number), "{}", 0)
+    return Event(topic, number, EventKind.CHANGED, "note", str(number), "{}", 0)
 
 
 class Log:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tertulia.core.events import Event, Kind, conversation_place, project_place, user_place
-from tertulia.core.projects import Membership
+from tertulia.core.events import Event, EventKind, conversation_topic, project_topic, user_topic
+from tertulia.core.projects import ProjectRole
 from tertulia.core.users import Actor
 from tertulia.store import events, projects
 from tertulia.store.database import Database, Tx
@@ -19,7 +19,7 @@ from tests.store_fixtures import Clock
 
 def emit(tx: Tx, *topics: str) -> None:
     for topic in topics:
-        tx.emit(topic, Kind.CHANGED, "note", tx.new_id(), {"topic": topic})
+        tx.emit(topic, EventKind.CHANGED, "note", tx.new_id(), {"topic": topic})
 
 
 async def test_events_after_a_number_are_read_in_order(db: Database, clock: Clock) -> None:
@@ -41,15 +41,15 @@ async def test_a_topic_without_events_begins_at_number_one(db: Database) -> None
 
 async def test_the_last_event_of_a_thing_in_one_transaction_replaces_earlier_ones(db: Database) -> None:
     def emit_twice(tx: Tx) -> None:
-        tx.emit("a", Kind.CHANGED, "note", "1", {"n": 1})
-        tx.emit("a", Kind.CHANGED, "note", "2", {"n": 2})
-        tx.emit("a", Kind.REMOVED, "note", "1")
+        tx.emit("a", EventKind.CHANGED, "note", "1", {"n": 1})
+        tx.emit("a", EventKind.CHANGED, "note", "2", {"n": 2})
+        tx.emit("a", EventKind.REMOVED, "note", "1")
 
     await db.write(emit_twice)
     log = await db.read(lambda tx: events.after(tx, "a", 0))
     assert [(event.number, event.kind, event.id) for event in log] == [
-        (1, Kind.CHANGED, "2"),
-        (2, Kind.REMOVED, "1"),
+        (1, EventKind.CHANGED, "2"),
+        (2, EventKind.REMOVED, "1"),
     ]
 
 
@@ -92,7 +92,7 @@ async def test_a_user_may_follow_topics_of_their_projects_and_no_others(
     db: Database, ada: Actor, bob: Actor, adas_home: str
 ) -> None:
     chat = await db.write(lambda tx: conversation(tx, ada))
-    topics = (user_place(ada.user_id), project_place(adas_home), conversation_place(chat.id))
+    topics = (user_topic(ada.user_id), project_topic(adas_home), conversation_topic(chat.id))
 
     async def may_follow(actor: Actor) -> list[bool]:
         return [
@@ -101,7 +101,7 @@ async def test_a_user_may_follow_topics_of_their_projects_and_no_others(
 
     assert await may_follow(ada) == [True, True, True]
     assert await may_follow(bob) == [False, False, False]
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.VIEWER))
     assert await may_follow(bob) == [False, True, True]
     await db.write(lambda tx: projects.remove_member(tx, ada, adas_home, bob.user_id))
     assert await may_follow(bob) == [False, False, False]

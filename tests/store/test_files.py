@@ -7,19 +7,19 @@ import asyncio
 import pytest
 from sqlalchemy import text
 
-from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from tertulia.core.events import Kind, project_place
+from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound, VersionConflict
+from tertulia.core.events import EventKind, project_topic
 from tertulia.core.files import (
     Content,
     FileEntry,
+    FileListing,
     FileMetadata,
     Folder,
-    Indexing,
+    IndexPhase,
     IndexState,
     MetadataChange,
-    Shelf,
 )
-from tertulia.core.projects import Membership
+from tertulia.core.projects import ProjectRole
 from tertulia.core.users import Actor
 from tertulia.store import events, file_listing, files, jobs, projects, versions
 from tertulia.store.database import Database, Tx
@@ -33,7 +33,7 @@ async def test_a_new_file_has_an_index_job_waiting(
 ) -> None:
     async with watch(ada):
         saved = await db.write(lambda tx: file(tx, ada, "docs//./plan.md"))
-    assert (saved.path, saved.version, saved.index) == ("docs/plan.md", 1, IndexState(Indexing.QUEUED))
+    assert (saved.path, saved.version, saved.index) == ("docs/plan.md", 1, IndexState(IndexPhase.QUEUED))
     assert (saved.metadata, saved.created_by, saved.created_at) == (FileMetadata(), ada.user_id, clock.now)
     assert await db.read(lambda tx: files.get(tx, ada, adas_home, saved.id)) == saved
     job = await db.write(lambda tx: jobs.claim(tx, "node", 1000))
@@ -79,7 +79,7 @@ async def test_a_change_of_an_outdated_version_is_refused(db: Database, ada: Act
     saved = await db.write(lambda tx: file(tx, ada, written="one"))
     await db.write(lambda tx: files.change(tx, ada, saved.project_id, saved.id, content(tx, "two"), seen=1))
     async with watch.untouched():
-        with pytest.raises(Stale, match="version 2"):
+        with pytest.raises(VersionConflict, match="version 2"):
             await db.write(
                 lambda tx: files.change(tx, ada, saved.project_id, saved.id, content(tx, "three"), seen=1)
             )
@@ -94,7 +94,7 @@ async def test_a_file_can_be_renamed_but_not_to_a_path_in_use(db: Database, ada:
             lambda tx: files.rename(tx, ada, saved.project_id, saved.id, "c/a.txt", detected)
         )
     assert (renamed.id, renamed.path, renamed.version) == (saved.id, "c/a.txt", 1)
-    assert (renamed.mime_type, renamed.index.state) == ("text/plain", Indexing.QUEUED)
+    assert (renamed.mime_type, renamed.index.state) == ("text/plain", IndexPhase.QUEUED)
     async with watch.untouched():
         with pytest.raises(Conflict):
             await db.write(lambda tx: files.rename(tx, ada, saved.project_id, saved.id, "b.md"))
@@ -148,22 +148,22 @@ async def test_concurrent_changes_of_different_metadata_are_both_stored(
 
 async def test_only_a_change_of_retrieval_eligible_indexes_a_file_again(db: Database, ada: Actor) -> None:
     saved = await db.write(lambda tx: file(tx, ada))
-    await db.write(lambda tx: files.set_index(tx, saved.id, IndexState(Indexing.INDEXED, 3, 100)))
+    await db.write(lambda tx: files.set_index(tx, saved.id, IndexState(IndexPhase.INDEXED, 3, 100)))
 
-    def set_metadata(**changes: bool) -> Indexing:
+    def set_metadata(**changes: bool) -> IndexPhase:
         return db.write_now(
             lambda tx: files.set_metadata(tx, ada, saved.project_id, saved.id, MetadataChange(**changes))
         ).index.state
 
-    assert set_metadata(always_in_context=True) is Indexing.INDEXED
-    assert set_metadata(always_in_context=True, retrieval_eligible=False) is Indexing.QUEUED
+    assert set_metadata(always_in_context=True) is IndexPhase.INDEXED
+    assert set_metadata(always_in_context=True, retrieval_eligible=False) is IndexPhase.QUEUED
 
 
 async def test_an_index_state_emits_an_event_unless_its_version_is_outdated(
     db: Database, ada: Actor, watch: Watch
 ) -> None:
     saved = await db.write(lambda tx: file(tx, ada, written="one"))
-    failed = IndexState(Indexing.FAILED, reason="This PDF is locked with a password.")
+    failed = IndexState(IndexPhase.FAILED, reason="This PDF is locked with a password.")
     async with watch(ada):
         assert (await db.write(lambda tx: files.set_index(tx, saved.id, failed, version=1))).index == failed
     await db.write(lambda tx: file(tx, ada, written="two"))
@@ -200,7 +200,7 @@ async def test_a_project_of_more_than_fifty_files_lists_only_its_top_folders(
     assert [entry.path for entry in short_listing.entries] == sorted(names)
     await db.write(lambda tx: file(tx, ada, "x"))
     long_listing = await db.read(lambda tx: file_listing.of_project(tx, adas_home))
-    assert long_listing == Shelf(51, folders=(Folder("", 1), Folder("a/", 20), Folder("docs/", 30)))
+    assert long_listing == FileListing(51, folders=(Folder("", 1), Folder("a/", 20), Folder("docs/", 30)))
 
 
 @pytest.mark.parametrize("tag", ["plan", 'a "quoted" one', "50%", "x_y", "\u00e9\u4e2d", "back\\slash"])
@@ -243,8 +243,8 @@ async def test_a_removed_file_leaves_no_content_in_events_and_no_job(
         await db.write(lambda tx: files.remove(tx, ada, saved.project_id, saved.id))
     with pytest.raises(NotFound):
         await db.read(lambda tx: files.get(tx, ada, saved.project_id, saved.id))
-    log = await db.read(lambda tx: events.after(tx, project_place(saved.project_id), 0))
-    assert {(event.kind, event.value) for event in log if event.noun == "file"} == {(Kind.REMOVED, None)}
+    log = await db.read(lambda tx: events.after(tx, project_topic(saved.project_id), 0))
+    assert {(event.kind, event.value) for event in log if event.noun == "file"} == {(EventKind.REMOVED, None)}
     assert "index_file" not in [job.kind for job in await waiting_jobs(db)]
     assert await db.read(lambda tx: files.used_bytes(tx, ada.user_id)) == 0
 
@@ -261,7 +261,7 @@ async def test_the_next_start_adds_an_index_job_for_a_file_whose_job_was_set_asi
         await db.write(files.recover)
     waiting = [job for job in await waiting_jobs(db) if job.kind == "index_file"]
     assert [job.payload for job in waiting] == [saved.id]
-    await db.write(lambda tx: files.set_index(tx, saved.id, IndexState(Indexing.FAILED, reason="broken")))
+    await db.write(lambda tx: files.set_index(tx, saved.id, IndexState(IndexPhase.FAILED, reason="broken")))
     await db.write(lambda tx: jobs.cancel(tx, "index_file", saved.id))
     await db.write(files.recover)
     assert [job.kind for job in await waiting_jobs(db)] == ["sweep_blobs"]
@@ -288,7 +288,7 @@ async def test_a_viewer_can_read_files_but_not_change_them(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     saved = await db.write(lambda tx: file(tx, ada))
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.VIEWER))
     assert await db.read(lambda tx: files.get(tx, bob, adas_home, saved.id)) == saved
     writes = (
         lambda tx: files.put(tx, bob, adas_home, "x.md", content(tx, "# Plan\n")),

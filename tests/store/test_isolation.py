@@ -16,11 +16,11 @@ from tertulia import store
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import NotFound
 from tertulia.core.files import MetadataChange
-from tertulia.core.personas import Scope
-from tertulia.core.projects import Membership
+from tertulia.core.personas import Ownership
+from tertulia.core.projects import ProjectRole
 from tertulia.core.tables import Defaults
 from tertulia.core.users import Actor
-from tertulia.core.votes import Choice
+from tertulia.core.votes import VoteValue
 from tertulia.store import (
     access,
     attachments,
@@ -108,7 +108,7 @@ CALLS: dict[str, Callable[[Tx, Actor, ObjectIds], Any]] = {
     "files.begin": lambda tx, actor, ids: files.begin(tx, actor, ids.project, ids.file),
     "files.change": lambda tx, actor, ids: files.change(tx, actor, ids.project, ids.file, CONTENT),
     "files.get": lambda tx, actor, ids: files.get(tx, actor, ids.project, ids.file),
-    "shelves.page": lambda tx, actor, ids: file_listing.page(tx, actor, ids.project, limit=5),
+    "file_listing.page": lambda tx, actor, ids: file_listing.page(tx, actor, ids.project, limit=5),
     "files.put": lambda tx, actor, ids: files.put(tx, actor, ids.project, "mine.md", CONTENT),
     "files.remove": lambda tx, actor, ids: files.remove(tx, actor, ids.project, ids.file),
     "files.rename": lambda tx, actor, ids: files.rename(tx, actor, ids.project, ids.file, "mine.md"),
@@ -123,9 +123,11 @@ CALLS: dict[str, Callable[[Tx, Actor, ObjectIds], Any]] = {
     "messages.get": lambda tx, actor, ids: messages.get(tx, actor, ids.message),
     "messages.page": lambda tx, actor, ids: messages.page(tx, actor, ids.conversation),
     "people.of_project": lambda tx, actor, ids: people.of_project(tx, actor, ids.project),
-    "personas.add": lambda tx, actor, ids: personas.add(tx, actor, Scope.PROJECT, ids.project, BAKER),
+    "personas.add": lambda tx, actor, ids: personas.add(tx, actor, Ownership.PROJECT, ids.project, BAKER),
     "personas.change": lambda tx, actor, ids: personas.change(tx, actor, ids.persona, BAKER),
-    "personas.duplicate": lambda tx, actor, ids: personas.duplicate(tx, actor, ids.persona, Scope.USER, None),
+    "personas.duplicate": lambda tx, actor, ids: personas.duplicate(
+        tx, actor, ids.persona, Ownership.USER, None
+    ),
     "personas.get": lambda tx, actor, ids: personas.get(tx, actor, ids.persona),
     "personas.remove": lambda tx, actor, ids: personas.remove(tx, actor, ids.persona),
     "personas.version": lambda tx, actor, ids: personas.version(tx, actor, ids.persona, 1),
@@ -136,11 +138,11 @@ CALLS: dict[str, Callable[[Tx, Actor, ObjectIds], Any]] = {
     "projects.remove_member": lambda tx, actor, ids: projects.remove_member(tx, actor, ids.project, ids.user),
     "projects.save": lambda tx, actor, ids: projects.save(tx, actor, ids.project, name="Mine"),
     "projects.set_member": lambda tx, actor, ids: projects.set_member(
-        tx, actor, ids.project, actor.user_id, Membership.OWNER
+        tx, actor, ids.project, actor.user_id, ProjectRole.OWNER
     ),
     "receipts.get": lambda tx, actor, ids: receipts.get(tx, actor, ids.message),
     "sessions.remove": lambda tx, actor, ids: sessions.remove(tx, actor, ids.session),
-    "tables.add": lambda tx, actor, ids: tables.add(tx, actor, Scope.PROJECT, ids.project, TABLE),
+    "tables.add": lambda tx, actor, ids: tables.add(tx, actor, Ownership.PROJECT, ids.project, TABLE),
     "tables.change": lambda tx, actor, ids: tables.change(tx, actor, ids.table, TABLE),
     "tables.get": lambda tx, actor, ids: tables.get(tx, actor, ids.table),
     "tables.remove": lambda tx, actor, ids: tables.remove(tx, actor, ids.table),
@@ -157,8 +159,8 @@ CALLS: dict[str, Callable[[Tx, Actor, ObjectIds], Any]] = {
         tx, actor, ids.project, [("a:x", None)]
     ),
     "usage.of_conversation": lambda tx, actor, ids: usage.of_conversation(tx, actor, ids.conversation),
-    "votes.cast": lambda tx, actor, ids: votes.cast(tx, actor, ids.message, Choice.BEST),
-    "votes.efforts": lambda tx, actor, ids: votes.reply_costs(tx, actor, ids.project),
+    "votes.cast": lambda tx, actor, ids: votes.cast(tx, actor, ids.message, VoteValue.BEST),
+    "votes.reply_costs": lambda tx, actor, ids: votes.reply_costs(tx, actor, ids.project),
     "votes.of_project": lambda tx, actor, ids: votes.of_project(tx, actor, ids.project),
     "votes.of_rounds": lambda tx, actor, ids: votes.of_rounds(tx, actor, ids.conversation, ()),
     "users.save": lambda tx, actor, ids: users.save(tx, actor, ids.user, name="Mine"),
@@ -167,7 +169,7 @@ CALLS: dict[str, Callable[[Tx, Actor, ObjectIds], Any]] = {
 TESTED_ELSEWHERE = {
     "conversations.find",  # returns None instead of raising: tested below
     "messages.find",
-    "messages.find_some",
+    "messages.find_many",
     "attachments.again",  # takes a message that was read with a check before: test_attachments
     "events.may_follow",  # returns False instead of raising: test_events
     "chunks.facts",  # leaves out chunks the actor may not see: test_chunks
@@ -213,8 +215,8 @@ def adas_ids(db: Database, ada: Actor, adas_home: str) -> ObjectIds:
             message=message.id,
             file=file(tx, ada).id,
             attachment=attachment(tx, ada).id,
-            persona=personas.add(tx, ada, Scope.PROJECT, adas_home, BAKER).id,
-            table=tables.add(tx, ada, Scope.PROJECT, adas_home, TABLE).id,
+            persona=personas.add(tx, ada, Ownership.PROJECT, adas_home, BAKER).id,
+            table=tables.add(tx, ada, Ownership.PROJECT, adas_home, TABLE).id,
         )
 
     return db.write_now(add_objects)
@@ -253,7 +255,7 @@ async def test_an_administrator_cannot_read_conversations_of_others_projects(
 async def test_a_removed_member_is_a_stranger_again(
     db: Database, ada: Actor, bob: Actor, adas_ids: ObjectIds, watch: Watch
 ) -> None:
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_ids.project, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_ids.project, bob.user_id, ProjectRole.EDITOR))
     await db.write(lambda tx: projects.remove_member(tx, ada, adas_ids.project, bob.user_id))
     async with watch.untouched():
         for call in CALLS.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tertulia.core.replays import Replay, ReplayState
-from tertulia.core.turns import State
+from tertulia.core.turns import TurnState
 from tertulia.core.users import Actor
 from tertulia.store import branches, replays, turns
 from tertulia.store.database import Database, Tx
@@ -34,7 +34,7 @@ async def test_a_running_replay_is_abandoned_after_some_time_without_a_turn(
     turn = await db.write(lambda tx: opened(tx, ada, replay.id))
     clock.forward(5000)
     assert await find_abandoned() == []  # a turn is running
-    await db.write(lambda tx: turns.set_state(tx, turn.id, State.COMPLETE))
+    await db.write(lambda tx: turns.set_state(tx, turn.id, TurnState.COMPLETE))
     clock.forward(1000)
     assert await find_abandoned() == []  # the turn ended only now
     clock.forward(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tertulia.core.errors import NotFound
-from tertulia.core.projects import Membership
+from tertulia.core.projects import ProjectRole
 from tertulia.core.sessions import ABSOLUTE_DAYS, DAY_MS, IDLE_DAYS
 from tertulia.core.users import Actor
 from tertulia.store import projects, sessions, users
@@ -118,7 +118,7 @@ async def test_a_removed_member_s_sessions_lose_their_location(
     assert bob.session_id
     session_id = bob.session_id
     chat = await db.write(lambda tx: conversation(tx, ada))
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.EDITOR))
     await db.write(lambda tx: sessions.set_location(tx, session_id, adas_home, chat.id))
     async with watch(ada, bob):
         await db.write(lambda tx: projects.remove_member(tx, ada, adas_home, bob.user_id))

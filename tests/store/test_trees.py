@@ -9,14 +9,14 @@ from sqlalchemy import text
 
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Forbidden, NotFound
-from tertulia.core.events import Kind, conversation_place
+from tertulia.core.events import EventKind, conversation_topic
 from tertulia.core.messages import Message
-from tertulia.core.projects import Membership
+from tertulia.core.projects import ProjectRole
 from tertulia.core.receipts import Layer, Receipt, Segment
-from tertulia.core.trees import MessageRemoval, Removal, Siblings, TreeRound, Versions
-from tertulia.core.turns import State
+from tertulia.core.trees import DeletionPreview, MessageDeletionPreview, Siblings, TreeRound, Versions
+from tertulia.core.turns import TurnState
 from tertulia.core.users import Actor
-from tertulia.core.votes import Choice
+from tertulia.core.votes import VoteValue
 from tertulia.store import branches, conversations, messages, projects, receipts, trees, turns, usage, votes
 from tertulia.store.database import Database, Tx
 from tests.store.samples import FIRST, answered, conversation, opened, reply, said_with
@@ -128,10 +128,12 @@ async def test_the_preview_counts_what_a_conversation_s_deletion_removes(db: Dat
     await db.write(lambda tx: conversations.rename(tx, ada, root.id, "Plans"))
     branch = await db.write(lambda tx: branches.add(tx, ada, root.id, at_round=2, title="Another way"))
     await db.write(lambda tx: answered(tx, ada, branch.id))
-    assert await db.read(lambda tx: trees.removal(tx, ada, root.id)) == Removal(
+    assert await db.read(lambda tx: trees.removal(tx, ada, root.id)) == DeletionPreview(
         2, 4, 8, ("Plans", "Another way")
     )
-    assert await db.read(lambda tx: trees.removal(tx, ada, branch.id)) == Removal(1, 1, 2, ("Another way",))
+    assert await db.read(lambda tx: trees.removal(tx, ada, branch.id)) == DeletionPreview(
+        1, 1, 2, ("Another way",)
+    )
 
 
 async def test_the_preview_counts_what_a_message_s_deletion_removes(db: Database, ada: Actor) -> None:
@@ -144,7 +146,11 @@ async def test_the_preview_counts_what_a_message_s_deletion_removes(db: Database
             trees.message_removal(tx, ada, id) for id in (question.id, *(reply.id for reply in replies[1]))
         ]
     )
-    assert previews == [MessageRemoval(1, 3, 1), MessageRemoval(0, 2, 1), MessageRemoval(0, 1, 1)]
+    assert previews == [
+        MessageDeletionPreview(1, 3, 1),
+        MessageDeletionPreview(0, 2, 1),
+        MessageDeletionPreview(0, 1, 1),
+    ]
 
 
 # ── deleting
@@ -163,9 +169,9 @@ async def test_a_deleted_reply_disappears_with_its_versions_from_every_branch(
     async with watch(ada) as new_events:
         await db.write(lambda tx: trees.remove_message(tx, ada, newer.id))
     removed = {(event.place, event.id) for event in new_events if event.noun == "message"}
-    topics = [conversation_place(chat.id) for chat in (root, branch, deeper)]
+    topics = [conversation_topic(chat.id) for chat in (root, branch, deeper)]
     assert removed == {(topic, id) for topic in topics for id in (newer.id, replies[1][0].id)}
-    assert {event.kind for event in new_events} == {Kind.REMOVED}
+    assert {event.kind for event in new_events} == {EventKind.REMOVED}
     for chat in (root, branch, deeper, other):
         round_ = await db.read(lambda tx, id=chat.id: messages.round(tx, id, 2))
         assert round_.replies == (replies[1][1],)
@@ -254,13 +260,13 @@ async def test_votes_on_a_deleted_message_are_removed_in_every_conversation_that
 ) -> None:
     root, replies = await db.write(lambda tx: conversation_with_rounds(tx, ada, rounds=1))
     branch = await db.write(lambda tx: branches.add(tx, ada, root.id, at_round=1))
-    vote = await db.write(lambda tx: votes.cast(tx, ada, replies[0][0].id, Choice.BEST))
+    vote = await db.write(lambda tx: votes.cast(tx, ada, replies[0][0].id, VoteValue.BEST))
     async with watch(ada) as new_events:
         await db.write(lambda tx: trees.remove_message(tx, ada, replies[0][0].id))
     removed = {
         (event.place, event.kind) for event in new_events if (event.noun, event.id) == ("vote", vote.id)
     }
-    assert removed == {(conversation_place(chat.id), Kind.REMOVED) for chat in (root, branch)}
+    assert removed == {(conversation_topic(chat.id), EventKind.REMOVED) for chat in (root, branch)}
     assert contents(db)["votes"] == []
 
 
@@ -268,7 +274,7 @@ async def test_attachments_of_a_deleted_question_are_deleted(db: Database, ada: 
     root = await db.write(lambda tx: conversation(tx, ada))
     file = await db.write(lambda tx: stored_attachment(tx, ada))
     question = await db.write(lambda tx: said_with(tx, ada, root.id, file))
-    await db.write(lambda tx: turns.set_state(tx, question.turn_id, State.COMPLETE))
+    await db.write(lambda tx: turns.set_state(tx, question.turn_id, TurnState.COMPLETE))
     await db.write(lambda tx: trees.remove_message(tx, ada, question.id))
     assert contents(db)["attachments"] == []
     assert "sweep_blobs" in str(contents(db)["jobs"])
@@ -289,7 +295,7 @@ async def test_a_viewer_can_read_a_tree_but_not_delete_messages(
     db: Database, ada: Actor, bob: Actor, adas_home: str, watch: Watch
 ) -> None:
     root, replies = await db.write(lambda tx: conversation_with_rounds(tx, ada, rounds=1))
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.VIEWER))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.VIEWER))
     assert (await db.read(lambda tx: trees.get(tx, bob, root.id))).root_id == root.id
     async with watch.untouched():
         with pytest.raises(Forbidden):
@@ -304,5 +310,5 @@ async def test_new_versions_of_inherited_replies_are_emitted_in_the_branch_too(
     async with watch(ada) as new_events:
         version = await db.write(lambda tx: regenerate(tx, replies[0][0], root.id))
     assert [event.place for event in new_events if event.id == version.id] == [
-        conversation_place(chat.id) for chat in (root, branch)
+        conversation_topic(chat.id) for chat in (root, branch)
     ]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tertulia.core.errors import NotFound, TurnReused
-from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.store import branches, conversations, messages, turns
 from tertulia.store.database import Database, Tx
@@ -85,7 +85,7 @@ async def test_a_branch_waits_while_a_round_it_inherits_is_being_answered(db: Da
 
     running, expected = await db.write(add_tree)
     assert await db.read(read_inheriting) == expected
-    await db.write(lambda tx: turns.set_state(tx, running.id, State.COMPLETE))
+    await db.write(lambda tx: turns.set_state(tx, running.id, TurnState.COMPLETE))
     assert not any((await db.read(read_inheriting)).values())
 
 
@@ -107,7 +107,7 @@ async def test_unfinished_turns_are_listed_running_first_then_by_age(db: Databas
     chat = await db.write(lambda tx: conversation(tx, ada))
     first, second, third = [
         await db.write(lambda tx, state=state: opened(tx, ada, chat.id, state=state))
-        for state in (State.QUEUED, State.RUNNING, State.QUEUED)
+        for state in (TurnState.QUEUED, TurnState.RUNNING, TurnState.QUEUED)
     ]
     unfinished = await db.read(lambda tx: turns.waiting_or_running(tx, chat.id))
     assert [turn.id for turn in unfinished] == [second.id, first.id, third.id]
@@ -119,31 +119,33 @@ async def test_each_change_of_a_turn_s_state_is_emitted(
     db: Database, ada: Actor, clock: Clock, watch: Watch
 ) -> None:
     chat = await db.write(lambda tx: conversation(tx, ada))
-    turn_ = await db.write(lambda tx: opened(tx, ada, chat.id, state=State.QUEUED))
+    turn_ = await db.write(lambda tx: opened(tx, ada, chat.id, state=TurnState.QUEUED))
     async with watch() as new_events:
-        running = await db.write(lambda tx: turns.set_state(tx, turn_.id, State.RUNNING))
+        running = await db.write(lambda tx: turns.set_state(tx, turn_.id, TurnState.RUNNING))
         clock.forward(7)
-        ended = await db.write(lambda tx: turns.set_state(tx, turn_.id, State.COMPLETE))
-    assert running == replace(turn_, state=State.RUNNING)
-    assert ended == replace(turn_, state=State.COMPLETE, finished_at=clock.now)
+        ended = await db.write(lambda tx: turns.set_state(tx, turn_.id, TurnState.COMPLETE))
+    assert running == replace(turn_, state=TurnState.RUNNING)
+    assert ended == replace(turn_, state=TurnState.COMPLETE, finished_at=clock.now)
     assert [(event.noun, event.id) for event in new_events] == [("turn", turn_.id)] * 2
     assert await db.read(lambda tx: turns.waiting_or_running(tx, chat.id)) == ()
     assert await db.read(lambda tx: turns.count_unfinished(tx, ada.user_id)) == 0
 
 
-@pytest.mark.parametrize("end", [state for state in State if state.is_over])
-async def test_a_finished_turn_keeps_its_state(db: Database, ada: Actor, watch: Watch, end: State) -> None:
+@pytest.mark.parametrize("end", [state for state in TurnState if state.is_over])
+async def test_a_finished_turn_keeps_its_state(
+    db: Database, ada: Actor, watch: Watch, end: TurnState
+) -> None:
     chat = await db.write(lambda tx: conversation(tx, ada))
     turn_ = await db.write(lambda tx: opened(tx, ada, chat.id))
     ended = await db.write(lambda tx: turns.set_state(tx, turn_.id, end))
     async with watch.untouched():
-        for state in State:
+        for state in TurnState:
             assert await db.write(lambda tx, state=state: turns.set_state(tx, turn_.id, state)) == ended
 
 
 async def test_an_unknown_turn_is_not_found(db: Database, ada: Actor) -> None:
     with pytest.raises(NotFound):
-        await db.write(lambda tx: turns.set_state(tx, "unknown", State.STOPPED))
+        await db.write(lambda tx: turns.set_state(tx, "unknown", TurnState.STOPPED))
 
 
 async def test_rounds_opened_at_once_get_consecutive_numbers(db: Database, ada: Actor, watch: Watch) -> None:

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from tertulia.core.errors import Conflict
-from tertulia.core.files import Indexing, ProjectFile
-from tertulia.core.projects import Membership
+from tertulia.core.files import IndexPhase, ProjectFile
+from tertulia.core.projects import ProjectRole
 from tertulia.core.users import Actor
 from tertulia.store import attachments, file_listing, files, projects, uploads, versions
 from tertulia.store.database import Database, Tx
@@ -49,7 +49,7 @@ async def test_cancelling_an_upload_restores_the_files_it_changed(
     await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
     restored = await db.read(lambda tx: files.get(tx, ada, adas_home, before.id))
     assert (restored.version, restored.content_hash, restored.upload_key) == (1, before.content_hash, None)
-    assert restored.index.state is Indexing.QUEUED
+    assert restored.index.state is IndexPhase.QUEUED
     file_versions = await db.read(lambda tx: versions.of_file(tx, ada, adas_home, before.id))
     assert [version.number for version in file_versions] == [1]
 
@@ -82,7 +82,7 @@ async def test_an_upload_under_a_cancelled_key_is_rejected(
 async def test_a_key_cancels_only_the_user_s_own_uploads(
     db: Database, ada: Actor, bob: Actor, adas_home: str
 ) -> None:
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.EDITOR))
     await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "hers"))
     await db.write(lambda tx: uploads.cancel(tx, bob, adas_home, KEY))
     assert await paths(db, ada, adas_home) == ["a.md"]
@@ -91,7 +91,7 @@ async def test_a_key_cancels_only_the_user_s_own_uploads(
 async def test_a_file_that_another_user_changed_since_is_not_restored(
     db: Database, ada: Actor, bob: Actor, adas_home: str
 ) -> None:
-    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, Membership.EDITOR))
+    await db.write(lambda tx: projects.set_member(tx, ada, adas_home, bob.user_id, ProjectRole.EDITOR))
     file = await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "hers"))
     await db.write(lambda tx: put(tx, bob, adas_home, "a.md", "his", None))
     await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))

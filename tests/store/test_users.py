@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tertulia.core.errors import AlreadySetUp, Conflict, EmailTaken, Forbidden, NotFound
-from tertulia.core.users import Actor, Standing, User
+from tertulia.core.users import Actor, ServerRole, User
 from tertulia.store import projects, sessions, users
 from tertulia.store.database import Database
 from tests.store.samples import CLIENT
@@ -15,7 +15,7 @@ from tests.store_fixtures import Watch
 
 
 async def test_a_new_account_gets_its_own_home_project(db: Database) -> None:
-    user = await db.write(lambda tx: users.add(tx, "Ada", "Ada@Example.org", "hash", Standing.MEMBER))
+    user = await db.write(lambda tx: users.add(tx, "Ada", "Ada@Example.org", "hash", ServerRole.MEMBER))
     assert (user.name, user.email, user.suspended) == ("Ada", "ada@example.org", False)
     assert await db.read(lambda tx: users.get(tx, user.id)) == user
     [home] = await db.read(lambda tx: projects.visible_to(tx, Actor(user.id, user.role)))
@@ -25,7 +25,7 @@ async def test_a_new_account_gets_its_own_home_project(db: Database) -> None:
 async def test_an_e_mail_address_can_have_only_one_account(db: Database, ada: Actor, watch: Watch) -> None:
     async with watch.untouched():
         with pytest.raises(EmailTaken):
-            await db.write(lambda tx: users.add(tx, "Eve", " ADA@example.org", "hash", Standing.ADMIN))
+            await db.write(lambda tx: users.add(tx, "Eve", " ADA@example.org", "hash", ServerRole.ADMIN))
 
 
 async def test_only_one_of_twenty_simultaneous_first_accounts_is_created(db: Database) -> None:
@@ -36,7 +36,7 @@ async def test_only_one_of_twenty_simultaneous_first_accounts_is_created(db: Dat
             return None
 
     accounts = [user for user in await asyncio.gather(*map(add_first, range(20))) if user]
-    assert [user.role for user in accounts] == [Standing.ADMIN]
+    assert [user.role for user in accounts] == [ServerRole.ADMIN]
     assert await db.read(users.count) == 1
 
 
@@ -64,9 +64,9 @@ async def test_a_changed_account_is_emitted_to_its_owner(
 ) -> None:
     async with watch(ada, bob):
         saved = await db.write(
-            lambda tx: users.save(tx, ada, bob.user_id, name="Robert", role=Standing.ADMIN)
+            lambda tx: users.save(tx, ada, bob.user_id, name="Robert", role=ServerRole.ADMIN)
         )
-    assert (saved.name, saved.role) == ("Robert", Standing.ADMIN)
+    assert (saved.name, saved.role) == ("Robert", ServerRole.ADMIN)
     assert await db.read(lambda tx: users.get(tx, bob.user_id)) == saved
 
 
@@ -77,7 +77,7 @@ async def test_a_member_can_change_only_their_own_name(
         assert (await db.write(lambda tx: users.save(tx, bob, bob.user_id, name="Rob"))).name == "Rob"
     async with watch.untouched():
         with pytest.raises(Forbidden):
-            await db.write(lambda tx: users.save(tx, bob, bob.user_id, role=Standing.ADMIN))
+            await db.write(lambda tx: users.save(tx, bob, bob.user_id, role=ServerRole.ADMIN))
         with pytest.raises(NotFound):
             await db.write(lambda tx: users.save(tx, bob, ada.user_id, name="Eve"))
 
@@ -89,7 +89,7 @@ async def test_suspending_an_account_signs_it_out(db: Database, ada: Actor, bob:
     assert await db.read(lambda tx: sessions.find_signed_in(tx, "token of Bob")) is None
 
 
-@pytest.mark.parametrize("change", [{"suspended": True}, {"role": Standing.MEMBER}])
+@pytest.mark.parametrize("change", [{"suspended": True}, {"role": ServerRole.MEMBER}])
 async def test_the_last_administrator_cannot_be_suspended_or_demoted(
     db: Database, ada: Actor, bob: Actor, watch: Watch, change: dict[str, object]
 ) -> None:
@@ -101,11 +101,11 @@ async def test_the_last_administrator_cannot_be_suspended_or_demoted(
 async def test_of_two_administrators_who_demote_each_other_one_stays(
     db: Database, ada: Actor, bob: Actor
 ) -> None:
-    await db.write(lambda tx: users.save(tx, ada, bob.user_id, role=Standing.ADMIN))
+    await db.write(lambda tx: users.save(tx, ada, bob.user_id, role=ServerRole.ADMIN))
 
     async def demote(user_id: str) -> bool:
         try:
-            await db.write(lambda tx: users.save(tx, ada, user_id, role=Standing.MEMBER))
+            await db.write(lambda tx: users.save(tx, ada, user_id, role=ServerRole.MEMBER))
         except Conflict:
             return False
         return True

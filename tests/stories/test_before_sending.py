@@ -5,8 +5,8 @@ from __future__ import annotations
 from tertulia.app import new_id
 from tertulia.context.budget import request_tokens
 from tertulia.core.models import TokenCount, cost_micros
-from tertulia.core.plain import from_plain
 from tertulia.core.receipts import Receipt
+from tertulia.core.serialization import from_plain
 from tertulia.providers.tokens import counter
 from tests.server.cast import at_rest
 from tests.stories.listening import title_of

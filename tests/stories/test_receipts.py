@@ -15,10 +15,10 @@ from tertulia.app import House, new_id
 from tertulia.context.assemble import rebuild
 from tertulia.context.budget import output_limit
 from tertulia.core.models import TokenCount
-from tertulia.core.plain import from_plain
 from tertulia.core.prompts import Prompt
-from tertulia.core.reading import OUTLINE_SCHEMA
 from tertulia.core.receipts import Receipt
+from tertulia.core.reply_parsing import OUTLINE_SCHEMA
+from tertulia.core.serialization import from_plain
 from tertulia.providers import endpoints, model_downloads
 from tertulia.providers.dialects import MODULES
 from tertulia.providers.interface import Completed, ModelRequest

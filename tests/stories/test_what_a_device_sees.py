@@ -20,8 +20,8 @@ from tertulia.app import new_id
 from tertulia.core import projects
 from tertulia.core.conversations import Conversation
 from tertulia.core.messages import Message
-from tertulia.core.plain import from_plain, to_plain
 from tertulia.core.projects import Project
+from tertulia.core.serialization import from_plain, to_plain
 from tertulia.core.sessions import Session
 from tertulia.core.turns import Draft, Turn
 from tertulia.core.users import User

@@ -10,8 +10,8 @@ import pytest
 
 from tertulia.app import new_id
 from tertulia.context.assemble import rebuild
-from tertulia.core.plain import from_plain
 from tertulia.core.receipts import Receipt
+from tertulia.core.serialization import from_plain
 from tests.upstream.scripted import Cut, Say, Seen, Upstream, refuses, says
 from tests.world import Person, running
 

@@ -6,7 +6,7 @@ import json
 
 import typer
 
-from tertulia.core.plain import to_plain
+from tertulia.core.serialization import to_plain
 from tertulia.server.asgi import bare
 from tertulia.server.inventory import inventory
 

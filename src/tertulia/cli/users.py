@@ -9,7 +9,7 @@ from argon2 import PasswordHasher
 
 from tertulia.cli import database
 from tertulia.core.errors import NotFound
-from tertulia.core.users import Standing, check_password, clean_email, clean_name
+from tertulia.core.users import ServerRole, check_password, clean_email, clean_name
 from tertulia.store import users
 from tertulia.store.database import Tx
 
@@ -32,7 +32,7 @@ def add(
 ) -> None:
     """Add an account."""
     check_password(password)
-    role = Standing.ADMIN if admin else Standing.MEMBER
+    role = ServerRole.ADMIN if admin else ServerRole.MEMBER
     cleaned, hashed = (clean_name(name), clean_email(email)), PasswordHasher().hash(password)
     with database.opened() as db:
         user = db.write_now(lambda tx: users.add(tx, *cleaned, hashed, role))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tertulia.context.material import CountTokens, Material
-from tertulia.core.briefs import Shown
 from tertulia.core.receipts import Layer, Segment
+from tertulia.core.step_instructions import ShownReply
 from tertulia.core.turns import Style
 
 _STYLES = {
@@ -28,7 +28,7 @@ def in_step(inputs: Material, count: CountTokens) -> Iterator[Segment]:
         yield Segment(Layer.QUESTION, "user", style, "how to differ", count(style))
 
 
-def _reply_segment(shown_reply: Shown, inputs: Material, count: CountTokens) -> Segment:
+def _reply_segment(shown_reply: ShownReply, inputs: Material, count: CountTokens) -> Segment:
     """A reply of this round; the voice's own reply has the assistant role, unless the mode hides the
     names."""
     reply, voice = shown_reply.message, shown_reply.message.voice

@@ -13,7 +13,7 @@ from itertools import accumulate, takewhile
 from tertulia.context import marks
 from tertulia.context.fences import fenced
 from tertulia.context.material import CountTokens, FileText, Material
-from tertulia.core.files import FileEntry, Shelf
+from tertulia.core.files import FileEntry, FileListing
 from tertulia.core.receipts import Layer
 from tertulia.core.text import visible
 
@@ -76,7 +76,7 @@ def _file_text(file: FileText) -> str:
     return f"The file {file.path}, {extent} {marks.of_lines(file.path, 1, lines)}:\n{fenced(file.text)}"
 
 
-def _listing(shelf: Shelf, limit: int, count: CountTokens) -> Part:
+def _listing(shelf: FileListing, limit: int, count: CountTokens) -> Part:
     """The file list, or as many of its first lines as its share of the budget allows."""
     head = f"The project has {shelf.count} files:" if shelf.count > 1 else "The project has one file:"
     tops = (f"- {folder.name or '(top)'} {folder.count} files" for folder in shelf.folders)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Visibility
-from tertulia.core.files import Shelf
+from tertulia.core.files import FileListing
 from tertulia.core.messages import Message, Round
 from tertulia.core.models import Model
 from tertulia.core.passages import SearchScope
 from tertulia.core.projects import ContextStrategy
+from tertulia.core.step_instructions import ANSWER, StepInstructions
 from tertulia.core.turns import Style
 from tertulia.core.voices import Voice
 
@@ -67,7 +67,7 @@ class Material:
     """The beginning of the reply, if it is continued."""
     always: tuple[FileText, ...] = ()
     """The project's always-included files, sorted by path."""
-    shelf: Shelf = Shelf()
+    shelf: FileListing = FileListing()
     """The list of all files of the project."""
     attached: tuple[AttachedText, ...] = ()
     """The texts of the attachments of the question and the rounds."""
@@ -88,6 +88,6 @@ class Material:
     """Ids of the replies that were voted best."""
     persona_instructions: str = ""
     """The persona's instructions, if the voice is a persona."""
-    brief: Brief = ANSWER
+    brief: StepInstructions = ANSWER
     """The step's task for this voice, and the replies that it reads."""
     style: Style = Style.AGAIN

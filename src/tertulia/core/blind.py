@@ -12,13 +12,13 @@ from hashlib import sha256
 from string import ascii_uppercase
 
 from tertulia.core.messages import Failure, Message, Round, speaker_of
-from tertulia.core.turns import Draft, Turn, Waiting
+from tertulia.core.turns import Draft, RetryNotice, Turn
 from tertulia.core.voices import Voice
 
 _HIDDEN_FAILURE = "This voice did not finish. Who it was, and why, is shown after the vote."
 
 
-def lettered(table: Sequence[Voice], secret: str) -> tuple[Voice, ...]:
+def assign_letters(table: Sequence[Voice], secret: str) -> tuple[Voice, ...]:
     """Assigns the letters and sorts the voices by them. The order depends on the secret, because the order
     of the seats would give the names away."""
     shuffled = sorted(table, key=lambda voice: sha256(f"{secret}{voice.id}".encode()).digest())
@@ -27,24 +27,25 @@ def lettered(table: Sequence[Voice], secret: str) -> tuple[Voice, ...]:
     )
 
 
-def veiled_turn(turn: Turn) -> Turn:
+def anonymised_turn(turn: Turn) -> Turn:
     """The turn without names if it is blind, else the turn itself."""
     return replace(turn, table=tuple(map(_anonymous_voice, turn.table))) if turn.is_blind else turn
 
 
-def veiled_round(round_: Round, hidden: Collection[str]) -> Round:
+def anonymised_round(round_: Round, hidden: Collection[str]) -> Round:
     """The round without the names of blind turns; `hidden` holds the ids of these turns."""
     if not hidden:
         return round_
     return Round(
         round_.number,
         tuple(
-            veiled_message(message) if message.turn_id in hidden else message for message in round_.messages
+            anonymised_message(message) if message.turn_id in hidden else message
+            for message in round_.messages
         ),
     )
 
 
-def veiled_message(message: Message) -> Message:
+def anonymised_message(message: Message) -> Message:
     """The message without its voice's name, and without price, time and the provider's error text, which
     would identify the model."""
     if message.voice is None:
@@ -60,12 +61,12 @@ def veiled_message(message: Message) -> Message:
     )
 
 
-def veiled_draft(draft: Draft) -> Draft:
-    waiting = veiled_waiting(draft.waiting) if draft.waiting else None
+def anonymised_draft(draft: Draft) -> Draft:
+    waiting = anonymised_retry_notice(draft.waiting) if draft.waiting else None
     return replace(draft, voice=_anonymous_voice(draft.voice), waiting=waiting, read_replies=())
 
 
-def veiled_waiting(waiting: Waiting) -> Waiting:
+def anonymised_retry_notice(waiting: RetryNotice) -> RetryNotice:
     return replace(waiting, reason="")
 
 

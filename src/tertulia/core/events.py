@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     CHANGED = "changed"
     REMOVED = "removed"
 
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 class Event:
     place: str
     number: int
-    kind: Kind
+    kind: EventKind
     noun: str
     """The kind of value: project, conversation, file, message, turn, vote, session, user, person, persona,
     table or defaults."""
@@ -34,13 +34,13 @@ class Event:
     at: int
 
 
-def user_place(user_id: str) -> str:
+def user_topic(user_id: str) -> str:
     return f"user:{user_id}"
 
 
-def project_place(project_id: str) -> str:
+def project_topic(project_id: str) -> str:
     return f"project:{project_id}"
 
 
-def conversation_place(conversation_id: str) -> str:
+def conversation_topic(conversation_id: str) -> str:
     return f"conversation:{conversation_id}"

@@ -19,7 +19,7 @@ LISTED = 50
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
-class Indexing(StrEnum):
+class IndexPhase(StrEnum):
     """The indexing state of a file: queued ─▶ reading ─▶ indexing ─▶ indexed | not_indexed | failed"""
 
     QUEUED = "queued"
@@ -61,7 +61,7 @@ class MetadataChange:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    state: Indexing = Indexing.QUEUED
+    state: IndexPhase = IndexPhase.QUEUED
     chunks: int = 0
     percent: int = 0
     reason: str | None = None
@@ -114,7 +114,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class FileListing:
     """The list of a project's files for a prompt: every file while they are few, else only the top
     folders."""
 

@@ -39,7 +39,7 @@ class Tension:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class StanceCell:
     """The stance of one voice on a topic, with a quotation from its reply."""
 
     seat: int
@@ -52,7 +52,7 @@ class Cell:
 @dataclass(frozen=True, slots=True)
 class Topic:
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[StanceCell, ...]
     """The stances, one cell for each voice that says something about the topic."""
 
 
@@ -73,17 +73,17 @@ class Verdict(StrEnum):
     DOES_NOT_HOLD = "does_not_hold"
 
 
-class Finding(StrEnum):
+class NoteVerdict(StrEnum):
     CHECKS_OUT = "checks_out"
     WRONG = "wrong"
     NOT_SHOWN = "not_shown"
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class CritiqueNote:
     """A numbered point of a critique."""
 
-    finding: Finding | None
+    finding: NoteVerdict | None
     text: str
     quote: str = ""
     """Words of the answer, exactly as they occur there; empty if the note is about the whole answer."""
@@ -95,7 +95,7 @@ class Note:
 class Critique:
     verdict: Verdict | None
     summary: str
-    notes: tuple[Note, ...] = ()
+    notes: tuple[CritiqueNote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class ParsedReply:
     """The parsed form of one reply: at most one field is set."""
 
     outline: Outline | None = None

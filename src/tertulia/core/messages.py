@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tertulia.core.attachments import Attachment
-from tertulia.core.findings import Findings
+from tertulia.core.findings import ParsedReply
 from tertulia.core.voices import Voice
 
 QUOTES_LIMIT = 10
@@ -116,7 +116,7 @@ class Message:
     replaces_id: str | None = None
     """The earlier version of this reply, if it was retried or continued."""
     step: Step = Step.ANSWER
-    findings: Findings | None = None
+    findings: ParsedReply | None = None
     quotes: tuple[Quote, ...] = ()
     brings_id: str | None = None
     """The branch that this round summarises."""

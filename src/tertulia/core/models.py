@@ -88,7 +88,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelOverrides:
     """An administrator's corrections to a model; a field without a value keeps the catalogue's."""
 
     display_name: str | None = None
@@ -101,7 +101,7 @@ class ModelFacts:
     output_micros: int | None = None
 
 
-def described(model: Model, overrides: ModelFacts) -> Model:
+def with_overrides(model: Model, overrides: ModelOverrides) -> Model:
     """The model with the corrections. The price of writing to the provider's cache changes in proportion."""
     attributes = {name: value for name in _ATTRIBUTES if (value := getattr(overrides, name)) is not None}
     prices = {name: value for name in _PRICES if (value := getattr(overrides, name)) is not None}

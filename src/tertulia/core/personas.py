@@ -16,7 +16,7 @@ MODEL_LIMIT = 200
 INSTRUCTIONS_LIMIT = 20_000
 
 
-class Scope(StrEnum):
+class Ownership(StrEnum):
     """The owner of a persona or saved table: one person, one project, or everyone on this server."""
 
     USER = "user"
@@ -25,7 +25,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Character:
+class PersonaProfile:
     """The content of a persona; every change makes a new version, and each reply stores its version."""
 
     name: str
@@ -44,10 +44,10 @@ class Character:
 @dataclass(frozen=True, slots=True)
 class Persona:
     id: str
-    scope: Scope
+    scope: Ownership
     owner_id: str | None
     project_id: str | None
-    character: Character
+    character: PersonaProfile
     version: int
     created_at: int
     updated_at: int
@@ -59,7 +59,7 @@ def handle_of(name: str) -> str:
     return re.sub(r"[^\w]+", "-", words).strip("-")
 
 
-def cleaned(character: Character) -> Character:
+def cleaned(character: PersonaProfile) -> PersonaProfile:
     name = " ".join(character.name.split())
     if not name or len(name) > NAME_LIMIT:
         raise Invalid(f"A persona's name has 1 to {NAME_LIMIT} characters.")
@@ -73,7 +73,7 @@ def cleaned(character: Character) -> Character:
         raise Invalid(f"A persona's symbol has at most {GLYPH_LIMIT} characters.")
     if len(character.instructions) > INSTRUCTIONS_LIMIT:
         raise Invalid(f"A persona's instructions have at most {INSTRUCTIONS_LIMIT:,} characters.")
-    return Character(
+    return PersonaProfile(
         name,
         character.glyph.strip(),
         character.hue,
@@ -85,7 +85,7 @@ def cleaned(character: Character) -> Character:
 
 
 SEEDED = {
-    "0000000000000000000000SAGE": Character(
+    "0000000000000000000000SAGE": PersonaProfile(
         "The Sage",
         "",
         1,
@@ -96,7 +96,7 @@ SEEDED = {
         "are of the rest; never cover a gap with confidence. Plain words, no lecture.",
         "anthropic:claude-sonnet-4-6",
     ),
-    "0000000000000000000SKEPT1C": Character(
+    "0000000000000000000SKEPT1C": PersonaProfile(
         "The Skeptic",
         "",
         2,
@@ -108,7 +108,7 @@ SEEDED = {
         "fault.",
         "openai:gpt-4o",
     ),
-    "0000000000000000STRATEG1ST": Character(
+    "0000000000000000STRATEG1ST": PersonaProfile(
         "The Strategist",
         "",
         3,

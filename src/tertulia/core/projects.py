@@ -13,19 +13,19 @@ NAME_LIMIT = 200
 TEXT_LIMIT = 100_000
 
 
-class Membership(StrEnum):
+class ProjectRole(StrEnum):
     OWNER = "owner"
     EDITOR = "editor"
     VIEWER = "viewer"
 
     def must_write(self) -> None:
-        if self is Membership.VIEWER:
+        if self is ProjectRole.VIEWER:
             raise Forbidden(
                 "You can read this project but not write in it. Ask its owner to make you an editor."
             )
 
     def must_own(self) -> None:
-        if self is not Membership.OWNER:
+        if self is not ProjectRole.OWNER:
             raise Forbidden("Only an owner of this project can do this.")
 
 
@@ -62,7 +62,7 @@ class Project:
     description: str
     instructions: str
     settings: ProjectSettings
-    role: Membership
+    role: ProjectRole
     """The role of the actor who reads the project."""
     created_at: int
     updated_at: int
@@ -72,7 +72,7 @@ class Project:
 class Member:
     user_id: str
     name: str
-    role: Membership
+    role: ProjectRole
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class PairwiseResult:
     """A vote: the contenders, and the best one; None if it was a tie or all were bad."""
 
     contenders: tuple[str, ...]
@@ -44,7 +44,7 @@ Points = dict[tuple[int, int], float]
 Matrix = list[list[float]]
 
 
-def rate(matches: Iterable[Match]) -> dict[str, Rating]:
+def rate(matches: Iterable[PairwiseResult]) -> dict[str, Rating]:
     """The rating of every contender of these votes."""
     votes = tuple(matches)
     if not votes:
@@ -57,7 +57,7 @@ def rate(matches: Iterable[Match]) -> dict[str, Rating]:
     return {key: _rating(strengths[index] - mean, sigmas[index]) for index, key in enumerate(keys)}
 
 
-def _points(votes: Sequence[Match], indices: dict[str, int]) -> Points:
+def _points(votes: Sequence[PairwiseResult], indices: dict[str, int]) -> Points:
     """Counts wins per pair. A vote weighs as much as the winner has opponents, even without a winner."""
     points: Points = defaultdict(float)
     for match in votes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import Invalid
-from tertulia.core.personas import MODEL_LIMIT, Scope
+from tertulia.core.personas import MODEL_LIMIT, Ownership
 from tertulia.core.thinking import Effort
 from tertulia.core.voices import SEATS
 
@@ -16,7 +16,7 @@ BRIEF_LIMIT = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class WantedVoice:
+class VoiceRef:
     """A reference to a voice: a model, a persona, or a persona with a certain model."""
 
     model: str | None = None
@@ -27,34 +27,34 @@ class WantedVoice:
 
 
 @dataclass(frozen=True, slots=True)
-class TableSetting:
+class TableSpec:
     """The content of a table, without its owner."""
 
     name: str
     mode: str
     visibility: Visibility
-    voices: tuple[WantedVoice, ...]
-    chair: WantedVoice | None = None
+    voices: tuple[VoiceRef, ...]
+    chair: VoiceRef | None = None
     brief: str = ""
     """The person's own instructions for the synthesis."""
 
     @property
-    def guests(self) -> tuple[WantedVoice, ...]:
+    def guests(self) -> tuple[VoiceRef, ...]:
         return (*self.voices, self.chair) if self.chair else self.voices
 
 
 @dataclass(frozen=True, slots=True)
 class SavedTable:
     id: str
-    scope: Scope
+    scope: Ownership
     """Belongs to one person or one project, never to the whole server."""
     owner_id: str | None
     project_id: str | None
     name: str
     mode: str
     visibility: Visibility
-    voices: tuple[WantedVoice, ...]
-    chair: WantedVoice | None
+    voices: tuple[VoiceRef, ...]
+    chair: VoiceRef | None
     brief: str
     created_at: int
     updated_at: int
@@ -67,10 +67,10 @@ class Defaults:
     table_id: str | None = None
     mode: str | None = None
     visibility: Visibility | None = None
-    voices: tuple[WantedVoice, ...] = ()
+    voices: tuple[VoiceRef, ...] = ()
 
 
-def cleaned(table: TableSetting) -> TableSetting:
+def cleaned(table: TableSpec) -> TableSpec:
     name = " ".join(table.name.split())
     if not name or len(name) > NAME_LIMIT:
         raise Invalid(f"A group's name has 1 to {NAME_LIMIT} characters.")
@@ -79,10 +79,10 @@ def cleaned(table: TableSetting) -> TableSetting:
     if not table.voices:
         raise Invalid("Choose at least one model or persona.")
     check_voices(table.guests, len(table.voices))
-    return TableSetting(name, table.mode, table.visibility, table.voices, table.chair, table.brief.strip())
+    return TableSpec(name, table.mode, table.visibility, table.voices, table.chair, table.brief.strip())
 
 
-def check_voices(voices: Sequence[WantedVoice], seat_count: int) -> None:
+def check_voices(voices: Sequence[VoiceRef], seat_count: int) -> None:
     if seat_count > SEATS:
         raise Invalid(f"At most {SEATS} voices can answer.")
     if any(voice.model is None and voice.persona_id is None for voice in voices):

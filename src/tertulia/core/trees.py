@@ -76,7 +76,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class DeletionPreview:
     """The extent of deleting a conversation: everything that is deleted with it."""
 
     conversations: int
@@ -87,7 +87,7 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageRemoval:
+class MessageDeletionPreview:
     """The extent of deleting a message: what is deleted with it, and how many branches inherit it."""
 
     rounds: int
@@ -98,7 +98,7 @@ class MessageRemoval:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageSummary:
     """The parts of a message that a tree needs."""
 
     id: str
@@ -116,9 +116,11 @@ class Said:
 # ── drawing the tree
 
 
-def tree(conversation_id: str, conversations: Sequence[Conversation], messages: Sequence[Said]) -> Tree:
+def tree(
+    conversation_id: str, conversations: Sequence[Conversation], messages: Sequence[MessageSummary]
+) -> Tree:
     """Builds the whole tree, with the versions of the rounds and replies of one of its conversations."""
-    index = _Grown({conversation.id: conversation for conversation in conversations}, tuple(messages))
+    index = _TreeIndex({conversation.id: conversation for conversation in conversations}, tuple(messages))
     ordered = sorted(conversations, key=lambda node: (node.parent_id is not None, node.created_at, node.id))
     return Tree(
         root_id=ordered[0].id,
@@ -131,7 +133,7 @@ def tree(conversation_id: str, conversations: Sequence[Conversation], messages: 
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _InheritedRange:
     """The rounds that a lineage inherits from one conversation: up to a round, and of that round perhaps
     only one reply."""
 
@@ -139,30 +141,30 @@ class _Stretch:
     last: int
     only_id: str | None
 
-    def shows(self, message: Said) -> bool:
+    def shows(self, message: MessageSummary) -> bool:
         if message.round_number != self.last or message.is_question:
             return message.round_number <= self.last
         return self.only_id in (None, message.id)
 
 
 @dataclass(frozen=True)
-class _Grown:
+class _TreeIndex:
     conversations: Mapping[str, Conversation]
-    messages: tuple[Said, ...]
+    messages: tuple[MessageSummary, ...]
 
     @cached_property
-    def _own(self) -> dict[str, dict[int, list[Said]]]:
+    def _own(self) -> dict[str, dict[int, list[MessageSummary]]]:
         """The messages of each conversation itself, by round."""
-        own: dict[str, dict[int, list[Said]]] = {id: {} for id in self.conversations}
+        own: dict[str, dict[int, list[MessageSummary]]] = {id: {} for id in self.conversations}
         for message in sorted(
             self.messages, key=lambda item: (item.round_number, not item.is_question, item.id)
         ):
             own[message.conversation_id].setdefault(message.round_number, []).append(message)
         return own
 
-    def _lineage(self, conversation_id: str) -> Iterator[_Stretch]:
+    def _lineage(self, conversation_id: str) -> Iterator[_InheritedRange]:
         """The conversation and its ancestors, each with the rounds that are inherited from it."""
-        inherited = _Stretch(conversation_id, _ENDLESS, None)
+        inherited = _InheritedRange(conversation_id, _ENDLESS, None)
         while True:
             yield inherited
             conversation = self.conversations[inherited.conversation_id]
@@ -184,7 +186,7 @@ class _Grown:
                 created_by=first.created_by,
             )
 
-    def _question(self, conversation_id: str, number: int) -> Said | None:
+    def _question(self, conversation_id: str, number: int) -> MessageSummary | None:
         for inherited in self._lineage(conversation_id):
             for message in self._own[inherited.conversation_id].get(number, ()):
                 if message.is_question and inherited.shows(message):
@@ -205,21 +207,21 @@ class _Grown:
                 ids = tuple(version.conversation_id for version in versions)
                 yield Siblings(question.round_number, ids, versions.index(question))
 
-    def _questions(self, conversation_id: str) -> Iterator[Said]:
+    def _questions(self, conversation_id: str) -> Iterator[MessageSummary]:
         for inherited in self._lineage(conversation_id):
             for messages in self._own[inherited.conversation_id].values():
                 if messages[0].is_question and inherited.shows(messages[0]):
                     yield messages[0]
 
     @cached_property
-    def _questions_by_round(self) -> dict[int, list[Said]]:
-        questions: dict[int, list[Said]] = {}
+    def _questions_by_round(self) -> dict[int, list[MessageSummary]]:
+        questions: dict[int, list[MessageSummary]] = {}
         for message in sorted(self.messages, key=lambda item: item.id):
             if message.is_question:
                 questions.setdefault(message.round_number, []).append(message)
         return questions
 
-    def _predecessor(self, question: Said) -> _Stretch:
+    def _predecessor(self, question: MessageSummary) -> _InheritedRange:
         """The round before a question. Two questions with the same predecessor are versions of one
         another."""
         previous_round = question.round_number - 1
@@ -228,8 +230,10 @@ class _Grown:
             only_id = inherited.only_id if inherited.last <= previous_round else None
             reached = max((n for n in self._own[inherited.conversation_id] if n <= last), default=0)
             if reached:
-                return _Stretch(inherited.conversation_id, reached, only_id if reached == last else None)
-        return _Stretch("", 0, None)
+                return _InheritedRange(
+                    inherited.conversation_id, reached, only_id if reached == last else None
+                )
+        return _InheritedRange("", 0, None)
 
     # ── versions of a reply
 
@@ -245,7 +249,9 @@ class _Grown:
                     index=versions.index(current),
                 )
 
-    def _shown_version(self, lineage: Sequence[_Stretch], versions: Sequence[Said]) -> Said | None:
+    def _shown_version(
+        self, lineage: Sequence[_InheritedRange], versions: Sequence[MessageSummary]
+    ) -> MessageSummary | None:
         """The version that the conversation shows: the one nearest to it in its lineage."""
         for inherited in lineage:
             for version in versions:
@@ -254,16 +260,16 @@ class _Grown:
         return None
 
     @cached_property
-    def _regenerated(self) -> list[list[Said]]:
+    def _regenerated(self) -> list[list[MessageSummary]]:
         """Replies with versions in more than one conversation; the newest version of each conversation."""
-        groups: dict[str, dict[str, Said]] = {}
+        groups: dict[str, dict[str, MessageSummary]] = {}
         for message in sorted(self.messages, key=lambda item: item.id):
             if not message.is_question:
                 groups.setdefault(self._origin(message), {})[message.conversation_id] = message
         ordered = (sorted(group.values(), key=lambda item: item.id) for group in groups.values())
         return sorted((group for group in ordered if len(group) > 1), key=lambda group: group[0].id)
 
-    def _origin(self, message: Said) -> str:
+    def _origin(self, message: MessageSummary) -> str:
         """The id of the reply's first version, even when that version was deleted."""
         while message.replaces_id is not None:
             earlier = self._by_id.get(message.replaces_id)
@@ -273,22 +279,24 @@ class _Grown:
         return message.id
 
     @cached_property
-    def _by_id(self) -> dict[str, Said]:
+    def _by_id(self) -> dict[str, MessageSummary]:
         return {message.id: message for message in self.messages}
 
 
-def _inherited_from_parent(inherited: _Stretch, conversation: Conversation, parent_id: str) -> _Stretch:
+def _inherited_from_parent(
+    inherited: _InheritedRange, conversation: Conversation, parent_id: str
+) -> _InheritedRange:
     """The inherited rounds of the parent. The lowest branch point counts; if two branch points keep
     different replies of the same round, no reply of it is inherited."""
     branch_round = conversation.branch_round or 0
     reply_id = conversation.branch_message_id
     if branch_round < inherited.last:
-        return _Stretch(parent_id, branch_round, reply_id)
+        return _InheritedRange(parent_id, branch_round, reply_id)
     if branch_round == inherited.last and inherited.only_id is None:
-        return _Stretch(parent_id, branch_round, reply_id)
+        return _InheritedRange(parent_id, branch_round, reply_id)
     if branch_round == inherited.last and reply_id not in (None, inherited.only_id):
-        return _Stretch(parent_id, branch_round, "")
-    return _Stretch(parent_id, inherited.last, inherited.only_id)
+        return _InheritedRange(parent_id, branch_round, "")
+    return _InheritedRange(parent_id, inherited.last, inherited.only_id)
 
 
 # ── comparing two branches
@@ -302,7 +310,7 @@ class ComparedRound:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class BranchDifference:
     """The rounds and the cost of one branch after the common rounds."""
 
     rounds: int
@@ -316,8 +324,8 @@ class Comparison:
     """How many of the first rounds are the same."""
     rounds: tuple[ComparedRound, ...]
     """The later rounds, side by side."""
-    left: Side
-    right: Side
+    left: BranchDifference
+    right: BranchDifference
 
 
 def compare(left: Sequence[Round], right: Sequence[Round]) -> Comparison:
@@ -338,8 +346,8 @@ def compare(left: Sequence[Round], right: Sequence[Round]) -> Comparison:
     )
 
 
-def _side(rounds: Sequence[Round]) -> Side:
+def _side(rounds: Sequence[Round]) -> BranchDifference:
     replies = (message for round_ in rounds for message in round_.messages if message.usage)
     costs = [reply.usage.cost_micros for reply in replies if reply.usage]
     known = [cost for cost in costs if cost is not None]
-    return Side(len(rounds), sum(known) if known else None)
+    return BranchDifference(len(rounds), sum(known) if known else None)

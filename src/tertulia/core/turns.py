@@ -19,7 +19,7 @@ from tertulia.core.voices import Voice
 RUNNING_PER_USER = 8
 
 
-class State(StrEnum):
+class TurnState(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
     COMPLETE = "complete"
@@ -29,7 +29,7 @@ class State(StrEnum):
 
     @property
     def is_over(self) -> bool:
-        return self not in (State.QUEUED, State.RUNNING)
+        return self not in (TurnState.QUEUED, TurnState.RUNNING)
 
 
 class Purpose(StrEnum):
@@ -67,7 +67,7 @@ class Turn:
     mode: str
     table: tuple[Voice, ...]
     visibility: Visibility
-    state: State
+    state: TurnState
     created_by: str
     created_at: int
     finished_at: int | None = None
@@ -92,7 +92,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class RetryNotice:
     """A pending retry: the provider asked the server to come back later."""
 
     until: int
@@ -117,6 +117,6 @@ class Draft:
     """How many deltas its text consists of."""
     started_at: int
     replaces_id: str | None = None
-    waiting: Waiting | None = None
+    waiting: RetryNotice | None = None
     step: Step = Step.ANSWER
     read_replies: tuple[ReadReply, ...] = ()

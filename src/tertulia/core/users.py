@@ -13,7 +13,7 @@ PASSWORD_MINIMUM = 10
 PASSWORD_LIMIT = 1024
 
 
-class Standing(StrEnum):
+class ServerRole(StrEnum):
     """The role of an account on this server; projects have roles of their own."""
 
     ADMIN = "admin"
@@ -25,7 +25,7 @@ class User:
     id: str
     name: str
     email: str
-    role: Standing
+    role: ServerRole
     suspended: bool
     created_at: int
 
@@ -35,12 +35,12 @@ class Actor:
     """The account that makes a request, and its session."""
 
     user_id: str
-    role: Standing
+    role: ServerRole
     session_id: str | None = None
 
     @property
     def is_admin(self) -> bool:
-        return self.role is Standing.ADMIN
+        return self.role is ServerRole.ADMIN
 
     def must_be_admin(self) -> None:
         if not self.is_admin:

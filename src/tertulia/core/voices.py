@@ -32,7 +32,7 @@ class Voice:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SeatRequest:
     """A request for a seat: a model or a persona, with its name."""
 
     model: str
@@ -56,8 +56,8 @@ class HeldSeat:
     seat: int
 
 
-def seat(
-    seat_requests: Iterable[Wanted], seated: Iterable[Voice] = (), held_seats: Iterable[HeldSeat] = ()
+def assign_seats(
+    seat_requests: Iterable[SeatRequest], seated: Iterable[Voice] = (), held_seats: Iterable[HeldSeat] = ()
 ) -> tuple[Voice, ...]:
     """Assigns a seat, a lane and a unique name to each; the same model twice gets two lanes and two names.
 
@@ -76,7 +76,7 @@ def seat(
     return tuple(voices)
 
 
-def _voice(request: Wanted, lane: str, seat_number: int, name: str) -> Voice:
+def _voice(request: SeatRequest, lane: str, seat_number: int, name: str) -> Voice:
     return Voice(
         lane,
         seat_number,
@@ -88,7 +88,7 @@ def _voice(request: Wanted, lane: str, seat_number: int, name: str) -> Voice:
     )
 
 
-def _lanes(requests: tuple[Wanted, ...], used: Counter[str]) -> list[str]:
+def _lanes(requests: tuple[SeatRequest, ...], used: Counter[str]) -> list[str]:
     """The lane of each; the second GPT-4o of a table has a lane of its own."""
     lanes = []
     for request in requests:
@@ -116,7 +116,7 @@ def _unused_name(name: str, names: set[str]) -> str:
     return name if name not in names else next(candidate for candidate in numbered if candidate not in names)
 
 
-def seat_aside(
+def assign_seats_once(
     voices: Iterable[Voice],
     table: Iterable[Voice],
     lanes: Sequence[str] = (),
@@ -160,7 +160,7 @@ def _free_seat(preferred: int, occupied: set[int]) -> int:
 
 
 def _choose_seats(
-    requests: tuple[Wanted, ...], lanes: list[str], occupied: set[int], held_seats: Iterable[HeldSeat]
+    requests: tuple[SeatRequest, ...], lanes: list[str], occupied: set[int], held_seats: Iterable[HeldSeat]
 ) -> list[int]:
     """A lane keeps the seat that it holds in the conversation; a new lane takes a seat that no lane holds.
 

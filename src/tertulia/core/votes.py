@@ -10,7 +10,7 @@ from tertulia.core.errors import Conflict, Invalid
 from tertulia.core.messages import Message, Round
 
 
-class Choice(StrEnum):
+class VoteValue(StrEnum):
     BEST = "best"
     TIE = "tie"
     BOTH_BAD = "both_bad"
@@ -40,7 +40,7 @@ class Vote:
     message_id: str | None
     """The best reply; None if it is a tie or all were bad."""
     user_id: str
-    verdict: Choice
+    verdict: VoteValue
     is_blind: bool
     """Whether the names were hidden at the time of the vote."""
     contenders: tuple[Contender, ...]
@@ -54,12 +54,12 @@ class Vote:
         )
 
 
-def contenders(round_: Round, voted: Message, verdict: Choice) -> tuple[Contender, ...]:
+def contenders(round_: Round, voted: Message, verdict: VoteValue) -> tuple[Contender, ...]:
     """The replies of the same step in the round: answers compete with answers, syntheses with syntheses."""
     rivals = [reply for reply in round_.replies if reply.step == voted.step and reply.content and reply.voice]
     if voted not in rivals:
         raise Conflict("Vote for a reply that has text and was not replaced by a newer one.")
-    if verdict in (Choice.TIE, Choice.BOTH_BAD) and len(rivals) < 2:
+    if verdict in (VoteValue.TIE, VoteValue.BOTH_BAD) and len(rivals) < 2:
         raise Invalid("There is only one reply of this kind in the round, so there is nothing to compare.")
     return tuple(_contender(reply) for reply in rivals)
 
@@ -75,7 +75,7 @@ def chosen(rounds: Iterable[Round], votes: Sequence[Vote]) -> frozenset[str]:
     for round_ in rounds:
         reply_ids = {reply.id for reply in round_.replies}
         latest = latest_votes(vote for vote in votes if vote.round_number == round_.number)
-        best = [vote for vote in latest if vote.verdict is Choice.BEST and vote.message_id in reply_ids]
+        best = [vote for vote in latest if vote.verdict is VoteValue.BEST and vote.message_id in reply_ids]
         if best:
             best_ids.add(best[-1].message_id or "")
     return frozenset(best_ids)

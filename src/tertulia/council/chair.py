@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tertulia.core.briefs import Brief, Shown
 from tertulia.core.messages import Message, Role, Step
+from tertulia.core.step_instructions import ShownReply, StepInstructions
 from tertulia.core.voices import Voice
 from tertulia.council.table import Table, was_heard
 
@@ -58,15 +58,15 @@ async def conclude(table: Table, replies: Sequence[Message], *, ranks: str = "")
     task = "\n\n".join(
         part for part in (_absence_note(table.voices, replies), ranks, _SYNTHESIS, _wish_note(table)) if part
     )
-    synthesis = await table.ask(table.chair, Brief(Step.SYNTHESIS, Role.SYNTHESIS, readable, task))
+    synthesis = await table.ask(table.chair, StepInstructions(Step.SYNTHESIS, Role.SYNTHESIS, readable, task))
     if was_heard(synthesis) and table.can_outline and len({reply.name for reply in readable}) > 1:
         read = (*readable, *as_shown((synthesis,)))
-        await table.ask(table.chair, Brief(Step.OUTLINE, Role.SYNTHESIS, read, _OUTLINE))
+        await table.ask(table.chair, StepInstructions(Step.OUTLINE, Role.SYNTHESIS, read, _OUTLINE))
 
 
-def as_shown(replies: Sequence[Message]) -> tuple[Shown, ...]:
+def as_shown(replies: Sequence[Message]) -> tuple[ShownReply, ...]:
     """The replies that have text, with the names of their voices."""
-    return tuple(Shown(name_of(reply), reply) for reply in replies if was_heard(reply))
+    return tuple(ShownReply(name_of(reply), reply) for reply in replies if was_heard(reply))
 
 
 def name_of(reply: Message) -> str:

@@ -3,8 +3,8 @@ synthesis."""
 
 from __future__ import annotations
 
-from tertulia.core.briefs import Brief
 from tertulia.core.messages import Step
+from tertulia.core.step_instructions import StepInstructions
 from tertulia.council.chair import as_shown, conclude
 from tertulia.council.table import Table, was_heard
 
@@ -20,7 +20,7 @@ async def debate(table: Table) -> None:
     answered = [opening for opening in openings if was_heard(opening)]
     if len(answered) < 2:
         return await conclude(table, openings)
-    rebuttal = Brief(Step.REBUTTAL, shown=as_shown(answered), task=_REBUTTAL)
+    rebuttal = StepInstructions(Step.REBUTTAL, shown=as_shown(answered), task=_REBUTTAL)
     voices = [opening.voice for opening in answered if opening.voice]
     rebuttals = await table.ask_all(voices, rebuttal)
     await conclude(table, (*openings, *rebuttals))

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from hashlib import sha256
 from string import ascii_uppercase
 
-from tertulia.core.briefs import Brief, Shown
 from tertulia.core.messages import Message, Role, Step
 from tertulia.core.rankings import standings
+from tertulia.core.step_instructions import ShownReply, StepInstructions
 from tertulia.core.voices import Voice
 from tertulia.council.chair import conclude, name_of
 from tertulia.council.table import Table, ask_each, was_heard
@@ -46,16 +46,17 @@ async def peer_review(table: Table) -> None:
     await conclude(table, answers, ranks=mean_places(answers, reviews))
 
 
-def _review(own: Message, answered: Sequence[Message]) -> Brief:
+def _review(own: Message, answered: Sequence[Message]) -> StepInstructions:
     others = _anonymous_answers(own, answered)
-    return Brief(Step.REVIEW, Role.CRITIC, others, _task(others))
+    return StepInstructions(Step.REVIEW, Role.CRITIC, others, _task(others))
 
 
-def _anonymous_answers(own: Message, answered: Sequence[Message]) -> tuple[Shown, ...]:
+def _anonymous_answers(own: Message, answered: Sequence[Message]) -> tuple[ShownReply, ...]:
     """The anonymous answers of the other voices, in this reviewer's order."""
     others = sorted(_others(own, answered), key=lambda answer: _order_key(own, answer, _seed(answered)))
     return tuple(
-        Shown(f"Answer {letter}", answer) for letter, answer in zip(ascii_uppercase, others, strict=False)
+        ShownReply(f"Answer {letter}", answer)
+        for letter, answer in zip(ascii_uppercase, others, strict=False)
     )
 
 
@@ -78,7 +79,7 @@ def _seat(answer: Message) -> int:
     return voice.seat
 
 
-def _task(others: Sequence[Shown]) -> str:
+def _task(others: Sequence[ShownReply]) -> str:
     """The task of a reviewer. A single answer is judged, not ranked."""
     if len(others) == 1:
         return _REVIEW_ONE

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tertulia.core.briefs import Brief
 from tertulia.core.messages import Message
+from tertulia.core.step_instructions import StepInstructions
 from tertulia.council.chair import as_shown
 from tertulia.council.table import Table
 
@@ -17,4 +17,4 @@ async def relay(table: Table) -> None:
     answers: list[Message] = []
     for voice in table.voices:
         earlier = as_shown(await table.current(answers))
-        answers.append(await table.ask(voice, Brief(shown=earlier, task=_NEXT if earlier else "")))
+        answers.append(await table.ask(voice, StepInstructions(shown=earlier, task=_NEXT if earlier else "")))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tertulia.core.briefs import Brief, Shown
 from tertulia.core.messages import Message, Role, Step
+from tertulia.core.step_instructions import ShownReply, StepInstructions
 from tertulia.council.chair import name_of
 from tertulia.council.table import Table, was_heard
 
@@ -32,6 +32,8 @@ async def second_opinion(table: Table) -> None:
             return
 
 
-def _critique(answer: Message) -> Brief:
+def _critique(answer: Message) -> StepInstructions:
     task = _CRITIQUE.format(name=name_of(answer))
-    return Brief(Step.CRITIQUE, Role.CRITIC, (Shown(name_of(answer), answer),), task, answer.id)
+    return StepInstructions(
+        Step.CRITIQUE, Role.CRITIC, (ShownReply(name_of(answer), answer),), task, answer.id
+    )

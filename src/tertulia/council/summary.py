@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tertulia.core.briefs import Brief
 from tertulia.core.messages import Step
+from tertulia.core.step_instructions import StepInstructions
 from tertulia.council.table import Table
 
 _SUMMARY = (
@@ -15,4 +15,4 @@ _SUMMARY = (
 
 
 async def summary(table: Table) -> None:
-    await table.ask(table.voices[0], Brief(Step.SUMMARY, task=_SUMMARY))
+    await table.ask(table.voices[0], StepInstructions(Step.SUMMARY, task=_SUMMARY))

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.messages import Message, Status
+from tertulia.core.step_instructions import ANSWER, StepInstructions
 from tertulia.core.voices import Voice
 
 
@@ -40,12 +40,12 @@ class Table(Protocol):
         """Whether the chair's model can write a synthesis as JSON."""
         ...
 
-    async def ask(self, voice: Voice, brief: Brief = ANSWER) -> Message:
+    async def ask(self, voice: Voice, brief: StepInstructions = ANSWER) -> Message:
         """Asks one voice. A voice that fails raises no error: its message says how it ended."""
         ...
 
     async def ask_all(
-        self, voices: Sequence[Voice] | None = None, brief: Brief = ANSWER
+        self, voices: Sequence[Voice] | None = None, brief: StepInstructions = ANSWER
     ) -> Sequence[Message]:
         """Asks these voices, or all, at the same time; a failure does not affect the others."""
         ...
@@ -55,7 +55,7 @@ class Table(Protocol):
         ...
 
 
-async def ask_each(table: Table, asks: Iterable[tuple[Voice, Brief]]) -> Sequence[Message]:
+async def ask_each(table: Table, asks: Iterable[tuple[Voice, StepInstructions]]) -> Sequence[Message]:
     """Asks each voice with instructions of its own, at the same time; a failure does not affect the
     others."""
     results = await asyncio.gather(

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 from tertulia.context.assemble import Assembled, DoesNotFit, assemble
 from tertulia.context.budget import output_limit, request_tokens
-from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.errors import Busy, StorageFull, TertuliaError, UnknownModel
-from tertulia.core.events import conversation_place
-from tertulia.core.findings import Findings
+from tertulia.core.events import conversation_topic
+from tertulia.core.findings import ParsedReply
 from tertulia.core.messages import Failure, Message, ReadReply, Status, Step, Thinking, Usage, speaker_of
 from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.passages import Passage
-from tertulia.core.reading import OUTLINE_SCHEMA, read, written
-from tertulia.core.turns import Draft, Purpose, Waiting
+from tertulia.core.reply_parsing import OUTLINE_SCHEMA, as_markdown, parse_reply
+from tertulia.core.step_instructions import ANSWER, StepInstructions
+from tertulia.core.turns import Draft, Purpose, RetryNotice
 from tertulia.core.voices import Voice
 from tertulia.engine.attachments import pictures_of
 from tertulia.engine.gather import Gathered
@@ -74,7 +74,7 @@ class Ask:
         live: LiveTurn,
         gathered: Gathered,
         voice: Voice,
-        brief: Brief = ANSWER,
+        brief: StepInstructions = ANSWER,
         replaced: Message | None = None,
     ) -> None:
         self.id = means.new_id()
@@ -249,7 +249,7 @@ class Ask:
     def _waits(self, wait: RetryPending) -> None:
         self._wait = wait
         until = self._means.clock() + int(wait.seconds * 1000)
-        waiting = Waiting(until, wait.attempt, wait.attempts, wait.reason)
+        waiting = RetryNotice(until, wait.attempt, wait.attempts, wait.reason)
         self._means.live.waits(self._live, self._reply, self.id, waiting)
 
     def _append_sources(self, end: Completed) -> None:
@@ -299,13 +299,13 @@ class Ask:
             read_replies=self._read_replies if self._assembled else (),
         )
 
-    def _read(self, outcome: Outcome) -> tuple[str, Findings | None]:
+    def _read(self, outcome: Outcome) -> tuple[str, ParsedReply | None]:
         """The text, and what can be drawn of it; an outline is data, and its text is made from that."""
         text = self._reply.text
-        findings = read(self._brief, text) if outcome.status is Status.COMPLETE else None
+        findings = parse_reply(self._brief, text) if outcome.status is Status.COMPLETE else None
         if self._brief.step is not Step.OUTLINE:
             return text, findings
-        return (written(findings.outline) if findings and findings.outline else ""), findings
+        return (as_markdown(findings.outline) if findings and findings.outline else ""), findings
 
     def _thinking(self) -> Thinking | None:
         text = self._reply.thinking
@@ -352,7 +352,7 @@ class Ask:
             tx, message.turn_id
         )  # a server that slept too long finds its turn ended by another
         if message.replaces_id is not None:  # another turn of the round may have replaced it first
-            tx.hold(conversation_place(message.conversation_id))
+            tx.hold(conversation_topic(message.conversation_id))
             message = replace(message, replaces_id=messages.newest_version(tx, message))
         messages.add(tx, message)
         drafts.remove(tx, message.id)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict
-from tertulia.core.events import conversation_place
+from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
@@ -83,7 +83,7 @@ def _open_summary(
 ) -> Opening:
     _must_be_told(tx, branch)
     must_have_room(tx, actor)
-    tx.hold(conversation_place(into.id))
+    tx.hold(conversation_topic(into.id))
     turn = Turn(
         id=turn_id,
         conversation_id=into.id,

@@ -15,11 +15,11 @@ from tertulia.core.messages import Message, Quote, Role, Status
 from tertulia.core.models import TokenCount, cost_micros
 from tertulia.core.passages import SearchScope
 from tertulia.core.receipts import Layer, LeftOut
-from tertulia.core.tables import WantedVoice
+from tertulia.core.tables import VoiceRef
 from tertulia.core.thinking import Effort
-from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor
-from tertulia.core.voices import SEATS, Voice, seat_aside
+from tertulia.core.voices import SEATS, Voice, assign_seats_once
 from tertulia.engine import references
 from tertulia.engine.gather import Gathered, gather_for, title_told
 from tertulia.engine.lookup import look_up
@@ -37,7 +37,7 @@ THOUGHT_TOKENS: dict[Effort | None, int] = {Effort.LOW: 500, Effort.MEDIUM: 2_00
 @dataclass(frozen=True, slots=True)
 class NewEstimate:
     text: str
-    voices: tuple[WantedVoice, ...]
+    voices: tuple[VoiceRef, ...]
     conversation_id: str | None = None
     project_id: str | None = None
     visibility: Visibility = Visibility.OPEN
@@ -45,7 +45,7 @@ class NewEstimate:
     attachments: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
     mode: str = "parallel"
-    chair: WantedVoice | None = None
+    chair: VoiceRef | None = None
     aside: bool = False
     """Of a few at the table, who keep their places."""
     lanes: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ def _gathered(
     if request.aside:
         at_table = conversation.table if conversation else ()
         held = branches.seats(tx, conversation) if conversation else ()
-        table = seat_aside(table, at_table, request.lanes, held)
+        table = assign_seats_once(table, at_table, request.lanes, held)
     chair = seated_chair(tx, actor, spot, request.chair, table, providers)
     voices = (*table, chair) if chair else table
     models = {voice.model: model for voice in voices if (model := providers.find(voice.model))}
@@ -168,7 +168,7 @@ def _gathered(
         mode=request.mode,
         table=table,
         visibility=request.visibility,
-        state=State.RUNNING,
+        state=TurnState.RUNNING,
         created_by=actor.user_id,
         created_at=tx.now,
         chair=chair,

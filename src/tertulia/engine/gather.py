@@ -17,16 +17,16 @@ from tertulia.context.budget import (
 from tertulia.context.material import TAKEN_OUT, AttachedText, FileText, Material
 from tertulia.context.references import QUOTE_LIMIT
 from tertulia.core.attachments import Attachment
-from tertulia.core.briefs import ANSWER, Brief
 from tertulia.core.chunks import Hit
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import NotFound
-from tertulia.core.files import Extracted, ProjectFile, Shelf
+from tertulia.core.files import Extracted, FileListing, ProjectFile
 from tertulia.core.messages import Message, Role, Round
 from tertulia.core.models import WORKING_ROUNDS, Model
 from tertulia.core.passages import SearchScope
-from tertulia.core.personas import Character
+from tertulia.core.personas import PersonaProfile
 from tertulia.core.projects import Project
+from tertulia.core.step_instructions import ANSWER, StepInstructions
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
@@ -65,7 +65,7 @@ class AtHand:
     """The files that are shown whole."""
     kept: tuple[Extracted | None, ...] = ()
     """The text of each of them, where it was read before."""
-    shelf: Shelf = Shelf()
+    shelf: FileListing = FileListing()
     is_worth_searching: bool = False
     """Whether something could be found that is not shown anyway."""
     kin: TreeMembership = TreeMembership()
@@ -77,7 +77,7 @@ class LookedUp:
     """What the library had for the question."""
 
     always: tuple[FileText, ...] = ()
-    shelf: Shelf = Shelf()
+    shelf: FileListing = FileListing()
     hits: tuple[Hit, ...] = ()
     recalled: tuple[Round, ...] = ()
     chosen: frozenset[str] = frozenset()
@@ -115,7 +115,7 @@ class Gathered:
     looked_up: LookedUp = LookedUp()
     without: frozenset[str] = frozenset()
     """What a person took out before asking again."""
-    characters: Mapping[str, Character] = field(default_factory=dict)
+    characters: Mapping[str, PersonaProfile] = field(default_factory=dict)
     """By the id of the voice, what each persona at the table is."""
     chosen: frozenset[str] = frozenset()
     """Ids of the replies marked best; looked for only where that decides what is seen."""
@@ -165,7 +165,12 @@ class Gathered:
         return character.instructions if character else ""
 
     def material(
-        self, voice: Voice, model: Model, max_output_tokens: int, brief: Brief = ANSWER, partial: str = ""
+        self,
+        voice: Voice,
+        model: Model,
+        max_output_tokens: int,
+        brief: StepInstructions = ANSWER,
+        partial: str = "",
     ) -> Material:
         settings = self.project.settings
         return Material(

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tertulia.core.ids import NewId
-from tertulia.core.plain import from_plain, to_json
-from tertulia.core.turns import Draft, State, Turn, Waiting
+from tertulia.core.serialization import from_plain, to_json
+from tertulia.core.turns import Draft, RetryNotice, Turn, TurnState
 from tertulia.engine.live import Began, Bell, Delta, Live, LiveTurn, TurnEvent, Waited
 from tertulia.store import turns
 from tertulia.store.database import Database
@@ -48,7 +48,7 @@ class Words:
 class Pause:
     turn_id: str
     reply_id: str
-    waiting: Waiting | None
+    waiting: RetryNotice | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Herald:
         for text in words.texts[reply.number - words.after :]:
             self._live.said(live, reply, words.reply_id, text, words.is_thought)
 
-    def _pause(self, turn_id: str, reply_id: str, waiting: Waiting | None) -> None:
+    def _pause(self, turn_id: str, reply_id: str, waiting: RetryNotice | None) -> None:
         live = self._live.find(turn_id)
         if live is not None and not live.is_here and (reply := live.replies.get(reply_id)):
             self._live.waits(live, reply, reply_id, waiting)
@@ -213,7 +213,7 @@ class Herald:
             if live.turn.id not in elsewhere and not live.is_over:
                 turn_id = live.turn.id
                 ended = await self._db.read(lambda tx, turn_id=turn_id: turns.find(tx, turn_id))  # type: ignore[misc]
-                self._live.ended(live, ended or replace(live.turn, state=State.STOPPED))
+                self._live.ended(live, ended or replace(live.turn, state=TurnState.STOPPED))
         for turn in elsewhere.values():
             if self._live.find(turn.id) is None:
                 self.mirrored(turn)

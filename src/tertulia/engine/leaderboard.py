@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tertulia.core.ratings import Match, Rating, rate
+from tertulia.core.ratings import PairwiseResult, Rating, rate
 from tertulia.core.users import Actor
 from tertulia.core.votes import Contender, Vote
 from tertulia.providers.registry import ProviderRegistry
@@ -48,7 +48,7 @@ class Leaderboard:
 def leaderboard(tx: Tx, actor: Actor, project_id: str, providers: ProviderRegistry) -> Leaderboard:
     cast = votes.of_project(tx, actor, project_id)
     spent = votes.reply_costs(tx, actor, project_id)
-    rated = rate(Match(tuple(one.key for one in vote.contenders), vote.winner) for vote in cast)
+    rated = rate(PairwiseResult(tuple(one.key for one in vote.contenders), vote.winner) for vote in cast)
     names = personas.names(tx, {one.persona_id for one in _newest(cast).values() if one.persona_id})
     items = [
         _standing(one, rated[key], cast, spent, _name(one, names, providers))

@@ -13,11 +13,11 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tertulia.core.blind import veiled_draft, veiled_message, veiled_turn, veiled_waiting
+from tertulia.core.blind import anonymised_draft, anonymised_message, anonymised_retry_notice, anonymised_turn
 from tertulia.core.events import Event
 from tertulia.core.messages import Message
-from tertulia.core.plain import from_json
-from tertulia.core.turns import Draft, Turn, Waiting
+from tertulia.core.serialization import from_json
+from tertulia.core.turns import Draft, RetryNotice, Turn
 
 KEPT_LOG = 100_000
 """Log entries of ended turns that can still be replayed; older turns are told from the store."""
@@ -43,7 +43,7 @@ class Delta:
 @dataclass(frozen=True, slots=True)
 class Waited:
     reply_id: str
-    waiting: Waiting | None
+    waiting: RetryNotice | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ def veiled(event: TurnEvent) -> TurnEvent:
     """As it may be told while its turn is blind."""
     match event:
         case Began(draft):
-            return Began(veiled_draft(draft))
+            return Began(anonymised_draft(draft))
         case Waited(reply_id, waiting):
-            return Waited(reply_id, veiled_waiting(waiting) if waiting else None)
+            return Waited(reply_id, anonymised_retry_notice(waiting) if waiting else None)
         case Finished(message):
-            return Finished(veiled_message(message))
+            return Finished(anonymised_message(message))
         case Ended(turn):
-            return Ended(veiled_turn(turn))
+            return Ended(anonymised_turn(turn))
         case Delta():
             return event
 
@@ -149,7 +149,7 @@ class LiveTurn:
     def drafts(self) -> tuple[Draft, ...]:
         """The running replies, as they may be told."""
         drafts = (reply.draft() for reply in self.replies.values())
-        return tuple(veiled_draft(draft) if self.turn.is_blind else draft for draft in drafts)
+        return tuple(anonymised_draft(draft) if self.turn.is_blind else draft for draft in drafts)
 
     def has_ended(self, reply_id: str) -> bool:
         """Whether it is a message already; where another server runs it, its last words may come later."""
@@ -212,7 +212,7 @@ class Live:
             self.waits(live, reply, reply_id, None)
         self._append(live, Delta(reply_id, reply.add(text, is_thought), text, is_thought))
 
-    def waits(self, live: LiveTurn, reply: LiveReply, reply_id: str, waiting: Waiting | None) -> None:
+    def waits(self, live: LiveTurn, reply: LiveReply, reply_id: str, waiting: RetryNotice | None) -> None:
         reply.waiting = waiting
         self._append(live, Waited(reply_id, waiting))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tertulia.core.errors import NotFound
-from tertulia.core.models import Model, ModelFacts, described
+from tertulia.core.models import Model, ModelOverrides, with_overrides
 from tertulia.engine.means import Means
 from tertulia.store import models
 
 
-async def describe(means: Means, key: str, facts: ModelFacts) -> Model:
-    model = described(_in_catalogue(means, key), facts)
+async def describe(means: Means, key: str, facts: ModelOverrides) -> Model:
+    model = with_overrides(_in_catalogue(means, key), facts)
     await means.db.write(lambda tx: models.save(tx, model))
     await reread(means)
     return model

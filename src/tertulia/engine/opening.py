@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from tertulia.core.attachments import Attachment
-from tertulia.core.blind import lettered, veiled_turn
+from tertulia.core.blind import anonymised_turn, assign_letters
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Invalid, NotFound, NothingToContinue, TooManyTurns, TurnReused
-from tertulia.core.events import conversation_place
+from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Message, Role, Round, Status
 from tertulia.core.titles import title_of
-from tertulia.core.turns import RUNNING_PER_USER, Purpose, State, Turn
+from tertulia.core.turns import RUNNING_PER_USER, Purpose, Turn, TurnState
 from tertulia.core.users import Actor
-from tertulia.core.voices import Voice, Wanted, seat_aside
+from tertulia.core.voices import SeatRequest, Voice, assign_seats_once
 from tertulia.engine import references
 from tertulia.engine.requests import NewSynthesis, NewTry, NewTurn
 from tertulia.engine.seats import first_project
@@ -34,7 +34,7 @@ class Opened:
     """The question."""
 
     def as_told(self) -> Opened:
-        return replace(self, turn=veiled_turn(self.turn))
+        return replace(self, turn=anonymised_turn(self.turn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ def open_round(
         return before
     must_have_room(tx, actor)
     conversation = _conversation(tx, actor, request, table)
-    tx.hold(conversation_place(conversation.id))  # of two turns at once, one sees that it must wait
+    tx.hold(conversation_topic(conversation.id))  # of two turns at once, one sees that it must wait
     if request.aside:
-        table = seat_aside(table, conversation.table, request.lanes, branches.seats(tx, conversation))
+        table = assign_seats_once(table, conversation.table, request.lanes, branches.seats(tx, conversation))
     references.check(tx, actor, conversation.id, request.reply_to_id, request.quotes)
     brought = _brought(tx, actor, request, conversation)
-    seated = lettered(table, tx.new_id()) if request.is_blind else table
+    seated = assign_letters(table, tx.new_id()) if request.is_blind else table
     turn = _turn(tx, actor, request, conversation, seated, chair)
     message = _question(tx, actor, request, turn, brought)
     turns.open(tx, turn, fingerprint)
@@ -116,7 +116,7 @@ def open_synthesis(
     if before := sent_before(tx, actor, request.id, fingerprint):
         return before
     conversation = _closed_in(tx, actor, conversation_id, number)
-    tx.hold(conversation_place(conversation.id))
+    tx.hold(conversation_topic(conversation.id))
     here = messages.round(tx, conversation.id, number)
     asked = turns.get(tx, actor, here.question.turn_id)
     if not any(reply.content for reply in here.replies):
@@ -143,7 +143,7 @@ def _turn_in(
         mode=asked.mode,
         table=(voice,),
         visibility=asked.visibility,
-        state=State.RUNNING if purpose.starts_at_once else first_state(tx, conversation),
+        state=TurnState.RUNNING if purpose.starts_at_once else first_state(tx, conversation),
         created_by=actor.user_id,
         created_at=tx.now,
         is_blind=asked.is_blind,
@@ -166,7 +166,7 @@ def _tried(tx: Tx, actor: Actor, message_id: str, request: NewTry) -> tuple[Conv
         raise Invalid("Only a reply can be tried again; edit the question instead.")
     seen_in = request.conversation_id or meant.conversation_id
     conversation = _tried_in(tx, actor, meant, seen_in, request.branch_id)
-    tx.hold(conversation_place(conversation.id))  # two tries at once see each other
+    tx.hold(conversation_topic(conversation.id))  # two tries at once see each other
     here = messages.round(tx, conversation.id, meant.round_number)
     reply = _newest(here, meant)
     _must_be_idle(tx, conversation, reply)
@@ -323,16 +323,16 @@ def _turn(
     )
 
 
-def first_state(tx: Tx, conversation: Conversation) -> State:
+def first_state(tx: Tx, conversation: Conversation) -> TurnState:
     """A question that finds the conversation free starts at once; the others wait in line.
 
     A branch is not free before all is said that it goes on from. Its place is held by now: on another server
     somebody may be looking for the same.
     """
     if turns.waiting_or_running(tx, conversation.id):
-        return State.QUEUED
+        return TurnState.QUEUED
     is_inheriting = conversation.parent_id is not None and turns.is_inheriting(tx, conversation.id)
-    return State.QUEUED if is_inheriting else State.RUNNING
+    return TurnState.QUEUED if is_inheriting else TurnState.RUNNING
 
 
 def _question(tx: Tx, actor: Actor, request: NewTurn, turn: Turn, brought: tuple[Attachment, ...]) -> Message:
@@ -368,7 +368,7 @@ def _others(
     return tuple(voice for voice in voices if voice.seat != reply.voice.seat)
 
 
-def with_model(voice: Voice, model: Wanted, others: Sequence[Voice]) -> Voice:
+def with_model(voice: Voice, model: SeatRequest, others: Sequence[Voice]) -> Voice:
     """The same seat, another model; where that model sits already, a voice of its own beside it.
 
     A persona stays who it is and speaks through the other model.

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor
 
 
@@ -64,7 +64,7 @@ class TurnQueue:
         try:
             while queued := self._queued.get(conversation_id):
                 beside = self._beside.get(conversation_id)
-                if beside and queued[0].turn.state is State.QUEUED:
+                if beside and queued[0].turn.state is TurnState.QUEUED:
                     await asyncio.wait(tuple(beside))
                 else:
                     await self._run(queued.pop(0))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tertulia import council
 from tertulia.core.messages import Failure, Message, Role, Round, Status, Step, Thinking, speaker_of
-from tertulia.core.turns import Draft, Purpose, State, Turn
+from tertulia.core.turns import Draft, Purpose, Turn, TurnState
 from tertulia.core.voices import Voice
 from tertulia.store import conversations, drafts, jobs, messages, turns
 from tertulia.store.database import Database, Tx
@@ -58,7 +58,7 @@ def interrupt(tx: Tx, turn: Turn) -> Turn:
     for draft in (*kept, *_unwritten(tx, turn, here, kept)):
         messages.add(tx, _message(tx, turn, here, draft))
     drafts.remove_of_turn(tx, turn.id)
-    ended = turns.set_state(tx, turn.id, State.INTERRUPTED)
+    ended = turns.set_state(tx, turn.id, TurnState.INTERRUPTED)
     conversations.changed(tx, turn.conversation_id)
     jobs.add_once(tx, "index_round", f"{turn.conversation_id}:{turn.round_number}")
     return ended

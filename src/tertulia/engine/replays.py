@@ -16,10 +16,10 @@ from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.errors import Conflict, Invalid, TertuliaError
 from tertulia.core.ids import ulid
 from tertulia.core.messages import Message, Round, Status
-from tertulia.core.plain import from_json, to_json
 from tertulia.core.replays import Replay, ReplayState
-from tertulia.core.tables import WantedVoice
-from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.serialization import from_json, to_json
+from tertulia.core.tables import VoiceRef
+from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.engine import references
@@ -49,10 +49,10 @@ class NewReplay:
     id: str
     """Of the branch, made by the client."""
     from_round: int = 1
-    voices: tuple[WantedVoice, ...] = ()
+    voices: tuple[VoiceRef, ...] = ()
     mode: str | None = None
     visibility: Visibility | None = None
-    chair: WantedVoice | None = None
+    chair: VoiceRef | None = None
     cap_micros: int | None = None
 
 
@@ -180,9 +180,9 @@ class Replays:
             return False
         turn = await self._ask(actor, replay, asked, asked.setting(request))
         await self._advance(actor, replay, number)
-        if turn.state is State.STOPPED:
+        if turn.state is TurnState.STOPPED:
             await self._end(replay, ReplayState.STOPPED, _STOPPED)
-        return turn.state is not State.STOPPED
+        return turn.state is not TurnState.STOPPED
 
     async def _advance(self, actor: Actor, replay: Replay, number: int) -> None:
         spent = await self._means.db.read(lambda tx: usage.of_conversation(tx, actor, replay.id))
@@ -269,10 +269,10 @@ def _over(replay: Replay, spent_micros: int, price: int | None, number: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    voices: tuple[WantedVoice, ...]
+    voices: tuple[VoiceRef, ...]
     mode: str
     visibility: Visibility
-    chair: WantedVoice | None
+    chair: VoiceRef | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,12 +293,12 @@ class Asked:
             voices, mode, visibility, self._chair(request) if council.get(mode).has_chair else None
         )
 
-    def _chair(self, request: NewReplay) -> WantedVoice | None:
+    def _chair(self, request: NewReplay) -> VoiceRef | None:
         return request.chair or (_wanted(self.turn.chair) if self.turn.chair else None)
 
 
-def _wanted(voice: Voice) -> WantedVoice:
-    return WantedVoice(voice.model, voice.persona_id, voice.effort)
+def _wanted(voice: Voice) -> VoiceRef:
+    return VoiceRef(voice.model, voice.persona_id, voice.effort)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from tertulia.core.ids import is_ulid
 from tertulia.core.messages import QUOTES_LIMIT, TEXT_LIMIT_BYTES, Quote
 from tertulia.core.models import Model
 from tertulia.core.passages import SearchScope
-from tertulia.core.plain import to_json
-from tertulia.core.tables import BRIEF_LIMIT, WantedVoice
+from tertulia.core.serialization import to_json
+from tertulia.core.tables import BRIEF_LIMIT, VoiceRef
 from tertulia.core.turns import Style
 from tertulia.providers.registry import ProviderRegistry
 
@@ -28,7 +28,7 @@ class NewTurn:
 
     id: str
     text: str
-    voices: tuple[WantedVoice, ...]
+    voices: tuple[VoiceRef, ...]
     mode: str = "parallel"
     conversation_id: str | None = None
     """An own conversation; one that does not exist yet is made in the project named."""
@@ -39,7 +39,7 @@ class NewTurn:
     """Ids of own attachments that no message has taken yet."""
     quotes: tuple[Quote, ...] = ()
     """Words of messages that this conversation shows."""
-    chair: WantedVoice | None = None
+    chair: VoiceRef | None = None
     """Who writes the synthesis, where the mode has one; the first voice heard when nobody is named."""
     brief: str = ""
     """What the synthesis should do, in the person's own words."""
@@ -59,14 +59,14 @@ class NewEdit:
 
     id: str
     text: str
-    voices: tuple[WantedVoice, ...]
+    voices: tuple[VoiceRef, ...]
     mode: str = "parallel"
     visibility: Visibility = Visibility.OPEN
     reply_to_id: str | None = None
     attachments: tuple[str, ...] = ()
     """Unsent ones, and those of the first question that are to come along again."""
     quotes: tuple[Quote, ...] = ()
-    chair: WantedVoice | None = None
+    chair: VoiceRef | None = None
     brief: str = ""
     is_blind: bool = False
     branch_id: str | None = None
@@ -111,7 +111,7 @@ class NewSynthesis:
     """A synthesis of a round that was answered before."""
 
     id: str
-    chair: WantedVoice | None = None
+    chair: VoiceRef | None = None
     brief: str = ""
 
 
@@ -120,7 +120,7 @@ class NewReturn:
     """A branch brought back as one message: who tells what it came to."""
 
     id: str
-    voice: WantedVoice
+    voice: VoiceRef
 
 
 def check(request: NewTurn) -> None:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tertulia import council
-from tertulia.core.briefs import ANSWER, Brief, Shown
-from tertulia.core.events import conversation_place
+from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Message, Round, Status, Step, speaker_of
+from tertulia.core.step_instructions import ANSWER, ShownReply, StepInstructions
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.voices import Voice
 from tertulia.council.table import ask_each, was_heard
@@ -84,7 +84,7 @@ class Seating:
 
     # ── asking
 
-    async def ask(self, voice: Voice, brief: Brief = ANSWER) -> Message:
+    async def ask(self, voice: Voice, brief: StepInstructions = ANSWER) -> Message:
         standing = self._standing.get(_place_of(voice, brief.step))
         if standing is not None and self._stands(standing, brief):
             return standing
@@ -96,7 +96,7 @@ class Seating:
             raise Adjourned
         return await self._ask_now(voice, brief, standing)
 
-    def _is_own(self, standing: Message | None, brief: Brief) -> bool:
+    def _is_own(self, standing: Message | None, brief: StepInstructions) -> bool:
         """The reply that is tried again; an outline belongs to its synthesis."""
         target = self._gathered.replaced
         if target is None:
@@ -111,7 +111,7 @@ class Seating:
             raise Adjourned
         return standing or self._absent(voice)
 
-    async def _ask_now(self, voice: Voice, brief: Brief, replaced: Message | None) -> Message:
+    async def _ask_now(self, voice: Voice, brief: StepInstructions, replaced: Message | None) -> Message:
         brief = self._as_begun(brief, replaced)
         ask = Ask(self._means, self._live, self._gathered, voice, brief, replaced)
         self._asks[ask.id] = ask
@@ -126,7 +126,7 @@ class Seating:
         return message
 
     async def ask_all(
-        self, voices: Sequence[Voice] | None = None, brief: Brief = ANSWER
+        self, voices: Sequence[Voice] | None = None, brief: StepInstructions = ANSWER
     ) -> Sequence[Message]:
         return await ask_each(self, ((voice, brief) for voice in (self.voices if voices is None else voices)))
 
@@ -149,7 +149,7 @@ class Seating:
         if self._end_early is not None or not self._may_go_on:
             return None
         turn = self._gathered.turn
-        tx.hold(conversation_place(turn.conversation_id))
+        tx.hold(conversation_topic(turn.conversation_id))
         if turns.has_company(tx, turn):
             return None
         here = messages.round(tx, turn.conversation_id, turn.round_number)
@@ -168,7 +168,7 @@ class Seating:
 
     # ── coming back to a round
 
-    def _as_begun(self, brief: Brief, replaced: Message | None) -> Brief:
+    def _as_begun(self, brief: StepInstructions, replaced: Message | None) -> StepInstructions:
         """A reply that goes on reads what its beginning had read, under the same names."""
         here, target = self._gathered.here, self._gathered.replaced
         is_continued = self._gathered.turn.purpose is Purpose.CONTINUE and replaced == target
@@ -177,10 +177,10 @@ class Seating:
         there = {message.id: message for message in here.messages}
         known = (one for one in target.read_replies if one.message_id in there)
         return replace(
-            brief, shown=tuple(Shown(one.label or one.name, there[one.message_id]) for one in known)
+            brief, shown=tuple(ShownReply(one.label or one.name, there[one.message_id]) for one in known)
         )
 
-    def _stands(self, reply: Message, brief: Brief) -> bool:
+    def _stands(self, reply: Message, brief: StepInstructions) -> bool:
         """Not the one that is tried again, nor what was made of it, nor a later step that said nothing."""
         if any(own.id == reply.id for own in self.replies):
             return True
@@ -196,7 +196,7 @@ class Seating:
             return False
         return reply.step is Step.ANSWER or was_heard(reply)
 
-    def _has_left(self, brief: Brief) -> bool:
+    def _has_left(self, brief: StepInstructions) -> bool:
         """An answer that is gone from a round everyone had answered was taken out by a person."""
         return self._gathered.asked is not None and brief.step is Step.ANSWER and self.mode.asks_at_once
 
@@ -239,7 +239,7 @@ class Seating:
         return self._end_early is Ask.stop
 
 
-def _has_read(reply: Message, brief: Brief) -> bool:
+def _has_read(reply: Message, brief: StepInstructions) -> bool:
     """Whether it was written from what is shown now: a ranking of other versions ranks something else."""
     return {one.message_id for one in reply.read_replies} == {shown.message.id for shown in brief.shown}
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from tertulia.core.errors import Invalid, NotFound, UnknownModel
 from tertulia.core.models import Model, Tier
 from tertulia.core.personas import Persona
-from tertulia.core.tables import WantedVoice
+from tertulia.core.tables import VoiceRef
 from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
-from tertulia.core.voices import HeldSeat, Voice, Wanted, seat
+from tertulia.core.voices import HeldSeat, SeatRequest, Voice, assign_seats
 from tertulia.engine.requests import available
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import branches, conversations, personas, projects
@@ -49,7 +49,7 @@ def seated(
     tx: Tx,
     actor: Actor,
     spot: Spot,
-    wanted: Sequence[WantedVoice],
+    wanted: Sequence[VoiceRef],
     providers: ProviderRegistry,
     taken: Iterable[Voice] = (),
 ) -> tuple[Voice, ...]:
@@ -58,7 +58,7 @@ def seated(
     A voice named by model and persona is that persona through that model.
     """
     at_hand = _at_hand(tx, actor, spot, wanted)
-    return seat([_wanted(one, at_hand, providers) for one in wanted], taken, _held(tx, actor, spot))
+    return assign_seats([_wanted(one, at_hand, providers) for one in wanted], taken, _held(tx, actor, spot))
 
 
 def _held(tx: Tx, actor: Actor, spot: Spot) -> tuple[HeldSeat, ...]:
@@ -73,7 +73,7 @@ def seated_chair(
     tx: Tx,
     actor: Actor,
     spot: Spot,
-    wanted: WantedVoice | None,
+    wanted: VoiceRef | None,
     table: Sequence[Voice],
     providers: ProviderRegistry,
 ) -> Voice | None:
@@ -86,19 +86,19 @@ def seated_chair(
     return same if wanted.effort is None else replace(same, effort=chair.effort)
 
 
-def _at_hand(tx: Tx, actor: Actor, spot: Spot, wanted: Sequence[WantedVoice]) -> dict[str, Persona]:
+def _at_hand(tx: Tx, actor: Actor, spot: Spot, wanted: Sequence[VoiceRef]) -> dict[str, Persona]:
     """A project's personas speak in that project alone: what they were told belongs to its members."""
     if all(one.persona_id is None for one in wanted):
         return {}
     return {persona.id: persona for persona in personas.visible_to(tx, actor, spot.project(tx, actor))}
 
 
-def _wanted(one: WantedVoice, at_hand: dict[str, Persona], providers: ProviderRegistry) -> Wanted:
+def _wanted(one: VoiceRef, at_hand: dict[str, Persona], providers: ProviderRegistry) -> SeatRequest:
     if one.persona_id is None:
         if one.model is None:
             raise Invalid("A voice is a model or a persona: name one of them.")
         model = available(one.model, providers)
-        return Wanted(model.key, model.display_name, effort=_checked_effort(one, model))
+        return SeatRequest(model.key, model.display_name, effort=_checked_effort(one, model))
     persona = at_hand.get(one.persona_id)
     if persona is None:
         raise NotFound("One of the chosen personas does not exist, or you may not see it.")
@@ -106,10 +106,10 @@ def _wanted(one: WantedVoice, at_hand: dict[str, Persona], providers: ProviderRe
     character = persona.character
     effort = _checked_effort(one, model) if one.model else model.effort(one.effort)
     effort = effort or model.effort(character.effort)
-    return Wanted(model.key, character.name, persona.id, persona.version, character.hue, effort)
+    return SeatRequest(model.key, character.name, persona.id, persona.version, character.hue, effort)
 
 
-def _checked_effort(one: WantedVoice, model: Model) -> Effort | None:
+def _checked_effort(one: VoiceRef, model: Model) -> Effort | None:
     """Whoever names the model knows what it can be told."""
     if one.effort is not None and one.effort not in model.efforts:
         known = ", ".join(model.efforts) or "none"

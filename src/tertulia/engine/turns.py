@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from tertulia.core.errors import Busy, NotFound, TertuliaError, UnknownModel
-from tertulia.core.events import conversation_place
+from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Message, Round, Status
-from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor
-from tertulia.core.voices import Voice, Wanted
+from tertulia.core.voices import SeatRequest, Voice
 from tertulia.engine import branching, opening, recovery
 from tertulia.engine.gather import Gathered, gather
 from tertulia.engine.herald import Herald, RetryNow, Stop, Wish, Withdraw
@@ -185,7 +185,7 @@ class Turns:
             model = available(request.model or reply.voice.model, self._means.providers)
             if request.model in (None, reply.voice.model):
                 return reply.voice
-            wanted = Wanted(model.key, model.display_name, effort=model.effort(reply.voice.effort))
+            wanted = SeatRequest(model.key, model.display_name, effort=model.effort(reply.voice.effort))
             return opening.with_model(reply.voice, wanted, others)
 
         return await self._again(actor, message_id, request, Purpose.RETRY, voice_for)
@@ -236,7 +236,7 @@ class Turns:
 
     async def _stop(self, turn: Turn, reply_id: str | None) -> Turn:
         if not self._halt(turn, reply_id) and reply_id is None and not turn.state.is_over:
-            turn = await self._end(self._means.live.find(turn.id), turn, State.STOPPED) or turn
+            turn = await self._end(self._means.live.find(turn.id), turn, TurnState.STOPPED) or turn
             if not self._halt(turn, None):  # it may have come into the line while this was written
                 self._forget(turn)
         return turn
@@ -292,7 +292,7 @@ class Turns:
         """Over in the store already, or gone from it; whoever watches it is told."""
         live = self._means.live.find(turn.id)
         if live is not None and not live.is_over:
-            self._means.live.ended(live, replace(turn, state=State.STOPPED))
+            self._means.live.ended(live, replace(turn, state=TurnState.STOPPED))
 
     # ── opening
 
@@ -331,10 +331,10 @@ class Turns:
         try:
             await self._answer(waiting, live)
         except NotFound:
-            await self._end_or_report(live, waiting.turn, State.STOPPED)
+            await self._end_or_report(live, waiting.turn, TurnState.STOPPED)
         except Exception as error:  # noqa: BLE001 - the queue must go on whatever one turn did
             self._means.report(error)
-            await self._end_or_report(live, waiting.turn, State.FAILED)
+            await self._end_or_report(live, waiting.turn, TurnState.FAILED)
 
     async def _answer(self, waiting: Waiting, live: LiveTurn) -> None:
         seating = await self._sit_down(waiting, live)
@@ -365,7 +365,7 @@ class Turns:
         return seating
 
     async def _gather(self, waiting: Waiting) -> Gathered:
-        if waiting.turn.state is State.RUNNING:
+        if waiting.turn.state is TurnState.RUNNING:
             return await self._means.db.read(
                 lambda tx: gather(tx, waiting.actor, waiting.turn, self._means.providers.find)
             )
@@ -376,28 +376,28 @@ class Turns:
     def _start(self, tx: Tx, waiting: Waiting) -> Gathered | None:
         """It was this turn's place in the line; now it runs. None while others have to be waited for."""
         turn = waiting.turn
-        tx.hold(conversation_place(turn.conversation_id))
+        tx.hold(conversation_topic(turn.conversation_id))
         is_called_off = self._starting[turn.id] or self._is_closing
         if self._must_wait(tx, turn) and not is_called_off:
             return None
-        running = turns.set_state(tx, turn.id, State.RUNNING)
+        running = turns.set_state(tx, turn.id, TurnState.RUNNING)
         return gather(tx, waiting.actor, running, self._means.providers.find)
 
     def _must_wait(self, tx: Tx, turn: Turn) -> bool:
         """Another server answers here, or what the branch goes on from is not said yet."""
         return turns.must_wait(tx, turn) or turns.is_inheriting(tx, turn.conversation_id)
 
-    def _verdict(self, seating: Seating) -> State:
+    def _verdict(self, seating: Seating) -> TurnState:
         if seating.is_stopped:
-            return State.STOPPED
+            return TurnState.STOPPED
         if self._is_closing and any(reply.status is Status.INTERRUPTED for reply in seating.replies):
-            return State.INTERRUPTED
+            return TurnState.INTERRUPTED
         if seating.replies and all(reply.status is Status.FAILED for reply in seating.replies):
-            return State.FAILED
-        return State.COMPLETE
+            return TurnState.FAILED
+        return TurnState.COMPLETE
 
     async def _end_or_report(
-        self, live: LiveTurn, turn: Turn, state: State, seating: Seating | None = None
+        self, live: LiveTurn, turn: Turn, state: TurnState, seating: Seating | None = None
     ) -> bool:
         """False when there is more to ask, so that the turn goes on."""
         try:
@@ -405,11 +405,11 @@ class Turns:
         except TertuliaError as error:
             # The store cannot take it now; whoever watches is told, and the next start mends the rest.
             self._means.report(error)
-            self._means.live.ended(live, replace(turn, state=State.INTERRUPTED))
+            self._means.live.ended(live, replace(turn, state=TurnState.INTERRUPTED))
             return True
 
     async def _end(
-        self, live: LiveTurn | None, turn: Turn, state: State, seating: Seating | None = None
+        self, live: LiveTurn | None, turn: Turn, state: TurnState, seating: Seating | None = None
     ) -> Turn | None:
         """None when the turn goes on: that and its end are decided in one transaction, so that of the turns
         that answer one round at the same time the last one does what is left."""
@@ -430,14 +430,14 @@ class Turns:
             self._job_left()
         return ended
 
-    def _close(self, tx: Tx, turn: Turn, state: State) -> tuple[Turn, bool]:
+    def _close(self, tx: Tx, turn: Turn, state: TurnState) -> tuple[Turn, bool]:
         try:
             ended = turns.set_state(tx, turn.id, state)
         except NotFound:
             return replace(turn, state=state), False
         drafts.remove_of_turn(tx, turn.id)
         conversation = conversations.changed(tx, turn.conversation_id)
-        if state is State.COMPLETE and conversations.needs_name(tx, conversation.id):
+        if state is TurnState.COMPLETE and conversations.needs_name(tx, conversation.id):
             jobs.add(tx, "title", conversation.id, key=f"title:{conversation.id}")
         jobs.add_once(tx, "index_round", f"{turn.conversation_id}:{turn.round_number}")
         return ended, True
@@ -460,6 +460,6 @@ class Turns:
             ended = await self._means.db.write(lambda tx: recovery.interrupt(tx, turn))
         except TertuliaError as error:
             self._means.report(error)
-            ended = replace(turn, state=State.INTERRUPTED)
+            ended = replace(turn, state=TurnState.INTERRUPTED)
         if live := self._means.live.find(turn.id):
             self._means.live.ended(live, ended)

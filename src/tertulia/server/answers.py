@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tertulia.core.plain import to_json
+from tertulia.core.serialization import to_json
 
 LARGE = 8_192
 """From here on compressing costs less than sending."""

@@ -19,10 +19,10 @@ STATUS: tuple[tuple[type[errors.TertuliaError], int], ...] = (
     (errors.Forbidden, 403),
     (errors.NotFound, 404),
     (errors.Conflict, 409),
-    (errors.Stale, 412),
+    (errors.VersionConflict, 412),
     (errors.TooLarge, 413),
     (errors.WrongType, 415),
-    (errors.NoSuchPart, 416),
+    (errors.RangeNotSatisfiable, 416),
     (errors.UnknownHost, 421),
     (errors.Invalid, 422),
     (errors.TooMany, 429),
@@ -40,7 +40,7 @@ def respond(error: errors.TertuliaError) -> Response:
     headers = {}
     if isinstance(error, errors.TooMany | errors.Busy):
         headers["Retry-After"] = str(error.retry_after_s)
-    if isinstance(error, errors.NoSuchPart):
+    if isinstance(error, errors.RangeNotSatisfiable):
         headers["Content-Range"] = f"bytes */{error.size_bytes}"
     return body(status_of(error), error.code, error.message, headers=headers)
 

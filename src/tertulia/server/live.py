@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from tertulia.app import House
 from tertulia.core.errors import TertuliaError
 from tertulia.core.events import Event
-from tertulia.core.plain import to_json
+from tertulia.core.serialization import to_json
 from tertulia.core.users import Actor
 from tertulia.engine.live import Began, Bell, Delta, Place, TurnEvent, Waited, veiled
 from tertulia.server.rights import LOOK_AGAIN_S, Rights

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 
-from tertulia.core.errors import NoSuchPart
+from tertulia.core.errors import RangeNotSatisfiable
 
 _RANGE = re.compile(r"bytes=([0-9]{0,30})-([0-9]{0,30})", re.IGNORECASE)
 _TAG = re.compile(r'"[^"]*"')
@@ -45,5 +45,5 @@ def part_asked(headers: Headers, tag: str, size_bytes: int) -> Part | None:
 
 def _existing(part: Part, size_bytes: int) -> Part:
     if part.start >= part.end:
-        raise NoSuchPart(f"The file has {size_bytes} bytes. Ask for some of these.", size_bytes)
+        raise RangeNotSatisfiable(f"The file has {size_bytes} bytes. Ask for some of these.", size_bytes)
     return part

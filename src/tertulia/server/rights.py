@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tertulia.app import House
-from tertulia.core.events import Event, user_place
+from tertulia.core.events import Event, user_topic
 from tertulia.core.users import Actor
 from tertulia.store import events, sessions
 from tertulia.store.database import Tx
@@ -27,7 +27,7 @@ class Rights:
         self._house = house
         self._actor = actor
         self._wake = wake
-        self.place = user_place(actor.user_id)
+        self.place = user_topic(actor.user_id)
         self._watched = house.live.watch(self.place, wake)
         self._seen = self._newest()
         self._looked_at = house.means.monotonic()

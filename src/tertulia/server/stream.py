@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from starlette.responses import Response, StreamingResponse
 
 from tertulia.app import House
-from tertulia.core.blind import veiled_turn
-from tertulia.core.events import conversation_place
+from tertulia.core.blind import anonymised_turn
+from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Message
 from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
@@ -45,7 +45,9 @@ async def _frames(
 ) -> AsyncIterator[bytes]:
     live = house.live.find(turn.id) or house.herald.mirrored(turn)
     if live is None:
-        yield encoding.snapshot(mark(turn.id, 0), Snapshot(veiled_turn(turn), await _stored(house, turn), ()))
+        yield encoding.snapshot(
+            mark(turn.id, 0), Snapshot(anonymised_turn(turn), await _stored(house, turn), ())
+        )
         return
     after = number_of(resumed, live.name)
     if after is None or after > live.number or not (resumed or live.is_here):
@@ -88,7 +90,7 @@ async def _follow(
 
 
 async def _lost(rights: Rights, live: LiveTurn) -> str | None:
-    lost = await rights.lost([conversation_place(live.turn.conversation_id)])
+    lost = await rights.lost([conversation_topic(live.turn.conversation_id)])
     return "signed_out" if lost.is_signed_out else "not_found" if lost.places else None
 
 
@@ -106,7 +108,7 @@ def _of_live(live: LiveTurn, stored: Sequence[Message], is_blind: bool) -> Snaps
     done = {message.id: message for message in stored}
     done |= {event.message.id: event.message for event in log if isinstance(event, Finished)}
     drafts = tuple(draft for draft in live.drafts() if draft.id not in done)
-    return Snapshot(veiled_turn(live.turn) if is_blind else live.turn, tuple(done.values()), drafts)
+    return Snapshot(anonymised_turn(live.turn) if is_blind else live.turn, tuple(done.values()), drafts)
 
 
 async def _stored(house: House, turn: Turn) -> tuple[Message, ...]:

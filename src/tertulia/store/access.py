@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
-from tertulia.core.projects import Membership
+from tertulia.core.projects import ProjectRole
 from tertulia.core.users import Actor
 from tertulia.store.transactions import Tx
 
@@ -21,17 +21,17 @@ MEMBER_OF_CONVERSATION = (
 """Join it to `conversations AS c` to keep only conversations in projects the actor is a member of."""
 
 
-def to_project(tx: Tx, actor: Actor, project_id: str) -> Membership:
+def to_project(tx: Tx, actor: Actor, project_id: str) -> ProjectRole:
     """The actor's role in a project; raises NotFound for someone who is not a member."""
-    return Membership(tx.one(_TO_PROJECT, actor_id=actor.user_id, project_id=project_id).role)
+    return ProjectRole(tx.one(_TO_PROJECT, actor_id=actor.user_id, project_id=project_id).role)
 
 
 _TO_PROJECT = text("SELECT role FROM project_members WHERE project_id = :project_id AND user_id = :actor_id")
 
 
-def to_conversation(tx: Tx, actor: Actor, conversation_id: str) -> Membership:
+def to_conversation(tx: Tx, actor: Actor, conversation_id: str) -> ProjectRole:
     """The actor's role in the conversation's project; raises NotFound for someone who is not a member."""
-    return Membership(tx.one(_TO_CONVERSATION, actor_id=actor.user_id, conversation_id=conversation_id).role)
+    return ProjectRole(tx.one(_TO_CONVERSATION, actor_id=actor.user_id, conversation_id=conversation_id).role)
 
 
 _TO_CONVERSATION = text(f"""

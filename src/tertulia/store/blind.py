@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import text
 
-from tertulia.core.blind import veiled_round
+from tertulia.core.blind import anonymised_round
 from tertulia.core.errors import Conflict
-from tertulia.core.events import Kind, conversation_place
+from tertulia.core.events import EventKind, conversation_topic
 from tertulia.core.messages import Message, Round
 from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
@@ -20,7 +20,7 @@ from tertulia.store.transactions import Tx
 def as_told(tx: Tx, rounds: Sequence[Round]) -> tuple[Round, ...]:
     """The rounds with hidden names replaced by letters, as people and the search index may read them."""
     hidden_ids = {turn.id for turn in hidden_in(tx, rounds)}
-    return tuple(veiled_round(round_, hidden_ids) for round_ in rounds)
+    return tuple(anonymised_round(round_, hidden_ids) for round_ in rounds)
 
 
 def hidden_in(tx: Tx, rounds: Sequence[Round]) -> tuple[Turn, ...]:
@@ -39,7 +39,7 @@ def reveal(tx: Tx, question: Message) -> None:
     )
     for turn in turns.reveal(tx, conversation_ids, round_number):
         for conversation_id in conversation_ids:
-            tx.emit(conversation_place(conversation_id), Kind.CHANGED, "turn", turn.id, turn)
+            tx.emit(conversation_topic(conversation_id), EventKind.CHANGED, "turn", turn.id, turn)
     for conversation_id in conversation_ids:
         for message in messages.of_round(tx, conversation_id, round_number):
             if message.voice is not None:

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from tertulia.core.conversations import Conversation, clean_title
 from tertulia.core.errors import Conflict, Invalid, NotFound
-from tertulia.core.events import conversation_place
+from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Round
 from tertulia.core.users import Actor
 from tertulia.core.voices import HeldSeat, held_in, holding
@@ -32,7 +32,7 @@ def add(
     deleted without deleting the new one.
     """
     access.to_conversation(tx, actor, parent_id).must_write()
-    tx.hold(conversation_place(parent_id))  # so that nothing in it is deleted meanwhile
+    tx.hold(conversation_topic(parent_id))  # so that nothing in it is deleted meanwhile
     parent = conversations.get(tx, actor, parent_id)
     if not 0 <= at_round <= parent.round_count:
         raise Invalid("Choose a round of this conversation to branch from.")

@@ -14,7 +14,7 @@ from sqlalchemy import TextClause, text
 
 from tertulia.core.chunks import Chunk, Location, Source
 from tertulia.core.passages import SearchScope
-from tertulia.core.plain import from_json
+from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.store.text_index import plain, scope
 from tertulia.store.transactions import Row, Tx, as_json

@@ -12,10 +12,10 @@ from sqlalchemy import text
 
 from tertulia.core.conversations import Conversation, Visibility, clean_title
 from tertulia.core.errors import Conflict, Invalid
-from tertulia.core.events import Kind, conversation_place, project_place
+from tertulia.core.events import EventKind, conversation_topic, project_topic
 from tertulia.core.ids import is_ulid
 from tertulia.core.passages import SearchScope
-from tertulia.core.plain import from_json
+from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import HeldSeat, Voice, holding
 from tertulia.store import access, attachments, events, messages, receipts, sessions
@@ -81,10 +81,14 @@ _ADD = text("""
 def changed(tx: Tx, conversation_id: str) -> Conversation:
     """Emits an event with the conversation's current value in the project's topic, and returns the value."""
     # Two turns of one conversation may end at once: the second to read must see what the first has written.
-    tx.hold(conversation_place(conversation_id))
+    tx.hold(conversation_topic(conversation_id))
     conversation = read(tx, conversation_id)
     tx.emit(
-        project_place(conversation.project_id), Kind.CHANGED, "conversation", conversation.id, conversation
+        project_topic(conversation.project_id),
+        EventKind.CHANGED,
+        "conversation",
+        conversation.id,
+        conversation,
     )
     return conversation
 
@@ -391,9 +395,9 @@ def _remove_all(tx: Tx, ids: Sequence[str]) -> tuple[str, ...]:
         sessions.leave_conversation(tx, id)
         attachments.release_conversation(tx, id)
         project_id = tx.one(_REMOVE, id=id).project_id
-        events.forget(tx, conversation_place(id))
-        events.redact(tx, project_place(project_id), "conversation", id)
-        tx.emit(project_place(project_id), Kind.REMOVED, "conversation", id)
+        events.forget(tx, conversation_topic(id))
+        events.redact(tx, project_topic(project_id), "conversation", id)
+        tx.emit(project_topic(project_id), EventKind.REMOVED, "conversation", id)
     return tuple(ids)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import text
 
 from tertulia.core.messages import ReadReply, Role, Step
-from tertulia.core.plain import from_json
+from tertulia.core.serialization import from_json
 from tertulia.core.turns import Draft
 from tertulia.store.messages import voice
 from tertulia.store.transactions import Row, Tx, as_json

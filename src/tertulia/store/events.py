@@ -7,7 +7,7 @@ from functools import cache
 
 from sqlalchemy import TextClause, text
 
-from tertulia.core.events import Event, Kind
+from tertulia.core.events import Event, EventKind
 from tertulia.core.users import Actor
 from tertulia.store.transactions import Row, Tx
 
@@ -27,7 +27,7 @@ _AFTER = text("""
 
 
 def _event(row: Row) -> Event:
-    return Event(row.place, row.number, Kind(row.kind), row.noun, row.id, row.value, row.at)
+    return Event(row.place, row.number, EventKind(row.kind), row.noun, row.id, row.value, row.at)
 
 
 def last_number(tx: Tx, topic: str) -> int:

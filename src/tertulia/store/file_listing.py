@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from tertulia.core.errors import Invalid
-from tertulia.core.files import LISTED, FileEntry, Folder, ProjectFile, Shelf, clean_path
+from tertulia.core.files import LISTED, FileEntry, FileListing, Folder, ProjectFile, clean_path
 from tertulia.core.users import Actor
 from tertulia.store import access
 from tertulia.store.files import COLUMNS, from_row
@@ -85,16 +85,16 @@ _ALWAYS = text(f"""
 """)
 
 
-def of_project(tx: Tx, project_id: str) -> Shelf:
+def of_project(tx: Tx, project_id: str) -> FileListing:
     """A project's files in the order of their paths; if there are many, its top-level folders instead."""
     count: int = tx.one(_COUNT, project_id=project_id).files
     if not count:
-        return Shelf()
+        return FileListing()
     if count > LISTED:
         counts = Counter(_top(row.path) for row in tx.execute(_PATHS, project_id=project_id))
-        return Shelf(count, folders=tuple(Folder(*folder) for folder in sorted(counts.items())))
+        return FileListing(count, folders=tuple(Folder(*folder) for folder in sorted(counts.items())))
     rows = tx.execute(_ENTRIES, project_id=project_id)
-    return Shelf(count, tuple(FileEntry(row.path, row.size_bytes, row.summary) for row in rows))
+    return FileListing(count, tuple(FileEntry(row.path, row.size_bytes, row.summary) for row in rows))
 
 
 def _top(path: str) -> str:

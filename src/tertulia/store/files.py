@@ -10,12 +10,12 @@ from functools import lru_cache
 
 from sqlalchemy import text
 
-from tertulia.core.errors import Conflict, Stale
-from tertulia.core.events import Kind, project_place
+from tertulia.core.errors import Conflict, VersionConflict
+from tertulia.core.events import EventKind, project_topic
 from tertulia.core.files import (
     Content,
     FileMetadata,
-    Indexing,
+    IndexPhase,
     IndexState,
     MetadataChange,
     ProjectFile,
@@ -49,7 +49,7 @@ def put(
     tx: Tx, actor: Actor, project_id: str, path: str, content: Content, upload_key: str | None = None
 ) -> ProjectFile:
     """Stores content at a path: as a new file, its next version, or unchanged if the content is equal."""
-    tx.hold(project_place(project_id))
+    tx.hold(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_write()
     normal_path = clean_path(path)
     row = tx.maybe(_BY_PATH, project_id=project_id, path=normal_path)
@@ -115,7 +115,7 @@ def _index_key(file_id: str, version: int) -> str:
 def _changed(tx: Tx, file_id: str) -> ProjectFile:
     """Emits an event with the file's current value in the project's topic, and returns the value."""
     file = from_row(tx.one(_READ, id=file_id))
-    tx.emit(project_place(file.project_id), Kind.CHANGED, "file", file.id, file)
+    tx.emit(project_topic(file.project_id), EventKind.CHANGED, "file", file.id, file)
     return file
 
 
@@ -138,7 +138,7 @@ def from_row(row: Row) -> ProjectFile:
             tags=_tags(row.tags),
             summary=row.summary,
         ),
-        index=IndexState(Indexing(row.index_state), row.index_chunks, row.index_percent, row.index_reason),
+        index=IndexState(IndexPhase(row.index_state), row.index_chunks, row.index_percent, row.index_reason),
         created_by=row.created_by,
         created_at=row.created_at,
         updated_at=row.updated_at,
@@ -195,7 +195,7 @@ def change(
     file = _writable(tx, actor, project_id, file_id)
     if seen not in (None, file.version, file.content_hash):
         yours = f"version {seen}" if isinstance(seen, int) else "an earlier one"
-        raise Stale(
+        raise VersionConflict(
             f"This file is at version {file.version} by now; you changed {yours}. "
             "Read it again and decide which to keep."
         )
@@ -203,7 +203,7 @@ def change(
 
 
 def _writable(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
-    tx.hold(project_place(project_id))
+    tx.hold(project_topic(project_id))
     file = get(tx, actor, project_id, file_id)
     access.to_project(tx, actor, project_id).must_write()
     return file
@@ -344,8 +344,8 @@ def remove(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
     tx.execute(_REMOVE, id=file_id)
     jobs.cancel(tx, INDEX_JOB, file_id)
     receipts.redact_retrieved(tx, project_id, file_id)
-    events.redact(tx, project_place(project_id), "file", file_id)
-    tx.emit(project_place(project_id), Kind.REMOVED, "file", file_id)
+    events.redact(tx, project_topic(project_id), "file", file_id)
+    tx.emit(project_topic(project_id), EventKind.REMOVED, "file", file_id)
     return file
 
 
@@ -357,7 +357,7 @@ def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[s
 
     Files that were changed again since then stay. Returns the hashes of the removed contents.
     """
-    tx.hold(project_place(project_id))
+    tx.hold(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_write()
     upload = {"project_id": project_id, "upload_key": upload_key, "user_id": actor.user_id}
     removed_hashes: list[str] = []

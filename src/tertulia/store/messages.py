@@ -15,10 +15,10 @@ from itertools import groupby
 from sqlalchemy import TextClause, text
 
 from tertulia.core.attachments import Attachment
-from tertulia.core.blind import veiled_message
+from tertulia.core.blind import anonymised_message
 from tertulia.core.errors import NotFound
-from tertulia.core.events import Kind, conversation_place
-from tertulia.core.findings import Findings
+from tertulia.core.events import EventKind, conversation_topic
+from tertulia.core.findings import ParsedReply
 from tertulia.core.messages import (
     Failure,
     Message,
@@ -31,7 +31,7 @@ from tertulia.core.messages import (
     Thinking,
     Usage,
 )
-from tertulia.core.plain import from_json
+from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import access
@@ -56,7 +56,7 @@ class _Parts:
     thinking: Thinking | None = None
     attachments: tuple[Attachment, ...] = ()
     quotes: tuple[Quote, ...] = ()
-    findings: Findings | None = None
+    findings: ParsedReply | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ def add(tx: Tx, message: Message) -> None:
 
 def emit_changed(tx: Tx, message: Message) -> None:
     """Emits the message as a `changed` event in every conversation that shows it."""
-    visible_message = veiled_message(message) if _is_hidden(tx, message) else message
+    visible_message = anonymised_message(message) if _is_hidden(tx, message) else message
     for topic in topics_showing(tx, message):
-        tx.emit(topic, Kind.CHANGED, "message", message.id, visible_message)
+        tx.emit(topic, EventKind.CHANGED, "message", message.id, visible_message)
 
 
 def _is_hidden(tx: Tx, message: Message) -> bool:
@@ -382,7 +382,7 @@ _HEIRS = text(f"""
 def topics_showing(tx: Tx, message: Message) -> tuple[str, ...]:
     """The topics of all conversations that show a message; its events are emitted in each of them."""
     conversation_ids = (message.conversation_id, *(branch.id for branch in inheriting_branches(tx, message)))
-    return tuple(map(conversation_place, conversation_ids))
+    return tuple(map(conversation_topic, conversation_ids))
 
 
 def of_round(tx: Tx, conversation_id: str, number: int) -> tuple[Message, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from tertulia.core.models import Abilities, Model, Prices, Tier
-from tertulia.core.plain import from_json
+from tertulia.core.serialization import from_json
 from tertulia.store.transactions import Row, Tx, as_json
 
 

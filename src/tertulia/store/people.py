@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
-from tertulia.core.events import Kind, project_place
+from tertulia.core.events import EventKind, project_topic
 from tertulia.core.projects import Person
 from tertulia.core.users import Actor, User
 from tertulia.store import access
@@ -16,7 +16,7 @@ def add(tx: Tx, project_id: str, user_id: str) -> None:
     is_new = tx.maybe(_ADD, project_id=project_id, user_id=user_id, now=tx.now) is not None
     if is_new:
         person = Person(user_id, tx.one(_NAME, id=user_id).name)
-        tx.emit(project_place(project_id), Kind.CHANGED, "person", user_id, person)
+        tx.emit(project_topic(project_id), EventKind.CHANGED, "person", user_id, person)
 
 
 _ADD = text("""
@@ -42,7 +42,9 @@ _OF_PROJECT = text("""
 def renamed(tx: Tx, user: User) -> None:
     """Emits a user's new name in every project that they are or were a member of."""
     for row in tx.execute(_PROJECTS_OF, user_id=user.id):
-        tx.emit(project_place(row.project_id), Kind.CHANGED, "person", user.id, Person(user.id, user.name))
+        tx.emit(
+            project_topic(row.project_id), EventKind.CHANGED, "person", user.id, Person(user.id, user.name)
+        )
 
 
 _PROJECTS_OF = text("SELECT project_id FROM project_people WHERE user_id = :user_id ORDER BY project_id")

@@ -12,8 +12,8 @@ from dataclasses import replace
 from sqlalchemy import text
 
 from tertulia.core.errors import Invalid
-from tertulia.core.events import Kind, project_place, user_place
-from tertulia.core.personas import NAME_LIMIT, SEEDED, Character, Persona, Scope, cleaned
+from tertulia.core.events import EventKind, project_topic, user_topic
+from tertulia.core.personas import NAME_LIMIT, SEEDED, Ownership, Persona, PersonaProfile, cleaned
 from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
@@ -46,7 +46,7 @@ def seed(tx: Tx) -> None:
             _changed(tx, persona_id)
 
 
-def add(tx: Tx, actor: Actor, scope: Scope, project_id: str | None, character: Character) -> Persona:
+def add(tx: Tx, actor: Actor, scope: Ownership, project_id: str | None, character: PersonaProfile) -> Persona:
     character = cleaned(character)
     owner_id, project_id = _owner_and_project(scope, actor, project_id)
     _must_be_allowed(tx, actor, scope, project_id)
@@ -64,22 +64,27 @@ _ADD = text("""
 """)
 
 
-def _owner_and_project(scope: Scope, actor: Actor, project_id: str | None) -> tuple[str | None, str | None]:
+def _owner_and_project(
+    scope: Ownership, actor: Actor, project_id: str | None
+) -> tuple[str | None, str | None]:
     """The persona's owner id and project id; at most one of them is set."""
-    if scope is Scope.PROJECT and project_id is None:
+    if scope is Ownership.PROJECT and project_id is None:
         raise Invalid("Say which project the persona is for.")
-    return actor.user_id if scope is Scope.USER else None, project_id if scope is Scope.PROJECT else None
+    return (
+        actor.user_id if scope is Ownership.USER else None,
+        project_id if scope is Ownership.PROJECT else None,
+    )
 
 
-def _must_be_allowed(tx: Tx, actor: Actor, scope: Scope, project_id: str | None) -> None:
+def _must_be_allowed(tx: Tx, actor: Actor, scope: Ownership, project_id: str | None) -> None:
     """Administrators change the server's personas, editors those of their project, users their own."""
-    if scope is Scope.ALL:
+    if scope is Ownership.ALL:
         actor.must_be_admin()
     if project_id is not None:
         access.to_project(tx, actor, project_id).must_write()
 
 
-def _must_have_room(tx: Tx, scope: Scope, owner_id: str | None, project_id: str | None) -> None:
+def _must_have_room(tx: Tx, scope: Ownership, owner_id: str | None, project_id: str | None) -> None:
     count = tx.one(_COUNT, scope=scope.value, owner_id=owner_id or "", project_id=project_id or "")
     if count.number >= LIMIT:
         raise Invalid(f"There are {LIMIT} personas here already. Remove one first.")
@@ -92,7 +97,7 @@ _COUNT = text("""
 """)
 
 
-def _add_version(tx: Tx, persona_id: str, version: int, character: Character) -> None:
+def _add_version(tx: Tx, persona_id: str, version: int, character: PersonaProfile) -> None:
     tx.execute(
         _ADD_VERSION,
         persona_id=persona_id,
@@ -121,7 +126,7 @@ _ADD_VERSION = text("""
 def _changed(tx: Tx, persona_id: str) -> Persona:
     persona = _persona(tx.one(_READ, id=persona_id))
     for topic in _topics(tx, persona):
-        tx.emit(topic, Kind.CHANGED, "persona", persona.id, persona)
+        tx.emit(topic, EventKind.CHANGED, "persona", persona.id, persona)
     return persona
 
 
@@ -131,10 +136,10 @@ _READ = text(f"SELECT {_COLUMNS} FROM {_CURRENT_VERSION} WHERE p.id = :id")
 def _topics(tx: Tx, persona: Persona) -> Iterable[str]:
     """The topics of a persona's events: its project's, or that of each user who can see it."""
     if persona.project_id is not None:
-        return [project_place(persona.project_id)]
+        return [project_topic(persona.project_id)]
     if persona.owner_id is not None:
-        return [user_place(persona.owner_id)]
-    return [user_place(row.id) for row in tx.execute(_EVERYONE)]
+        return [user_topic(persona.owner_id)]
+    return [user_topic(row.id) for row in tx.execute(_EVERYONE)]
 
 
 _EVERYONE = text("SELECT id FROM users")
@@ -143,7 +148,7 @@ _EVERYONE = text("SELECT id FROM users")
 def _persona(row: Row) -> Persona:
     return Persona(
         id=row.id,
-        scope=Scope(row.scope),
+        scope=Ownership(row.scope),
         owner_id=row.owner_id,
         project_id=row.project_id,
         character=_character(row),
@@ -153,9 +158,9 @@ def _persona(row: Row) -> Persona:
     )
 
 
-def _character(row: Row) -> Character:
+def _character(row: Row) -> PersonaProfile:
     effort = Effort(row.effort) if row.effort else None
-    return Character(row.name, row.glyph, row.hue, row.instructions, row.model, bool(row.tools), effort)
+    return PersonaProfile(row.name, row.glyph, row.hue, row.instructions, row.model, bool(row.tools), effort)
 
 
 # ── reading
@@ -186,7 +191,7 @@ _VISIBLE = text(f"""
 """)
 
 
-def version(tx: Tx, actor: Actor, persona_id: str, number: int) -> Character:
+def version(tx: Tx, actor: Actor, persona_id: str, number: int) -> PersonaProfile:
     """The profile that a persona had in one version, even when the persona was removed since."""
     return _character(tx.one(_VERSION, actor_id=actor.user_id, id=persona_id, number=number))
 
@@ -206,13 +211,13 @@ def was_seen(tx: Tx, actor: Actor, persona_id: str) -> bool:
 _WAS_VISIBLE = text(f"SELECT 1 FROM personas AS p WHERE p.id = :id AND {_IS_VISIBLE}")
 
 
-def characters(tx: Tx, table: Iterable[Voice]) -> dict[str, Character]:
+def characters(tx: Tx, table: Iterable[Voice]) -> dict[str, PersonaProfile]:
     """The profile of each persona at a table, in the version that was seated, by the id of its voice.
 
     There is no actor to check: the person who seated a persona could see it, and the others at the table read
     its replies.
     """
-    by_voice: dict[str, Character] = {}
+    by_voice: dict[str, PersonaProfile] = {}
     for voice in table:
         if voice.persona_id is not None:
             row = tx.maybe(_CHARACTER, id=voice.persona_id, number=voice.persona_version)
@@ -236,7 +241,7 @@ def names(tx: Tx, persona_ids: Iterable[str]) -> dict[str, str]:
 # ── changing
 
 
-def change(tx: Tx, actor: Actor, persona_id: str, character: Character) -> Persona:
+def change(tx: Tx, actor: Actor, persona_id: str, character: PersonaProfile) -> Persona:
     """Saves a new version. Earlier replies keep the version that wrote them."""
     character = cleaned(character)
     persona = get(tx, actor, persona_id)
@@ -252,7 +257,7 @@ _NEXT_VERSION = text("""
 """)
 
 
-def duplicate(tx: Tx, actor: Actor, persona_id: str, scope: Scope, project_id: str | None) -> Persona:
+def duplicate(tx: Tx, actor: Actor, persona_id: str, scope: Ownership, project_id: str | None) -> Persona:
     character = get(tx, actor, persona_id).character
     name = f"{character.name[: NAME_LIMIT - len(_COPY)]}{_COPY}"
     return add(tx, actor, scope, project_id, replace(character, name=name))
@@ -267,7 +272,7 @@ def remove(tx: Tx, actor: Actor, persona_id: str) -> None:
     tx.one(_REMOVE, id=persona_id, now=tx.now)
     for topic in _topics(tx, persona):
         events.redact(tx, topic, "persona", persona_id)
-        tx.emit(topic, Kind.REMOVED, "persona", persona_id)
+        tx.emit(topic, EventKind.REMOVED, "persona", persona_id)
 
 
 _REMOVE = text("UPDATE personas SET removed_at = :now WHERE id = :id AND removed_at IS NULL RETURNING id")

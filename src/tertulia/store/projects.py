@@ -7,17 +7,17 @@ from functools import lru_cache
 from sqlalchemy import text
 
 from tertulia.core.errors import Conflict, Invalid, NotFound
-from tertulia.core.events import Kind, project_place, user_place
-from tertulia.core.plain import from_json
+from tertulia.core.events import EventKind, project_topic, user_topic
 from tertulia.core.projects import (
     Member,
-    Membership,
     Project,
+    ProjectRole,
     ProjectSettings,
     checked,
     clean_name,
     clean_text,
 )
+from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.store import access, attachments, conversations, events, files, people, sessions, tables
 from tertulia.store.transactions import Row, Tx, as_json
@@ -38,7 +38,7 @@ def add(tx: Tx, actor: Actor, name: str, description: str = "", instructions: st
         now=tx.now,
     )
     tx.execute(
-        _SET_MEMBER, project_id=project_id, user_id=actor.user_id, role=Membership.OWNER.value, now=tx.now
+        _SET_MEMBER, project_id=project_id, user_id=actor.user_id, role=ProjectRole.OWNER.value, now=tx.now
     )
     people.add(tx, project_id, actor.user_id)
     _changed(tx, project_id)
@@ -59,7 +59,7 @@ _SET_MEMBER = text("""
 
 def _changed(tx: Tx, project_id: str) -> None:
     for row in tx.execute(_FOR_EACH_MEMBER, project_id=project_id):
-        tx.emit(user_place(row.user_id), Kind.CHANGED, "project", project_id, _project(row))
+        tx.emit(user_topic(row.user_id), EventKind.CHANGED, "project", project_id, _project(row))
 
 
 _FOR_EACH_MEMBER = text(f"""
@@ -76,7 +76,7 @@ def _project(row: Row) -> Project:
         description=row.description,
         instructions=row.instructions,
         settings=_settings(row.settings),
-        role=Membership(row.role),
+        role=ProjectRole(row.role),
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
@@ -129,7 +129,7 @@ def save(
     instructions: str | None = None,
     settings: ProjectSettings | None = None,
 ) -> Project:
-    tx.hold(project_place(project_id))
+    tx.hold(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_write()
     if settings is not None:
         _must_have_table(tx, actor, project_id, settings.default_table_id)
@@ -167,7 +167,7 @@ _SAVE = text("""
 
 def remove(tx: Tx, actor: Actor, project_id: str) -> tuple[str, ...]:
     """Deletes a project with everything in it. Returns the ids of its conversations."""
-    tx.hold(project_place(project_id))
+    tx.hold(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_own()
     for row in tx.execute(_MEMBER_IDS, project_id=project_id):
         _emit_removed(tx, project_id, row.user_id)
@@ -175,7 +175,7 @@ def remove(tx: Tx, actor: Actor, project_id: str) -> tuple[str, ...]:
     files.release_project(tx, project_id)
     attachments.release_project(tx, project_id)
     tx.execute(_REMOVE, id=project_id)
-    events.forget(tx, project_place(project_id))
+    events.forget(tx, project_topic(project_id))
     return conversation_ids
 
 
@@ -186,14 +186,14 @@ _REMOVE = text("DELETE FROM projects WHERE id = :id")
 
 def _emit_removed(tx: Tx, project_id: str, user_id: str) -> None:
     sessions.leave_project(tx, project_id, user_id)
-    events.redact(tx, user_place(user_id), "project", project_id)
-    tx.emit(user_place(user_id), Kind.REMOVED, "project", project_id)
+    events.redact(tx, user_topic(user_id), "project", project_id)
+    tx.emit(user_topic(user_id), EventKind.REMOVED, "project", project_id)
 
 
 def members(tx: Tx, actor: Actor, project_id: str) -> tuple[Member, ...]:
     access.to_project(tx, actor, project_id)
     return tuple(
-        Member(row.user_id, row.name, Membership(row.role))
+        Member(row.user_id, row.name, ProjectRole(row.role))
         for row in tx.execute(_MEMBERS, project_id=project_id)
     )
 
@@ -204,9 +204,9 @@ _MEMBERS = text("""
 """)
 
 
-def set_member(tx: Tx, actor: Actor, project_id: str, user_id: str, role: Membership) -> tuple[Member, ...]:
+def set_member(tx: Tx, actor: Actor, project_id: str, user_id: str, role: ProjectRole) -> tuple[Member, ...]:
     """Adds a member, or changes a member's role."""
-    tx.hold(project_place(project_id))
+    tx.hold(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_own()
     _must_be_able_to_join(tx, project_id, user_id)
     tx.execute(_SET_MEMBER, project_id=project_id, user_id=user_id, role=role.value, now=tx.now)
@@ -242,7 +242,7 @@ _OWNER = text("SELECT 1 FROM project_members WHERE project_id = :project_id AND 
 
 def remove_member(tx: Tx, actor: Actor, project_id: str, user_id: str) -> None:
     """Removes a member. Owners may remove anyone, and all members may leave."""
-    tx.hold(project_place(project_id))
+    tx.hold(project_topic(project_id))
     role = access.to_project(tx, actor, project_id)
     if user_id != actor.user_id:
         role.must_own()

@@ -12,8 +12,8 @@ from hashlib import sha256
 
 from sqlalchemy import TextClause, text
 
-from tertulia.core.plain import from_json, unfolded
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment, cached_segments
+from tertulia.core.serialization import from_json, unfolded
 from tertulia.core.text import storable
 from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
-from tertulia.core.events import Kind, conversation_place
+from tertulia.core.events import EventKind, conversation_topic
 from tertulia.core.replays import Replay, ReplayState
 from tertulia.core.users import Actor
 from tertulia.store import access
@@ -135,4 +135,4 @@ def _emit_row(tx: Tx, row: Row | None) -> None:
 
 
 def _emit_changed(tx: Tx, replay: Replay) -> None:
-    tx.emit(conversation_place(replay.id), Kind.CHANGED, "replay", replay.id, replay)
+    tx.emit(conversation_topic(replay.id), EventKind.CHANGED, "replay", replay.id, replay)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import TextClause, text
 
 from tertulia.core.chunks import Filters, Source, Weights
-from tertulia.core.plain import from_json
+from tertulia.core.serialization import from_json
 from tertulia.store.text_index import ENOUGH, phrases, scope
 from tertulia.store.transactions import Row, Tx
 from tertulia.store.vector_index import EXACT

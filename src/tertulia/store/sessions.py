@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import text
 
-from tertulia.core.events import Kind, user_place
-from tertulia.core.plain import from_json
+from tertulia.core.events import EventKind, user_topic
+from tertulia.core.serialization import from_json
 from tertulia.core.sessions import ABSOLUTE_DAYS, DAY_MS, IDLE_DAYS, ClientInfo, Session, is_over
-from tertulia.core.users import Actor, Standing, User
+from tertulia.core.users import Actor, ServerRole, User
 from tertulia.store.transactions import Row, Tx, as_json
 
 TOUCH_MS = 600_000
@@ -48,7 +48,7 @@ _COLUMNS = "id, user_id, client_info, created_at, last_active_at, project_id, co
 
 
 def _emit_changed(tx: Tx, session: Session) -> None:
-    tx.emit(user_place(session.user_id), Kind.CHANGED, "session", session.id, session)
+    tx.emit(user_topic(session.user_id), EventKind.CHANGED, "session", session.id, session)
 
 
 def find_signed_in(tx: Tx, token_hash: str) -> SignedIn | None:
@@ -56,7 +56,7 @@ def find_signed_in(tx: Tx, token_hash: str) -> SignedIn | None:
     row = tx.maybe(_FIND_SIGNED_IN, token_hash=token_hash)
     if row is None or is_over(row.created_at, row.last_active_at, tx.now):
         return None
-    role = Standing(row.role)
+    role = ServerRole(row.role)
     return SignedIn(
         actor=Actor(user_id=row.user_id, role=role, session_id=row.id),
         user=User(row.user_id, row.name, row.email, role, False, row.user_created_at),
@@ -180,7 +180,7 @@ _REMOVE = text("DELETE FROM sessions WHERE id = :id AND user_id = :actor_id RETU
 
 
 def _emit_removed(tx: Tx, user_id: str, session_id: str) -> None:
-    tx.emit(user_place(user_id), Kind.REMOVED, "session", session_id)
+    tx.emit(user_topic(user_id), EventKind.REMOVED, "session", session_id)
 
 
 def remove_of_user(tx: Tx, user_id: str, keep: str | None = None) -> None:

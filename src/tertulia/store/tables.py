@@ -8,10 +8,10 @@ from sqlalchemy import text
 
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import Invalid
-from tertulia.core.events import Kind, project_place, user_place
-from tertulia.core.personas import Scope
-from tertulia.core.plain import from_json
-from tertulia.core.tables import Defaults, SavedTable, TableSetting, WantedVoice, check_voices, cleaned
+from tertulia.core.events import EventKind, project_topic, user_topic
+from tertulia.core.personas import Ownership
+from tertulia.core.serialization import from_json
+from tertulia.core.tables import Defaults, SavedTable, TableSpec, VoiceRef, check_voices, cleaned
 from tertulia.core.users import Actor
 from tertulia.store import access, events, personas
 from tertulia.store.transactions import Row, Tx, as_json
@@ -25,7 +25,7 @@ _COLUMNS = """
 """
 
 
-def add(tx: Tx, actor: Actor, scope: Scope, project_id: str | None, setting: TableSetting) -> SavedTable:
+def add(tx: Tx, actor: Actor, scope: Ownership, project_id: str | None, setting: TableSpec) -> SavedTable:
     setting = cleaned(setting)
     owner_id, project_id = _owner_and_project(scope, actor, project_id)
     _must_be_allowed(tx, actor, project_id)
@@ -60,11 +60,13 @@ _COUNT = text("""
 """)
 
 
-def _owner_and_project(scope: Scope, actor: Actor, project_id: str | None) -> tuple[str | None, str | None]:
+def _owner_and_project(
+    scope: Ownership, actor: Actor, project_id: str | None
+) -> tuple[str | None, str | None]:
     """The table's owner id and project id; exactly one of them is set."""
-    if scope is Scope.USER:
+    if scope is Ownership.USER:
         return actor.user_id, None
-    if scope is Scope.PROJECT and project_id is not None:
+    if scope is Ownership.PROJECT and project_id is not None:
         return None, project_id
     raise Invalid("A group is saved for yourself or for a project: say which one.")
 
@@ -74,17 +76,17 @@ def _must_be_allowed(tx: Tx, actor: Actor, project_id: str | None) -> None:
         access.to_project(tx, actor, project_id).must_write()
 
 
-def _must_be_visible(tx: Tx, actor: Actor, project_id: str | None, guests: Iterable[WantedVoice]) -> None:
+def _must_be_visible(tx: Tx, actor: Actor, project_id: str | None, guests: Iterable[VoiceRef]) -> None:
     """Every persona must be visible to the actor, and at a project's table to all members of the project."""
     for guest in guests:
         if guest.persona_id is None:
             continue
         persona = personas.get(tx, actor, guest.persona_id)
-        if project_id is not None and persona.scope is not Scope.ALL and persona.project_id != project_id:
+        if project_id is not None and persona.scope is not Ownership.ALL and persona.project_id != project_id:
             raise Invalid(f"{persona.character.name} is not visible to everyone in this project.")
 
 
-def _params(setting: TableSetting) -> dict[str, object]:
+def _params(setting: TableSpec) -> dict[str, object]:
     return {
         "name": setting.name,
         "mode": setting.mode,
@@ -97,7 +99,7 @@ def _params(setting: TableSetting) -> dict[str, object]:
 
 def _changed(tx: Tx, table_id: str) -> SavedTable:
     table = _table(tx.one(_READ, id=table_id))
-    tx.emit(_topic(table), Kind.CHANGED, "table", table.id, table)
+    tx.emit(_topic(table), EventKind.CHANGED, "table", table.id, table)
     return table
 
 
@@ -105,20 +107,20 @@ _READ = text(f"SELECT {_COLUMNS} FROM saved_tables AS t WHERE t.id = :id")
 
 
 def _topic(table: SavedTable) -> str:
-    return project_place(table.project_id) if table.project_id else user_place(table.owner_id or "")
+    return project_topic(table.project_id) if table.project_id else user_topic(table.owner_id or "")
 
 
 def _table(row: Row) -> SavedTable:
     return SavedTable(
         id=row.id,
-        scope=Scope(row.scope),
+        scope=Ownership(row.scope),
         owner_id=row.owner_id,
         project_id=row.project_id,
         name=row.name,
         mode=row.mode,
         visibility=Visibility(row.visibility),
-        voices=from_json(tuple[WantedVoice, ...], row.voices),
-        chair=from_json(WantedVoice, row.chair) if row.chair else None,
+        voices=from_json(tuple[VoiceRef, ...], row.voices),
+        chair=from_json(VoiceRef, row.chair) if row.chair else None,
         brief=row.brief,
         created_at=row.created_at,
         updated_at=row.updated_at,
@@ -152,7 +154,7 @@ _VISIBLE = text(f"""
 """)
 
 
-def change(tx: Tx, actor: Actor, table_id: str, setting: TableSetting) -> SavedTable:
+def change(tx: Tx, actor: Actor, table_id: str, setting: TableSpec) -> SavedTable:
     setting = cleaned(setting)
     table = get(tx, actor, table_id)
     _must_be_allowed(tx, actor, table.project_id)
@@ -176,7 +178,7 @@ def remove(tx: Tx, actor: Actor, table_id: str) -> None:
     _must_be_allowed(tx, actor, table.project_id)
     tx.one(_REMOVE, id=table_id)
     events.redact(tx, _topic(table), "table", table_id)
-    tx.emit(_topic(table), Kind.REMOVED, "table", table_id)
+    tx.emit(_topic(table), EventKind.REMOVED, "table", table_id)
 
 
 _REMOVE = text("DELETE FROM saved_tables WHERE id = :id RETURNING id")
@@ -205,7 +207,7 @@ def set_defaults(tx: Tx, actor: Actor, new: Defaults) -> Defaults:
     known_ids = {voice.persona_id for voice in before.voices}
     _must_be_visible(tx, actor, None, (voice for voice in new.voices if voice.persona_id not in known_ids))
     tx.execute(_SET_DEFAULTS, id=actor.user_id, defaults=as_json(new))
-    tx.emit(user_place(actor.user_id), Kind.CHANGED, "defaults", actor.user_id, new)
+    tx.emit(user_topic(actor.user_id), EventKind.CHANGED, "defaults", actor.user_id, new)
     return new
 
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from sqlalchemy import TextClause, text
 
 from tertulia.core.errors import Busy, NotFound, TertuliaError
-from tertulia.core.events import Event, Kind
+from tertulia.core.events import Event, EventKind
 from tertulia.core.ids import Clock, NewId
-from tertulia.core.plain import to_json
+from tertulia.core.serialization import to_json
 from tertulia.core.text import storable
 from tertulia.store.text_index import TextIndex
 from tertulia.store.vector_index import VectorIndex
@@ -80,7 +80,7 @@ class Tx:
     def __init__(self, cursor: Cursor, dialect: Dialect, clock: Clock, new_id: NewId) -> None:
         self._cursor = cursor
         self._dialect = dialect
-        self._pending: dict[tuple[str, str, str], tuple[Kind, object]] = {}
+        self._pending: dict[tuple[str, str, str], tuple[EventKind, object]] = {}
         self.events: tuple[Event, ...] = ()
         self.now = clock()
         self.new_id = new_id
@@ -126,7 +126,7 @@ class Tx:
         """Takes an advisory lock until the commit, for writes that depend on what was read before."""
         self._dialect.hold(self, name)
 
-    def emit(self, topic: str, kind: Kind, noun: str, id: str, value: object | None = None) -> None:
+    def emit(self, topic: str, kind: EventKind, noun: str, id: str, value: object | None = None) -> None:
         """Emits an event. Of several for one thing in a topic, only the transaction's last one is logged."""
         self._pending.pop((topic, noun, id), None)
         self._pending[topic, noun, id] = (kind, value)

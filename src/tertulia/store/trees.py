@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from tertulia.core.errors import Conflict
-from tertulia.core.events import Kind, conversation_place
+from tertulia.core.events import EventKind, conversation_topic
 from tertulia.core.markdown import plain_text
 from tertulia.core.messages import Message, Role, Round
-from tertulia.core.plain import from_json
+from tertulia.core.serialization import from_json
 from tertulia.core.trees import (
     EXCERPT,
     TITLES_LIMIT,
     Comparison,
-    MessageRemoval,
-    Removal,
-    Said,
+    DeletionPreview,
+    MessageDeletionPreview,
+    MessageSummary,
     Tree,
     compare,
     tree,
@@ -70,8 +70,8 @@ _MESSAGES = text(f"""
 """)
 
 
-def _summary(row: Row) -> Said:
-    return Said(
+def _summary(row: Row) -> MessageSummary:
+    return MessageSummary(
         id=row.id,
         conversation_id=row.conversation_id,
         round_number=row.round_number,
@@ -101,12 +101,12 @@ def _all_rounds(tx: Tx, conversation_id: str, round_count: int) -> tuple[Round, 
 # ── previews of a deletion
 
 
-def removal(tx: Tx, actor: Actor, conversation_id: str) -> Removal:
+def removal(tx: Tx, actor: Actor, conversation_id: str) -> DeletionPreview:
     """Counts what would be deleted with a conversation."""
     access.to_conversation(tx, actor, conversation_id)
     count = tx.one(_REMOVAL, id=conversation_id)
     titles = tuple(row.title for row in tx.execute(_TITLES, id=conversation_id))
-    return Removal(count.conversations, count.rounds, count.replies, titles)
+    return DeletionPreview(count.conversations, count.rounds, count.replies, titles)
 
 
 _REMOVAL = text(f"""
@@ -124,11 +124,11 @@ _TITLES = text(f"""
 """)
 
 
-def message_removal(tx: Tx, actor: Actor, message_id: str) -> MessageRemoval:
+def message_removal(tx: Tx, actor: Actor, message_id: str) -> MessageDeletionPreview:
     """Counts what would be deleted with a message."""
     deletion = _find_deletion(tx, messages.get(tx, actor, message_id))
     replies = sum(message.role is not Role.USER for message in deletion.messages)
-    return MessageRemoval(len(deletion.messages) - replies, replies, len(deletion.heirs))
+    return MessageDeletionPreview(len(deletion.messages) - replies, replies, len(deletion.heirs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
     message = messages.get(tx, actor, message_id)
     access.to_conversation(tx, actor, message.conversation_id).must_write()
     for conversation_id in sorted(_find_deletion(tx, message).conversation_ids):
-        tx.hold(conversation_place(conversation_id))  # so that _must_not_be_answering sees every turn
+        tx.hold(conversation_topic(conversation_id))  # so that _must_not_be_answering sees every turn
     deletion = _find_deletion(tx, message)
     _must_not_be_answering(tx, deletion, message.round_number)
     ids = frozenset(
@@ -254,7 +254,7 @@ def _remove(tx: Tx, message: Message) -> None:
     for topic in topics:
         for noun, id in (("message", message.id), *(("vote", id) for id in vote_ids)):
             events.redact(tx, topic, noun, id)
-            tx.emit(topic, Kind.REMOVED, noun, id)
+            tx.emit(topic, EventKind.REMOVED, noun, id)
     attachments.release_message(tx, message.id)
     tx.execute(_REMOVE, id=message.id)
 

@@ -8,14 +8,14 @@ from functools import cache
 
 from sqlalchemy import TextClause, text
 
-from tertulia.core.blind import veiled_turn
+from tertulia.core.blind import anonymised_turn
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import TurnReused
-from tertulia.core.events import Kind, conversation_place
+from tertulia.core.events import EventKind, conversation_topic
 from tertulia.core.messages import Round
 from tertulia.core.passages import Passage, SearchScope, united, without
-from tertulia.core.plain import from_json
-from tertulia.core.turns import Purpose, State, Style, Turn
+from tertulia.core.serialization import from_json
+from tertulia.core.turns import Purpose, Style, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.store import access, events, receipts
 from tertulia.store.conversations import voices
@@ -79,7 +79,9 @@ _OPEN = text("""
 
 
 def _emit_changed(tx: Tx, turn: Turn) -> None:
-    tx.emit(conversation_place(turn.conversation_id), Kind.CHANGED, "turn", turn.id, veiled_turn(turn))
+    tx.emit(
+        conversation_topic(turn.conversation_id), EventKind.CHANGED, "turn", turn.id, anonymised_turn(turn)
+    )
 
 
 def find_opened(tx: Tx, user_id: str, turn_id: str) -> tuple[Turn, str] | None:
@@ -106,7 +108,7 @@ def _turn(row: Row) -> Turn:
         mode=row.mode,
         table=voices(row.voices),
         visibility=Visibility(row.visibility),
-        state=State(row.state),
+        state=TurnState(row.state),
         created_by=row.created_by,
         created_at=row.created_at,
         finished_at=row.finished_at,
@@ -234,8 +236,8 @@ def forget_found(tx: Tx, turn_ids: Sequence[str], source_ids: Collection[str]) -
         remaining = without(stored, source_ids)
         if remaining != stored:
             turn = _save_passages(tx, id, remaining)
-            topic = conversation_place(turn.conversation_id)
-            events.rewrite(tx, topic, "turn", id, as_json(veiled_turn(turn)))
+            topic = conversation_topic(turn.conversation_id)
+            events.rewrite(tx, topic, "turn", id, as_json(anonymised_turn(turn)))
 
 
 def naming(tx: Tx, conversation_id: str, source_ids: Collection[str]) -> tuple[str, ...]:
@@ -291,7 +293,7 @@ _COUNT_UNFINISHED = text("""
 """)
 
 
-def set_state(tx: Tx, turn_id: str, state: State) -> Turn:
+def set_state(tx: Tx, turn_id: str, state: TurnState) -> Turn:
     """Sets the state of a turn. A finished turn keeps its state."""
     row = tx.maybe(_SET_STATE, id=turn_id, state=state.value, finished_at=tx.now if state.is_over else None)
     if row is None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from tertulia.core.errors import AlreadySetUp, Conflict, EmailTaken, Forbidden, NotFound
-from tertulia.core.events import Kind, user_place
-from tertulia.core.users import Actor, Standing, User, clean_email, clean_name
+from tertulia.core.events import EventKind, user_topic
+from tertulia.core.users import Actor, ServerRole, User, clean_email, clean_name
 from tertulia.store import people, projects, sessions
 from tertulia.store.transactions import GONE, Row, Tx
 
@@ -25,7 +25,7 @@ class StoredCredentials:
     password_hash: str
 
 
-def add(tx: Tx, name: str, email: str, password_hash: str, role: Standing) -> User:
+def add(tx: Tx, name: str, email: str, password_hash: str, role: ServerRole) -> User:
     """Creates an account and its first project."""
     user = User(tx.new_id(), clean_name(name), clean_email(email), role, False, tx.now)
     row = tx.maybe(
@@ -39,7 +39,7 @@ def add(tx: Tx, name: str, email: str, password_hash: str, role: Standing) -> Us
     )
     if row is None:
         raise EmailTaken("There is already an account with this e-mail address.")
-    tx.emit(user_place(user.id), Kind.CHANGED, "user", user.id, user)
+    tx.emit(user_topic(user.id), EventKind.CHANGED, "user", user.id, user)
     projects.add(tx, Actor(user.id, role), HOME)
     return user
 
@@ -58,7 +58,7 @@ def add_first(tx: Tx, name: str, email: str, password_hash: str) -> User:
     tx.hold(_ADMINS)
     if count(tx):
         raise AlreadySetUp("This server already has an administrator. Sign in, or ask them for an account.")
-    return add(tx, name, email, password_hash, Standing.ADMIN)
+    return add(tx, name, email, password_hash, ServerRole.ADMIN)
 
 
 def count(tx: Tx) -> int:
@@ -78,7 +78,7 @@ _FIND_LOGIN = text(f"SELECT {_COLUMNS}, password_hash FROM users WHERE email = :
 
 
 def _user(row: Row) -> User:
-    return User(row.id, row.name, row.email, Standing(row.role), bool(row.suspended), row.created_at)
+    return User(row.id, row.name, row.email, ServerRole(row.role), bool(row.suspended), row.created_at)
 
 
 def get(tx: Tx, user_id: str) -> User:
@@ -103,7 +103,7 @@ def save(
     user_id: str,
     *,
     name: str | None = None,
-    role: Standing | None = None,
+    role: ServerRole | None = None,
     suspended: bool | None = None,
 ) -> User:
     """Changes an account. Administrators change any account, others only their own name.
@@ -124,10 +124,10 @@ def save(
     if not tx.one(_ACTIVE_ADMINS).number:
         raise Conflict("This is the last administrator. Make someone else an administrator first.")
     user = _user(row)
-    tx.emit(user_place(user_id), Kind.CHANGED, "user", user_id, user)
+    tx.emit(user_topic(user_id), EventKind.CHANGED, "user", user_id, user)
     if user.name != before.name:
         people.renamed(tx, user)
-    if user.suspended or (user.role is Standing.ADMIN and before.role is not Standing.ADMIN):
+    if user.suspended or (user.role is ServerRole.ADMIN and before.role is not ServerRole.ADMIN):
         sessions.remove_of_user(tx, user_id)
     return user
 

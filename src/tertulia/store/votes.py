@@ -13,11 +13,11 @@ from sqlalchemy import text
 
 from tertulia.core import votes
 from tertulia.core.errors import Conflict
-from tertulia.core.events import Kind, conversation_place
+from tertulia.core.events import EventKind, conversation_topic
 from tertulia.core.messages import Message, Round
-from tertulia.core.plain import from_json
+from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
-from tertulia.core.votes import Choice, Contender, Vote
+from tertulia.core.votes import Contender, Vote, VoteValue
 from tertulia.store import access, blind, events, messages, turns
 from tertulia.store.transactions import Row, Tx, as_json
 
@@ -30,12 +30,12 @@ _COLUMNS = """
 """
 
 
-def cast(tx: Tx, actor: Actor, message_id: str, verdict: Choice) -> Vote:
+def cast(tx: Tx, actor: Actor, message_id: str, verdict: VoteValue) -> Vote:
     """Stores the actor's vote in a round, and replaces an earlier one."""
     reply = messages.get(tx, actor, message_id)
     access.to_conversation(tx, actor, reply.conversation_id).must_write()
-    tx.hold(conversation_place(reply.conversation_id))  # orders simultaneous votes
-    if verdict is Choice.NONE:
+    tx.hold(conversation_topic(reply.conversation_id))  # orders simultaneous votes
+    if verdict is VoteValue.NONE:
         return _withdraw(tx, actor, reply)
     round_ = messages.round(tx, reply.conversation_id, reply.round_number)
     contenders = votes.contenders(round_, reply, verdict)
@@ -57,7 +57,7 @@ def cast(tx: Tx, actor: Actor, message_id: str, verdict: Choice) -> Vote:
     if before is not None:
         _emit_removed(tx, actor, before)
     for topic in messages.topics_showing(tx, reply):
-        tx.emit(topic, Kind.CHANGED, "vote", vote.id, vote)
+        tx.emit(topic, EventKind.CHANGED, "vote", vote.id, vote)
     return vote
 
 
@@ -79,7 +79,7 @@ _CAST = text(f"""
 def _reveal_if_blind(tx: Tx, actor: Actor, round_: Round) -> bool:
     """Reveals a blind round's names if this is its first vote by any user; returns whether it was."""
     question = round_.question
-    tx.hold(conversation_place(question.conversation_id))  # of two simultaneous first votes, one is blind
+    tx.hold(conversation_topic(question.conversation_id))  # of two simultaneous first votes, one is blind
     if not turns.get(tx, actor, question.turn_id).is_blind:
         return False
     for conversation_id in {message.conversation_id for message in round_.messages}:
@@ -122,7 +122,7 @@ _FIND = text("""
 def _emit_removed(tx: Tx, actor: Actor, row: Row) -> None:
     for topic in messages.topics_showing(tx, messages.get(tx, actor, row.message_id)):
         events.redact(tx, topic, "vote", row.id)
-        tx.emit(topic, Kind.REMOVED, "vote", row.id)
+        tx.emit(topic, EventKind.REMOVED, "vote", row.id)
 
 
 def _vote(row: Row) -> Vote:
@@ -130,9 +130,9 @@ def _vote(row: Row) -> Vote:
         id=row.id,
         conversation_id=row.conversation_id,
         round_number=row.round_number,
-        message_id=row.message_id if row.verdict == Choice.BEST else None,
+        message_id=row.message_id if row.verdict == VoteValue.BEST else None,
         user_id=row.user_id,
-        verdict=Choice(row.verdict),
+        verdict=VoteValue(row.verdict),
         is_blind=bool(row.is_blind),
         contenders=from_json(tuple[Contender, ...], row.contenders),
         created_at=row.created_at,

@@ -19,7 +19,7 @@ async def test_a_file_is_changed_in_place_and_a_stale_change_is_told(ada: Person
     assert (changed["version"], changed["size_bytes"]) == (2, 4)
     for old in ("1", '"1"', read):
         stale = await put(ada, where, b"three\n", If_Match=old)
-        assert (stale.status_code, stale.json()["code"]) == (412, "stale")
+        assert (stale.status_code, stale.json()["code"]) == (412, "version_conflict")
     assert (await ada.client.get(where)).content == b"two\n"
     assert (await put(ada, where, b"three\n")).json()["version"] == 3
     for wrong in ("", "x", '"1', "1, 2", "-1", "a" * 63):

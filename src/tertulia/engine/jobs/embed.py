@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tertulia.core.files import Indexing, IndexState
+from tertulia.core.files import IndexPhase, IndexState
 from tertulia.engine.jobs.survey import survey
 from tertulia.engine.means import Means
 from tertulia.library.embedders import EmbeddingFailed
@@ -53,9 +53,9 @@ def show_progress(tx: Tx, file_id: str) -> None:
     While its words are still being written, how far that is says more.
     """
     file = files.find(tx, file_id)
-    if file is None or file.index.state is not Indexing.INDEXING or file.index.percent < WORDS_PERCENT:
+    if file is None or file.index.state is not IndexPhase.INDEXING or file.index.percent < WORDS_PERCENT:
         return
     due, count = vectors.count_due_in_file(tx, file_id)
     percent = WORDS_PERCENT + (100 - WORDS_PERCENT) * (count - due) // max(1, count)
-    state = Indexing.INDEXING if due else Indexing.INDEXED
+    state = IndexPhase.INDEXING if due else IndexPhase.INDEXED
     files.set_index(tx, file_id, IndexState(state, count, percent, file.index.reason))

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 
 from tertulia.core.errors import NotFound
-from tertulia.core.files import Extracted, Indexing, IndexState, ProjectFile
+from tertulia.core.files import Extracted, IndexPhase, IndexState, ProjectFile
 from tertulia.engine.files import text_of
 from tertulia.engine.jobs.embed import WORDS_PERCENT, show_progress
 from tertulia.engine.jobs.survey import survey
@@ -34,9 +34,11 @@ async def index_file(means: Means, file_id: str) -> None:
     if file is None:
         return
     if not file.metadata.retrieval_eligible:
-        await means.db.write(lambda tx: _nothing(tx, file, IndexState(Indexing.NOT_INDEXED, reason=LEFT_OUT)))
+        await means.db.write(
+            lambda tx: _nothing(tx, file, IndexState(IndexPhase.NOT_INDEXED, reason=LEFT_OUT))
+        )
         return
-    reading = IndexState(Indexing.READING, file.index.chunks)
+    reading = IndexState(IndexPhase.READING, file.index.chunks)
     await means.db.write(lambda tx: files.set_index(tx, file_id, reading, version=file.version))
     try:
         await _index(means, file, await text_of(means, file))
@@ -52,13 +54,13 @@ async def index_file(means: Means, file_id: str) -> None:
 
 async def _broken(means: Means, file: ProjectFile) -> None:
     """The job is tried again, and set aside after a few attempts: whoever looks at the file sees that."""
-    state = IndexState(Indexing.FAILED, file.index.chunks, reason=BROKEN)
+    state = IndexState(IndexPhase.FAILED, file.index.chunks, reason=BROKEN)
     await means.db.write(lambda tx: files.set_index(tx, file.id, state, version=file.version))
 
 
 async def _index(means: Means, file: ProjectFile, extracted: Extracted) -> None:
     if not extracted.text or extracted.has_failed:
-        state = Indexing.FAILED if extracted.has_failed else Indexing.NOT_INDEXED
+        state = IndexPhase.FAILED if extracted.has_failed else IndexPhase.NOT_INDEXED
         await means.db.write(lambda tx: _nothing(tx, file, IndexState(state, reason=extracted.reason)))
         return
     settings = await means.db.read(lambda tx: projects.find_settings(tx, file.project_id))
@@ -94,8 +96,8 @@ def _after(done: int, share: float, has_meaning: bool, reason: str | None) -> In
     """How far it is when so many chunks, and with them this share of the text, are written."""
     if share < 1 or (has_meaning and done):
         words = WORDS_PERCENT if has_meaning else 100
-        return IndexState(Indexing.INDEXING, done, int(words * share), reason)
-    return IndexState(Indexing.INDEXED, done, 100, reason)
+        return IndexState(IndexPhase.INDEXING, done, int(words * share), reason)
+    return IndexState(IndexPhase.INDEXED, done, 100, reason)
 
 
 def _write(
@@ -121,8 +123,8 @@ def _goes_on(tx: Tx, file: ProjectFile, first: int) -> bool:
     if now is None:
         return False
     if first == 0:
-        return now.index.state is Indexing.READING
-    return now.index.state is Indexing.INDEXING and now.index.chunks == first
+        return now.index.state is IndexPhase.READING
+    return now.index.state is IndexPhase.INDEXING and now.index.chunks == first
 
 
 def _nothing(tx: Tx, file: ProjectFile, state: IndexState) -> None:

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import IO
 
 from tertulia.core.closing import closed_on_failure
-from tertulia.core.plain import to_json
+from tertulia.core.serialization import to_json
 from tertulia.library.extract.frames import Frame, FrameReader, ProtocolError
 from tertulia.library.extract.protocol import BROKE, TOO_MUCH_MEMORY, ExitReport, ExtractTask
 

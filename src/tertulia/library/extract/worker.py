@@ -20,7 +20,7 @@ from typing import Any
 
 import pypdf  # noqa: F401 - imported before the fork, so that no child spends its time on it
 
-from tertulia.core.plain import from_plain
+from tertulia.core.serialization import from_plain
 from tertulia.library.extract.protocol import BROKE, TOO_MUCH_MEMORY, ExitReport, ExtractTask
 from tertulia.library.extract.tasks import TASKS
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tertulia.core.messages import Message, Status, speaker_of
-from tertulia.core.plain import to_plain
+from tertulia.core.serialization import to_plain
 from tertulia.engine.live import Began, Delta, Ended, Finished, TurnEvent, Waited
 from tertulia.server.encodings import Encoding, Snapshot
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tertulia.core.plain import to_json
+from tertulia.core.serialization import to_json
 from tertulia.engine.live import Began, Delta, Ended, Finished, TurnEvent, Waited
 from tertulia.server.encodings import Encoding, Snapshot
 

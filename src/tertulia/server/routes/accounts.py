@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from tertulia.core.errors import AlreadySetUp, Forbidden, NotSignedIn, SetupTokenNeeded, TooLarge
-from tertulia.core.events import user_place
+from tertulia.core.events import user_topic
 from tertulia.core.personas import Persona
 from tertulia.core.projects import Project
 from tertulia.core.sessions import Session
@@ -178,7 +178,7 @@ async def _let_in(door: Door, request: Request, user: User, status: int) -> Resp
 
 
 def _me(tx: Tx, actor: Actor, user: User, session: Session) -> Me:
-    cursor = events.last_number(tx, user_place(user.id))
+    cursor = events.last_number(tx, user_topic(user.id))
     return Me(
         user=user,
         session=session,

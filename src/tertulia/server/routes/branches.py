@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from tertulia.core.conversations import Conversation
-from tertulia.core.trees import Comparison, Removal, Tree
+from tertulia.core.trees import Comparison, DeletionPreview, Tree
 from tertulia.engine.opening import Opened
 from tertulia.engine.requests import NewEdit, NewReturn, check_branch_id
 from tertulia.server.access import Someone, TheHouse
@@ -81,7 +81,7 @@ async def bring_back(house: TheHouse, actor: Someone, conversation_id: str, new:
     return answer((await house.turns.bring_back(actor, conversation_id, new)).as_told(), 202)
 
 
-@router.get("/api/conversations/{conversation_id}/removal", response_model=Removal)
+@router.get("/api/conversations/{conversation_id}/removal", response_model=DeletionPreview)
 async def preview_removal(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
     """What deleting it would delete."""
     return answer(await house.db.read(lambda tx: trees.removal(tx, actor, conversation_id)))

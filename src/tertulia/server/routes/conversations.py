@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from tertulia.core.blind import veiled_turn
+from tertulia.core.blind import anonymised_turn
 from tertulia.core.conversations import Conversation, clean_title
-from tertulia.core.events import conversation_place, project_place
+from tertulia.core.events import conversation_topic, project_topic
 from tertulia.core.messages import Round
 from tertulia.core.turns import Draft, Turn
 from tertulia.core.users import Actor
@@ -80,7 +80,7 @@ async def list_conversations(
     archived: bool = False,
 ) -> Response:
     def read(tx: Tx) -> ConversationList:
-        number = events.last_number(tx, project_place(project_id))
+        number = events.last_number(tx, project_topic(project_id))
         page = conversations.page(tx, actor, project_id, limit=limit, cursor=cursor, archived=archived)
         return ConversationList(page.items, page.next, number)
 
@@ -115,7 +115,7 @@ async def list_messages(
     def read(tx: Tx) -> OlderRounds:
         page = messages.page(tx, actor, conversation_id, before=before, limit=limit)
         voted = votes.of_rounds(tx, actor, conversation_id, page.rounds)
-        over = tuple(map(veiled_turn, turns.of_rounds(tx, page.rounds)))
+        over = tuple(map(anonymised_turn, turns.of_rounds(tx, page.rounds)))
         return OlderRounds(blind.as_told(tx, page.rounds), page.next_before, over, voted)
 
     return large_answer(request, await house.db.read(read))
@@ -156,12 +156,12 @@ async def remove_conversation(house: TheHouse, actor: Someone, conversation_id: 
 
 def _page(tx: Tx, actor: Actor, conversation_id: str) -> ConversationPage:
     """All of it but the drafts: what is being written is newest in memory."""
-    cursor = events.last_number(tx, conversation_place(conversation_id))
+    cursor = events.last_number(tx, conversation_topic(conversation_id))
     conversation = conversations.get(tx, actor, conversation_id)
     page = messages.page(tx, actor, conversation_id, limit=FIRST_PAGE)
     live = turns.waiting_or_running(tx, conversation_id)
     over = tuple(turn for turn in turns.of_rounds(tx, page.rounds) if turn.state.is_over)
     voted = votes.of_rounds(tx, actor, conversation_id, page.rounds)
-    told = tuple(map(veiled_turn, over + live))
+    told = tuple(map(anonymised_turn, over + live))
     rounds = blind.as_told(tx, page.rounds)
     return ConversationPage(conversation, rounds, page.next_before, told, (), voted, cursor)

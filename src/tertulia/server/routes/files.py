@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from tertulia.app import House
 from tertulia.core.errors import Invalid
-from tertulia.core.events import project_place
+from tertulia.core.events import project_topic
 from tertulia.core.files import FileVersion, MetadataChange, ProjectFile
 from tertulia.core.text import storable
 from tertulia.core.users import Actor
@@ -111,7 +111,7 @@ async def list_files(
     cursor: str | None = None,
 ) -> Response:
     def read(tx: Tx) -> FileList:
-        number = events.last_number(tx, project_place(project_id))
+        number = events.last_number(tx, project_topic(project_id))
         page = file_listing.page(tx, actor, project_id, limit=limit, cursor=cursor, prefix=prefix, tag=tag)
         used = files.used_bytes(tx, actor.user_id)
         return FileList(page.items, page.next, number, used, house.means.limits.quota_bytes)

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from tertulia.core.receipts import Receipt
-from tertulia.core.trees import MessageRemoval
+from tertulia.core.trees import MessageDeletionPreview
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
 from tertulia.store import blind, receipts, trees
@@ -26,7 +26,7 @@ async def get_receipt(house: TheHouse, actor: Someone, message_id: str) -> Respo
     return answer(await house.db.read(read))
 
 
-@router.get("/api/messages/{message_id}/removal", response_model=MessageRemoval)
+@router.get("/api/messages/{message_id}/removal", response_model=MessageDeletionPreview)
 async def preview_message_removal(house: TheHouse, actor: Someone, message_id: str) -> Response:
     """What deleting it would delete."""
     return answer(await house.db.read(lambda tx: trees.message_removal(tx, actor, message_id)))

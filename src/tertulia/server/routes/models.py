@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from tertulia.core.models import Abilities, Model, ModelFacts, Prices, Tier
+from tertulia.core.models import Abilities, Model, ModelOverrides, Prices, Tier
 from tertulia.core.thinking import Effort
 from tertulia.engine import models
 from tertulia.providers.registry import ProviderRegistry
@@ -65,7 +65,7 @@ async def list_metadata(house: TheHouse, actor: Someone, request: Request) -> Re
 
 
 @router.put("/api/models/metadata", response_model=Model)
-async def describe_model(house: TheHouse, admin: Admin, model: str, facts: ModelFacts) -> Response:
+async def describe_model(house: TheHouse, admin: Admin, model: str, facts: ModelOverrides) -> Response:
     """Overrides the catalogue from the next question on; omitted fields keep the catalogue's values."""
     return answer(await models.describe(house.means, model, facts))
 

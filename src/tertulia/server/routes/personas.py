@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from tertulia.core.events import project_place
-from tertulia.core.personas import Character, Persona, Scope
+from tertulia.core.events import project_topic
+from tertulia.core.personas import Ownership, Persona, PersonaProfile
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
 from tertulia.store import events, personas
@@ -27,19 +27,19 @@ class PersonaList:
 
 @dataclass(frozen=True, slots=True)
 class NewPersona:
-    scope: Scope
-    character: Character
+    scope: Ownership
+    character: PersonaProfile
     project_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PersonaChange:
-    character: Character
+    character: PersonaProfile
 
 
 @dataclass(frozen=True, slots=True)
 class NewCopy:
-    scope: Scope = Scope.USER
+    scope: Ownership = Ownership.USER
     project_id: str | None = None
 
 
@@ -48,7 +48,7 @@ async def list_personas(house: TheHouse, actor: Someone, project_id: str | None 
     """Everyone's, the project's and one's own: those that can answer there."""
 
     def read(tx: Tx) -> PersonaList:
-        cursor = events.last_number(tx, project_place(project_id)) if project_id else 0
+        cursor = events.last_number(tx, project_topic(project_id)) if project_id else 0
         return PersonaList(personas.visible_to(tx, actor, project_id), cursor)
 
     return answer(await house.db.read(read))
@@ -80,7 +80,7 @@ async def duplicate_persona(house: TheHouse, actor: Someone, persona_id: str, ne
     )
 
 
-@router.get("/api/personas/{persona_id}/versions/{number}", response_model=Character)
+@router.get("/api/personas/{persona_id}/versions/{number}", response_model=PersonaProfile)
 async def get_persona_version(
     house: TheHouse, actor: Someone, persona_id: str, number: Annotated[int, Path(ge=1, le=1 << 31)]
 ) -> Response:

@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from tertulia import council
-from tertulia.core.events import project_place
-from tertulia.core.projects import Member, Membership, Person, Project, ProjectSettings
+from tertulia.core.events import project_topic
+from tertulia.core.projects import Member, Person, Project, ProjectRole, ProjectSettings
 from tertulia.core.users import Actor
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
@@ -49,7 +49,7 @@ class ProjectChange:
 @dataclass(frozen=True, slots=True)
 class NewMember:
     user_id: str
-    role: Membership
+    role: ProjectRole
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ async def list_people(house: TheHouse, actor: Someone, project_id: str) -> Respo
 
     def read(tx: Tx) -> PersonList:
         items = people.of_project(tx, actor, project_id)
-        return PersonList(items, events.last_number(tx, project_place(project_id)))
+        return PersonList(items, events.last_number(tx, project_topic(project_id)))
 
     return answer(await house.db.read(read))
 
@@ -142,5 +142,5 @@ def _page(tx: Tx, actor: Actor, project_id: str) -> ProjectPage:
     return ProjectPage(
         projects.get(tx, actor, project_id),
         projects.members(tx, actor, project_id),
-        events.last_number(tx, project_place(project_id)),
+        events.last_number(tx, project_topic(project_id)),
     )

@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from tertulia import council
 from tertulia.core.conversations import Visibility
-from tertulia.core.events import project_place
-from tertulia.core.personas import Scope
-from tertulia.core.tables import Defaults, SavedTable, TableSetting, WantedVoice, cleaned
+from tertulia.core.events import project_topic
+from tertulia.core.personas import Ownership
+from tertulia.core.tables import Defaults, SavedTable, TableSpec, VoiceRef, cleaned
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
 from tertulia.store import events, tables
@@ -31,17 +31,17 @@ class TableList:
 class NewTable:
     name: str
     mode: str
-    voices: tuple[WantedVoice, ...]
-    scope: Scope = Scope.USER
+    voices: tuple[VoiceRef, ...]
+    scope: Ownership = Ownership.USER
     """For oneself or for a project."""
     project_id: str | None = None
     visibility: Visibility = Visibility.OPEN
-    chair: WantedVoice | None = None
+    chair: VoiceRef | None = None
     brief: str = ""
 
     @property
-    def setting(self) -> TableSetting:
-        return TableSetting(self.name, self.mode, self.visibility, self.voices, self.chair, self.brief)
+    def setting(self) -> TableSpec:
+        return TableSpec(self.name, self.mode, self.visibility, self.voices, self.chair, self.brief)
 
 
 @router.get("/api/tables", response_model=TableList)
@@ -49,7 +49,7 @@ async def list_tables(house: TheHouse, actor: Someone, project_id: str | None = 
     """The project's, then one's own."""
 
     def read(tx: Tx) -> TableList:
-        cursor = events.last_number(tx, project_place(project_id)) if project_id else 0
+        cursor = events.last_number(tx, project_topic(project_id)) if project_id else 0
         return TableList(tables.visible_to(tx, actor, project_id), cursor)
 
     return answer(await house.db.read(read))
@@ -64,7 +64,7 @@ async def add_table(house: TheHouse, actor: Someone, new: NewTable) -> Response:
 
 
 @router.put("/api/tables/{table_id}", response_model=SavedTable)
-async def change_table(house: TheHouse, actor: Someone, table_id: str, new: TableSetting) -> Response:
+async def change_table(house: TheHouse, actor: Someone, table_id: str, new: TableSpec) -> Response:
     setting = _checked(new)
     return answer(await house.db.write(lambda tx: tables.change(tx, actor, table_id, setting)))
 
@@ -88,7 +88,7 @@ async def set_defaults(house: TheHouse, actor: Someone, new: Defaults) -> Respon
     return answer(await house.db.write(lambda tx: tables.set_defaults(tx, actor, new)))
 
 
-def _checked(setting: TableSetting) -> TableSetting:
+def _checked(setting: TableSpec) -> TableSpec:
     setting = cleaned(setting)
     mode = council.get(setting.mode)
     mode.must_seat(len(setting.voices))

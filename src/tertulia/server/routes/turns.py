@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import Response
 
-from tertulia.core.blind import veiled_turn
+from tertulia.core.blind import anonymised_turn
 from tertulia.core.turns import Turn
 from tertulia.engine.estimates import Estimate, NewEstimate, estimate
 from tertulia.engine.opening import Opened
@@ -54,7 +54,7 @@ async def estimate_turn(door: TheDoor, actor: Someone, new: NewEstimate) -> Resp
 
 @router.get("/api/turns/{turn_id}", response_model=Turn)
 async def get_turn(house: TheHouse, actor: Someone, turn_id: str) -> Response:
-    return answer(veiled_turn(await house.db.read(lambda tx: turns.get(tx, actor, turn_id))))
+    return answer(anonymised_turn(await house.db.read(lambda tx: turns.get(tx, actor, turn_id))))
 
 
 @router.get("/api/turns/{turn_id}/events")
@@ -76,14 +76,14 @@ async def follow_turn(
 @router.post("/api/turns/{turn_id}/stop", response_model=Turn, status_code=202)
 async def stop_turn(house: TheHouse, actor: Someone, turn_id: str, new: NewStop | None = None) -> Response:
     stopped = await house.turns.stop(actor, turn_id, new.reply_id if new else None)
-    return answer(veiled_turn(stopped), 202)
+    return answer(anonymised_turn(stopped), 202)
 
 
 @router.post("/api/turns/{turn_id}/retry-now", response_model=Turn, status_code=202)
 async def retry_now(house: TheHouse, actor: Someone, turn_id: str, new: NewSkip | None = None) -> Response:
     """Ends the wait before a retry: the provider is asked again at once."""
     turn = await house.turns.retry_now(actor, turn_id, new.reply_id if new else None)
-    return answer(veiled_turn(turn), 202)
+    return answer(anonymised_turn(turn), 202)
 
 
 @router.post("/api/messages/{message_id}/retry", response_model=Opened, status_code=202)

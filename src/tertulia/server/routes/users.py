@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from tertulia.core.users import Standing, User, check_password, clean_email, clean_name
+from tertulia.core.users import ServerRole, User, check_password, clean_email, clean_name
 from tertulia.server.access import Admin, TheDoor, TheHouse
 from tertulia.server.answers import answer
 from tertulia.store import users
@@ -25,13 +25,13 @@ class NewUser:
     name: str
     email: str
     password: str
-    role: Standing = Standing.MEMBER
+    role: ServerRole = ServerRole.MEMBER
 
 
 @dataclass(frozen=True, slots=True)
 class UserChange:
     name: str | None = None
-    role: Standing | None = None
+    role: ServerRole | None = None
     suspended: bool | None = None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from tertulia.core.votes import Choice, Vote
+from tertulia.core.votes import Vote, VoteValue
 from tertulia.engine.leaderboard import Leaderboard, leaderboard
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer
@@ -18,7 +18,7 @@ router = APIRouter(tags=["votes"])
 
 @dataclass(frozen=True, slots=True)
 class NewVote:
-    verdict: Choice
+    verdict: VoteValue
     """"tie" and "both_bad" are about the round of the reply, "none" takes one's vote back."""
 
 

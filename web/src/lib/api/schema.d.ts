@@ -1501,6 +1501,16 @@ export interface components {
             /** Height */
             height?: number | null;
         };
+        /**
+         * BranchDifference
+         * @description The rounds and the cost of one branch after the common rounds.
+         */
+        BranchDifference: {
+            /** Rounds */
+            rounds: number;
+            /** Cost Micros */
+            cost_micros: number | null;
+        };
         /** Catalogue */
         Catalogue: {
             /** Items */
@@ -1508,46 +1518,6 @@ export interface components {
             /** Known Better */
             known_better: string[];
         };
-        /**
-         * Cell
-         * @description The stance of one voice on a topic, with a quotation from its reply.
-         */
-        Cell: {
-            /** Seat */
-            seat: number;
-            stance: components["schemas"]["Stance"];
-            /** Quote */
-            quote: string;
-            /** Message Id */
-            message_id: string;
-        };
-        /**
-         * Character
-         * @description The content of a persona; every change makes a new version, and each reply stores its version.
-         */
-        Character: {
-            /** Name */
-            name: string;
-            /** Glyph */
-            glyph: string;
-            /** Hue */
-            hue: number;
-            /** Instructions */
-            instructions: string;
-            /** Model */
-            model: string;
-            /**
-             * Tools
-             * @default true
-             */
-            tools: boolean;
-            effort?: components["schemas"]["Effort"] | null;
-        };
-        /**
-         * Choice
-         * @enum {string}
-         */
-        Choice: "best" | "tie" | "both_bad" | "none";
         /**
          * ClientInfo
          * @description The client's description of itself at sign-in.
@@ -1573,8 +1543,8 @@ export interface components {
             common_rounds: number;
             /** Rounds */
             rounds: components["schemas"]["ComparedRound"][];
-            left: components["schemas"]["Side"];
-            right: components["schemas"]["Side"];
+            left: components["schemas"]["BranchDifference"];
+            right: components["schemas"]["BranchDifference"];
         };
         /**
          * Contender
@@ -1672,7 +1642,26 @@ export interface components {
              * Notes
              * @default []
              */
-            notes: components["schemas"]["Note"][];
+            notes: components["schemas"]["CritiqueNote"][];
+        };
+        /**
+         * CritiqueNote
+         * @description A numbered point of a critique.
+         */
+        CritiqueNote: {
+            finding: components["schemas"]["NoteVerdict"] | null;
+            /** Text */
+            text: string;
+            /**
+             * Quote
+             * @default
+             */
+            quote: string;
+            /**
+             * Instead
+             * @default
+             */
+            instead: string;
         };
         /**
          * Defaults
@@ -1688,7 +1677,21 @@ export interface components {
              * Voices
              * @default []
              */
-            voices: components["schemas"]["WantedVoice"][];
+            voices: components["schemas"]["VoiceRef"][];
+        };
+        /**
+         * DeletionPreview
+         * @description The extent of deleting a conversation: everything that is deleted with it.
+         */
+        DeletionPreview: {
+            /** Conversations */
+            conversations: number;
+            /** Rounds */
+            rounds: number;
+            /** Replies */
+            replies: number;
+            /** Titles */
+            titles: string[];
         };
         /** Difference */
         Difference: {
@@ -1720,7 +1723,7 @@ export interface components {
             started_at: number;
             /** Replaces Id */
             replaces_id?: string | null;
-            waiting?: components["schemas"]["Waiting"] | null;
+            waiting?: components["schemas"]["RetryNotice"] | null;
             /** @default answer */
             step: components["schemas"]["Step"];
             /**
@@ -1870,20 +1873,6 @@ export interface components {
              */
             conversations: string[];
         };
-        /**
-         * Finding
-         * @enum {string}
-         */
-        Finding: "checks_out" | "wrong" | "not_shown";
-        /**
-         * Findings
-         * @description The parsed form of one reply: at most one field is set.
-         */
-        Findings: {
-            outline?: components["schemas"]["Outline"] | null;
-            critique?: components["schemas"]["Critique"] | null;
-            ranking?: components["schemas"]["Ranking"] | null;
-        };
         /** HTTPValidationError */
         HTTPValidationError: {
             /** Detail */
@@ -1944,10 +1933,16 @@ export interface components {
             /** @default match */
             match: components["schemas"]["Match"];
         };
+        /**
+         * IndexPhase
+         * @description The indexing state of a file: queued ─▶ reading ─▶ indexing ─▶ indexed | not_indexed | failed
+         * @enum {string}
+         */
+        IndexPhase: "queued" | "reading" | "indexing" | "indexed" | "not_indexed" | "failed";
         /** IndexState */
         IndexState: {
             /** @default queued */
-            state: components["schemas"]["Indexing"];
+            state: components["schemas"]["IndexPhase"];
             /**
              * Chunks
              * @default 0
@@ -1961,12 +1956,6 @@ export interface components {
             /** Reason */
             reason?: string | null;
         };
-        /**
-         * Indexing
-         * @description The indexing state of a file: queued ─▶ reading ─▶ indexing ─▶ indexed | not_indexed | failed
-         * @enum {string}
-         */
-        Indexing: "queued" | "reading" | "indexing" | "indexed" | "not_indexed" | "failed";
         /**
          * Layer
          * @enum {string}
@@ -2046,18 +2035,13 @@ export interface components {
             user_id: string;
             /** Name */
             name: string;
-            role: components["schemas"]["Membership"];
+            role: components["schemas"]["ProjectRole"];
         };
         /** MemberList */
         MemberList: {
             /** Items */
             items: components["schemas"]["Member"][];
         };
-        /**
-         * Membership
-         * @enum {string}
-         */
-        Membership: "owner" | "editor" | "viewer";
         /** Message */
         Message: {
             /** Id */
@@ -2090,7 +2074,7 @@ export interface components {
             replaces_id?: string | null;
             /** @default answer */
             step: components["schemas"]["Step"];
-            findings?: components["schemas"]["Findings"] | null;
+            findings?: components["schemas"]["ParsedReply"] | null;
             /**
              * Quotes
              * @default []
@@ -2110,10 +2094,10 @@ export interface components {
             read_replies: components["schemas"]["ReadReply"][];
         };
         /**
-         * MessageRemoval
+         * MessageDeletionPreview
          * @description The extent of deleting a message: what is deleted with it, and how many branches inherit it.
          */
-        MessageRemoval: {
+        MessageDeletionPreview: {
             /** Rounds */
             rounds: number;
             /** Replies */
@@ -2137,11 +2121,6 @@ export interface components {
             /** Summary */
             summary?: string | null;
         };
-        /**
-         * Mode
-         * @enum {string}
-         */
-        Mode: "hybrid" | "keyword" | "meaning";
         /** Model */
         Model: {
             /** Provider */
@@ -2193,11 +2172,16 @@ export interface components {
             /** @default none */
             thinking_form: components["schemas"]["ThinkingForm"];
         };
+        /** ModelList */
+        ModelList: {
+            /** Items */
+            items: components["schemas"]["ModelView"][];
+        };
         /**
-         * ModelFacts
+         * ModelOverrides
          * @description An administrator's corrections to a model; a field without a value keeps the catalogue's.
          */
-        ModelFacts: {
+        ModelOverrides: {
             /** Display Name */
             display_name?: string | null;
             /** Context Window */
@@ -2212,11 +2196,6 @@ export interface components {
             cached_micros?: number | null;
             /** Output Micros */
             output_micros?: number | null;
-        };
-        /** ModelList */
-        ModelList: {
-            /** Items */
-            items: components["schemas"]["ModelView"][];
         };
         /** ModelView */
         ModelView: {
@@ -2264,7 +2243,7 @@ export interface components {
         /** NewCopy */
         NewCopy: {
             /** @default user */
-            scope: components["schemas"]["Scope"];
+            scope: components["schemas"]["Ownership"];
             /** Project Id */
             project_id?: string | null;
         };
@@ -2278,7 +2257,7 @@ export interface components {
             /** Text */
             text: string;
             /** Voices */
-            voices: components["schemas"]["WantedVoice"][];
+            voices: components["schemas"]["VoiceRef"][];
             /**
              * Mode
              * @default parallel
@@ -2298,7 +2277,7 @@ export interface components {
              * @default []
              */
             quotes: components["schemas"]["Quote"][];
-            chair?: components["schemas"]["WantedVoice"] | null;
+            chair?: components["schemas"]["VoiceRef"] | null;
             /**
              * Brief
              * @default
@@ -2318,7 +2297,7 @@ export interface components {
             /** Text */
             text: string;
             /** Voices */
-            voices: components["schemas"]["WantedVoice"][];
+            voices: components["schemas"]["VoiceRef"][];
             /** Conversation Id */
             conversation_id?: string | null;
             /** Project Id */
@@ -2342,7 +2321,7 @@ export interface components {
              * @default parallel
              */
             mode: string;
-            chair?: components["schemas"]["WantedVoice"] | null;
+            chair?: components["schemas"]["VoiceRef"] | null;
             /**
              * Aside
              * @default false
@@ -2366,7 +2345,7 @@ export interface components {
         NewMember: {
             /** User Id */
             user_id: string;
-            role: components["schemas"]["Membership"];
+            role: components["schemas"]["ProjectRole"];
         };
         /** NewPassword */
         NewPassword: {
@@ -2382,8 +2361,8 @@ export interface components {
         };
         /** NewPersona */
         NewPersona: {
-            scope: components["schemas"]["Scope"];
-            character: components["schemas"]["Character"];
+            scope: components["schemas"]["Ownership"];
+            character: components["schemas"]["PersonaProfile"];
             /** Project Id */
             project_id?: string | null;
         };
@@ -2418,11 +2397,11 @@ export interface components {
              * Voices
              * @default []
              */
-            voices: components["schemas"]["WantedVoice"][];
+            voices: components["schemas"]["VoiceRef"][];
             /** Mode */
             mode?: string | null;
             visibility?: components["schemas"]["Visibility"] | null;
-            chair?: components["schemas"]["WantedVoice"] | null;
+            chair?: components["schemas"]["VoiceRef"] | null;
             /** Cap Micros */
             cap_micros?: number | null;
         };
@@ -2433,7 +2412,7 @@ export interface components {
         NewReturn: {
             /** Id */
             id: string;
-            voice: components["schemas"]["WantedVoice"];
+            voice: components["schemas"]["VoiceRef"];
         };
         /** NewSetup */
         NewSetup: {
@@ -2466,7 +2445,7 @@ export interface components {
         NewSynthesis: {
             /** Id */
             id: string;
-            chair?: components["schemas"]["WantedVoice"] | null;
+            chair?: components["schemas"]["VoiceRef"] | null;
             /**
              * Brief
              * @default
@@ -2480,14 +2459,14 @@ export interface components {
             /** Mode */
             mode: string;
             /** Voices */
-            voices: components["schemas"]["WantedVoice"][];
+            voices: components["schemas"]["VoiceRef"][];
             /** @default user */
-            scope: components["schemas"]["Scope"];
+            scope: components["schemas"]["Ownership"];
             /** Project Id */
             project_id?: string | null;
             /** @default open */
             visibility: components["schemas"]["Visibility"];
-            chair?: components["schemas"]["WantedVoice"] | null;
+            chair?: components["schemas"]["VoiceRef"] | null;
             /**
              * Brief
              * @default
@@ -2530,7 +2509,7 @@ export interface components {
             /** Text */
             text: string;
             /** Voices */
-            voices: components["schemas"]["WantedVoice"][];
+            voices: components["schemas"]["VoiceRef"][];
             /**
              * Mode
              * @default parallel
@@ -2554,7 +2533,7 @@ export interface components {
              * @default []
              */
             quotes: components["schemas"]["Quote"][];
-            chair?: components["schemas"]["WantedVoice"] | null;
+            chair?: components["schemas"]["VoiceRef"] | null;
             /**
              * Brief
              * @default
@@ -2586,7 +2565,7 @@ export interface components {
             /** Password */
             password: string;
             /** @default member */
-            role: components["schemas"]["Standing"];
+            role: components["schemas"]["ServerRole"];
         };
         /** NewValue */
         NewValue: {
@@ -2597,27 +2576,13 @@ export interface components {
         };
         /** NewVote */
         NewVote: {
-            verdict: components["schemas"]["Choice"];
+            verdict: components["schemas"]["VoteValue"];
         };
         /**
-         * Note
-         * @description A numbered point of a critique.
+         * NoteVerdict
+         * @enum {string}
          */
-        Note: {
-            finding: components["schemas"]["Finding"] | null;
-            /** Text */
-            text: string;
-            /**
-             * Quote
-             * @default
-             */
-            quote: string;
-            /**
-             * Instead
-             * @default
-             */
-            instead: string;
-        };
+        NoteVerdict: "checks_out" | "wrong" | "not_shown";
         /** OlderRounds */
         OlderRounds: {
             /** Rounds */
@@ -2664,6 +2629,21 @@ export interface components {
             map: components["schemas"]["Topic"][];
         };
         /**
+         * Ownership
+         * @description The owner of a persona or saved table: one person, one project, or everyone on this server.
+         * @enum {string}
+         */
+        Ownership: "user" | "project" | "all";
+        /**
+         * ParsedReply
+         * @description The parsed form of one reply: at most one field is set.
+         */
+        ParsedReply: {
+            outline?: components["schemas"]["Outline"] | null;
+            critique?: components["schemas"]["Critique"] | null;
+            ranking?: components["schemas"]["Ranking"] | null;
+        };
+        /**
          * Passage
          * @description Lines of a file, or a message of a round, as they were at the time of the search.
          */
@@ -2703,12 +2683,12 @@ export interface components {
         Persona: {
             /** Id */
             id: string;
-            scope: components["schemas"]["Scope"];
+            scope: components["schemas"]["Ownership"];
             /** Owner Id */
             owner_id: string | null;
             /** Project Id */
             project_id: string | null;
-            character: components["schemas"]["Character"];
+            character: components["schemas"]["PersonaProfile"];
             /** Version */
             version: number;
             /** Created At */
@@ -2718,7 +2698,7 @@ export interface components {
         };
         /** PersonaChange */
         PersonaChange: {
-            character: components["schemas"]["Character"];
+            character: components["schemas"]["PersonaProfile"];
         };
         /** PersonaList */
         PersonaList: {
@@ -2726,6 +2706,28 @@ export interface components {
             items: components["schemas"]["Persona"][];
             /** Cursor */
             cursor: number;
+        };
+        /**
+         * PersonaProfile
+         * @description The content of a persona; every change makes a new version, and each reply stores its version.
+         */
+        PersonaProfile: {
+            /** Name */
+            name: string;
+            /** Glyph */
+            glyph: string;
+            /** Hue */
+            hue: number;
+            /** Instructions */
+            instructions: string;
+            /** Model */
+            model: string;
+            /**
+             * Tools
+             * @default true
+             */
+            tools: boolean;
+            effort?: components["schemas"]["Effort"] | null;
         };
         /**
          * Picture
@@ -2790,7 +2792,7 @@ export interface components {
             /** Instructions */
             instructions: string;
             settings: components["schemas"]["ProjectSettings"];
-            role: components["schemas"]["Membership"];
+            role: components["schemas"]["ProjectRole"];
             /** Created At */
             created_at: number;
             /** Updated At */
@@ -2846,6 +2848,11 @@ export interface components {
             /** Cursor */
             cursor: number;
         };
+        /**
+         * ProjectRole
+         * @enum {string}
+         */
+        ProjectRole: "owner" | "editor" | "viewer";
         /** ProjectSettings */
         ProjectSettings: {
             /**
@@ -2976,20 +2983,6 @@ export interface components {
             /** Reason */
             reason: string;
         };
-        /**
-         * Removal
-         * @description The extent of deleting a conversation: everything that is deleted with it.
-         */
-        Removal: {
-            /** Conversations */
-            conversations: number;
-            /** Rounds */
-            rounds: number;
-            /** Replies */
-            replies: number;
-            /** Titles */
-            titles: string[];
-        };
         /** Replay */
         Replay: {
             /** Id */
@@ -3063,6 +3056,20 @@ export interface components {
             scope: components["schemas"]["SearchScope"];
         };
         /**
+         * RetryNotice
+         * @description A pending retry: the provider asked the server to come back later.
+         */
+        RetryNotice: {
+            /** Until */
+            until: number;
+            /** Attempt */
+            attempt: number;
+            /** Attempts */
+            attempts: number;
+            /** Reason */
+            reason: string;
+        };
+        /**
          * Role
          * @enum {string}
          */
@@ -3078,7 +3085,7 @@ export interface components {
         SavedTable: {
             /** Id */
             id: string;
-            scope: components["schemas"]["Scope"];
+            scope: components["schemas"]["Ownership"];
             /** Owner Id */
             owner_id: string | null;
             /** Project Id */
@@ -3089,8 +3096,8 @@ export interface components {
             mode: string;
             visibility: components["schemas"]["Visibility"];
             /** Voices */
-            voices: components["schemas"]["WantedVoice"][];
-            chair: components["schemas"]["WantedVoice"] | null;
+            voices: components["schemas"]["VoiceRef"][];
+            chair: components["schemas"]["VoiceRef"] | null;
             /** Brief */
             brief: string;
             /** Created At */
@@ -3098,12 +3105,6 @@ export interface components {
             /** Updated At */
             updated_at: number;
         };
-        /**
-         * Scope
-         * @description The owner of a persona or saved table: one person, one project, or everyone on this server.
-         * @enum {string}
-         */
-        Scope: "user" | "project" | "all";
         /** SearchAnswer */
         SearchAnswer: {
             /** Hits */
@@ -3115,6 +3116,11 @@ export interface components {
             /** Next */
             next: string | null;
         };
+        /**
+         * SearchMode
+         * @enum {string}
+         */
+        SearchMode: "hybrid" | "keyword" | "meaning";
         /** SearchRequest */
         SearchRequest: {
             /** Query */
@@ -3126,7 +3132,7 @@ export interface components {
              */
             limit: number;
             /** @default hybrid */
-            mode: components["schemas"]["Mode"];
+            mode: components["schemas"]["SearchMode"];
             /** Cursor */
             cursor?: string | null;
         };
@@ -3184,6 +3190,12 @@ export interface components {
              */
             name: string;
         };
+        /**
+         * ServerRole
+         * @description The role of an account on this server; projects have roles of their own.
+         * @enum {string}
+         */
+        ServerRole: "admin" | "member";
         /** Session */
         Session: {
             /** Id */
@@ -3232,16 +3244,6 @@ export interface components {
             index: number;
         };
         /**
-         * Side
-         * @description The rounds and the cost of one branch after the common rounds.
-         */
-        Side: {
-            /** Rounds */
-            rounds: number;
-            /** Cost Micros */
-            cost_micros: number | null;
-        };
-        /**
          * Source
          * @enum {string}
          */
@@ -3262,16 +3264,18 @@ export interface components {
          */
         Stance: "agrees" | "partly" | "disagrees";
         /**
-         * Standing
-         * @description The role of an account on this server; projects have roles of their own.
-         * @enum {string}
+         * StanceCell
+         * @description The stance of one voice on a topic, with a quotation from its reply.
          */
-        Standing: "admin" | "member";
-        /**
-         * State
-         * @enum {string}
-         */
-        State: "queued" | "running" | "complete" | "stopped" | "interrupted" | "failed";
+        StanceCell: {
+            /** Seat */
+            seat: number;
+            stance: components["schemas"]["Stance"];
+            /** Quote */
+            quote: string;
+            /** Message Id */
+            message_id: string;
+        };
         /**
          * Status
          * @enum {string}
@@ -3297,18 +3301,18 @@ export interface components {
             cursor: number;
         };
         /**
-         * TableSetting
+         * TableSpec
          * @description The content of a table, without its owner.
          */
-        TableSetting: {
+        TableSpec: {
             /** Name */
             name: string;
             /** Mode */
             mode: string;
             visibility: components["schemas"]["Visibility"];
             /** Voices */
-            voices: components["schemas"]["WantedVoice"][];
-            chair?: components["schemas"]["WantedVoice"] | null;
+            voices: components["schemas"]["VoiceRef"][];
+            chair?: components["schemas"]["VoiceRef"] | null;
             /**
              * Brief
              * @default
@@ -3348,7 +3352,7 @@ export interface components {
             /** Name */
             name: string;
             /** Cells */
-            cells: components["schemas"]["Cell"][];
+            cells: components["schemas"]["StanceCell"][];
         };
         /** Tree */
         Tree: {
@@ -3399,7 +3403,7 @@ export interface components {
             /** Table */
             table: components["schemas"]["Voice"][];
             visibility: components["schemas"]["Visibility"];
-            state: components["schemas"]["State"];
+            state: components["schemas"]["TurnState"];
             /** Created By */
             created_by: string;
             /** Created At */
@@ -3428,6 +3432,11 @@ export interface components {
              */
             found: components["schemas"]["Passage"][];
         };
+        /**
+         * TurnState
+         * @enum {string}
+         */
+        TurnState: "queued" | "running" | "complete" | "stopped" | "interrupted" | "failed";
         /** Uploaded */
         Uploaded: {
             /** Items */
@@ -3463,7 +3472,7 @@ export interface components {
             name: string;
             /** Email */
             email: string;
-            role: components["schemas"]["Standing"];
+            role: components["schemas"]["ServerRole"];
             /** Suspended */
             suspended: boolean;
             /** Created At */
@@ -3473,7 +3482,7 @@ export interface components {
         UserChange: {
             /** Name */
             name?: string | null;
-            role?: components["schemas"]["Standing"] | null;
+            role?: components["schemas"]["ServerRole"] | null;
             /** Suspended */
             suspended?: boolean | null;
         };
@@ -3570,6 +3579,17 @@ export interface components {
              */
             always_tokens: number;
         };
+        /**
+         * VoiceRef
+         * @description A reference to a voice: a model, a persona, or a persona with a certain model.
+         */
+        VoiceRef: {
+            /** Model */
+            model?: string | null;
+            /** Persona Id */
+            persona_id?: string | null;
+            effort?: components["schemas"]["Effort"] | null;
+        };
         /** Vote */
         Vote: {
             /** Id */
@@ -3582,7 +3602,7 @@ export interface components {
             message_id: string | null;
             /** User Id */
             user_id: string;
-            verdict: components["schemas"]["Choice"];
+            verdict: components["schemas"]["VoteValue"];
             /** Is Blind */
             is_blind: boolean;
             /** Contenders */
@@ -3591,30 +3611,10 @@ export interface components {
             created_at: number;
         };
         /**
-         * Waiting
-         * @description A pending retry: the provider asked the server to come back later.
+         * VoteValue
+         * @enum {string}
          */
-        Waiting: {
-            /** Until */
-            until: number;
-            /** Attempt */
-            attempt: number;
-            /** Attempts */
-            attempts: number;
-            /** Reason */
-            reason: string;
-        };
-        /**
-         * WantedVoice
-         * @description A reference to a voice: a model, a persona, or a persona with a certain model.
-         */
-        WantedVoice: {
-            /** Model */
-            model?: string | null;
-            /** Persona Id */
-            persona_id?: string | null;
-            effort?: components["schemas"]["Effort"] | null;
-        };
+        VoteValue: "best" | "tie" | "both_bad" | "none";
     };
     responses: never;
     parameters: never;
@@ -4469,7 +4469,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Removal"];
+                    "application/json": components["schemas"]["DeletionPreview"];
                 };
             };
             /** @description Validation Error */
@@ -5510,7 +5510,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MessageRemoval"];
+                    "application/json": components["schemas"]["MessageDeletionPreview"];
                 };
             };
             /** @description Validation Error */
@@ -5604,7 +5604,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ModelFacts"];
+                "application/json": components["schemas"]["ModelOverrides"];
             };
         };
         responses: {
@@ -5840,7 +5840,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Character"];
+                    "application/json": components["schemas"]["PersonaProfile"];
                 };
             };
             /** @description Validation Error */
@@ -6484,7 +6484,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["TableSetting"];
+                "application/json": components["schemas"]["TableSpec"];
             };
         };
         responses: {

@@ -17,7 +17,7 @@ type Needing<T, Needed extends keyof T> = Pick<T, Needed> & Partial<T>;
 
 export type Visibility = Schemas['Visibility'];
 export type Tier = Schemas['Tier'];
-export type Membership = Schemas['Membership'];
+export type Membership = Schemas['ProjectRole'];
 export type Step = Schemas['Step'];
 export type Layer = Schemas['Layer'];
 
@@ -39,7 +39,7 @@ export type Attachment = Whole<Schemas['Attachment']>;
 export type Quote = Whole<Schemas['Quote']>;
 export type Vote = Whole<Schemas['Vote']>;
 export type Leaderboard = Whole<Schemas['Leaderboard']>;
-export type Choice = Schemas['Choice'];
+export type Choice = Schemas['VoteValue'];
 export type Replay = Whole<Schemas['Replay']>;
 export type NewReplay = Sent<
   Schemas['NewReplay'],
@@ -51,22 +51,22 @@ export type ReplayEstimate = Whole<Schemas['ReplayEstimate']>;
 export type Outline = Whole<Schemas['Outline']>;
 export type Position = Whole<Schemas['Position']>;
 export type Ranking = Whole<Schemas['Ranking']>;
-export type Cell = Whole<Schemas['Cell']>;
+export type Cell = Whole<Schemas['StanceCell']>;
 export type Stance = Schemas['Stance'];
 export type Critique = Whole<Schemas['Critique']>;
-export type Finding = Schemas['Finding'];
+export type Finding = Schemas['NoteVerdict'];
 export type Verdict = Schemas['Verdict'];
 export type Message = Whole<Schemas['Message']>;
 export type ReadReply = Whole<Schemas['ReadReply']>;
 export type Round = Whole<Schemas['Round']>;
 export type Turn = Whole<Schemas['Turn']>;
-export type Waiting = Whole<Schemas['Waiting']>;
+export type Waiting = Whole<Schemas['RetryNotice']>;
 export type Draft = Whole<Schemas['Draft']>;
 export type Segment = Whole<Schemas['Segment']>;
 export type LeftOut = Whole<Schemas['LeftOut']>;
 export type Receipt = Whole<Schemas['Receipt']>;
 export type Estimate = Whole<Schemas['Estimate']>;
-export type Indexing = Schemas['Indexing'];
+export type Indexing = Schemas['IndexPhase'];
 export type FileMetadata = Whole<Schemas['FileMetadata']>;
 export type ProjectFile = Whole<Schemas['ProjectFile']>;
 export type FileVersion = Whole<Schemas['FileVersion']>;
@@ -89,13 +89,13 @@ export type Model = Whole<Schemas['ModelView']>;
 
 export type Effort = Schemas['Effort'];
 
-export type Scope = Schemas['Scope'];
-export type Character = Whole<Schemas['Character']>;
+export type Scope = Schemas['Ownership'];
+export type Character = Whole<Schemas['PersonaProfile']>;
 export type Persona = Whole<Schemas['Persona']>;
 /** A model, a persona, or a persona that is to speak through a certain model. */
-export type WantedVoice = Whole<Schemas['WantedVoice']>;
+export type WantedVoice = Whole<Schemas['VoiceRef']>;
 export type SavedTable = Whole<Schemas['SavedTable']>;
-export type TableSetting = Whole<Schemas['TableSetting']>;
+export type TableSetting = Whole<Schemas['TableSpec']>;
 export type Defaults = Whole<Schemas['Defaults']>;
 export type PersonaList = Whole<Schemas['PersonaList']>;
 export type TableList = Whole<Schemas['TableList']>;
@@ -104,8 +104,8 @@ export type Tree = Whole<Schemas['Tree']>;
 export type TreeNode = Whole<Schemas['TreeNode']>;
 export type TreeRound = Whole<Schemas['TreeRound']>;
 export type Comparison = Whole<Schemas['Comparison']>;
-export type Removal = Whole<Schemas['Removal']>;
-export type MessageRemoval = Whole<Schemas['MessageRemoval']>;
+export type Removal = Whole<Schemas['DeletionPreview']>;
+export type MessageRemoval = Whole<Schemas['MessageDeletionPreview']>;
 
 export type Setup = Whole<Schemas['SetupState']>;
 export type Me = Whole<Schemas['Me']>;

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.core.briefs import Brief, Shown
-from tertulia.core.findings import Finding, Note, Stance, Verdict
+from tertulia.core.findings import CritiqueNote, NoteVerdict, Stance, Verdict
 from tertulia.core.messages import Message, Role, Status, Step
 from tertulia.core.quoting import find_quote
-from tertulia.core.reading import (
-    read,
-    read_critique,
-    read_outline,
-    read_ranking,
-    read_synthesis,
-    written,
+from tertulia.core.reply_parsing import (
+    as_markdown,
+    parse_critique,
+    parse_outline,
+    parse_ranking,
+    parse_reply,
+    parse_synthesis,
 )
+from tertulia.core.step_instructions import ShownReply, StepInstructions
 from tertulia.core.voices import Voice
 
 ANSWER = (
@@ -27,12 +27,12 @@ ANSWER = (
 )
 
 
-def shown_reply(name: str, seat: int, content: str, role: Role = Role.ADVISOR) -> Shown:
+def shown_reply(name: str, seat: int, content: str, role: Role = Role.ADVISOR) -> ShownReply:
     voice = Voice(f"voices:{name}:0", seat, name, "voices:alpha")
     message = Message(
         f"M{seat}{role.value}", "C", 1, "T", "agent:alpha", role, content, Status.COMPLETE, "U", 1, voice
     )
-    return Shown(name, message)
+    return ShownReply(name, message)
 
 
 TABLE = (
@@ -84,14 +84,16 @@ def test_a_critique_in_the_requested_form_is_parsed_completely():
         '2. "never touch the database" - wrong: they do at night. Instead: "rarely touch the database"\n'
         '3. "It has held since" - not shown: nothing records a test.\n'
     )
-    critique = read_critique(text, ANSWER)
+    critique = parse_critique(text, ANSWER)
     assert critique is not None
     assert critique.verdict is Verdict.MOSTLY_HOLDS
     assert critique.summary == "The cause is right. One claim is wrong."
     assert critique.notes == (
-        Note(Finding.CHECKS_OUT, "It is in the source.", "reads **warm sessions** from\nmemory"),
-        Note(Finding.WRONG, "They do at night.", "never touch the database", "rarely touch the database"),
-        Note(Finding.NOT_SHOWN, "Nothing records a test.", "It has held since"),
+        CritiqueNote(NoteVerdict.CHECKS_OUT, "It is in the source.", "reads **warm sessions** from\nmemory"),
+        CritiqueNote(
+            NoteVerdict.WRONG, "They do at night.", "never touch the database", "rarely touch the database"
+        ),
+        CritiqueNote(NoteVerdict.NOT_SHOWN, "Nothing records a test.", "It has held since"),
     )
 
 
@@ -105,26 +107,28 @@ def test_a_critique_in_the_requested_form_is_parsed_completely():
     ],
 )
 def test_a_verdict_is_parsed_despite_markup_and_punctuation(line, verdict):
-    critique = read_critique(line, ANSWER)
+    critique = parse_critique(line, ANSWER)
     assert critique is not None
     assert critique.verdict is verdict
 
 
 def test_an_invented_quotation_stays_in_the_notes_text_and_is_no_quote():
-    critique = read_critique('1. "an invented claim" - wrong: nobody said so.', ANSWER)
+    critique = parse_critique('1. "an invented claim" - wrong: nobody said so.', ANSWER)
     assert critique is not None
     [note] = critique.notes
-    assert (note.quote, note.finding) == ("", Finding.WRONG)
+    assert (note.quote, note.finding) == ("", NoteVerdict.WRONG)
     assert "an invented claim" in note.text
 
 
 def test_a_critique_without_verdict_or_notes_is_not_parsed():
-    assert read_critique("I quite agree with all of it.", ANSWER) is None
+    assert parse_critique("I quite agree with all of it.", ANSWER) is None
 
 
 # ── rankings
 
-ANONYMOUS = tuple(Shown(f"Answer {letter}", reply.message) for letter, reply in zip("AB", TABLE, strict=True))
+ANONYMOUS = tuple(
+    ShownReply(f"Answer {letter}", reply.message) for letter, reply in zip("AB", TABLE, strict=True)
+)
 
 
 @pytest.mark.parametrize(
@@ -136,13 +140,13 @@ ANONYMOUS = tuple(Shown(f"Answer {letter}", reply.message) for letter, reply in 
     ],
 )
 def test_a_ranking_is_parsed_from_the_last_order_in_a_review(text):
-    ranking = read_ranking(text, ANONYMOUS)
+    ranking = parse_ranking(text, ANONYMOUS)
     assert ranking is not None
     assert ranking.message_ids == (ANONYMOUS[1].message.id, ANONYMOUS[0].message.id)
 
 
 def test_a_ranking_without_every_answer_is_not_parsed():
-    assert read_ranking("Ranking: B", ANONYMOUS) is None
+    assert parse_ranking("Ranking: B", ANONYMOUS) is None
 
 
 # ── syntheses
@@ -155,7 +159,7 @@ def test_a_synthesis_is_parsed_by_its_headings():
         "- **Tokens or not?** The Sage issues them, the Skeptic waits. (The Sage vs The Skeptic)\n\n"
         "### Next steps\n1. Write the stop rule.\n2. [ ] Chart it,\n   by platform. (The Skeptic)\n"
     )
-    outline = read_synthesis(text, TABLE)
+    outline = parse_synthesis(text, TABLE)
     assert outline is not None
     assert outline.headline == "Keep sessions for now."
     assert [(point.text, point.seats) for point in outline.agreement] == [
@@ -174,13 +178,13 @@ def test_a_synthesis_is_parsed_by_its_headings():
 
 def test_a_point_with_many_spaces_is_parsed_in_linear_time():
     blanks = " " * 100_000
-    outline = read_synthesis(f"## Agreement\n- So it is.{blanks}(Sage){blanks}or not\n", TABLE)
+    outline = parse_synthesis(f"## Agreement\n- So it is.{blanks}(Sage){blanks}or not\n", TABLE)
     assert outline is not None
     assert [point.seats for point in outline.agreement] == [()]
 
 
 def test_a_synthesis_without_headings_is_not_parsed():
-    assert read_synthesis("They all agree, more or less.\n\nKind regards", TABLE) is None
+    assert parse_synthesis("They all agree, more or less.\n\nKind regards", TABLE) is None
 
 
 # ── outlines
@@ -192,7 +196,7 @@ def outline_of(*cells: dict[str, str], **more: object) -> str:
 
 
 def test_a_cell_stays_if_its_voice_wrote_the_quoted_words():
-    outline = read_outline(
+    outline = parse_outline(
         outline_of(
             {"who": "The Sage", "stance": "agrees", "quote": "Issue short-lived tokens"},
             {"who": "Skeptic", "stance": "disagrees", "quote": "Neither, yet."},
@@ -220,7 +224,7 @@ def test_a_cell_stays_if_its_voice_wrote_the_quoted_words():
     ids=["invented", "another's words", "no stance", "nobody", "empty", "none"],
 )
 def test_a_cell_without_a_valid_quotation_is_dropped(cell):
-    outline = read_outline(outline_of(cell, next_steps=[{"text": "Go on"}]), TABLE)
+    outline = parse_outline(outline_of(cell, next_steps=[{"text": "Go on"}]), TABLE)
     assert outline is not None
     assert outline.map == ()
 
@@ -230,7 +234,7 @@ def test_a_cell_that_quotes_the_synthesis_is_dropped():
     text = outline_of(
         {"who": "The Chair", "stance": "agrees", "quote": "All is well."}, agreement=[{"text": "x"}]
     )
-    outline = read_outline(text, (*TABLE, closing))
+    outline = parse_outline(text, (*TABLE, closing))
     assert outline is not None
     assert outline.map == ()
 
@@ -251,7 +255,7 @@ def test_a_cell_that_quotes_the_synthesis_is_dropped():
     )
 )  # fmt: skip
 def test_any_json_is_parsed_without_error_and_every_cell_quotes_its_voice(data):
-    outline = read_outline(json.dumps(data), TABLE)
+    outline = parse_outline(json.dumps(data), TABLE)
     for topic in outline.map if outline else ():
         for cell in topic.cells:
             assert cell.quote in TABLE[cell.seat - 1].message.content
@@ -259,13 +263,13 @@ def test_any_json_is_parsed_without_error_and_every_cell_quotes_its_voice(data):
 
 @given(st.text(max_size=300), st.sampled_from(list(Step)))
 def test_any_text_is_parsed_without_error_in_every_step(text, step):
-    brief = Brief(step, shown=TABLE if step is not Step.REVIEW else ANONYMOUS)
-    assert read(brief, text) == read(brief, text)
+    brief = StepInstructions(step, shown=TABLE if step is not Step.REVIEW else ANONYMOUS)
+    assert parse_reply(brief, text) == parse_reply(brief, text)
 
 
 def test_an_outline_is_written_as_a_markdown_table():
-    outline = read_outline(
+    outline = parse_outline(
         outline_of({"who": "The Sage", "stance": "agrees", "quote": "Keep sessions."}), TABLE
     )
     assert outline is not None
-    assert "| Tokens | agrees | seat 1 | Keep sessions |" in written(outline)
+    assert "| Tokens | agrees | seat 1 | Keep sessions |" in as_markdown(outline)

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Failure, Message, Role, Status, Thinking, Usage
-from tertulia.core.plain import from_json, from_plain, to_json, to_plain
 from tertulia.core.projects import ContextStrategy, ProjectSettings
-from tertulia.core.turns import Purpose, State, Turn
+from tertulia.core.serialization import from_json, from_plain, to_json, to_plain
+from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.voices import Voice
 
 voices = st.builds(Voice, st.text(), st.integers(1, 8), st.text(), st.text(), st.none() | st.text())
 turns = st.builds(
     Turn, st.text(), st.text(), st.integers(), st.sampled_from(Purpose), st.text(),
-    st.lists(voices).map(tuple), st.sampled_from(Visibility), st.sampled_from(State), st.text(),
+    st.lists(voices).map(tuple), st.sampled_from(Visibility), st.sampled_from(TurnState), st.text(),
     st.integers(),
 )  # fmt: skip
 messages = st.builds(
@@ -49,4 +49,4 @@ def test_missing_fields_get_their_default_and_unknown_fields_are_ignored():
 
 
 def test_enums_serialize_to_their_values():
-    assert to_plain((State.RUNNING, None, 1.5)) == ["running", None, 1.5]
+    assert to_plain((TurnState.RUNNING, None, 1.5)) == ["running", None, 1.5]

@@ -13,18 +13,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tertulia.core.briefs import Brief, Shown
 from tertulia.core.findings import (
-    Cell,
     Critique,
-    Finding,
-    Findings,
-    Note,
+    CritiqueNote,
+    NoteVerdict,
     Outline,
+    ParsedReply,
     Point,
     Position,
     Ranking,
     Stance,
+    StanceCell,
     Tension,
     Topic,
     Verdict,
@@ -32,25 +31,26 @@ from tertulia.core.findings import (
 from tertulia.core.messages import Role, Step
 from tertulia.core.quoting import find_quote
 from tertulia.core.rankings import parse_order, ranking_of
+from tertulia.core.step_instructions import ShownReply, StepInstructions
 
 POINTS = 20
 """The most points that are parsed; a longer list is no outline."""
 
 
-def read(brief: Brief, text: str) -> Findings | None:
+def parse_reply(brief: StepInstructions, text: str) -> ParsedReply | None:
     """Parses a reply to these step instructions; None if it has nothing to draw."""
     if brief.step is Step.CRITIQUE and brief.shown:
-        critique = read_critique(text, brief.shown[0].message.content)
-        return Findings(critique=critique) if critique else None
+        critique = parse_critique(text, brief.shown[0].message.content)
+        return ParsedReply(critique=critique) if critique else None
     if brief.step is Step.REVIEW:
-        ranking = read_ranking(text, brief.shown)
-        return Findings(ranking=ranking) if ranking else None
+        ranking = parse_ranking(text, brief.shown)
+        return ParsedReply(ranking=ranking) if ranking else None
     if brief.step is Step.SYNTHESIS:
-        outline = read_synthesis(text, brief.shown)
-        return Findings(outline=outline) if outline else None
+        outline = parse_synthesis(text, brief.shown)
+        return ParsedReply(outline=outline) if outline else None
     if brief.step is Step.OUTLINE:
-        outline = read_outline(text, brief.shown)
-        return Findings(outline=outline) if outline else None
+        outline = parse_outline(text, brief.shown)
+        return ParsedReply(outline=outline) if outline else None
     return None
 
 
@@ -64,17 +64,17 @@ _NOTE_VERDICT = re.compile(
     r"\b(checks out|confirmed|correct|wrong|incorrect|not shown|unsupported)\b", re.IGNORECASE
 )
 _NOTE_VERDICTS = {
-    "checks out": Finding.CHECKS_OUT,
-    "confirmed": Finding.CHECKS_OUT,
-    "correct": Finding.CHECKS_OUT,
-    "wrong": Finding.WRONG,
-    "incorrect": Finding.WRONG,
-    "not shown": Finding.NOT_SHOWN,
-    "unsupported": Finding.NOT_SHOWN,
+    "checks out": NoteVerdict.CHECKS_OUT,
+    "confirmed": NoteVerdict.CHECKS_OUT,
+    "correct": NoteVerdict.CHECKS_OUT,
+    "wrong": NoteVerdict.WRONG,
+    "incorrect": NoteVerdict.WRONG,
+    "not shown": NoteVerdict.NOT_SHOWN,
+    "unsupported": NoteVerdict.NOT_SHOWN,
 }
 
 
-def read_critique(text: str, answer: str) -> Critique | None:
+def parse_critique(text: str, answer: str) -> Critique | None:
     """The verdict and the numbered notes; None for a critique without either."""
     items = list(_NUMBERED.finditer(text))
     ends = [*(item.start() for item in items[1:]), len(text)][: len(items)]
@@ -95,7 +95,7 @@ def _verdict(words: str) -> Verdict:
     return Verdict.MOSTLY_HOLDS if words.lower().startswith("mostly") else Verdict.HOLDS
 
 
-def _note(item: str, answer: str) -> Note:
+def _note(item: str, answer: str) -> CritiqueNote:
     instead = _INSTEAD.search(item)
     remainder = item[: instead.start()] + item[instead.end() :] if instead else item
     quotation = _QUOTED.search(remainder)
@@ -105,7 +105,7 @@ def _note(item: str, answer: str) -> Note:
     finding = _NOTE_VERDICT.search(remainder[:80])
     if finding:
         remainder = remainder[: finding.start()] + remainder[finding.end() :]
-    return Note(
+    return CritiqueNote(
         _NOTE_VERDICTS[finding.group(1).lower()] if finding else None,
         _tidy(remainder),
         quote,
@@ -127,7 +127,7 @@ def _final_punctuation(text: str) -> str:
 # ── a ranking
 
 
-def read_ranking(text: str, replies: Sequence[Shown]) -> Ranking | None:
+def parse_ranking(text: str, replies: Sequence[ShownReply]) -> Ranking | None:
     """The order in which a review puts the answers it was shown; None unless each answer has a place."""
     by_letter = {reply.name.split()[-1]: reply.message.id for reply in replies}
     order = parse_order(text, tuple(by_letter))
@@ -143,7 +143,7 @@ _IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]{2,200})[)\]]\s*+(?:\.\s*+)?$")
 _QUESTION = re.compile(r"^\*\*(.{3,200}?)\*\*\W*\s*(.*)$", re.DOTALL)
 
 
-def read_synthesis(text: str, replies: Sequence[Shown]) -> Outline | None:
+def parse_synthesis(text: str, replies: Sequence[ShownReply]) -> Outline | None:
     """The sections under their headings; without a map, which only the outline's JSON has."""
     seats = _seats(replies)
     sections: dict[str, list[str]] = {"agreement": [], "tensions": [], "next_steps": []}
@@ -229,7 +229,7 @@ OUTLINE_SCHEMA = _object(
 """The JSON schema for models that support one; the output of other models is parsed in the same way."""
 
 
-def read_outline(text: str, replies: Sequence[Shown]) -> Outline | None:
+def parse_outline(text: str, replies: Sequence[ShownReply]) -> Outline | None:
     """Parses the first JSON object in the text; leaves out parts of a wrong type."""
     data = _object_in(text)
     if data is None:
@@ -270,14 +270,14 @@ def _tensions(data: object, seats: Mapping[str, int]) -> Iterator[Tension]:
             yield Tension(question, tuple(sides))
 
 
-def _topics(data: object, replies: Sequence[Shown], seats: Mapping[str, int]) -> Iterator[Topic]:
+def _topics(data: object, replies: Sequence[ShownReply], seats: Mapping[str, int]) -> Iterator[Topic]:
     for item in _objects(data):
         cells = {cell.seat: cell for cell in _cells(item.get("cells"), replies, seats)}
         if (name := _text(item.get("topic"))) and cells:
             yield Topic(name, tuple(cells[seat] for seat in sorted(cells)))
 
 
-def _cells(data: object, replies: Sequence[Shown], seats: Mapping[str, int]) -> Iterator[Cell]:
+def _cells(data: object, replies: Sequence[ShownReply], seats: Mapping[str, int]) -> Iterator[StanceCell]:
     """The cells whose quotation occurs in a reply of the voice they name."""
     for item in _objects(data):
         seats_named = _seats_of([_text(item.get("who"))], seats)
@@ -286,7 +286,7 @@ def _cells(data: object, replies: Sequence[Shown], seats: Mapping[str, int]) -> 
             continue
         for reply in (entry.message for entry in replies if seats[entry.name] == seats_named[0]):
             if quote := find_quote(_text(item.get("quote")), reply.content):
-                yield Cell(seats_named[0], Stance(stance), quote, reply.id)
+                yield StanceCell(seats_named[0], Stance(stance), quote, reply.id)
                 break
 
 
@@ -302,7 +302,7 @@ def _text(data: object) -> str:
     return " ".join(data.split()) if isinstance(data, str) else ""
 
 
-def written(outline: Outline) -> str:
+def as_markdown(outline: Outline) -> str:
     """The map of an outline as a Markdown table; the other parts are in the synthesis."""
     rows = [
         f"| {topic.name} | {cell.stance} | seat {cell.seat} | {_escape_cell(cell.quote)} |"
@@ -321,7 +321,7 @@ def _escape_cell(quote: str) -> str:
 # ── names and seats
 
 
-def _seats(replies: Sequence[Shown]) -> dict[str, int]:
+def _seats(replies: Sequence[ShownReply]) -> dict[str, int]:
     return {reply.name: reply.message.voice.seat for reply in replies if reply.message.voice}
 
 

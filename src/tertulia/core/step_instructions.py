@@ -8,7 +8,7 @@ from tertulia.core.messages import Message, ReadReply, Role, Step, name_of
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownReply:
     """A reply of the same round that a mode lets a voice read, with the name that it is shown under."""
 
     name: str
@@ -21,14 +21,14 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class StepInstructions:
     step: Step = Step.ANSWER
     role: Role = Role.ADVISOR
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[ShownReply, ...] = ()
     task: str = ""
     """The task in words; the prompt puts it after the question and the replies."""
     critique_of_id: str | None = None
 
 
-ANSWER = Brief()
+ANSWER = StepInstructions()
 """Answer the question, with no further task."""
