@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from tertulia.context.material import AttachedText, FileText, Material
+from tertulia.context.prompt_inputs import AttachedText, IncludedFile, PromptInputs
 from tertulia.core.attachments import Attachment
 from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.conversations import Visibility
@@ -72,17 +72,17 @@ def make_inputs(
     referenced_messages: tuple[Message, ...] = (),
     branch_rounds: tuple[Round, ...] = (),
     partial_reply: str = "",
-    always_included: tuple[FileText, ...] = (),
+    always_included: tuple[IncludedFile, ...] = (),
     file_listing: FileListing = NO_FILES,
     attachment_texts: tuple[AttachedText, ...] = (),
     hits: tuple[Hit, ...] = (),
     recalled_rounds: tuple[Round, ...] = (),
     excluded_ids: frozenset[str] = frozenset(),
     best_reply_ids: frozenset[str] = frozenset(),
-) -> Material:
+) -> PromptInputs:
     """Prompt inputs for Anna's answer to the question; everything else is empty unless given."""
     number = rounds[-1].number + 1 if rounds else 1
-    return Material(
+    return PromptInputs(
         voice=ANNA,
         model=model,
         project_name="Home",
@@ -224,13 +224,13 @@ def hits_in_rounds(rounds: tuple[Round, ...]) -> st.SearchStrategy[Hit]:
 
 
 @st.composite
-def random_inputs(draw) -> Material:
+def random_inputs(draw) -> PromptInputs:
     tier = draw(st.sampled_from(list(Tier)))
     window = draw(st.integers(900, 20_000))
     earlier_rounds = draw(random_rounds())
     attachments = draw(random_attachments(0))
     files = tuple(
-        FileText(f"f{i}", f"a/{i}.md", text)
+        IncludedFile(f"f{i}", f"a/{i}.md", text)
         for i, text in enumerate(draw(st.lists(st.text(max_size=80), max_size=2)))
     )
     abilities = Abilities(vision=draw(st.booleans()))
@@ -259,7 +259,7 @@ def random_inputs(draw) -> Material:
 
 
 @st.composite
-def consecutive_turns(draw) -> tuple[Material, Material]:
+def consecutive_turns(draw) -> tuple[PromptInputs, PromptInputs]:
     """Two turns in a row: the question of the first is in the history of the second."""
     history = draw(random_rounds().filter(lambda rounds: len(rounds) > 1))
     model = replace(WIDE, abilities=Abilities(vision=draw(st.booleans())))

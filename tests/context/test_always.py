@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tertulia.context.assemble import assemble
-from tertulia.context.material import AttachedText, FileText
+from tertulia.context.prompt_inputs import AttachedText, IncludedFile
 from tertulia.core.attachments import Attachment
 from tertulia.core.files import FileEntry, FileListing, Folder
 from tertulia.core.receipts import Layer
@@ -15,7 +15,7 @@ from tests.context.materials import TEXT, WIDE, count, hit, make_inputs, message
 
 
 def test_always_included_files_are_complete_and_come_before_the_rounds():
-    files = (FileText("f1", "docs/api.md", "GET /tea"),)
+    files = (IncludedFile("f1", "docs/api.md", "GET /tea"),)
     assembled = assemble(make_inputs(rounds(1), always_included=files), count)
     assert "The file docs/api.md, whole [docs/api.md:1-1]:\n```\nGET /tea\n```" in assembled.prompt.system
     assert [s.source_id for s in assembled.receipt.segments if s.layer is Layer.ALWAYS] == ["f1"]
@@ -28,7 +28,7 @@ def test_invisible_characters_in_files_are_removed_from_the_prompt():
         make_inputs(
             question=message(1, None, "And now?", attachments=(attachment,)),
             attachment_texts=(AttachedText("a1", hidden),),
-            always_included=(FileText("f", "a.md", hidden),),
+            always_included=(IncludedFile("f", "a.md", hidden),),
             file_listing=FileListing(1, (FileEntry("a.md", 9, hidden),)),
             hits=(hit("k", f"green {hidden}", path="b.md", start_line=1, end_line=1),),
         ),
@@ -40,14 +40,14 @@ def test_invisible_characters_in_files_are_removed_from_the_prompt():
 
 
 def test_always_included_files_keep_their_order():
-    files = tuple(FileText(f"f{i}", f"{i}.md", f"text {i}") for i in range(3))
+    files = tuple(IncludedFile(f"f{i}", f"{i}.md", f"text {i}") for i in range(3))
     segments = assemble(make_inputs(always_included=files), count).receipt.segments
     assert [s.source_id for s in segments if s.layer is Layer.ALWAYS] == ["f0", "f1", "f2"]
 
 
 def test_a_partly_read_file_says_so_and_a_file_without_text_is_left_out_with_its_reason():
-    cut = FileText("f1", "long.pdf", "[Page 1]", "Only the first 5,000 pages were read.")
-    locked = FileText("f2", "locked.pdf", "", "It is protected by a password.")
+    cut = IncludedFile("f1", "long.pdf", "[Page 1]", "Only the first 5,000 pages were read.")
+    locked = IncludedFile("f2", "locked.pdf", "", "It is protected by a password.")
     assembled = assemble(make_inputs(always_included=(cut, locked)), count)
     assert "The file long.pdf, Only the first 5,000 pages were read [long.pdf:1-1]" in assembled.prompt.system
     assert "locked.pdf" not in assembled.prompt.system
@@ -95,7 +95,7 @@ def test_a_file_that_can_never_fit_is_left_out_without_counting_its_tokens():
         lengths.append(len(text))
         return count(text)
 
-    files = (FileText("f", "dump.sql", "x" * 3_000_000),)
+    files = (IncludedFile("f", "dump.sql", "x" * 3_000_000),)
     receipt = assemble(make_inputs(always_included=files), counting).receipt
     assert [(item.name, item.reason) for item in receipt.left_out] == [("dump.sql", "over the budget")]
     assert max(lengths) < 10_000

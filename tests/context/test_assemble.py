@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tertulia.context.assemble import assemble
-from tertulia.context.material import TAKEN_OUT, FileText
+from tertulia.context.prompt_inputs import TAKEN_OUT, IncludedFile
 from tertulia.core.messages import Round, Status
 from tertulia.core.models import Tier
 from tertulia.core.receipts import Layer
@@ -79,7 +79,7 @@ def test_the_message_before_the_question_is_marked_as_the_end_of_the_cacheable_p
 
 def test_removed_files_messages_and_chunks_are_absent_and_listed_as_left_out():
     hits = (hit("k1", "the secret recipe", path="a.py", start_line=1, end_line=2),)
-    files = (FileText("f1", "always.md", "the old plan"),)
+    files = (IncludedFile("f1", "always.md", "the old plan"),)
     inputs = make_inputs(
         rounds(1), hits=hits, always_included=files, excluded_ids=frozenset({"k1:1-2", "f1", "m1Bert"})
     )
@@ -99,7 +99,7 @@ def test_left_out_items_carry_the_names_that_people_know():
     hits = tuple(hit(f"k{i}", "x" * 40, 1 - i / 20, path="a.py", start_line=i, end_line=9) for i in range(9))
     inputs = make_inputs(
         rounds(8),
-        always_included=(FileText("f", "docs/long.md", "x" * 8000),),
+        always_included=(IncludedFile("f", "docs/long.md", "x" * 8000),),
         hits=hits,
         model=small,
         max_output_tokens=200,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tertulia.context.assemble import assemble
 from tertulia.context.fences import MOST, fenced
-from tertulia.context.material import AttachedText, FileText
+from tertulia.context.prompt_inputs import AttachedText, IncludedFile
 from tertulia.core.attachments import Attachment
 from tests.context.materials import count, hit, make_inputs, message
 
@@ -37,7 +37,7 @@ def test_files_attachments_and_other_conversations_are_fenced() -> None:
         make_inputs(
             question=message(1, None, "And now?", attachments=(attachment,)),
             attachment_texts=(AttachedText("a1", forged),),
-            always_included=(FileText("f", "a.md", forged),),
+            always_included=(IncludedFile("f", "a.md", forged),),
             hits=(
                 hit("k", forged.replace("ask", "now ask"), path="b.md", start_line=1, end_line=5),
                 elsewhere,

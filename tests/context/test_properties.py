@@ -9,7 +9,7 @@ from hypothesis import given
 from tertulia.context.assemble import WITH_THE_OLDEST, assemble, rebuild
 from tertulia.context.budget import PER_MESSAGE, budget_tokens, picture_tokens, window_start
 from tertulia.context.fences import fenced
-from tertulia.context.material import Material
+from tertulia.context.prompt_inputs import PromptInputs
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Round
 from tertulia.core.receipts import Layer
@@ -54,7 +54,7 @@ def test_a_round_is_shown_completely_or_not_at_all(inputs):
         assert not set(reported_ids) & set(sources)
 
 
-def visible_replies(round_: Round, inputs: Material) -> list[Message]:
+def visible_replies(round_: Round, inputs: PromptInputs) -> list[Message]:
     """The replies that the visibility lets Anna see, in a second, simpler implementation."""
     replies = [reply for reply in round_.replies if reply.content]
     match inputs.visibility:
@@ -162,7 +162,7 @@ def test_attachments_and_references_keep_their_bytes_in_the_next_turn(turns):
     assert bytes_of(as_history[: len(as_question)]) == bytes_of(as_question) or over_budget
 
 
-def window_has_moved(turns: tuple[Material, Material]) -> bool:
+def window_has_moved(turns: tuple[PromptInputs, PromptInputs]) -> bool:
     """Whether the window dropped back between the two turns."""
     first, second = (window_start(len(turn.rounds), 20) for turn in turns)
     return first != second
@@ -191,5 +191,5 @@ def test_every_attachment_is_shown_completely_or_left_out_with_a_reason(inputs):
             assert shown[id].text.endswith(":\n" + fenced(texts[id]))
 
 
-def attachment_texts(inputs: Material) -> dict[str, str]:
+def attachment_texts(inputs: PromptInputs) -> dict[str, str]:
     return {attachment.id: attachment.text for attachment in inputs.attached}

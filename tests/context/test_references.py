@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tertulia.context.assemble import assemble
-from tertulia.context.material import TAKEN_OUT
+from tertulia.context.prompt_inputs import TAKEN_OUT
 from tertulia.core.attachments import Attachment
 from tertulia.core.messages import Message, Quote, Round
 from tertulia.core.models import Tier

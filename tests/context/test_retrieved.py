@@ -8,7 +8,7 @@ import pytest
 
 from tertulia.context.assemble import assemble
 from tertulia.context.budget import PER_MESSAGE
-from tertulia.context.material import TAKEN_OUT
+from tertulia.context.prompt_inputs import TAKEN_OUT
 from tertulia.core.models import Tier
 from tertulia.core.projects import ContextStrategy
 from tertulia.core.receipts import Layer

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tertulia.context.attached import DENSEST, Attached, Room, attached, shown_texts
-from tertulia.context.briefing import in_step
+from tertulia.context.attachments import DENSEST, AttachedSegments, TokenAllowance, attached, shown_texts
 from tertulia.context.budget import PER_MESSAGE, budget_step, budget_tokens, tier_for, window_start
-from tertulia.context.instructions import Part, parts
-from tertulia.context.material import OVER_BUDGET, TAKEN_OUT, CountTokens, Material
+from tertulia.context.instructions import PromptPart, parts
+from tertulia.context.prompt_inputs import OVER_BUDGET, TAKEN_OUT, CountTokens, PromptInputs
 from tertulia.context.references import references, taken_out
-from tertulia.context.retrieved import Shown, retrieve
-from tertulia.context.rounds import as_seen, retold, unseen_replies
+from tertulia.context.retrieved import AlreadyShown, retrieve
+from tertulia.context.rounds import render_branch_round, render_round, unseen_replies
+from tertulia.context.step_instructions import step_segments
 from tertulia.core.errors import Invalid
 from tertulia.core.messages import Round
 from tertulia.core.models import WORKING_ROUNDS
@@ -46,14 +46,16 @@ class Assembled:
     """The search results that the prompt contains."""
 
 
-def assemble(inputs: Material, count: CountTokens) -> Assembled:
+def assemble(inputs: PromptInputs, count: CountTokens) -> Assembled:
     """Adds the parts that must be there, then as many of the last rounds as the window and the budget
     allow."""
     budget = budget_tokens(inputs.model, inputs.max_output_tokens, inputs.max_context_tokens)
     system_parts = _system_segments(inputs, budget, count)
     earlier_rounds = inputs.question.round_number - 1
     round_note, question = _round_note(inputs, earlier_rounds, count), _question_segments(inputs, count)
-    allowance = Room(budget - _size(_without_files(system_parts)) - _size(round_note) - _size(question))
+    allowance = TokenAllowance(
+        budget - _size(_without_files(system_parts)) - _size(round_note) - _size(question)
+    )
     if allowance.tokens < 0:
         raise DoesNotFit(
             _refusal(inputs, budget, budget - allowance.tokens, (*_without_files(system_parts), *question))
@@ -63,7 +65,7 @@ def assemble(inputs: Material, count: CountTokens) -> Assembled:
     branch, branch_left_out = _branch_segments(inputs, allowance, count)
     rounds, left_out = _working_rounds(inputs, allowance, count)
     shown_rounds = frozenset(segment.round_number for segment in rounds if segment.round_number)
-    already_shown = Shown(shown_rounds, shown_texts((*attachments.segments, *rounds), inputs))
+    already_shown = AlreadyShown(shown_rounds, shown_texts((*attachments.segments, *rounds), inputs))
     retrieved = retrieve(inputs, allowance.tokens, budget, already_shown, count)
     round_note = _round_note(inputs, _rounds_before_window(inputs) + _rounds_without_room(left_out), count)
     last_message = (*branch, *round_note, *attachments.segments, *question)
@@ -103,11 +105,11 @@ def _message(segments: Sequence[Segment]) -> PromptMessage:
     )
 
 
-def _system_segments(inputs: Material, budget: int, count: CountTokens) -> tuple[Segment, ...]:
+def _system_segments(inputs: PromptInputs, budget: int, count: CountTokens) -> tuple[Segment, ...]:
     """The system prompt, always-included files among it. A file that can never fit is estimated, because
     counting its tokens is slow."""
 
-    def size(part: Part) -> int:
+    def size(part: PromptPart) -> int:
         cannot_fit = part.layer is Layer.ALWAYS and len(part.text) > budget * DENSEST
         return len(part.text) // 4 if cannot_fit else count(part.text)
 
@@ -117,7 +119,7 @@ def _system_segments(inputs: Material, budget: int, count: CountTokens) -> tuple
     )
 
 
-def _refusal(inputs: Material, budget: int, needed: int, segments: Sequence[Segment]) -> str:
+def _refusal(inputs: PromptInputs, budget: int, needed: int, segments: Sequence[Segment]) -> str:
     """The error message: the two token counts, and what a person can do about the largest part."""
     numbers = f"has room for {budget:,} tokens and this needs {needed:,}."
     window_tokens = budget_tokens(inputs.model, inputs.max_output_tokens, needed)
@@ -146,7 +148,7 @@ def _without_files(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
 
 
 def _fitting_files(
-    segments: tuple[Segment, ...], allowance: Room
+    segments: tuple[Segment, ...], allowance: TokenAllowance
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
     """The segments that fit, and the always-included files that are too large for this model."""
     fitting: list[Segment] = []
@@ -161,7 +163,7 @@ def _fitting_files(
     return tuple(fitting), tuple(left_out)
 
 
-def _unusable_files(inputs: Material) -> Iterator[LeftOut]:
+def _unusable_files(inputs: PromptInputs) -> Iterator[LeftOut]:
     """The always-included files that a person removed or that have no text."""
     for file in inputs.always:
         if file.id in inputs.without:
@@ -175,13 +177,13 @@ def _rounds_without_room(left_out: Sequence[LeftOut]) -> int:
     return sum(item.source_id is None for item in left_out)
 
 
-def _round_note(inputs: Material, hidden: int, count: CountTokens) -> tuple[Segment, ...]:
+def _round_note(inputs: PromptInputs, hidden: int, count: CountTokens) -> tuple[Segment, ...]:
     """The note with the round's number; it changes every round."""
     note = _round_note_text(inputs, hidden)
     return (Segment(Layer.QUESTION, "user", note, "where we are", count(note)),) if note else ()
 
 
-def _question_segments(inputs: Material, count: CountTokens) -> tuple[Segment, ...]:
+def _question_segments(inputs: PromptInputs, count: CountTokens) -> tuple[Segment, ...]:
     """The question with its references, the step's instructions, and the beginning of a reply that is
     continued."""
     question = inputs.question
@@ -192,7 +194,7 @@ def _question_segments(inputs: Material, count: CountTokens) -> tuple[Segment, .
             question.round_number,
         ),
     ]  # fmt: skip
-    segments += in_step(inputs, count)
+    segments += step_segments(inputs, count)
     if inputs.partial:
         segments += [
             Segment(Layer.QUESTION, "assistant", inputs.partial, "to be continued", count(inputs.partial)),
@@ -202,13 +204,15 @@ def _question_segments(inputs: Material, count: CountTokens) -> tuple[Segment, .
 
 
 def _branch_segments(
-    inputs: Material, allowance: Room, count: CountTokens
+    inputs: PromptInputs, allowance: TokenAllowance, count: CountTokens
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
     """The newest whole rounds of the branch that fit, with a note in place of the missing ones."""
     if not inputs.brought:
         return (), ()
     spare = allowance.tokens - _size((_missing_rounds_note(len(inputs.brought), count),))
-    rounds = _newest_fitting(inputs.brought, Room(spare), lambda round_: retold(round_, inputs, count))
+    rounds = _newest_fitting(
+        inputs.brought, TokenAllowance(spare), lambda round_: render_branch_round(round_, inputs, count)
+    )
     segments, left_out = _flatten(rounds, Layer.QUESTION)
     if left_out and spare >= 0:
         segments = (_missing_rounds_note(len(left_out), count), *segments)
@@ -221,7 +225,7 @@ def _missing_rounds_note(number: int, count: CountTokens) -> Segment:
     return Segment(Layer.QUESTION, "user", text, "what is missing", count(text))
 
 
-def _round_note_text(inputs: Material, hidden: int) -> str:
+def _round_note_text(inputs: PromptInputs, hidden: int) -> str:
     number = inputs.question.round_number
     if number == 1:
         return ""
@@ -230,39 +234,39 @@ def _round_note_text(inputs: Material, hidden: int) -> str:
     return f"(Round {number}{of_title}.{hidden_note})"
 
 
-def _rounds_before_window(inputs: Material) -> int:
+def _rounds_before_window(inputs: PromptInputs) -> int:
     """The number of rounds before the window."""
     history = inputs.question.round_number - 1
     return window_start(history, WORKING_ROUNDS[tier_for(inputs.model, inputs.context_strategy)])
 
 
-def _outside_window(inputs: Material) -> tuple[LeftOut, ...]:
+def _outside_window(inputs: PromptInputs) -> tuple[LeftOut, ...]:
     hidden = _rounds_before_window(inputs)
     return (LeftOut(Layer.ROUNDS, f"the first {hidden} rounds are outside the window", 0),) if hidden else ()
 
 
-def _in_window(inputs: Material) -> tuple[Round, ...]:
+def _in_window(inputs: PromptInputs) -> tuple[Round, ...]:
     """The rounds in the window, before the budget is applied."""
     hidden = _rounds_before_window(inputs)
     return tuple(round_ for round_ in inputs.rounds if round_.number > hidden)
 
 
 def _working_rounds(
-    inputs: Material, allowance: Room, count: CountTokens
+    inputs: PromptInputs, allowance: TokenAllowance, count: CountTokens
 ) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
     """The rounds of the window that fit. A round's messages are counted first, then its attachments, so that
     a long file never displaces its round."""
     rounds = _newest_fitting(
         _in_window(inputs),
         allowance,
-        lambda round_: as_seen(round_, inputs, count),
+        lambda round_: render_round(round_, inputs, count),
         lambda round_: attached(round_.question, Layer.ROUNDS, inputs, allowance, count),
     )
     return _flatten(_drop_in_steps(rounds, allowance), Layer.ROUNDS)
 
 
 def _hidden_replies(
-    inputs: Material, shown_rounds: frozenset[int], count: CountTokens
+    inputs: PromptInputs, shown_rounds: frozenset[int], count: CountTokens
 ) -> tuple[LeftOut, ...]:
     """The replies of the shown rounds that the visibility hides, and the messages that a person removed."""
     rounds = [round_ for round_ in inputs.rounds if round_.number in shown_rounds]
@@ -276,7 +280,7 @@ def _hidden_replies(
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _RoundSegments:
     """The segments of one round, or the reason why it is left out."""
 
     number: int
@@ -291,28 +295,28 @@ class _Told:
 
 def _newest_fitting(
     rounds: Sequence[Round],
-    allowance: Room,
+    allowance: TokenAllowance,
     render: Callable[[Round], tuple[Segment, ...]],
-    attach: Callable[[Round], Attached] = lambda round_: Attached(),
-) -> list[_Told]:
+    attach: Callable[[Round], AttachedSegments] = lambda round_: AttachedSegments(),
+) -> list[_RoundSegments]:
     """As many rounds as fit, the newest first; a round's messages are shown all or not at all."""
-    rendered: list[_Told] = []
+    rendered: list[_RoundSegments] = []
     is_full = False
     for round_ in reversed(rounds):
         segments = render(round_)
         size = _size(segments)
         is_full = is_full or size > allowance.tokens
         if is_full:
-            rendered.append(_Told(round_.number, size, reason=OVER_BUDGET))
+            rendered.append(_RoundSegments(round_.number, size, reason=OVER_BUDGET))
             continue
         allowance.tokens -= size
         attachments = attach(round_)
         round_segments = (*attachments.segments, *segments)
-        rendered.append(_Told(round_.number, size, round_segments, attachments.left_out))
+        rendered.append(_RoundSegments(round_.number, size, round_segments, attachments.left_out))
     return rendered[::-1]
 
 
-def _drop_in_steps(rounds: list[_Told], allowance: Room) -> list[_Told]:
+def _drop_in_steps(rounds: list[_RoundSegments], allowance: TokenAllowance) -> list[_RoundSegments]:
     """Leaves out a few more rounds than necessary, so that the prompt begins with the same round for several
     turns and stays cached."""
     dropped = sum(bool(round_.reason) for round_ in rounds)
@@ -324,11 +328,13 @@ def _drop_in_steps(rounds: list[_Told], allowance: Room) -> list[_Told]:
         first += 1
     extra = rounds[dropped:first]
     allowance.tokens += sum(_size(round_.segments) for round_ in extra)
-    dropped_too = [_Told(round_.number, round_.size, reason=WITH_THE_OLDEST) for round_ in extra]
+    dropped_too = [_RoundSegments(round_.number, round_.size, reason=WITH_THE_OLDEST) for round_ in extra]
     return [*rounds[:dropped], *dropped_too, *rounds[first:]]
 
 
-def _flatten(rounds: Sequence[_Told], layer: Layer) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
+def _flatten(
+    rounds: Sequence[_RoundSegments], layer: Layer
+) -> tuple[tuple[Segment, ...], tuple[LeftOut, ...]]:
     left_out: list[LeftOut] = []
     for round_ in rounds:
         if round_.reason:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 
-from tertulia.context import marks
+from tertulia.context import citations
 from tertulia.context.fences import fenced
-from tertulia.context.material import CountTokens, FileText, Material
+from tertulia.context.prompt_inputs import CountTokens, IncludedFile, PromptInputs
 from tertulia.core.files import FileEntry, FileListing
 from tertulia.core.receipts import Layer
 from tertulia.core.text import visible
@@ -37,7 +37,7 @@ LIST_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PromptPart:
     text: str
     reason: str
     layer: Layer = Layer.SYSTEM
@@ -45,24 +45,24 @@ class Part:
     name: str = ""
 
 
-def parts(inputs: Material, budget: int, count: CountTokens) -> Iterator[Part]:
+def parts(inputs: PromptInputs, budget: int, count: CountTokens) -> Iterator[PromptPart]:
     """The parts in an order that never changes, so that the beginning stays cached."""
-    yield Part(_TABLE.format(name=inputs.voice.name), "who answers, and how the conversation works")
-    yield Part(_PROJECT.format(project=inputs.project_name), "the project")
+    yield PromptPart(_TABLE.format(name=inputs.voice.name), "who answers, and how the conversation works")
+    yield PromptPart(_PROJECT.format(project=inputs.project_name), "the project")
     if inputs.instructions.strip():
-        yield Part(
+        yield PromptPart(
             _INSTRUCTIONS.format(instructions=inputs.instructions.strip()), "the project's instructions"
         )
     if inputs.model.abilities.thinking and inputs.model.provider in _PROVIDERS:
-        yield Part(_PROVIDERS[inputs.model.provider], "what this provider's models can do")
+        yield PromptPart(_PROVIDERS[inputs.model.provider], "what this provider's models can do")
     for file in inputs.always:
         if file.text and file.id not in inputs.without:
-            yield Part(_file_text(file), "always included", Layer.ALWAYS, file.id, file.path)
+            yield PromptPart(_file_text(file), "always included", Layer.ALWAYS, file.id, file.path)
     if inputs.shelf.count:
         yield _listing(inputs.shelf, int(budget * LIST_SHARE), count)
-        yield Part(marks.HOW_TO_CITE, "how to cite")
+        yield PromptPart(citations.HOW_TO_CITE, "how to cite")
     if inputs.persona_instructions:
-        yield Part(
+        yield PromptPart(
             _CHARACTER.format(instructions=inputs.persona_instructions),
             "the persona's instructions",
             source_id=inputs.voice.persona_id,
@@ -70,24 +70,24 @@ def parts(inputs: Material, budget: int, count: CountTokens) -> Iterator[Part]:
         )
 
 
-def _file_text(file: FileText) -> str:
+def _file_text(file: IncludedFile) -> str:
     lines = file.text.count("\n") + (not file.text.endswith("\n"))
     extent = file.reason.rstrip(".") if file.reason else "whole"
-    return f"The file {file.path}, {extent} {marks.of_lines(file.path, 1, lines)}:\n{fenced(file.text)}"
+    return f"The file {file.path}, {extent} {citations.of_lines(file.path, 1, lines)}:\n{fenced(file.text)}"
 
 
-def _listing(shelf: FileListing, limit: int, count: CountTokens) -> Part:
+def _listing(shelf: FileListing, limit: int, count: CountTokens) -> PromptPart:
     """The file list, or as many of its first lines as its share of the budget allows."""
     head = f"The project has {shelf.count} files:" if shelf.count > 1 else "The project has one file:"
     tops = (f"- {folder.name or '(top)'} {folder.count} files" for folder in shelf.folders)
     lines = [*map(_file_line, shelf.entries), *tops]
     complete = "\n".join([head, *lines])
     if count(complete) <= limit:
-        return Part(complete, "the project's files")
+        return PromptPart(complete, "the project's files")
     sizes = accumulate(count(f"{line}\n") for line in lines)
     fitting = sum(1 for _ in takewhile(lambda size: size <= limit, sizes))
     more = f"- and {len(lines) - fitting} more {'files' if shelf.entries else 'folders'}"
-    return Part("\n".join([head, *lines[:fitting], more]), "the project's files, as many as fit")
+    return PromptPart("\n".join([head, *lines[:fitting], more]), "the project's files, as many as fit")
 
 
 def _file_line(file: FileEntry) -> str:

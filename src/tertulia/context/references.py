@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tertulia.context.material import TAKEN_OUT, CountTokens, Material
+from tertulia.context.prompt_inputs import TAKEN_OUT, CountTokens, PromptInputs
 from tertulia.core.messages import Message, name_of
 from tertulia.core.receipts import Layer, LeftOut, Segment
 
@@ -18,7 +18,9 @@ QUOTE_LIMIT = 300
 _VERBS = {"replied to": "replies to", "quoted": "quotes"}
 
 
-def references(question: Message, layer: Layer, inputs: Material, count: CountTokens) -> tuple[Segment, ...]:
+def references(
+    question: Message, layer: Layer, inputs: PromptInputs, count: CountTokens
+) -> tuple[Segment, ...]:
     """The reference segments of a question, without messages that a person removed."""
     return tuple(
         Segment(
@@ -35,7 +37,7 @@ def references(question: Message, layer: Layer, inputs: Material, count: CountTo
     )
 
 
-def taken_out(question: Message, layer: Layer, inputs: Material, count: CountTokens) -> Iterator[LeftOut]:
+def taken_out(question: Message, layer: Layer, inputs: PromptInputs, count: CountTokens) -> Iterator[LeftOut]:
     """The references that are left out because a person removed the message they are from."""
     for reference in _references_of(question, inputs):
         if reference.message_id in inputs.without:
@@ -45,7 +47,7 @@ def taken_out(question: Message, layer: Layer, inputs: Material, count: CountTok
             )
 
 
-def named_only(question: Message, inputs: Material) -> Iterator[str]:
+def named_only(question: Message, inputs: PromptInputs) -> Iterator[str]:
     """Notes without the referenced text, for a recalled round: that is a single segment, and the referenced
     message may be deleted before it."""
     for reference in _references_of(question, inputs):
@@ -64,7 +66,7 @@ class _Reference:
     """None if the message was deleted."""
 
 
-def _references_of(question: Message, inputs: Material) -> Iterator[_Reference]:
+def _references_of(question: Message, inputs: PromptInputs) -> Iterator[_Reference]:
     """The references of a question. A quotation stays with the question even when its message was deleted."""
     if question.reply_to_id is not None and (message := _find(question.reply_to_id, inputs)):
         text = f'[Replying to {name_of(message)}: "{_beginning(message.content)}"]'
@@ -80,5 +82,5 @@ def _beginning(content: str) -> str:
     return content if len(content) <= QUOTE_LIMIT else f"{content[:QUOTE_LIMIT]}…"
 
 
-def _find(message_id: str, inputs: Material) -> Message | None:
+def _find(message_id: str, inputs: PromptInputs) -> Message | None:
     return next((message for message in inputs.cited if message.id == message_id), None)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tertulia.context import marks
+from tertulia.context import citations
 from tertulia.context.budget import PER_MESSAGE, RETRIEVED_SHARE, tier_for
 from tertulia.context.fences import fenced
-from tertulia.context.material import TAKEN_OUT, CountTokens, Material
+from tertulia.context.prompt_inputs import TAKEN_OUT, CountTokens, PromptInputs
 from tertulia.context.references import named_only
-from tertulia.context.rounds import WHY_UNSEEN, seen_replies, tagged
+from tertulia.context.rounds import WHY_UNSEEN, seen_replies, with_speaker
 from tertulia.core.chunks import CALLED, Hit, Source
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Round, speaker_of
@@ -30,7 +30,7 @@ CONVERSATIONS_OFF = "not searched: other conversations are off for this question
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class AlreadyShown:
     """The rounds and attachments that the prompt contains already."""
 
     rounds: frozenset[int]
@@ -52,7 +52,7 @@ class Retrieved:
 
 
 def retrieve(
-    inputs: Material, available_tokens: int, budget: int, already_shown: Shown, count: CountTokens
+    inputs: PromptInputs, available_tokens: int, budget: int, already_shown: AlreadyShown, count: CountTokens
 ) -> Retrieved:
     """The best results that fit, without text that the prompt contains already."""
     limit = min(RETRIEVED[tier_for(inputs.model, inputs.context_strategy)], inputs.max_results)
@@ -81,7 +81,7 @@ def retrieve(
     return Retrieved((opening, *segments), tuple(left_out), tuple(passages))
 
 
-def _search_notes(inputs: Material) -> Iterator[LeftOut]:
+def _search_notes(inputs: PromptInputs) -> Iterator[LeftOut]:
     if not inputs.is_searching:
         yield LeftOut(Layer.RETRIEVED, SEARCH_OFF, 0, name="the search")
         return
@@ -93,7 +93,7 @@ def _search_notes(inputs: Material) -> Iterator[LeftOut]:
         yield LeftOut(Layer.RETRIEVED, CONVERSATIONS_OFF, 0, name="other conversations")
 
 
-def _why_hidden(result: _Result, inputs: Material) -> str:
+def _why_hidden(result: _Result, inputs: PromptInputs) -> str:
     """Why a result is left out even if there is space; empty if it is not."""
     if result.source_id in inputs.without or result.has_removed_message(inputs.without):
         return TAKEN_OUT
@@ -132,7 +132,7 @@ class _Result:
         removed message hides it all."""
         return self.round_ is not None and any(message.id in removed_ids for message in self.round_.messages)
 
-    def segment(self, inputs: Material, count: CountTokens) -> Segment:
+    def segment(self, inputs: PromptInputs, count: CountTokens) -> Segment:
         text = _text(self.hit) if self.round_ is None else _recalled_text(self.round_, inputs)
         return Segment(
             layer=Layer.RETRIEVED,
@@ -145,7 +145,7 @@ class _Result:
             name=self.name,
         )
 
-    def passage(self, inputs: Material) -> Passage:
+    def passage(self, inputs: PromptInputs) -> Passage:
         """The link for people. A round of this conversation opens in it, even when a branch inherited it."""
         hit, location = self.hit, self.hit.location
         conversation_id = inputs.question.conversation_id
@@ -163,7 +163,7 @@ class _Result:
         return LeftOut(Layer.RETRIEVED, reason, tokens, self.source_id, self.number, self.name)
 
 
-def _results(inputs: Material, already_shown: Shown) -> Iterator[_Result]:
+def _results(inputs: PromptInputs, already_shown: AlreadyShown) -> Iterator[_Result]:
     """The results in the order of the hits; a round of this conversation appears once."""
     recalled = {
         round_.number: round_ for round_ in inputs.recalled if round_.number not in already_shown.rounds
@@ -178,27 +178,27 @@ def _results(inputs: Material, already_shown: Shown) -> Iterator[_Result]:
             yield _Result(hit, round_)
 
 
-def _recalled_text(round_: Round, inputs: Material) -> str:
-    lines = [f"Earlier in this conversation {marks.of_round(round_.number)}:"]
+def _recalled_text(round_: Round, inputs: PromptInputs) -> str:
+    lines = [f"Earlier in this conversation {citations.of_round(round_.number)}:"]
     if attached := ", ".join(attachment.name for attachment in round_.question.attachments):
         lines.append(f"(Attached then: {attached}.)")
     lines += named_only(round_.question, inputs)
     lines += [f"[User]: {round_.question.content}"]
-    lines += [tagged(reply) for reply in seen_replies(round_, inputs)]
+    lines += [with_speaker(reply) for reply in seen_replies(round_, inputs)]
     return "\n".join(lines)
 
 
 def _name(hit: Hit) -> str:
     location = hit.location
     if hit.source_type is Source.FILE:
-        return marks.place(location.path or "", location.start_line, location.end_line)
+        return citations.place(location.path or "", location.start_line, location.end_line)
     return f"{hit.title}, round {location.round_number}" if hit.title else f"round {location.round_number}"
 
 
 def _text(hit: Hit) -> str:
     location = hit.location
     if hit.source_type is Source.FILE:
-        citation = marks.of_lines(location.path or "", location.start_line, location.end_line)
+        citation = citations.of_lines(location.path or "", location.start_line, location.end_line)
         return f"From {location.path} {citation}:\n{fenced(hit.content)}"
     speaker = (location.speaker or "").removeprefix("agent:")
     source = f'From the conversation "{hit.title}", round {location.round_number}, {speaker}'

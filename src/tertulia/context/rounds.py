@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tertulia.context.material import TAKEN_OUT, CountTokens, Material
+from tertulia.context.prompt_inputs import TAKEN_OUT, CountTokens, PromptInputs
 from tertulia.context.references import references
 from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Message, Round, Step, name_of
 from tertulia.core.receipts import Layer, LeftOut, Segment
 
 
-def as_seen(round_: Round, inputs: Material, count: CountTokens) -> tuple[Segment, ...]:
+def render_round(round_: Round, inputs: PromptInputs, count: CountTokens) -> tuple[Segment, ...]:
     """The question with its references, the voice's own reply, then the replies that the visibility
     allows."""
     return tuple(_segments(round_, inputs, count))
 
 
-def _segments(round_: Round, inputs: Material, count: CountTokens) -> Iterator[Segment]:
+def _segments(round_: Round, inputs: PromptInputs, count: CountTokens) -> Iterator[Segment]:
     yield from references(round_.question, Layer.ROUNDS, inputs, count)
     yield _segment(round_, round_.question, "user", round_.question.content, count)
     replies = seen_replies(round_, inputs)
@@ -27,15 +27,15 @@ def _segments(round_: Round, inputs: Material, count: CountTokens) -> Iterator[S
             yield _segment(round_, reply, "assistant", reply.content, count)
     for reply in replies:
         if not _is_own(reply, inputs):
-            yield _segment(round_, reply, "user", tagged(reply), count)
+            yield _segment(round_, reply, "user", with_speaker(reply), count)
 
 
-def seen_replies(round_: Round, inputs: Material) -> tuple[Message, ...]:
+def seen_replies(round_: Round, inputs: PromptInputs) -> tuple[Message, ...]:
     """The replies of a round that this voice may see."""
     return tuple(reply for reply in _allowed(round_, inputs) if reply.id not in inputs.without)
 
 
-def unseen_replies(round_: Round, inputs: Material, count: CountTokens) -> Iterator[LeftOut]:
+def unseen_replies(round_: Round, inputs: PromptInputs, count: CountTokens) -> Iterator[LeftOut]:
     """The replies that the visibility or a person hides from this voice, for the receipt."""
     if inputs.visibility is Visibility.OPEN and not inputs.without:
         return
@@ -54,7 +54,7 @@ WHY_UNSEEN = {
 }
 
 
-def _allowed(round_: Round, inputs: Material) -> list[Message]:
+def _allowed(round_: Round, inputs: PromptInputs) -> list[Message]:
     replies = [reply for reply in round_.replies if _is_shown_later(reply)]
     if inputs.visibility is Visibility.OWN_LANE:
         return [reply for reply in replies if _is_own(reply, inputs)]
@@ -63,12 +63,12 @@ def _allowed(round_: Round, inputs: Material) -> list[Message]:
     return replies
 
 
-def retold(round_: Round, inputs: Material, count: CountTokens) -> tuple[Segment, ...]:
+def render_branch_round(round_: Round, inputs: PromptInputs, count: CountTokens) -> tuple[Segment, ...]:
     """A round of a branch for a reader outside the branch: every reply with its voice's name."""
     question = round_.question
     replies = [reply for reply in round_.replies if _is_shown_later(reply)]
     texts = [(question, f"[User, round {round_.number} of the branch]: {question.content}")]
-    texts += [(reply, tagged(reply)) for reply in replies]
+    texts += [(reply, with_speaker(reply)) for reply in replies]
     segments = tuple(
         Segment(
             Layer.QUESTION,
@@ -104,9 +104,9 @@ def _segment(round_: Round, message: Message, role: str, text: str, count: Count
     )
 
 
-def _is_own(reply: Message, inputs: Material) -> bool:
+def _is_own(reply: Message, inputs: PromptInputs) -> bool:
     return reply.voice is not None and reply.voice.id == inputs.voice.id
 
 
-def tagged(message: Message) -> str:
+def with_speaker(message: Message) -> str:
     return f"[{name_of(message)}]: {message.content}"

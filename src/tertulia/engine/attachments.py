@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tertulia.context.material import AttachedText
+from tertulia.context.prompt_inputs import AttachedText
 from tertulia.core.attachments import Attachment, clean_file_name
 from tertulia.core.errors import TertuliaError
 from tertulia.core.files import Extracted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from tertulia.context.material import OVER_BUDGET
+from tertulia.context.prompt_inputs import OVER_BUDGET
 from tertulia.core.errors import Invalid
 from tertulia.core.files import Content, Extracted, FileVersion, MetadataChange, ProjectFile, clean_path
 from tertulia.core.users import Actor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tertulia.context.attached import DENSEST
+from tertulia.context.attachments import DENSEST
 from tertulia.context.budget import (
     budget_tokens,
     output_limit,
@@ -14,7 +14,7 @@ from tertulia.context.budget import (
     widest_window,
     window_start,
 )
-from tertulia.context.material import TAKEN_OUT, AttachedText, FileText, Material
+from tertulia.context.prompt_inputs import TAKEN_OUT, AttachedText, IncludedFile, PromptInputs
 from tertulia.context.references import QUOTE_LIMIT
 from tertulia.core.attachments import Attachment
 from tertulia.core.chunks import Hit
@@ -76,7 +76,7 @@ class AtHand:
 class LookedUp:
     """What the library had for the question."""
 
-    always: tuple[FileText, ...] = ()
+    always: tuple[IncludedFile, ...] = ()
     shelf: FileListing = FileListing()
     hits: tuple[Hit, ...] = ()
     recalled: tuple[Round, ...] = ()
@@ -171,9 +171,9 @@ class Gathered:
         max_output_tokens: int,
         brief: StepInstructions = ANSWER,
         partial: str = "",
-    ) -> Material:
+    ) -> PromptInputs:
         settings = self.project.settings
-        return Material(
+        return PromptInputs(
             voice=voice,
             model=model,
             project_name=self.project.name,

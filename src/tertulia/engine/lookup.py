@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tertulia.context.material import FileText
+from tertulia.context.prompt_inputs import IncludedFile
 from tertulia.core.chunks import Filters, Hit
 from tertulia.core.errors import TertuliaError
 from tertulia.core.files import Extracted, ProjectFile
@@ -38,18 +38,18 @@ async def look_up(means: Means, actor: Actor, gathered: Gathered) -> Gathered:
     return replace(gathered, looked_up=found)
 
 
-async def _whole(means: Means, at_hand: AtHand) -> tuple[FileText, ...]:
+async def _whole(means: Means, at_hand: AtHand) -> tuple[IncludedFile, ...]:
     texts = zip(at_hand.always, at_hand.kept, strict=True)
     return tuple([await _file(means, file, kept) for file, kept in texts])
 
 
-async def _file(means: Means, file: ProjectFile, kept: Extracted | None) -> FileText:
+async def _file(means: Means, file: ProjectFile, kept: Extracted | None) -> IncludedFile:
     try:
         read = kept or await text_of(means, file)
     except TertuliaError as error:
         means.report(error)
-        return FileText(file.id, file.path, "", error.message)
-    return FileText(file.id, file.path, read.text, read.reason)
+        return IncludedFile(file.id, file.path, "", error.message)
+    return IncludedFile(file.id, file.path, read.text, read.reason)
 
 
 async def _searched(means: Means, actor: Actor, gathered: Gathered, found: LookedUp) -> LookedUp:

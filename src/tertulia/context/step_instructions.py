@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tertulia.context.material import CountTokens, Material
+from tertulia.context.prompt_inputs import CountTokens, PromptInputs
 from tertulia.core.receipts import Layer, Segment
 from tertulia.core.step_instructions import ShownReply
 from tertulia.core.turns import Style
@@ -18,7 +18,7 @@ _STYLES = {
 }
 
 
-def in_step(inputs: Material, count: CountTokens) -> Iterator[Segment]:
+def step_segments(inputs: PromptInputs, count: CountTokens) -> Iterator[Segment]:
     """The segments after the question; none for a plain answer."""
     for reply in inputs.brief.shown:
         yield _reply_segment(reply, inputs, count)
@@ -28,7 +28,7 @@ def in_step(inputs: Material, count: CountTokens) -> Iterator[Segment]:
         yield Segment(Layer.QUESTION, "user", style, "how to differ", count(style))
 
 
-def _reply_segment(shown_reply: ShownReply, inputs: Material, count: CountTokens) -> Segment:
+def _reply_segment(shown_reply: ShownReply, inputs: PromptInputs, count: CountTokens) -> Segment:
     """A reply of this round; the voice's own reply has the assistant role, unless the mode hides the
     names."""
     reply, voice = shown_reply.message, shown_reply.message.voice

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tertulia.context.budget import PER_MESSAGE, picture_tokens
 from tertulia.context.fences import fenced
-from tertulia.context.material import OVER_BUDGET, TAKEN_OUT, AttachedText, CountTokens, Material
+from tertulia.context.prompt_inputs import OVER_BUDGET, TAKEN_OUT, AttachedText, CountTokens, PromptInputs
 from tertulia.core.attachments import Attachment
 from tertulia.core.messages import Message
 from tertulia.core.prompts import Picture
@@ -31,7 +31,7 @@ SHOWN_REASON = "attached"
 
 
 @dataclass(slots=True)
-class Room:
+class TokenAllowance:
     """The tokens and image bytes that are still free while a prompt is built."""
 
     tokens: int
@@ -48,14 +48,14 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Attached:
+class AttachedSegments:
     segments: tuple[Segment, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
 
 def attached(
-    message: Message, layer: Layer, inputs: Material, allowance: Room, count: CountTokens
-) -> Attached:
+    message: Message, layer: Layer, inputs: PromptInputs, allowance: TokenAllowance, count: CountTokens
+) -> AttachedSegments:
     """The segments of a message's attachments, as far as this model can read them and they fit."""
     segments: list[Segment] = []
     left_out: list[LeftOut] = []
@@ -71,17 +71,22 @@ def attached(
             if not allowance.takes(segment):
                 continue
         segments.append(segment)
-    return Attached(tuple(segments), tuple(left_out))
+    return AttachedSegments(tuple(segments), tuple(left_out))
 
 
-def shown_texts(segments: Iterable[Segment], inputs: Material) -> tuple[str, ...]:
+def shown_texts(segments: Iterable[Segment], inputs: PromptInputs) -> tuple[str, ...]:
     """The attachment texts among these segments."""
     shown_ids = {segment.source_id for segment in segments if segment.reason == SHOWN_REASON}
     return tuple(attachment.text for attachment in inputs.attached if attachment.id in shown_ids)
 
 
 def _picture_segment(
-    attachment: Attachment, layer: Layer, number: int, inputs: Material, allowance: Room, count: CountTokens
+    attachment: Attachment,
+    layer: Layer,
+    number: int,
+    inputs: PromptInputs,
+    allowance: TokenAllowance,
+    count: CountTokens,
 ) -> Segment | LeftOut:
     if reason := _why_picture_hidden(attachment, inputs):
         return _left_out(attachment, layer, number, reason)
@@ -94,7 +99,7 @@ def _picture_segment(
     return _left_out(attachment, layer, number, OVER_BUDGET, tokens)
 
 
-def _why_picture_hidden(picture: Attachment, inputs: Material) -> str | None:
+def _why_picture_hidden(picture: Attachment, inputs: PromptInputs) -> str | None:
     """Why this model cannot be shown the image at all; None if it can."""
     if not inputs.model.abilities.vision:
         return "this model cannot see images"
@@ -106,7 +111,12 @@ def _why_picture_hidden(picture: Attachment, inputs: Material) -> str | None:
 
 
 def _text_segment(
-    attachment: Attachment, layer: Layer, number: int, inputs: Material, allowance: Room, count: CountTokens
+    attachment: Attachment,
+    layer: Layer,
+    number: int,
+    inputs: PromptInputs,
+    allowance: TokenAllowance,
+    count: CountTokens,
 ) -> Segment | LeftOut:
     extracted = _extracted_text(attachment, inputs)
     if not extracted.text:
@@ -121,7 +131,7 @@ def _text_segment(
     return _left_out(attachment, layer, number, OVER_BUDGET, segment.tokens)
 
 
-def _extracted_text(attachment: Attachment, inputs: Material) -> AttachedText:
+def _extracted_text(attachment: Attachment, inputs: PromptInputs) -> AttachedText:
     matches = (text for text in inputs.attached if text.id == attachment.id)
     return next(matches, AttachedText(attachment.id, "", "it could not be read"))
 

@@ -20,7 +20,7 @@ CountTokens = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
-class FileText:
+class IncludedFile:
     """The full text of a project file."""
 
     id: str
@@ -45,7 +45,7 @@ OVER_BUDGET = "over the budget"
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class PromptInputs:
     voice: Voice
     model: Model
     project_name: str
@@ -65,7 +65,7 @@ class Material:
     """The rounds of the branch that this round summarises, oldest first."""
     partial: str = ""
     """The beginning of the reply, if it is continued."""
-    always: tuple[FileText, ...] = ()
+    always: tuple[IncludedFile, ...] = ()
     """The project's always-included files, sorted by path."""
     shelf: FileListing = FileListing()
     """The list of all files of the project."""

@@ -9,7 +9,7 @@ import pytest
 
 from tertulia.context.assemble import assemble, rebuild
 from tertulia.context.budget import picture_tokens
-from tertulia.context.material import TAKEN_OUT, AttachedText
+from tertulia.context.prompt_inputs import TAKEN_OUT, AttachedText
 from tertulia.core.attachments import Attachment
 from tertulia.core.models import Abilities
 from tertulia.core.prompts import Picture
