@@ -32,11 +32,11 @@ from tertulia.core.receipts import Layer
 from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor, ServerRole
 from tertulia.core.voices import SeatRequest, Voice, assign_seats
-from tertulia.engine.gather import Gathered, gather_for
+from tertulia.engine.context_retrieval import look_up
+from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.jobs.index_round import index_round
-from tertulia.engine.live import Live
-from tertulia.engine.lookup import look_up
-from tertulia.engine.means import Means
+from tertulia.engine.live import LiveHub
+from tertulia.engine.turn_inputs import TurnInputs, gather_for
 from tertulia.library.extract import VERSION
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.index import of_file
@@ -89,13 +89,13 @@ async def main() -> None:
     tell("context_assembly", ("ms CPU p50", "ms CPU p95"), rows, figures)
 
 
-def opened(folder: Path) -> Means:
+def opened(folder: Path) -> Dependencies:
     db = Database.open(f"sqlite:///{folder}/bench.db", clock=now_ms, new_id=new_id)
     limits = FileLimits()
-    return Means(
+    return Dependencies(
         db,
         ProviderRegistry.from_environment({}, folder),
-        Live(),
+        LiveHub(),
         now_ms,
         time.monotonic,
         new_id,
@@ -115,7 +115,7 @@ def model_of(tier: Tier, number: int = 0) -> Model:
 class Stage:
     """One person's project, filled, and questions to it."""
 
-    def __init__(self, means: Means, language: Language) -> None:
+    def __init__(self, means: Dependencies, language: Language) -> None:
         self._means = means
         self._db = means.db
         self._language = language
@@ -235,7 +235,7 @@ class Stage:
 
     def _gathered(
         self, tx: Tx, table: tuple[Voice, ...], models: dict[str, Model], question: str
-    ) -> Gathered:
+    ) -> TurnInputs:
         conversation = conversations.get(tx, self._actor, self._conversation_id)
         project = projects.get(tx, self._actor, self._project_id)
         turn = Turn(

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from tertulia.core.ids import ulid
 from tertulia.engine import models
 from tertulia.engine.attachments import Attachments
+from tertulia.engine.dependencies import Dependencies
+from tertulia.engine.draft_writer import DraftWriter
 from tertulia.engine.files import Files
 from tertulia.engine.heartbeat import Heartbeat
-from tertulia.engine.herald import Herald
-from tertulia.engine.jobs.sweep_daily import leave_sweep
-from tertulia.engine.live import Live
-from tertulia.engine.means import Means
+from tertulia.engine.jobs.sweep_daily import enqueue_sweep
+from tertulia.engine.live import LiveHub
+from tertulia.engine.node_relay import NodeRelay
 from tertulia.engine.recovery import recover
 from tertulia.engine.replays import Replays
 from tertulia.engine.turns import Turns
 from tertulia.engine.uploads import Uploads
 from tertulia.engine.worker import Worker
-from tertulia.engine.writer import Writer
 from tertulia.library import embedders
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import SearchIndex
@@ -46,13 +46,13 @@ class House:
     settings: Settings
     db: Database
     providers: ProviderRegistry
-    live: Live
+    live: LiveHub
     turns: Turns
-    herald: Herald
+    herald: NodeRelay
     files: Files
     attachments: Attachments
     replays: Replays
-    means: Means
+    means: Dependencies
     job_left: Callable[[], None]
     """Wakes the workers."""
 
@@ -77,12 +77,12 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
     """Everything open and at work; closed in the opposite order."""
     means = await _means(settings, environ)
     workers = _workers(means, new_id())
-    herald = Herald(means.db, means.live, new_id, report)
+    herald = NodeRelay(means.db, means.live, new_id, report)
     house = _house(settings, means, workers, herald)
     await _set_right(house)
     heartbeat = Heartbeat(means, workers.others.ring, herald, house.replays)
     at_work = (workers.files.run(), workers.others.run())
-    works = (Writer(means).run(), herald.run(), heartbeat.run(), *at_work, means.providers.warm())
+    works = (DraftWriter(means).run(), herald.run(), heartbeat.run(), *at_work, means.providers.warm())
     tasks = [asyncio.create_task(reported(work)) for work in works]
     try:
         yield house
@@ -104,15 +104,15 @@ async def reported(work: Awaitable[None]) -> None:
         raise
 
 
-async def _means(settings: Settings, environ: Mapping[str, str]) -> Means:
+async def _means(settings: Settings, environ: Mapping[str, str]) -> Dependencies:
     """The database first: without it nothing else is worth opening."""
     make_home(settings.home)
     db = await asyncio.to_thread(Database.open, settings.database_url, clock=now_ms, new_id=new_id)
     if trouble := await asyncio.to_thread(db.clock_trouble):
         log.warning(trouble)
-    live = Live()
+    live = LiveHub()
     db.on_commit(live.publish)
-    return Means(
+    return Dependencies(
         db=db,
         providers=ProviderRegistry.from_environment(
             environ, settings.home, limits=Limits(first_byte_s=settings.answer_timeout_s)
@@ -142,12 +142,12 @@ class _Workers:
         self.others.ring()
 
 
-def _workers(means: Means, node: str) -> _Workers:
+def _workers(means: Dependencies, node: str) -> _Workers:
     others = Worker(means, node, but=files.INDEX_JOB)
     return _Workers(Worker(means, node, only=files.INDEX_JOB, job_left=others.ring), others)
 
 
-def _house(settings: Settings, means: Means, workers: _Workers, herald: Herald) -> House:
+def _house(settings: Settings, means: Dependencies, workers: _Workers, herald: NodeRelay) -> House:
     turns = Turns(means, workers.others.ring, herald)
     uploads = Uploads(means, job_left=workers.ring)
     return House(
@@ -170,7 +170,7 @@ async def _set_right(house: House) -> None:
     await models.reread(house.means)
     await recover(house.db)
     await house.replays.resume()
-    for step in (files.recover, personas.seed, leave_sweep, _look_for_vectors):
+    for step in (files.recover, personas.seed, enqueue_sweep, _look_for_vectors):
         await house.db.write(step)
 
 
@@ -180,7 +180,7 @@ def _look_for_vectors(tx: Tx) -> None:
     jobs.run_now(tx, "embed")
 
 
-async def _put_away(means: Means) -> None:
+async def _put_away(means: Dependencies) -> None:
     means.extractor.close()
     await means.library.embedder.close()
     await means.providers.close()

@@ -18,15 +18,15 @@ from tertulia.core.messages import Message, Round
 from tertulia.core.tables import VoiceRef
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.users import Actor, ServerRole
-from tertulia.engine.herald import Herald
-from tertulia.engine.live import Live
-from tertulia.engine.means import Means
-from tertulia.engine.opening import Opened
+from tertulia.engine.dependencies import Dependencies
+from tertulia.engine.draft_writer import DraftWriter
+from tertulia.engine.live import LiveHub
+from tertulia.engine.node_relay import NodeRelay
+from tertulia.engine.open_turn import OpenedTurn
 from tertulia.engine.recovery import recover
 from tertulia.engine.requests import NewTurn
 from tertulia.engine.turns import Turns
 from tertulia.engine.worker import Worker
-from tertulia.engine.writer import Writer
 from tertulia.library.embedders import LocalEmbedder
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import SearchIndex
@@ -48,11 +48,11 @@ ONCE = Limits(retries=0)
 class Engine:
     """The engine and one person who uses it."""
 
-    means: Means
+    means: Dependencies
     turns: Turns
-    herald: Herald
+    herald: NodeRelay
     worker: Worker
-    writer: Writer
+    writer: DraftWriter
     actor: Actor
     incidents: list[Exception] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ class Engine:
     def db(self) -> Database:
         return self.means.db
 
-    async def open(self, text: str, *models: str, **more: object) -> Opened:
+    async def open(self, text: str, *models: str, **more: object) -> OpenedTurn:
         voices = tuple(VoiceRef(f"voices:{model}") for model in models or ("alpha",))
         return await self.turns.open(self.actor, NewTurn(new_id(), text, voices, **more))  # type: ignore[arg-type]
 
@@ -117,12 +117,12 @@ async def engine_in(
     providers = ProviderRegistry.from_environment(
         environ, home, limits=limits, random=random.Random(1).random
     )
-    live = Live()
+    live = LiveHub()
     db.on_commit(live.publish)
     limits_ = FileLimits()
     embedder = LocalEmbedder(home, {})
     blobs, extractor = Blobs(db, home / "blobs", new_id), Extractor(limits_, PATIENCE_S)
-    means = Means(
+    means = Dependencies(
         db,
         providers,
         live,
@@ -137,10 +137,10 @@ async def engine_in(
         SearchIndex(db, embedder),
     )
     worker = Worker(means, node=new_id())
-    herald = Herald(db, live, new_id, report)
+    herald = NodeRelay(db, live, new_id, report)
     turns_ = Turns(means, worker.ring, herald, sleep)
     await recover(db)
-    engine = Engine(means, turns_, herald, worker, Writer(means), await db.write(_somebody), incidents)
+    engine = Engine(means, turns_, herald, worker, DraftWriter(means), await db.write(_somebody), incidents)
     heralding = asyncio.create_task(herald.run())
     try:
         yield engine

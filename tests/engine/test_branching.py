@@ -11,7 +11,7 @@ from tertulia.core.messages import Status, Step
 from tertulia.core.tables import VoiceRef
 from tertulia.core.turns import Purpose, TurnState
 from tertulia.engine.jobs import JOBS
-from tertulia.engine.requests import NewEdit, NewReturn, NewTry
+from tertulia.engine.requests import BringBackRequest, NewEdit, RetryRequest
 from tertulia.store import branches, receipts, trees
 from tests.engine.conftest import engine_in
 from tests.upstream.scripted import Finish, Hold, Say, Stall
@@ -44,7 +44,7 @@ async def test_the_same_try_in_the_same_breath_is_one_branch(engine, upstream):
     first = await answered(engine, "One?")
     await answered(engine, "Two?", conversation_id=first.conversation.id)
     [reply] = await engine.replies(first.turn)
-    request = NewTry(new_id())
+    request = RetryRequest(new_id())
     made = await asyncio.gather(*(engine.turns.retry(engine.actor, reply.id, request) for _ in range(4)))
     assert len({opened.conversation.id for opened in made}) == 1
     assert await engine.over(made[0].turn) is TurnState.COMPLETE
@@ -58,7 +58,7 @@ async def test_two_tries_of_one_reply_are_two_branches(engine, upstream):
     await answered(engine, "Two?", conversation_id=first.conversation.id)
     [reply] = await engine.replies(first.turn)
     made = await asyncio.gather(
-        *(engine.turns.retry(engine.actor, reply.id, NewTry(new_id())) for _ in range(2))
+        *(engine.turns.retry(engine.actor, reply.id, RetryRequest(new_id())) for _ in range(2))
     )
     for opened in made:
         assert await engine.over(opened.turn) is TurnState.COMPLETE
@@ -150,7 +150,9 @@ async def test_a_return_waits_for_its_place_in_the_line_it_comes_back_to(engine,
     upstream.plays((Say("Going on"), Stall()), (Say("In short."), Finish()))
     running = await engine.open("Two?", conversation_id=first.conversation.id)
     await engine.said(running.turn, "Going on")
-    back = await engine.turns.bring_back(engine.actor, edited.conversation.id, NewReturn(new_id(), ALPHA[0]))
+    back = await engine.turns.bring_back(
+        engine.actor, edited.conversation.id, BringBackRequest(new_id(), ALPHA[0])
+    )
     assert (back.turn.state, back.turn.round_number) == (TurnState.QUEUED, 3)
     await engine.turns.stop(engine.actor, running.turn.id)
     assert await engine.over(back.turn) is TurnState.COMPLETE
@@ -166,13 +168,13 @@ async def test_a_return_that_a_crash_cut_off_can_be_asked_for_again(tmp_path, up
         await engine.over(edited.turn)
         upstream.plays((Stall(),))
         back = await engine.turns.bring_back(
-            engine.actor, edited.conversation.id, NewReturn(new_id(), ALPHA[0])
+            engine.actor, edited.conversation.id, BringBackRequest(new_id(), ALPHA[0])
         )
     async with engine_in(tmp_path, upstream) as engine:
         [cut] = await engine.replies(back.turn)
         assert (cut.status, cut.step) == (Status.INTERRUPTED, Step.SUMMARY)
         upstream.says("In short.")
-        again = await engine.turns.retry(engine.actor, cut.id, NewTry(new_id()))
+        again = await engine.turns.retry(engine.actor, cut.id, RetryRequest(new_id()))
         assert (again.turn.purpose, await engine.over(again.turn)) == (Purpose.RETRY, TurnState.COMPLETE)
         [told] = await engine.replies(back.turn)
         assert (told.content, told.step, told.replaces_id) == ("In short.", Step.SUMMARY, cut.id)

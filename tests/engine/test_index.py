@@ -12,7 +12,7 @@ from tertulia.core.files import IndexPhase, IndexState
 from tertulia.core.users import Actor, ServerRole
 from tertulia.engine.files import Files
 from tertulia.engine.jobs.index_file import BROKEN, index_file
-from tertulia.engine.jobs.rebuild import leave_rebuild
+from tertulia.engine.jobs.rebuild import enqueue_rebuild
 from tertulia.engine.worker import Worker
 from tertulia.library.search import SearchIndex, SearchMode, find
 from tertulia.store import files, jobs, projects, users, vectors
@@ -165,7 +165,7 @@ async def test_what_is_read_anew_lets_what_is_new_go_between(engine, upstream):
         await verbs.add(engine.actor, home(engine), path, bytes_of(path))
         await engine.over((await engine.open(f"Where does {path} grow?")).turn)
     await done(engine)
-    await engine.db.write(leave_rebuild)
+    await engine.db.write(enqueue_rebuild)
     new = await verbs.add(engine.actor, home(engine), "new", bytes_of("new"))
     await engine.db.write(lambda tx: jobs.add_once(tx, "index_round", "new"))
     served = []
@@ -246,7 +246,7 @@ async def test_a_round_read_anew_keeps_its_vectors(engine, upstream):
     await engine.over(opened.turn)
     await done(engine)
     bags.embedded.clear()
-    await engine.db.write(lambda tx: leave_rebuild(tx, home(engine)))
+    await engine.db.write(lambda tx: enqueue_rebuild(tx, home(engine)))
     await done(engine)
     assert bags.embedded == []
     findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING)

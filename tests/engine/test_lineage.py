@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tertulia.core.chunks import Hit, Location, Source
 from tertulia.core.messages import Message, Role, Round
 from tertulia.core.users import Actor
-from tertulia.engine.lookup import within_lineage
+from tertulia.engine.context_retrieval import within_lineage
 from tertulia.store import branches, conversations, messages, trees
 from tertulia.store.database import Database, Tx
 from tests.store.samples import VOICES, conversation, person, question, reply, turn

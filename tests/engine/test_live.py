@@ -17,7 +17,7 @@ from tertulia.core.events import Event, EventKind
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.turns import Draft, Purpose, RetryNotice, Turn, TurnState
 from tertulia.core.voices import SeatRequest, assign_seats
-from tertulia.engine.live import FRAME_CHARS, KEPT_LOG, Delta, Live, LiveTurn, Place
+from tertulia.engine.live import FRAME_CHARS, KEPT_LOG, Delta, LiveHub, LiveTurn, TopicFeed
 from tertulia.server.encodings import Encoding, joined, mark, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
@@ -42,7 +42,7 @@ class Told:
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
-        self.live = Live()
+        self.live = LiveHub()
         self.turn = self.live.open(TURN)
         self.texts = {f"R{voice.seat}": "" for voice in TABLE}
         self.thoughts = dict(self.texts)
@@ -205,7 +205,7 @@ def test_a_mark_tells_its_number_back_and_no_mark_is_the_beginning():
 
 
 def test_a_reader_far_behind_catches_up_in_frames_of_bounded_size():
-    live = Live()
+    live = LiveHub()
     turn = live.open(TURN)
     draft = Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1)
     reply = live.began(turn, draft)
@@ -220,7 +220,7 @@ def test_a_reader_far_behind_catches_up_in_frames_of_bounded_size():
 
 
 def test_ended_turns_are_kept_up_to_a_limit_and_running_ones_always():
-    live = Live()
+    live = LiveHub()
     running = live.open(replace(TURN, id="running"))
     ids = [f"turn {n}" for n in range(12)]
     for turn_id in ids:
@@ -237,7 +237,7 @@ def test_ended_turns_are_kept_up_to_a_limit_and_running_ones_always():
 
 def test_a_finished_reply_is_no_draft_any_more_from_its_commit_on():
     """Between the commit and the last entry of the log nobody may find a draft of what is a message."""
-    live = Live()
+    live = LiveHub()
     turn = live.open(TURN)
     live.began(turn, Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
     live.publish(
@@ -247,7 +247,7 @@ def test_a_finished_reply_is_no_draft_any_more_from_its_commit_on():
 
 
 def test_a_place_knows_when_it_cannot_tell_everything():
-    place = Place("conversation:C")
+    place = TopicFeed("conversation:C")
     assert place.after(0) == ()
     for number in range(5, 2000):
         place.events.append(Event("conversation:C", number, EventKind.CHANGED, "message", "M", "{}", 1))

@@ -20,11 +20,11 @@ from tertulia.core.tables import VoiceRef
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.engine.heartbeat import EVERY_S, Heartbeat
-from tertulia.engine.live import Finished, LiveTurn
+from tertulia.engine.live import LiveTurn, ReplyFinished
 from tertulia.engine.models import describe
 from tertulia.engine.recovery import SILENT_MS, recover
 from tertulia.engine.replays import Replays
-from tertulia.engine.requests import NewTry
+from tertulia.engine.requests import RetryRequest
 from tertulia.store import conversations, drafts, messages, turns
 from tertulia.store.database import Database, Tx
 from tests.engine.conftest import Engine, engine_in
@@ -226,7 +226,7 @@ async def test_a_reply_asked_for_again_and_a_new_round_do_not_both_start_on_two_
     await one.over(first.turn)
     [reply] = await one.replies(first.turn)
     async with paused_commit(one, first.conversation.id) as paused:
-        again = asyncio.create_task(one.turns.retry(one.actor, reply.id, NewTry(new_id())))
+        again = asyncio.create_task(one.turns.retry(one.actor, reply.id, RetryRequest(new_id())))
         await paused(again)
         other = asyncio.create_task(two.open("Two", conversation_id=first.conversation.id))
         await paused(other)
@@ -246,7 +246,7 @@ async def test_a_retry_on_one_server_runs_beside_the_round_of_another_and_is_rea
     first = await one.open("One", "alpha", "beta", mode="brain_trust")
     await one.said(first.turn, "Begun.")
     failed = await first_reply(two, first.turn)
-    retried = await two.turns.retry(two.actor, failed.id, NewTry(new_id()))
+    retried = await two.turns.retry(two.actor, failed.id, RetryRequest(new_id()))
     assert retried.turn.state is TurnState.RUNNING
     assert await two.over(retried.turn) is TurnState.COMPLETE
     go_on.set()
@@ -272,7 +272,7 @@ async def test_of_retries_that_end_on_two_servers_one_goes_on_with_the_round(
     assert await one.over(first.turn) is TurnState.FAILED
     both = await one.replies(first.turn)
     retried = [
-        (engine, (await engine.turns.retry(engine.actor, failed.id, NewTry(new_id()))).turn)
+        (engine, (await engine.turns.retry(engine.actor, failed.id, RetryRequest(new_id()))).turn)
         for engine, failed in zip(pair, both, strict=True)
     ]
     for engine, turn in retried:
@@ -295,7 +295,7 @@ async def test_questions_queued_on_two_servers_behind_a_retry_keep_their_order(
     first = await two.open("One")
     await two.over(first.turn)
     [failed] = await two.replies(first.turn)
-    retried = await two.turns.retry(two.actor, failed.id, NewTry(new_id()))
+    retried = await two.turns.retry(two.actor, failed.id, RetryRequest(new_id()))
     await two.said(retried.turn, "Again.")
     second = await one.open("Two", conversation_id=first.conversation.id)
     third = await two.open("Three", conversation_id=first.conversation.id)
@@ -399,7 +399,7 @@ async def test_a_reply_grows_on_every_server_with_the_same_numbers_and_ends_on_e
     }
     held.set()
     assert await two.over(opened.turn) is TurnState.COMPLETE
-    finished = [event.message for event in seen.log if isinstance(event, Finished)]
+    finished = [event.message for event in seen.log if isinstance(event, ReplyFinished)]
     assert sorted(finished, key=lambda message: message.id) == sorted(
         await one.replies(opened.turn), key=lambda message: message.id
     )
@@ -455,7 +455,7 @@ async def test_a_server_that_comes_late_is_told_what_is_being_said(
             seen = await mirror(two, opened.turn, "Begun.")
             held.set()
             assert await two.over(opened.turn) is TurnState.COMPLETE
-            told = [event.message.content for event in seen.log if isinstance(event, Finished)]
+            told = [event.message.content for event in seen.log if isinstance(event, ReplyFinished)]
             assert told == ["Begun. Done."]
 
 

@@ -9,7 +9,7 @@ from tertulia.core.conversations import Visibility
 from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor, ServerRole
 from tertulia.core.voices import SeatRequest, assign_seats
-from tertulia.engine.queue import TurnQueue, Waiting
+from tertulia.engine.queue import QueuedTurn, TurnQueue
 from tests.patience import soon
 
 ADA = Actor("U", ServerRole.ADMIN)
@@ -17,10 +17,10 @@ ADA = Actor("U", ServerRole.ADMIN)
 
 def waiting(
     name: str, number: int, purpose: Purpose = Purpose.ASK, state: TurnState = TurnState.QUEUED
-) -> Waiting:
+) -> QueuedTurn:
     voices = assign_seats([SeatRequest("voices:alpha", "Alpha")])
     turn = Turn(name, "C", number, purpose, "parallel", voices, Visibility.OPEN, state, "U", number)
-    return Waiting(turn, ADA)
+    return QueuedTurn(turn, ADA)
 
 
 class Running:
@@ -32,7 +32,7 @@ class Running:
         self._ends: dict[str, asyncio.Event] = {}
         self._changed = asyncio.Condition()
 
-    async def _run(self, one: Waiting) -> None:
+    async def _run(self, one: QueuedTurn) -> None:
         self.begun.append(one.turn.id)
         async with self._changed:
             self._changed.notify_all()

@@ -10,7 +10,7 @@ from tertulia.app import new_id
 from tertulia.core.messages import Status
 from tertulia.core.turns import TurnState
 from tertulia.engine.recovery import recover
-from tertulia.engine.requests import NewTry
+from tertulia.engine.requests import RetryRequest
 from tertulia.store import drafts, events
 from tests.engine.conftest import Engine, engine_in
 from tests.patience import soon
@@ -58,7 +58,7 @@ async def test_a_voice_that_was_never_heard_gets_an_empty_reply_that_can_be_retr
                 (name, Status.INTERRUPTED, "") for name in names
             ]
         upstream.says("Here now.")
-        retried = await restarted.turns.retry(restarted.actor, replies[0].id, NewTry(new_id()))
+        retried = await restarted.turns.retry(restarted.actor, replies[0].id, RetryRequest(new_id()))
         assert await restarted.over(retried.turn) is TurnState.COMPLETE
         [reply] = await restarted.replies(waiting.turn)
         assert reply.content == "Here now."
@@ -81,14 +81,14 @@ async def test_a_reply_that_was_being_continued_keeps_its_beginning(engine, tmp_
     opened = await engine.open("Tell")
     await engine.over(opened.turn)
     [broken] = await engine.replies(opened.turn)
-    continued = await engine.turns.resume(engine.actor, broken.id, NewTry(new_id()))
+    continued = await engine.turns.resume(engine.actor, broken.id, RetryRequest(new_id()))
     await upstream.heard(2)
     async with engine_in(crashed(tmp_path), upstream) as restarted:
         [reply] = await restarted.replies(continued.turn)
         assert (reply.status, reply.content) == (Status.INTERRUPTED, "Once upon")
         assert reply.replaces_id == broken.id
         upstream.plays(says(" a time."))
-        again = await restarted.turns.resume(restarted.actor, reply.id, NewTry(new_id()))
+        again = await restarted.turns.resume(restarted.actor, reply.id, RetryRequest(new_id()))
         await restarted.over(again.turn)
         [whole] = await restarted.replies(opened.turn)
         assert whole.content == "Once upon a time."
@@ -188,7 +188,7 @@ async def test_a_council_that_was_cut_off_goes_on_from_the_reply_that_is_tried_a
         upstream.forget()
         upstream.plays(says("All of it."), model="beta")
         upstream.plays(says("Together."), says("{}"), model="alpha")
-        retried = await restarted.turns.retry(restarted.actor, beta.id, NewTry(new_id()))
+        retried = await restarted.turns.retry(restarted.actor, beta.id, RetryRequest(new_id()))
         assert await restarted.over(retried.turn) is TurnState.COMPLETE
         replies = {r.step: r for r in await restarted.replies(opened.turn)}
         assert (replies["synthesis"].content, replies["synthesis"].replaces_id) == ("Together.", chair.id)
@@ -204,7 +204,7 @@ async def test_of_a_relay_that_never_began_the_first_voice_can_be_tried_again(en
         upstream.forget()
         upstream.plays(says("One."), model="alpha")
         upstream.plays(says("Two."), model="beta")
-        retried = await restarted.turns.retry(restarted.actor, first.id, NewTry(new_id()))
+        retried = await restarted.turns.retry(restarted.actor, first.id, RetryRequest(new_id()))
         assert await restarted.over(retried.turn) is TurnState.COMPLETE
         assert [r.content for r in await restarted.replies(opened.turn)] == ["One.", "Two."]
 
@@ -217,7 +217,7 @@ async def test_a_crash_under_a_round_and_a_retry_beside_it_keeps_both_texts_and_
     opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust")
     await engine.said(opened.turn, "Beta begins")
     failed = await first_reply(engine, opened.turn)
-    retried = await engine.turns.retry(engine.actor, failed.id, NewTry(new_id()))
+    retried = await engine.turns.retry(engine.actor, failed.id, RetryRequest(new_id()))
     await engine.said(retried.turn, "Alpha again")
     await engine.writer.checkpoint()
     async with engine_in(crashed(tmp_path), upstream) as restarted:
@@ -234,7 +234,7 @@ async def test_a_crash_under_a_round_and_a_retry_beside_it_keeps_both_texts_and_
         assert alpha.replaces_id == failed.id
         upstream.forget()
         upstream.plays(says(" and on."), says("The sum."), says("{}"), model="alpha")
-        continued = await restarted.turns.resume(restarted.actor, alpha.id, NewTry(new_id()))
+        continued = await restarted.turns.resume(restarted.actor, alpha.id, RetryRequest(new_id()))
         assert await restarted.over(continued.turn) is TurnState.COMPLETE
         assert [r.content for r in await restarted.replies(opened.turn) if r.step != "outline"] == [
             "Alpha again and on.",

@@ -14,7 +14,7 @@ from tertulia.core.errors import Busy, NotFound, StorageFailed, StorageFull
 from tertulia.core.messages import Status
 from tertulia.core.tables import VoiceRef
 from tertulia.core.turns import TurnState
-from tertulia.engine.requests import NewTry, NewTurn
+from tertulia.engine.requests import NewTurn, RetryRequest
 from tertulia.engine.turns import Turns
 from tertulia.library.embedders import OnCharge, not_charged
 from tertulia.library.index import read_rounds, write_at_once
@@ -76,7 +76,7 @@ async def test_a_stop_of_a_retry_counts_at_whatever_moment_it_comes(engine, upst
     upstream.plays((Say("Again"), Stall()))
     for pause in range(8):
         newest = (await engine.replies(opened.turn))[-1]
-        retried = await engine.turns.retry(engine.actor, newest.id, NewTry(new_id()))
+        retried = await engine.turns.retry(engine.actor, newest.id, RetryRequest(new_id()))
         for _ in range(pause):
             await asyncio.sleep(0)
         await engine.turns.stop(engine.actor, retried.turn.id)
@@ -97,9 +97,9 @@ async def test_two_new_versions_of_one_reply_become_one_line_of_versions(engine,
     opened = await engine.open("Talk", "alpha", "beta", mode="brain_trust", chair=chair)
     await engine.over(opened.turn)
     failed, _, synthesis = await engine.replies(opened.turn)
-    advisor = await engine.turns.retry(engine.actor, failed.id, NewTry(new_id()))
+    advisor = await engine.turns.retry(engine.actor, failed.id, RetryRequest(new_id()))
     await engine.said(advisor.turn, "A sum.")
-    by_hand = await engine.turns.retry(engine.actor, synthesis.id, NewTry(new_id()))
+    by_hand = await engine.turns.retry(engine.actor, synthesis.id, RetryRequest(new_id()))
     await engine.said(by_hand.turn, "A sum.")
     held.set()
     for turn in (advisor.turn, by_hand.turn):

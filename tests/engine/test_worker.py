@@ -11,8 +11,8 @@ from tertulia.core.errors import Busy
 from tertulia.core.events import conversation_topic
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
 from tertulia.core.sessions import DAY_MS, IDLE_DAYS, ClientInfo
-from tertulia.engine.jobs.survey import survey
-from tertulia.engine.jobs.sweep_daily import EVENTS_KEPT_MS, leave_sweep, sweep_daily
+from tertulia.engine.jobs.analyze_tables import analyze_tables
+from tertulia.engine.jobs.sweep_daily import EVENTS_KEPT_MS, enqueue_sweep, sweep_daily
 from tertulia.engine.jobs.title import cheapest_capable
 from tertulia.engine.worker import Worker
 from tertulia.store import conversations, events, jobs, sessions
@@ -135,7 +135,7 @@ class Away(Database):
 
 
 async def test_a_job_is_done_although_its_survey_failed(engine):
-    await survey(replace(engine.means, db=Unsurveyed()))
+    await analyze_tables(replace(engine.means, db=Unsurveyed()))
     assert [type(incident) for incident in engine.incidents] == [Busy]
 
 
@@ -203,7 +203,7 @@ async def test_sessions_that_are_over_go_once_a_day(engine, upstream):
     was = text("UPDATE sessions SET last_active_at = last_active_at - :ms WHERE token_hash = 'old'")
     await engine.db.write(lambda tx: tx.execute(was, ms=(IDLE_DAYS + 1) * DAY_MS))
     for _ in range(2):  # as when the server starts twice
-        await engine.db.write(leave_sweep)
+        await engine.db.write(enqueue_sweep)
     await all_done(engine)
     found = await engine.db.read(lambda tx: tx.execute(text("SELECT token_hash FROM sessions")))
     assert [row.token_hash for row in found] == ["young"]

@@ -8,7 +8,7 @@ import typer
 
 from tertulia.cli import database
 from tertulia.core.errors import NotFound
-from tertulia.engine.jobs.rebuild import leave_rebuild
+from tertulia.engine.jobs.rebuild import enqueue_rebuild
 from tertulia.store import projects
 from tertulia.store.database import Tx
 
@@ -29,7 +29,7 @@ def rebuild(
     def leave(tx: Tx) -> int:
         if project and not projects.exists(tx, project):
             raise NotFound(f"There is no project with the id {project!r}.")
-        return leave_rebuild(tx, project or None)
+        return enqueue_rebuild(tx, project or None)
 
     with database.opened() as db:
         left = db.write_now(leave)

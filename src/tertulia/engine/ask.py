@@ -23,11 +23,11 @@ from tertulia.core.step_instructions import ANSWER, StepInstructions
 from tertulia.core.turns import Draft, Purpose, RetryNotice
 from tertulia.core.voices import Voice
 from tertulia.engine.attachments import pictures_of
-from tertulia.engine.gather import Gathered
+from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.live import LiveReply, LiveTurn
-from tertulia.engine.means import Means
 from tertulia.engine.requests import available
 from tertulia.engine.sources import source_list
+from tertulia.engine.turn_inputs import TurnInputs
 from tertulia.providers.interface import (
     Completed,
     ModelRequest,
@@ -46,7 +46,7 @@ SAVE_WAITS_S = (0.2, 1.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AskOutcome:
     status: Status
     failure: Failure | None = None
     count: TokenCount | None = None
@@ -70,9 +70,9 @@ def _failure(end: Completed, *, has_text: bool) -> Failure | None:
 class Ask:
     def __init__(
         self,
-        means: Means,
+        means: Dependencies,
         live: LiveTurn,
-        gathered: Gathered,
+        gathered: TurnInputs,
         voice: Voice,
         brief: StepInstructions = ANSWER,
         replaced: Message | None = None,
@@ -85,8 +85,8 @@ class Ask:
         self._brief = brief
         self._replaced = replaced
         """The reply this one takes the place of."""
-        self._cancelled: Outcome | None = None
-        self._listening: asyncio.Task[Outcome] | None = None
+        self._cancelled: AskOutcome | None = None
+        self._listening: asyncio.Task[AskOutcome] | None = None
         self._wait: RetryPending | None = None
         self._model: Model | None = None
         self._assembled: Assembled | None = None
@@ -101,12 +101,12 @@ class Ask:
 
     def stop(self) -> None:
         """A person has heard enough."""
-        self._cancel(Outcome(Status.STOPPED))
+        self._cancel(AskOutcome(Status.STOPPED))
 
     def interrupt(self) -> None:
         """The server is going down; the text so far is kept."""
         failure = Failure("restarted", "The server was restarted while this was being written.")
-        self._cancel(Outcome(Status.INTERRUPTED, failure))
+        self._cancel(AskOutcome(Status.INTERRUPTED, failure))
 
     def retry_now(self) -> None:
         """A person does not want to wait for the provider any longer."""
@@ -116,7 +116,7 @@ class Ask:
             now = replace(waiting, until=self._means.clock())
             self._means.live.waits(self._live, self._reply, self.id, now)
 
-    def _cancel(self, outcome: Outcome) -> None:
+    def _cancel(self, outcome: AskOutcome) -> None:
         if self._cancelled is None:
             self._cancelled = outcome
             if self._listening is not None:
@@ -163,7 +163,7 @@ class Ask:
         is_continued = self._live.turn.purpose is Purpose.CONTINUE and self._replaced == target
         return target.content if is_continued and target else ""
 
-    async def _listen(self) -> Outcome:
+    async def _listen(self) -> AskOutcome:
         """Runs the call in a task of its own: cancelling it is what closes the provider's stream at once."""
         self._listening = asyncio.create_task(self._hear())
         try:
@@ -173,7 +173,7 @@ class Ask:
                 raise
             return self._cancelled
 
-    async def _hear(self) -> Outcome:
+    async def _hear(self) -> AskOutcome:
         try:
             model = self._model = available(self._voice.model, self._means.providers)
             material = self._gathered.material(
@@ -194,14 +194,14 @@ class Ask:
             )
             return await self._take(self._means.providers.stream(call))
         except DoesNotFit as error:
-            return Outcome(Status.FAILED, Failure("context_length", error.message))
+            return AskOutcome(Status.FAILED, Failure("context_length", error.message))
         except UnknownModel as error:
-            return Outcome(Status.FAILED, Failure("unavailable", error.message))
+            return AskOutcome(Status.FAILED, Failure("unavailable", error.message))
         except ProviderError as fault:
             return self._faulted(fault)
         except Exception as error:  # noqa: BLE001 - one voice's failure must leave the others alone
             incident = self._means.report(error)
-            return Outcome(
+            return AskOutcome(
                 self._broken(),
                 Failure(
                     "internal", f"The error is in this server, not at the provider. Incident {incident}."
@@ -222,7 +222,7 @@ class Ask:
         """An outline is asked for in its shape where the model keeps to one."""
         return OUTLINE_SCHEMA if self._brief.step is Step.OUTLINE and model.abilities.structured else None
 
-    async def _take(self, pieces: AsyncIterator[StreamItem]) -> Outcome:
+    async def _take(self, pieces: AsyncIterator[StreamItem]) -> AskOutcome:
         async with aclosing(pieces) as stream:  # type: ignore[type-var]
             async for piece in stream:
                 match piece:
@@ -235,7 +235,7 @@ class Ask:
                     case Completed():
                         self._append_sources(piece)
                         return self._ended(piece)
-        return Outcome(
+        return AskOutcome(
             self._broken(), Failure("cut", "The connection was lost before the reply was complete.")
         )
 
@@ -257,14 +257,14 @@ class Ask:
         if end.sources and self._reply.text and self._brief.step is not Step.OUTLINE:
             self._hears(source_list(end.sources), is_thought=False)
 
-    def _ended(self, end: Completed) -> Outcome:
+    def _ended(self, end: Completed) -> AskOutcome:
         failure = _failure(end, has_text=bool(self._reply.text.strip()))
         status = Status.COMPLETE if failure is None else self._broken()
-        return Outcome(status, failure, end.count)
+        return AskOutcome(status, failure, end.count)
 
-    def _faulted(self, fault: ProviderError) -> Outcome:
+    def _faulted(self, fault: ProviderError) -> AskOutcome:
         failure = Failure(fault.code, fault.message, fault.detail, fault.retry_at)
-        return Outcome(self._broken(), failure)
+        return AskOutcome(self._broken(), failure)
 
     def _broken(self) -> Status:
         """A reply that broke off with text is interrupted and can be continued; one without has failed."""
@@ -272,7 +272,7 @@ class Ask:
 
     # ── what remains of it
 
-    def _message(self, outcome: Outcome) -> Message:
+    def _message(self, outcome: AskOutcome) -> Message:
         turn = self._live.turn
         text, findings = self._read(outcome)
         if self._brief.step is Step.OUTLINE and outcome.status is Status.COMPLETE and findings is None:
@@ -299,7 +299,7 @@ class Ask:
             read_replies=self._read_replies if self._assembled else (),
         )
 
-    def _read(self, outcome: Outcome) -> tuple[str, ParsedReply | None]:
+    def _read(self, outcome: AskOutcome) -> tuple[str, ParsedReply | None]:
         """The text, and what can be drawn of it; an outline is data, and its text is made from that."""
         text = self._reply.text
         findings = parse_reply(self._brief, text) if outcome.status is Status.COMPLETE else None
@@ -313,7 +313,7 @@ class Ask:
             return None
         return Thinking(text, round(self._thought_until - self._began_at, 1))
 
-    def _usage(self, outcome: Outcome) -> Usage | None:
+    def _usage(self, outcome: AskOutcome) -> Usage | None:
         """As the provider counted; where it could not, as we count."""
         if self._assembled is None or self._model is None:
             return None

@@ -11,8 +11,8 @@ from tertulia.core.files import Extracted
 from tertulia.core.messages import Message
 from tertulia.core.prompts import Prompt
 from tertulia.core.users import Actor
+from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.files import lines_of, readable_within, text_of, texts_kept
-from tertulia.engine.means import Means
 from tertulia.engine.uploads import Chunks, Uploads, arrived
 from tertulia.library.mime import pixels
 from tertulia.store import attachments
@@ -20,7 +20,7 @@ from tertulia.store.extracted_texts import TextLines
 
 
 class Attachments:
-    def __init__(self, means: Means, uploads: Uploads) -> None:
+    def __init__(self, means: Dependencies, uploads: Uploads) -> None:
         self._means = means
         self._uploads = uploads
 
@@ -48,7 +48,7 @@ class Attachments:
         return attachment, await lines_of(self._means, attachment, start_line, end_line)
 
 
-async def read_all(means: Means, said: Iterable[Message], most_bytes: int) -> tuple[AttachedText, ...]:
+async def read_all(means: Dependencies, said: Iterable[Message], most_bytes: int) -> tuple[AttachedText, ...]:
     """The text of everything that was brought along, the latest first; what cannot be read says why."""
     brought = [one for message in said for one in message.attachments if not one.is_picture]
     readable = readable_within(most_bytes, reversed(brought))
@@ -56,7 +56,7 @@ async def read_all(means: Means, said: Iterable[Message], most_bytes: int) -> tu
     return tuple([await _read(means, one, text) for one, text in zip(brought, kept, strict=True)])
 
 
-async def _read(means: Means, attachment: Attachment, kept: Extracted | None) -> AttachedText:
+async def _read(means: Dependencies, attachment: Attachment, kept: Extracted | None) -> AttachedText:
     try:
         extracted = kept or await text_of(means, attachment)
     except TertuliaError as error:
@@ -64,7 +64,7 @@ async def _read(means: Means, attachment: Attachment, kept: Extracted | None) ->
     return AttachedText(attachment.id, extracted.text, extracted.reason)
 
 
-async def pictures_of(means: Means, prompt: Prompt) -> dict[str, bytes]:
+async def pictures_of(means: Dependencies, prompt: Prompt) -> dict[str, bytes]:
     """The bytes of all pictures that the prompt shows, by their hash."""
     hashes = {picture.content_hash for message in prompt.messages for picture in message.pictures}
     return {hash: b"".join([block async for block in means.blobs.read(hash)]) for hash in sorted(hashes)}

@@ -11,17 +11,17 @@ from tertulia.core.messages import Message, Role, Status
 from tertulia.core.turns import Purpose, Turn
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
-from tertulia.engine.gather import BROUGHT_ROUNDS
-from tertulia.engine.opening import (
-    Opened,
-    Opening,
+from tertulia.engine.open_turn import (
+    OpenedTurn,
+    OpenResult,
+    check_running_limit,
+    find_duplicate,
     first_state,
-    must_have_room,
     open_round,
-    sent_before,
     writable,
 )
-from tertulia.engine.requests import NewEdit, NewReturn
+from tertulia.engine.requests import BringBackRequest, NewEdit
+from tertulia.engine.turn_inputs import BROUGHT_ROUNDS
 from tertulia.store import attachments, blind, branches, conversations, messages, turns
 from tertulia.store.database import Tx
 
@@ -35,9 +35,9 @@ def open_edit(
     table: tuple[Voice, ...],
     fingerprint: str,
     chair: Voice | None,
-) -> Opening:
+) -> OpenResult:
     """The question of a round once more, in other words: a branch from the round before."""
-    if before := sent_before(tx, actor, request.id, fingerprint):
+    if before := find_duplicate(tx, actor, request.id, fingerprint):
         return before
     conversation = writable(tx, actor, conversation_id)
     asked = messages.round(tx, conversation.id, number).question
@@ -48,10 +48,10 @@ def open_edit(
 
 
 def open_return(
-    tx: Tx, actor: Actor, conversation_id: str, request: NewReturn, voice: Voice, fingerprint: str
-) -> Opening:
+    tx: Tx, actor: Actor, conversation_id: str, request: BringBackRequest, voice: Voice, fingerprint: str
+) -> OpenResult:
     """A round in the conversation a branch left, answered by one voice that has read the branch."""
-    if before := sent_before(tx, actor, request.id, fingerprint):
+    if before := find_duplicate(tx, actor, request.id, fingerprint):
         return before
     branch = writable(tx, actor, conversation_id)
     if branch.parent_id is None:
@@ -64,9 +64,9 @@ def open_return(
 
 def open_return_again(
     tx: Tx, actor: Actor, into_id: str, asked: Message, turn_id: str, voice: Voice, fingerprint: str
-) -> Opening:
+) -> OpenResult:
     """A branch that was brought back before is told of again, in a conversation that asks the same anew."""
-    if before := sent_before(tx, actor, turn_id, fingerprint):
+    if before := find_duplicate(tx, actor, turn_id, fingerprint):
         return before
     branch = conversations.get(tx, actor, asked.brings_id or "")
     return _open_summary(tx, actor, turn_id, writable(tx, actor, into_id), branch, voice, fingerprint)
@@ -80,9 +80,9 @@ def _open_summary(
     branch: Conversation,
     voice: Voice,
     fingerprint: str,
-) -> Opening:
+) -> OpenResult:
     _must_be_told(tx, branch)
-    must_have_room(tx, actor)
+    check_running_limit(tx, actor)
     tx.hold(conversation_topic(into.id))
     turn = Turn(
         id=turn_id,
@@ -101,7 +101,7 @@ def _open_summary(
     turns.open(tx, turn, fingerprint)
     messages.add(tx, message)
     conversations.hold_seats(tx, into, (voice,))
-    return Opening(Opened(turn, conversations.changed(tx, into.id), message), is_new=True)
+    return OpenResult(OpenedTurn(turn, conversations.changed(tx, into.id), message), is_new=True)
 
 
 def _must_be_told(tx: Tx, branch: Conversation) -> None:

@@ -21,11 +21,11 @@ from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.core.voices import SEATS, Voice, assign_seats_once
 from tertulia.engine import references
-from tertulia.engine.gather import Gathered, gather_for, title_told
-from tertulia.engine.lookup import look_up
-from tertulia.engine.means import Means
+from tertulia.engine.context_retrieval import look_up
+from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.requests import check_attachments, check_lanes, check_quotes
-from tertulia.engine.seats import Spot, seated, seated_chair
+from tertulia.engine.turn_inputs import TurnInputs, gather_for, title_told
+from tertulia.engine.voice_resolution import ProjectScope, seated, seated_chair
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import attachments, branches, conversations, projects, usage
 from tertulia.store.database import Tx
@@ -81,7 +81,7 @@ class Estimate:
 
 
 async def estimate(
-    means: Means, actor: Actor, request: NewEstimate, asked: Message | None = None
+    means: Dependencies, actor: Actor, request: NewEstimate, asked: Message | None = None
 ) -> Estimate:
     """A question that was asked before stands where it stood, with what it brought along."""
     if not 1 <= len(request.voices) <= SEATS:
@@ -90,7 +90,7 @@ async def estimate(
     check_quotes(request.quotes)
     check_lanes(request.lanes, len(request.voices), is_aside=request.aside)
 
-    def read(tx: Tx) -> tuple[Gathered, Mapping[usage.ModelEffort, RecentReplies]]:
+    def read(tx: Tx) -> tuple[TurnInputs, Mapping[usage.ModelEffort, RecentReplies]]:
         found = _gathered(tx, actor, request, means.providers, asked)
         return found, usage.recent_replies(tx, actor, found.project_id, _as_asked(found.turn))
 
@@ -119,7 +119,7 @@ class _Lengths:
     """How long the replies of the round are expected to be."""
 
     recent: Mapping[usage.ModelEffort, RecentReplies]
-    gathered: Gathered
+    gathered: TurnInputs
 
     def of(self, voice: Voice) -> ReplyLength:
         """No more than the model can write."""
@@ -146,10 +146,10 @@ def _closing(table: Sequence[Voice]) -> tuple[int, ...]:
 
 def _gathered(
     tx: Tx, actor: Actor, request: NewEstimate, providers: ProviderRegistry, asked: Message | None
-) -> Gathered:
+) -> TurnInputs:
     """As if it had just been sent."""
     conversation = _conversation(tx, actor, request)
-    spot = Spot(request.conversation_id, request.project_id)
+    spot = ProjectScope(request.conversation_id, request.project_id)
     project = projects.get(tx, actor, spot.project(tx, actor))
     table = seated(tx, actor, spot, request.voices, providers)
     if request.aside:
@@ -217,7 +217,7 @@ def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | 
 
 
 def _of(
-    means: Means, gathered: Gathered, voice: Voice, reads: Sequence[int], lengths: _Lengths
+    means: Dependencies, gathered: TurnInputs, voice: Voice, reads: Sequence[int], lengths: _Lengths
 ) -> VoiceEstimate:
     """Each ask reads what the first one does, and the replies of the round that its mode shows it.
 

@@ -9,8 +9,8 @@ from tertulia.context.prompt_inputs import OVER_BUDGET
 from tertulia.core.errors import Invalid
 from tertulia.core.files import Content, Extracted, FileVersion, MetadataChange, ProjectFile, clean_path
 from tertulia.core.users import Actor
-from tertulia.engine.means import Means
-from tertulia.engine.uploads import Chunks, Taken, Uploads
+from tertulia.engine.dependencies import Dependencies
+from tertulia.engine.uploads import Chunks, UploadResult, Uploads
 from tertulia.library.extract import VERSION
 from tertulia.library.mime import is_a_text_kind, text_kind
 from tertulia.store import extracted_texts, files, versions
@@ -21,7 +21,7 @@ LINES_LIMIT = 1 << 20
 """Characters of a text that are shown at once."""
 
 
-class Holding(Protocol):
+class HasContent(Protocol):
     """Whatever refers to bytes and knows what they are."""
 
     @property
@@ -30,14 +30,14 @@ class Holding(Protocol):
     def mime_type(self) -> str: ...
 
 
-class Sized(Holding, Protocol):
+class HasSizedContent(HasContent, Protocol):
     @property
     def id(self) -> str: ...
     @property
     def size_bytes(self) -> int: ...
 
 
-async def text_of(means: Means, file: Holding) -> Extracted:
+async def text_of(means: Dependencies, file: HasContent) -> Extracted:
     """The file's text: as it was read before, or read now and kept."""
     hash, mime_type = file.content_hash, file.mime_type
     kept = await means.db.read(lambda tx: extracted_texts.find(tx, hash, mime_type, VERSION))
@@ -48,12 +48,14 @@ async def text_of(means: Means, file: Holding) -> Extracted:
     return extracted
 
 
-async def _extracted(means: Means, file: Holding) -> Extracted:
+async def _extracted(means: Dependencies, file: HasContent) -> Extracted:
     with await means.blobs.open(file.content_hash) as opened:
         return await means.extractor.text(opened, file.mime_type, file.content_hash)
 
 
-def texts_kept(tx: Tx, files: Sequence[Sized], readable: frozenset[str]) -> tuple[Extracted | None, ...]:
+def texts_kept(
+    tx: Tx, files: Sequence[HasSizedContent], readable: frozenset[str]
+) -> tuple[Extracted | None, ...]:
     """The texts of several that were read before; None where one was not.
 
     What is not readable together with the others is not taken into memory, and says why.
@@ -66,7 +68,7 @@ def texts_kept(tx: Tx, files: Sequence[Sized], readable: frozenset[str]) -> tupl
     )
 
 
-def readable_within(most_bytes: int, files: Iterable[Sized]) -> frozenset[str]:
+def readable_within(most_bytes: int, files: Iterable[HasSizedContent]) -> frozenset[str]:
     """Ids of those that hold no more together, the first first; one that is too large keeps no other away."""
     ids = []
     for file in files:
@@ -76,7 +78,7 @@ def readable_within(most_bytes: int, files: Iterable[Sized]) -> frozenset[str]:
     return frozenset(ids)
 
 
-async def lines_of(means: Means, file: Holding, start_line: int, end_line: int) -> TextLines:
+async def lines_of(means: Dependencies, file: HasContent, start_line: int, end_line: int) -> TextLines:
     """Some lines of the text, or as many as are shown at once."""
 
     def read(tx: Tx) -> TextLines | None:
@@ -94,7 +96,9 @@ async def lines_of(means: Means, file: Holding, start_line: int, end_line: int) 
 
 
 class Files:
-    def __init__(self, means: Means, job_left: Callable[[], None], uploads: Uploads | None = None) -> None:
+    def __init__(
+        self, means: Dependencies, job_left: Callable[[], None], uploads: Uploads | None = None
+    ) -> None:
         self._means = means
         self._job_left = job_left
         self._uploads = uploads or Uploads(means, job_left)
@@ -130,7 +134,7 @@ class Files:
 
     async def unzip(
         self, actor: Actor, project_id: str, folder: str, chunks: Chunks, upload_key: str | None = None
-    ) -> Taken:
+    ) -> UploadResult:
         """The files of an archive, each at its path below the folder."""
         cleaned = clean_path(folder) if folder.strip("/") else ""
         return await self._uploads.unzip(actor, project_id, cleaned, chunks, upload_key)

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 
 from tertulia.core.errors import TertuliaError
 from tertulia.engine import models
-from tertulia.engine.herald import Herald
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
+from tertulia.engine.node_relay import NodeRelay
 from tertulia.engine.recovery import recover
 from tertulia.engine.replays import Replays
 from tertulia.store import turns
@@ -23,9 +23,9 @@ EVERY_S = 4.0
 class Heartbeat:
     def __init__(
         self,
-        means: Means,
+        means: Dependencies,
         job_left: Callable[[], None],
-        herald: Herald,
+        herald: NodeRelay,
         replays: Replays,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:

@@ -16,7 +16,7 @@ from tertulia.store.votes import ReplyCost
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class LeaderboardRow:
     persona_id: str | None
     model: str
     """Of a persona: the one it spoke through last."""
@@ -40,7 +40,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    items: tuple[Ranked, ...]
+    items: tuple[LeaderboardRow, ...]
     """The strongest first."""
     votes: int
 
@@ -76,12 +76,12 @@ def _name(one: Contender, names: dict[str, str], providers: ProviderRegistry) ->
 
 def _standing(
     one: Contender, rating: Rating, cast: Sequence[Vote], spent: Sequence[ReplyCost], name: str
-) -> Ranked:
+) -> LeaderboardRow:
     rounds = [vote for vote in cast if any(other.key == one.key for other in vote.contenders)]
     wins = sum(vote.winner == one.key for vote in rounds)
     ties = sum(vote.winner is None for vote in rounds)
     own = [effort for effort in spent if _is_of(effort, one)]
-    return Ranked(
+    return LeaderboardRow(
         persona_id=one.persona_id,
         model=one.model,
         name=name,

@@ -27,7 +27,7 @@ KEPT_EVENTS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class ReplyStarted:
     draft: Draft
 
 
@@ -41,35 +41,35 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
+class RetryScheduled:
     reply_id: str
     waiting: RetryNotice | None
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class ReplyFinished:
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TurnEnded:
     turn: Turn
 
 
-TurnEvent = Began | Delta | Waited | Finished | Ended
+TurnEvent = ReplyStarted | Delta | RetryScheduled | ReplyFinished | TurnEnded
 
 
-def veiled(event: TurnEvent) -> TurnEvent:
+def anonymised(event: TurnEvent) -> TurnEvent:
     """As it may be told while its turn is blind."""
     match event:
-        case Began(draft):
-            return Began(anonymised_draft(draft))
-        case Waited(reply_id, waiting):
-            return Waited(reply_id, anonymised_retry_notice(waiting) if waiting else None)
-        case Finished(message):
-            return Finished(anonymised_message(message))
-        case Ended(turn):
-            return Ended(anonymised_turn(turn))
+        case ReplyStarted(draft):
+            return ReplyStarted(anonymised_draft(draft))
+        case RetryScheduled(reply_id, waiting):
+            return RetryScheduled(reply_id, anonymised_retry_notice(waiting) if waiting else None)
+        case ReplyFinished(message):
+            return ReplyFinished(anonymised_message(message))
+        case TurnEnded(turn):
+            return TurnEnded(anonymised_turn(turn))
         case Delta():
             return event
 
@@ -155,7 +155,7 @@ class LiveTurn:
         """Whether it is a message already; where another server runs it, its last words may come later."""
         if reply_id in self.replies:
             return False
-        return any(isinstance(event, Finished) and event.message.id == reply_id for event in self.log)
+        return any(isinstance(event, ReplyFinished) and event.message.id == reply_id for event in self.log)
 
     def append(self, event: TurnEvent) -> None:
         self.log.append(event)
@@ -163,13 +163,13 @@ class LiveTurn:
             wake()
 
 
-class Live:
+class LiveHub:
     """All that is live on this server: running turns by id and recent events by place."""
 
     def __init__(self) -> None:
         self._turns: OrderedDict[str, LiveTurn] = OrderedDict()
         self._by_conversation: dict[str, dict[str, LiveTurn]] = {}
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, TopicFeed] = {}
         self._kept = 0
         self.pass_on: Callable[[LiveTurn, TurnEvent], None] | None = None
         """Who tells other servers what is said here."""
@@ -204,7 +204,7 @@ class Live:
 
     def began(self, live: LiveTurn, draft: Draft) -> LiveReply:
         reply = live.replies[draft.id] = LiveReply(draft)
-        self._append(live, Began(draft))
+        self._append(live, ReplyStarted(draft))
         return reply
 
     def said(self, live: LiveTurn, reply: LiveReply, reply_id: str, text: str, is_thought: bool) -> None:
@@ -214,11 +214,11 @@ class Live:
 
     def waits(self, live: LiveTurn, reply: LiveReply, reply_id: str, waiting: RetryNotice | None) -> None:
         reply.waiting = waiting
-        self._append(live, Waited(reply_id, waiting))
+        self._append(live, RetryScheduled(reply_id, waiting))
 
     def finished(self, live: LiveTurn, message: Message) -> None:
         live.replies.pop(message.id, None)
-        self._append(live, Finished(message))
+        self._append(live, ReplyFinished(message))
 
     def ended(self, live: LiveTurn, turn: Turn) -> None:
         live.turn = turn
@@ -226,7 +226,7 @@ class Live:
         running.pop(turn.id, None)
         if not running:
             self._by_conversation.pop(turn.conversation_id, None)
-        self._append(live, Ended(turn))
+        self._append(live, TurnEnded(turn))
         live.over.set()
         self._kept += live.number
         self._forget_oldest()
@@ -293,8 +293,8 @@ class Live:
         if live.turn.state.is_over:
             self.ended(live, live.turn)
 
-    def watch(self, place: str, wake: Callable[[], None]) -> Place:
-        watched = self._places.setdefault(place, Place(place))
+    def watch(self, place: str, wake: Callable[[], None]) -> TopicFeed:
+        watched = self._places.setdefault(place, TopicFeed(place))
         watched.watchers.add(wake)
         return watched
 
@@ -315,7 +315,7 @@ class Live:
             watched.wake()
 
 
-class Place:
+class TopicFeed:
     """The recent events of one place, and who watches it."""
 
     __slots__ = ("events", "name", "watchers")
@@ -337,7 +337,7 @@ class Place:
         return None if missing else [event for event in self.events if event.number > number]
 
 
-class Bell:
+class WakeUp:
     """Rung by writers, awaited by one reader; many rings before it looks are one."""
 
     __slots__ = ("_event",)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from tertulia.core.errors import NotFound
 from tertulia.core.models import Model, ModelOverrides, with_overrides
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
 from tertulia.store import models
 
 
-async def describe(means: Means, key: str, facts: ModelOverrides) -> Model:
+async def describe(means: Dependencies, key: str, facts: ModelOverrides) -> Model:
     model = with_overrides(_in_catalogue(means, key), facts)
     await means.db.write(lambda tx: models.save(tx, model))
     await reread(means)
     return model
 
 
-async def forget(means: Means, key: str) -> Model:
+async def forget(means: Dependencies, key: str) -> Model:
     """Back to what the catalogue says."""
     model = _in_catalogue(means, key)
     await means.db.write(lambda tx: models.remove(tx, model.provider, model.model_id))
@@ -23,12 +23,12 @@ async def forget(means: Means, key: str) -> Model:
     return model
 
 
-async def reread(means: Means) -> None:
+async def reread(means: Dependencies) -> None:
     """At the start, after a change, and now and then where another server may have made one."""
     means.providers.know_better(await means.db.read(models.overrides))
 
 
-def _in_catalogue(means: Means, key: str) -> Model:
+def _in_catalogue(means: Dependencies, key: str) -> Model:
     model = means.providers.in_catalogue(key)
     if model is None:
         raise NotFound("Only models of the catalogue and of own endpoints can be described differently.")

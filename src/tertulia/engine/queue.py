@@ -16,7 +16,7 @@ from tertulia.core.users import Actor
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuedTurn:
     turn: Turn
     actor: Actor
     without: frozenset[str] = frozenset()
@@ -24,20 +24,20 @@ class Waiting:
 
 
 class TurnQueue:
-    def __init__(self, run: Callable[[Waiting], Awaitable[None]]) -> None:
+    def __init__(self, run: Callable[[QueuedTurn], Awaitable[None]]) -> None:
         self._run = run
-        self._queued: dict[str, list[Waiting]] = {}
+        self._queued: dict[str, list[QueuedTurn]] = {}
         self._runners: dict[str, asyncio.Task[None]] = {}
         self._beside: dict[str, set[asyncio.Task[None]]] = {}
 
-    def add(self, waiting: Waiting) -> None:
+    def add(self, waiting: QueuedTurn) -> None:
         conversation_id = waiting.turn.conversation_id
         queued = self._queued.setdefault(conversation_id, [])
         queued.insert(_place(queued, waiting.turn), waiting)
         if conversation_id not in self._runners:
             self._runners[conversation_id] = asyncio.create_task(self._run_queued(conversation_id))
 
-    def start(self, waiting: Waiting) -> None:
+    def start(self, waiting: QueuedTurn) -> None:
         """Runs it now, whatever else runs in its conversation."""
         beside = self._beside.setdefault(waiting.turn.conversation_id, set())
         beside.add(asyncio.create_task(self._run_beside(waiting)))
@@ -72,7 +72,7 @@ class TurnQueue:
             self._queued.pop(conversation_id, None)
             self._runners.pop(conversation_id, None)
 
-    async def _run_beside(self, waiting: Waiting) -> None:
+    async def _run_beside(self, waiting: QueuedTurn) -> None:
         conversation_id = waiting.turn.conversation_id
         try:
             await self._run(waiting)
@@ -83,7 +83,7 @@ class TurnQueue:
                 del self._beside[conversation_id]
 
 
-def _place(queued: list[Waiting], turn: Turn) -> int:
+def _place(queued: list[QueuedTurn], turn: Turn) -> int:
     """Before all later rounds: two requests may come back from the store the other way round."""
     if turn.purpose is Purpose.SYNTHESIS:
         return len(queued)

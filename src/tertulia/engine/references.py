@@ -35,12 +35,12 @@ def _in_line(tx: Tx, actor: Actor, conversation_id: str, message_id: str, what: 
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class VisibleReferences:
     reply_to_id: str | None
     quotes: tuple[Quote, ...]
 
 
-def shown_in(tx: Tx, actor: Actor, conversation_id: str, question: Message) -> Kept:
+def shown_in(tx: Tx, actor: Actor, conversation_id: str, question: Message) -> VisibleReferences:
     """Of what a question replied to and quoted elsewhere, what this conversation shows too."""
 
     def is_shown(message_id: str) -> bool:
@@ -48,7 +48,7 @@ def shown_in(tx: Tx, actor: Actor, conversation_id: str, question: Message) -> K
         return said is not None and messages.is_shown(tx, conversation_id, said)
 
     reply_to_id = question.reply_to_id
-    return Kept(
+    return VisibleReferences(
         reply_to_id if reply_to_id is not None and is_shown(reply_to_id) else None,
         tuple(quote for quote in question.quotes if is_shown(quote.message_id)),
     )

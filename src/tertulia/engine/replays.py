@@ -23,13 +23,13 @@ from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.engine import references
+from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.estimates import Estimate, NewEstimate, estimate
-from tertulia.engine.means import Means
-from tertulia.engine.opening import writable
+from tertulia.engine.open_turn import writable
 from tertulia.engine.recovery import SILENT_MS
-from tertulia.engine.requests import NewReturn, NewTry, NewTurn, check_branch_id
-from tertulia.engine.seats import Spot, seated, seated_chair
+from tertulia.engine.requests import BringBackRequest, NewTurn, RetryRequest, check_branch_id
 from tertulia.engine.turns import Turns
+from tertulia.engine.voice_resolution import ProjectScope, seated, seated_chair
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import branches, conversations, messages, replays, turns, usage, users
 from tertulia.store.database import Tx
@@ -57,7 +57,7 @@ class NewReplay:
 
 
 @dataclass(frozen=True, slots=True)
-class Replaying:
+class ReplayProgress:
     conversation: Conversation
     replay: Replay
 
@@ -71,7 +71,7 @@ class ReplayEstimate:
 
 
 class Replays:
-    def __init__(self, means: Means, turns_: Turns) -> None:
+    def __init__(self, means: Dependencies, turns_: Turns) -> None:
         self._means = means
         self._turns = turns_
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -101,7 +101,9 @@ class Replays:
         total = sum(price for price in prices if price is not None) if is_known else None
         return ReplayEstimate(len(asked), total, tuple(prices))
 
-    async def _price(self, actor: Actor, source_id: str, asked: Asked, request: NewReplay) -> int | None:
+    async def _price(
+        self, actor: Actor, source_id: str, asked: SourceQuestion, request: NewReplay
+    ) -> int | None:
         setting = asked.setting(request)
         found: Estimate = await estimate(
             self._means,
@@ -121,7 +123,7 @@ class Replays:
 
     # ── during
 
-    async def begin(self, actor: Actor, source_id: str, request: NewReplay) -> Replaying:
+    async def begin(self, actor: Actor, source_id: str, request: NewReplay) -> ReplayProgress:
         check_branch_id(request.id)
         begun = await self._means.db.write(
             lambda tx: _begin(tx, actor, source_id, request, self._means.providers)
@@ -156,7 +158,7 @@ class Replays:
             return replay.done_round + 1
         for reply in broken.replies:
             if reply.status is Status.INTERRUPTED:
-                again = NewTry(_id_for(replay, reply.id))
+                again = RetryRequest(_id_for(replay, reply.id))
                 opened = await self._turns.retry(actor, reply.id, again)
                 await self._turns.over(actor, opened.turn)
         await self._advance(actor, replay, broken.number)
@@ -188,11 +190,11 @@ class Replays:
         spent = await self._means.db.read(lambda tx: usage.of_conversation(tx, actor, replay.id))
         await self._means.db.write(lambda tx: replays.advance(tx, replay.id, number, spent.cost_micros))
 
-    async def _ask(self, actor: Actor, replay: Replay, asked: Asked, setting: Setting) -> Turn:
+    async def _ask(self, actor: Actor, replay: Replay, asked: SourceQuestion, setting: ReplaySetting) -> Turn:
         """One question in the branch, heard to its last word. Asked by two servers, it is one turn."""
         turn_id = _id_for(replay, asked.question.id)
         if asked.turn.purpose is Purpose.SUMMARY:
-            told = NewReturn(turn_id, setting.voices[0])
+            told = BringBackRequest(turn_id, setting.voices[0])
             opened = await self._turns.bring_again(actor, replay.id, asked.question, told)
             return await self._turns.over(actor, opened.turn)
         kept = await self._means.db.read(lambda tx: references.shown_in(tx, actor, replay.id, asked.question))
@@ -268,7 +270,7 @@ def _over(replay: Replay, spent_micros: int, price: int | None, number: int) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ReplaySetting:
     voices: tuple[VoiceRef, ...]
     mode: str
     visibility: Visibility
@@ -276,20 +278,20 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SourceQuestion:
     """A question as it was asked once."""
 
     question: Message
     turn: Turn
 
-    def setting(self, request: NewReplay) -> Setting:
+    def setting(self, request: NewReplay) -> ReplaySetting:
         """As it was, but for what the person wants otherwise."""
         voices = request.voices or tuple(map(_wanted, sorted(self.turn.table, key=lambda one: one.seat)))
         if self.turn.purpose is Purpose.SUMMARY:  # one voice tells of a branch, whatever the others do
-            return Setting(voices[:1], self.turn.mode, self.turn.visibility, None)
+            return ReplaySetting(voices[:1], self.turn.mode, self.turn.visibility, None)
         mode = request.mode or self.turn.mode
         visibility = request.visibility or self.turn.visibility
-        return Setting(
+        return ReplaySetting(
             voices, mode, visibility, self._chair(request) if council.get(mode).has_chair else None
         )
 
@@ -302,17 +304,19 @@ def _wanted(voice: Voice) -> VoiceRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    replaying: Replaying
+class ReplayCreation:
+    replaying: ReplayProgress
     is_new: bool
     """False: this id was sent before, and somebody is at work on it or was."""
 
 
-def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: ProviderRegistry) -> Begun:
+def _begin(
+    tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: ProviderRegistry
+) -> ReplayCreation:
     """The branch and the replay; sent twice, the same."""
     source = conversations.get(tx, actor, source_id)
     if before := _begun(tx, actor, source_id, request):
-        return Begun(before, is_new=False)
+        return ReplayCreation(before, is_new=False)
     _seatable(tx, actor, source_id, request, providers)
     branch = branches.add(
         tx, actor, source_id, at_round=request.from_round - 1, id=request.id, title=_title(source)
@@ -331,10 +335,10 @@ def _begin(tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: 
         created_at=tx.now,
     )
     replays.add(tx, replay, to_json(request))
-    return Begun(Replaying(branch, replay), is_new=True)
+    return ReplayCreation(ReplayProgress(branch, replay), is_new=True)
 
 
-def _begun(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> Replaying | None:
+def _begun(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> ReplayProgress | None:
     branch = conversations.find(tx, actor, request.id)
     if branch is None:
         return None
@@ -343,7 +347,7 @@ def _begun(tx: Tx, actor: Actor, source_id: str, request: NewReplay) -> Replayin
         raise Conflict("There is already a conversation with this id. Make a new id and try again.")
     if (replay.source_id, replays.request(tx, replay.id)) != (source_id, to_json(request)):
         raise Conflict("This id was already used for another replay. Make a new id and try again.")
-    return Replaying(branch, replay)
+    return ReplayProgress(branch, replay)
 
 
 def _title(source: Conversation) -> str:
@@ -352,11 +356,11 @@ def _title(source: Conversation) -> str:
 
 def _seatable(
     tx: Tx, actor: Actor, source_id: str, request: NewReplay, providers: ProviderRegistry
-) -> tuple[Asked, ...]:
+) -> tuple[SourceQuestion, ...]:
     """The questions, when everyone who is to answer them can be seated."""
     source = conversations.get(tx, actor, source_id)
     asked = _questions(tx, actor, source, request)
-    spot = Spot(source_id)
+    spot = ProjectScope(source_id)
     for one in asked:
         setting = one.setting(request)
         council.get(setting.mode).must_seat(len(setting.voices))
@@ -365,7 +369,7 @@ def _seatable(
     return asked
 
 
-def _questions(tx: Tx, actor: Actor, source: Conversation, request: NewReplay) -> tuple[Asked, ...]:
+def _questions(tx: Tx, actor: Actor, source: Conversation, request: NewReplay) -> tuple[SourceQuestion, ...]:
     if not 1 <= request.from_round <= source.round_count:
         raise Invalid("Choose a round of this conversation to begin at.")
     if source.round_count - request.from_round >= ROUNDS_LIMIT:
@@ -380,7 +384,7 @@ def _questions(tx: Tx, actor: Actor, source: Conversation, request: NewReplay) -
     return asked
 
 
-def _next(tx: Tx, actor: Actor, source_id: str, number: int) -> Asked | None:
+def _next(tx: Tx, actor: Actor, source_id: str, number: int) -> SourceQuestion | None:
     if conversations.find(tx, actor, source_id) is None:
         raise Conflict("The conversation whose questions were asked again is gone.")
     return _find_question(tx, actor, source_id, number)
@@ -391,13 +395,13 @@ def _is_next(tx: Tx, actor: Actor, replay: Replay, number: int) -> bool:
     return conversations.get(tx, actor, replay.id).round_count == number - 1
 
 
-def _find_question(tx: Tx, actor: Actor, source_id: str, number: int) -> Asked | None:
+def _find_question(tx: Tx, actor: Actor, source_id: str, number: int) -> SourceQuestion | None:
     """None for a round that was deleted, or that told of a branch which is gone."""
     here = messages.history(tx, source_id, before_round=number + 1, rounds=1)
     question = here[0].question if here else None
     if question is None or (question.brings_id and not conversations.find(tx, actor, question.brings_id)):
         return None
-    return Asked(question, turns.get(tx, actor, question.turn_id))
+    return SourceQuestion(question, turns.get(tx, actor, question.turn_id))
 
 
 def _pass_over(tx: Tx, replay: Replay, number: int) -> None:

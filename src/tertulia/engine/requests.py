@@ -92,7 +92,7 @@ class NewEdit:
 
 
 @dataclass(frozen=True, slots=True)
-class NewTry:
+class RetryRequest:
     """Asking one voice again, as it was or with another model."""
 
     id: str
@@ -116,7 +116,7 @@ class NewSynthesis:
 
 
 @dataclass(frozen=True, slots=True)
-class NewReturn:
+class BringBackRequest:
     """A branch brought back as one message: who tells what it came to."""
 
     id: str

@@ -17,20 +17,25 @@ from tertulia.core.messages import Message, Round, Status
 from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.core.voices import SeatRequest, Voice
-from tertulia.engine import branching, opening, recovery
-from tertulia.engine.gather import Gathered, gather
-from tertulia.engine.herald import Herald, RetryNow, Stop, Wish, Withdraw
+from tertulia.engine import branching, open_turn, recovery
+from tertulia.engine.context_retrieval import look_up
+from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.live import LiveTurn
-from tertulia.engine.lookup import look_up
-from tertulia.engine.means import Means
-from tertulia.engine.opening import Opened, Opening
-from tertulia.engine.queue import TurnQueue, Waiting
+from tertulia.engine.node_relay import (
+    ConversationsDeleted,
+    NodeRelay,
+    RelayCommand,
+    RetryNowRequest,
+    StopRequest,
+)
+from tertulia.engine.open_turn import OpenedTurn, OpenResult
+from tertulia.engine.queue import QueuedTurn, TurnQueue
 from tertulia.engine.requests import (
+    BringBackRequest,
     NewEdit,
-    NewReturn,
     NewSynthesis,
-    NewTry,
     NewTurn,
+    RetryRequest,
     available,
     check,
     check_branch_id,
@@ -38,20 +43,21 @@ from tertulia.engine.requests import (
     check_id,
     fingerprint,
 )
-from tertulia.engine.seating import Adjourned, Seating
-from tertulia.engine.seats import Spot, seated, seated_chair
+from tertulia.engine.turn_inputs import TurnInputs, gather
+from tertulia.engine.turn_table import TurnStopped, TurnTable
+from tertulia.engine.voice_resolution import ProjectScope, seated, seated_chair
 from tertulia.store import attachments, conversations, drafts, jobs, messages, turns
 from tertulia.store.database import Tx
 from tertulia.store.transactions import GONE
 
-ELSEWHERE_S = 0.5
+OTHER_NODE_POLL_S = 0.5
 """How often a round looks whether others are done: on another server, or where its branch left."""
-FAREWELL_S = 10.0
+SHUTDOWN_S = 10.0
 """How long the end of the server waits for the last replies to be written."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stoppable:
+class StopTarget:
     turn: Turn
     is_here: bool
     """Or over; False while another server runs it or has it in line."""
@@ -60,9 +66,9 @@ class Stoppable:
 class Turns:
     def __init__(
         self,
-        means: Means,
+        means: Dependencies,
         job_left: Callable[[], None],
-        herald: Herald,
+        herald: NodeRelay,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._means = means
@@ -73,111 +79,113 @@ class Turns:
         self._queue = TurnQueue(self._run)
         self._starting: dict[str, bool] = {}
         """Turns between the line and the table; True when one was stopped on the way."""
-        self._seatings: dict[str, Seating] = {}
+        self._seatings: dict[str, TurnTable] = {}
         self._stopping: set[asyncio.Task[Turn]] = set()
         """What people on other servers have stopped."""
         self._is_closing = False
 
     # ── what a person does
 
-    async def open(self, actor: Actor, request: NewTurn) -> Opened:
+    async def open(self, actor: Actor, request: NewTurn) -> OpenedTurn:
         self._must_be_open()
         check(request)
         mark = fingerprint(request)
 
-        def begin(tx: Tx) -> Opening:
+        def begin(tx: Tx) -> OpenResult:
             try:
                 table, chair = self._seat(
-                    tx, actor, Spot(request.conversation_id, request.project_id), request
+                    tx, actor, ProjectScope(request.conversation_id, request.project_id), request
                 )
             except (NotFound, UnknownModel):  # Whoever cannot be seated now may have been, when it was sent.
-                if before := opening.sent_before(tx, actor, request.id, mark):
+                if before := open_turn.find_duplicate(tx, actor, request.id, mark):
                     return before
                 raise
-            return opening.open_round(tx, actor, request, table, mark, chair)
+            return open_turn.open_round(tx, actor, request, table, mark, chair)
 
         return self._begin(actor, await self._means.db.write(begin))
 
     def _seat(
-        self, tx: Tx, actor: Actor, spot: Spot, request: NewTurn | NewEdit
+        self, tx: Tx, actor: Actor, spot: ProjectScope, request: NewTurn | NewEdit
     ) -> tuple[tuple[Voice, ...], Voice | None]:
         """The table, and whoever is in its chair."""
         table = seated(tx, actor, spot, request.voices, self._means.providers)
         return table, seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
 
-    async def ask_again(self, actor: Actor, request: NewTurn, asked: Message) -> Opened:
+    async def ask_again(self, actor: Actor, request: NewTurn, asked: Message) -> OpenedTurn:
         """A question asked before, elsewhere: what it brought along comes with it."""
         self._must_be_open()
         check(request)
         mark = fingerprint(request)
 
-        def begin(tx: Tx) -> Opening:
-            spot = Spot(request.conversation_id, request.project_id)
+        def begin(tx: Tx) -> OpenResult:
+            spot = ProjectScope(request.conversation_id, request.project_id)
             table, chair = self._seat(tx, actor, spot, request)
             ids = [one.id for one in asked.attachments]
             brought = attachments.again(tx, actor, spot.project(tx, actor), asked, ids)
-            return opening.open_round(tx, actor, replace(request, attachments=brought), table, mark, chair)
+            return open_turn.open_round(tx, actor, replace(request, attachments=brought), table, mark, chair)
 
         return self._begin(actor, await self._means.db.write(begin))
 
-    async def edit(self, actor: Actor, conversation_id: str, number: int, request: NewEdit) -> Opened:
+    async def edit(self, actor: Actor, conversation_id: str, number: int, request: NewEdit) -> OpenedTurn:
         """A question asked differently, in a branch beside the first."""
         self._must_be_open()
         check(request.turn_in(conversation_id))
         check_branch_id(request.branch_id)
         mark = fingerprint(request, f"edit:{conversation_id}:{number}")
 
-        def begin(tx: Tx) -> Opening:
-            table, chair = self._seat(tx, actor, Spot(conversation_id), request)
+        def begin(tx: Tx) -> OpenResult:
+            table, chair = self._seat(tx, actor, ProjectScope(conversation_id), request)
             return branching.open_edit(tx, actor, conversation_id, number, request, table, mark, chair)
 
         return self._begin(actor, await self._means.db.write(begin))
 
-    async def bring_back(self, actor: Actor, conversation_id: str, request: NewReturn) -> Opened:
+    async def bring_back(self, actor: Actor, conversation_id: str, request: BringBackRequest) -> OpenedTurn:
         """One voice reads a branch, and tells the conversation it left what came of it."""
         self._must_be_open()
         check_id(request.id)
         mark = fingerprint(request, f"return:{conversation_id}")
 
-        def begin(tx: Tx) -> Opening:
-            spot = Spot(conversation_id)
+        def begin(tx: Tx) -> OpenResult:
+            spot = ProjectScope(conversation_id)
             [voice] = seated(tx, actor, spot, (request.voice,), self._means.providers)
             return branching.open_return(tx, actor, conversation_id, request, voice, mark)
 
         return self._begin(actor, await self._means.db.write(begin))
 
     async def bring_again(
-        self, actor: Actor, conversation_id: str, asked: Message, request: NewReturn
-    ) -> Opened:
+        self, actor: Actor, conversation_id: str, asked: Message, request: BringBackRequest
+    ) -> OpenedTurn:
         """A branch that was brought back before, told of once more elsewhere."""
         self._must_be_open()
         mark = fingerprint(request, f"return:{asked.brings_id}:{conversation_id}")
 
-        def begin(tx: Tx) -> Opening:
-            [voice] = seated(tx, actor, Spot(conversation_id), (request.voice,), self._means.providers)
+        def begin(tx: Tx) -> OpenResult:
+            [voice] = seated(
+                tx, actor, ProjectScope(conversation_id), (request.voice,), self._means.providers
+            )
             return branching.open_return_again(tx, actor, conversation_id, asked, request.id, voice, mark)
 
         return self._begin(actor, await self._means.db.write(begin))
 
     async def synthesise(
         self, actor: Actor, conversation_id: str, number: int, request: NewSynthesis
-    ) -> Opened:
+    ) -> OpenedTurn:
         """The chair reads a round that was answered before, and closes it."""
         self._must_be_open()
         check_id(request.id)
         check_brief(request.brief)
         mark = fingerprint(request, f"synthesis:{conversation_id}:{number}")
 
-        def begin(tx: Tx) -> Opening:
-            spot = Spot(conversation_id)
+        def begin(tx: Tx) -> OpenResult:
+            spot = ProjectScope(conversation_id)
             question = messages.round(tx, conversation_id, number).question
             table = turns.get(tx, actor, question.turn_id).table
             chair = seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
-            return opening.open_synthesis(tx, actor, conversation_id, number, request, chair, mark)
+            return open_turn.open_synthesis(tx, actor, conversation_id, number, request, chair, mark)
 
         return self._begin(actor, await self._means.db.write(begin))
 
-    async def retry(self, actor: Actor, message_id: str, request: NewTry) -> Opened:
+    async def retry(self, actor: Actor, message_id: str, request: RetryRequest) -> OpenedTurn:
         """The same voice once more, or the same seat with another model."""
 
         def voice_for(reply: Message, others: Sequence[Voice]) -> Voice:
@@ -186,11 +194,11 @@ class Turns:
             if request.model in (None, reply.voice.model):
                 return reply.voice
             wanted = SeatRequest(model.key, model.display_name, effort=model.effort(reply.voice.effort))
-            return opening.with_model(reply.voice, wanted, others)
+            return open_turn.with_model(reply.voice, wanted, others)
 
         return await self._again(actor, message_id, request, Purpose.RETRY, voice_for)
 
-    async def resume(self, actor: Actor, message_id: str, request: NewTry) -> Opened:
+    async def resume(self, actor: Actor, message_id: str, request: RetryRequest) -> OpenedTurn:
         """Goes on where a reply broke off."""
 
         def voice_for(reply: Message, others: Sequence[Voice]) -> Voice:
@@ -211,7 +219,7 @@ class Turns:
         """Stops all voices, or one; a turn that is over stays as it is."""
         found = await self._find(actor, turn_id, reply_id)
         if not found.is_here:
-            self._herald.say(Stop(turn_id, reply_id))
+            self._herald.say(StopRequest(turn_id, reply_id))
             return found.turn
         return await self._stop(found.turn, reply_id)
 
@@ -221,14 +229,14 @@ class Turns:
         if found.is_here:
             self._retry_now(turn_id, reply_id)
         else:
-            self._herald.say(RetryNow(turn_id, reply_id))
+            self._herald.say(RetryNowRequest(turn_id, reply_id))
         return found.turn
 
     def _retry_now(self, turn_id: str, reply_id: str | None) -> None:
         if seating := self._seatings.get(turn_id):
             seating.retry_now(reply_id)
 
-    async def _find(self, actor: Actor, turn_id: str, reply_id: str | None) -> Stoppable:
+    async def _find(self, actor: Actor, turn_id: str, reply_id: str | None) -> StopTarget:
         """For someone who may write in its conversation."""
         seating = self._seatings.get(turn_id)
         ended_id = None if seating and seating.is_speaking(reply_id) else reply_id
@@ -253,23 +261,23 @@ class Turns:
             self._queue.remove(turn)
         return False
 
-    def _stoppable(self, tx: Tx, actor: Actor, turn_id: str, ended_id: str | None) -> Stoppable:
+    def _stoppable(self, tx: Tx, actor: Actor, turn_id: str, ended_id: str | None) -> StopTarget:
         """A reply that is not speaking has ended in this turn, or it is none of its replies."""
         turn = turns.get(tx, actor, turn_id)
-        opening.writable(tx, actor, turn.conversation_id)
+        open_turn.writable(tx, actor, turn.conversation_id)
         is_here = turn.state.is_over or turns.is_here(tx, turn_id)
         if is_here and ended_id is not None and messages.get(tx, actor, ended_id).turn_id != turn.id:
             raise NotFound(GONE)
-        return Stoppable(turn, is_here)
+        return StopTarget(turn, is_here)
 
-    def _hear(self, wish: Wish) -> None:
+    def _hear(self, wish: RelayCommand) -> None:
         """What was wanted on another server, by someone who may."""
         match wish:
-            case Withdraw(conversation_ids):
+            case ConversationsDeleted(conversation_ids):
                 self._withdraw(conversation_ids)
-            case RetryNow(turn_id, reply_id):
+            case RetryNowRequest(turn_id, reply_id):
                 self._retry_now(turn_id, reply_id)
-            case Stop(turn_id, reply_id):
+            case StopRequest(turn_id, reply_id):
                 live = self._means.live.find(turn_id)
                 if live is not None and live.is_here:
                     task = asyncio.create_task(self._stop(live.turn, reply_id))
@@ -279,7 +287,7 @@ class Turns:
     def withdraw(self, conversation_ids: Sequence[str]) -> None:
         """The conversations are gone: nothing may go on answering in them, wherever it is asked."""
         self._withdraw(conversation_ids)
-        self._herald.say(Withdraw(tuple(conversation_ids)))
+        self._herald.say(ConversationsDeleted(tuple(conversation_ids)))
 
     def _withdraw(self, conversation_ids: Sequence[str]) -> None:
         for conversation_id in conversation_ids:
@@ -297,14 +305,19 @@ class Turns:
     # ── opening
 
     async def _again(
-        self, actor: Actor, message_id: str, request: NewTry, purpose: Purpose, voice_for: opening.VoiceFor
-    ) -> Opened:
+        self,
+        actor: Actor,
+        message_id: str,
+        request: RetryRequest,
+        purpose: Purpose,
+        voice_for: open_turn.VoiceFor,
+    ) -> OpenedTurn:
         self._must_be_open()
         check_id(request.id)
         check_branch_id(request.branch_id)
         mark = fingerprint(request, f"{purpose}:{message_id}")
         opened = await self._means.db.write(
-            lambda tx: opening.open_again(tx, actor, message_id, request, purpose, voice_for, mark)
+            lambda tx: open_turn.open_again(tx, actor, message_id, request, purpose, voice_for, mark)
         )
         return self._begin(actor, opened, frozenset(request.without))
 
@@ -312,12 +325,12 @@ class Turns:
         if self._is_closing:
             raise Busy("The server is being restarted. Try again in a moment.", retry_after_s=2)
 
-    def _begin(self, actor: Actor, opened: Opening, without: frozenset[str] = frozenset()) -> Opened:
+    def _begin(self, actor: Actor, opened: OpenResult, without: frozenset[str] = frozenset()) -> OpenedTurn:
         if opened.is_new:
-            self._enqueue(Waiting(opened.opened.turn, actor, without))
+            self._enqueue(QueuedTurn(opened.opened.turn, actor, without))
         return opened.opened
 
-    def _enqueue(self, waiting: Waiting) -> None:
+    def _enqueue(self, waiting: QueuedTurn) -> None:
         self._means.live.open(waiting.turn)
         if not waiting.turn.purpose.starts_at_once:
             return self._queue.add(waiting)
@@ -326,7 +339,7 @@ class Turns:
 
     # ── running
 
-    async def _run(self, waiting: Waiting) -> None:
+    async def _run(self, waiting: QueuedTurn) -> None:
         live = self._means.live.find(waiting.turn.id) or self._means.live.open(waiting.turn)
         try:
             await self._answer(waiting, live)
@@ -336,18 +349,18 @@ class Turns:
             self._means.report(error)
             await self._end_or_report(live, waiting.turn, TurnState.FAILED)
 
-    async def _answer(self, waiting: Waiting, live: LiveTurn) -> None:
+    async def _answer(self, waiting: QueuedTurn, live: LiveTurn) -> None:
         seating = await self._sit_down(waiting, live)
         try:
             is_over = False
             while not is_over:
-                with suppress(Adjourned):
+                with suppress(TurnStopped):
                     await seating.mode.run(seating)
                 is_over = await self._end_or_report(live, waiting.turn, self._verdict(seating), seating)
         finally:
             del self._seatings[waiting.turn.id]
 
-    async def _sit_down(self, waiting: Waiting, live: LiveTurn) -> Seating:
+    async def _sit_down(self, waiting: QueuedTurn, live: LiveTurn) -> TurnTable:
         turn = waiting.turn
         self._starting.setdefault(turn.id, False)
         try:
@@ -357,23 +370,23 @@ class Turns:
         finally:
             is_stopped = self._starting.pop(turn.id)
         live.turn = gathered.turn
-        seating = self._seatings[turn.id] = Seating(self._means, live, gathered)
+        seating = self._seatings[turn.id] = TurnTable(self._means, live, gathered)
         if is_stopped:
             seating.stop(None)
         if self._is_closing:
             seating.interrupt()
         return seating
 
-    async def _gather(self, waiting: Waiting) -> Gathered:
+    async def _gather(self, waiting: QueuedTurn) -> TurnInputs:
         if waiting.turn.state is TurnState.RUNNING:
             return await self._means.db.read(
                 lambda tx: gather(tx, waiting.actor, waiting.turn, self._means.providers.find)
             )
         while (gathered := await self._means.db.write(lambda tx: self._start(tx, waiting))) is None:
-            await self._sleep(ELSEWHERE_S)
+            await self._sleep(OTHER_NODE_POLL_S)
         return gathered
 
-    def _start(self, tx: Tx, waiting: Waiting) -> Gathered | None:
+    def _start(self, tx: Tx, waiting: QueuedTurn) -> TurnInputs | None:
         """It was this turn's place in the line; now it runs. None while others have to be waited for."""
         turn = waiting.turn
         tx.hold(conversation_topic(turn.conversation_id))
@@ -387,7 +400,7 @@ class Turns:
         """Another server answers here, or what the branch goes on from is not said yet."""
         return turns.must_wait(tx, turn) or turns.is_inheriting(tx, turn.conversation_id)
 
-    def _verdict(self, seating: Seating) -> TurnState:
+    def _verdict(self, seating: TurnTable) -> TurnState:
         if seating.is_stopped:
             return TurnState.STOPPED
         if self._is_closing and any(reply.status is Status.INTERRUPTED for reply in seating.replies):
@@ -397,7 +410,7 @@ class Turns:
         return TurnState.COMPLETE
 
     async def _end_or_report(
-        self, live: LiveTurn, turn: Turn, state: TurnState, seating: Seating | None = None
+        self, live: LiveTurn, turn: Turn, state: TurnState, seating: TurnTable | None = None
     ) -> bool:
         """False when there is more to ask, so that the turn goes on."""
         try:
@@ -409,7 +422,7 @@ class Turns:
             return True
 
     async def _end(
-        self, live: LiveTurn | None, turn: Turn, state: TurnState, seating: Seating | None = None
+        self, live: LiveTurn | None, turn: Turn, state: TurnState, seating: TurnTable | None = None
     ) -> Turn | None:
         """None when the turn goes on: that and its end are decided in one transaction, so that of the turns
         that answer one round at the same time the last one does what is left."""
@@ -452,7 +465,7 @@ class Turns:
             seating.interrupt()
         await asyncio.gather(*map(self._interrupt, queued))
         if running := tuple(self._queue.tasks()):
-            await asyncio.wait(running, timeout=FAREWELL_S)
+            await asyncio.wait(running, timeout=SHUTDOWN_S)
 
     async def _interrupt(self, turn: Turn) -> None:
         """One that still stood in line; what cannot be written now is mended at the next start."""

@@ -11,7 +11,7 @@ from tertulia.core.errors import Invalid, QuotaSpent, TooLarge
 from tertulia.core.files import Content, FileLimits, ProjectFile, clean_path
 from tertulia.core.tasks import to_completion
 from tertulia.core.users import Actor
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
 from tertulia.library.extract.extractor import (
     ArchiveEnd,
     ArchiveEntry,
@@ -36,25 +36,25 @@ Refer = Callable[[Tx, Content], T]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedFile:
     path: str
     reason: str
 
 
 @dataclass(slots=True)
-class Taken:
+class UploadResult:
     """What became of several files that came together."""
 
     items: list[ProjectFile] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RejectedFile] = field(default_factory=list)
 
     def refuse(self, path: str, reason: str) -> None:
         if len(self.refused) < REFUSED_LIMIT:
-            self.refused.append(Refused(path[:300], reason))
+            self.refused.append(RejectedFile(path[:300], reason))
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived(Generic[T]):
+class StagedFile(Generic[T]):
     """Bytes that are all there, what they are, and who will refer to them."""
 
     incoming: BlobUpload
@@ -63,7 +63,7 @@ class Arrived(Generic[T]):
 
 
 class Uploads:
-    def __init__(self, means: Means, job_left: Callable[[], None]) -> None:
+    def __init__(self, means: Dependencies, job_left: Callable[[], None]) -> None:
         self._means = means
         self._job_left = job_left
         self._arriving: dict[str, int] = {}
@@ -114,14 +114,16 @@ class Uploads:
         if left > 0:
             self._arriving[actor.user_id] = left
 
-    async def save(self, actor: Actor, batch: Sequence[Arrived[T]], upload_key: str | None = None) -> list[T]:
+    async def save(
+        self, actor: Actor, batch: Sequence[StagedFile[T]], upload_key: str | None = None
+    ) -> list[T]:
         """Bytes and the files that hold them, in one transaction; room is counted in it once more."""
         saving = self._means.db.write(lambda tx: self._save(tx, actor, batch, upload_key))
         saved = await to_completion(saving)
         self._job_left()
         return saved
 
-    def _save(self, tx: Tx, actor: Actor, batch: Sequence[Arrived[T]], upload_key: str | None) -> list[T]:
+    def _save(self, tx: Tx, actor: Actor, batch: Sequence[StagedFile[T]], upload_key: str | None) -> list[T]:
         uploads.hold(tx, actor.user_id)
         if upload_key is not None:
             uploads.must_not_be_cancelled(tx, actor.user_id, upload_key)
@@ -143,16 +145,16 @@ class Uploads:
 
     async def unzip(
         self, actor: Actor, project_id: str, folder: str, chunks: Chunks, upload_key: str | None = None
-    ) -> Taken:
+    ) -> UploadResult:
         """The files of an archive, each at its path below the folder; the archive itself is not kept."""
         async with self.received(actor, project_id, chunks) as archive:
             with archive.file() as file:
-                return await Unpacking(self._means, self, actor, project_id, folder, upload_key).run(file)
+                return await ArchiveImport(self._means, self, actor, project_id, folder, upload_key).run(file)
 
 
-async def arrived(path: str, incoming: BlobUpload, refer: Refer[T]) -> Arrived[T]:
+async def arrived(path: str, incoming: BlobUpload, refer: Refer[T]) -> StagedFile[T]:
     kind = await incoming.look(lambda: mime_of(path, incoming.head, incoming.file))
-    return Arrived(incoming, Content(incoming.hash, incoming.size_bytes, kind), refer)
+    return StagedFile(incoming, Content(incoming.hash, incoming.size_bytes, kind), refer)
 
 
 def _too_large(limits: FileLimits) -> str:
@@ -166,12 +168,12 @@ def _no_room(limits: FileLimits) -> QuotaSpent:
     )
 
 
-class Unpacking:
+class ArchiveImport:
     """An archive on its way into a project: its files are saved some at a time."""
 
     def __init__(
         self,
-        means: Means,
+        means: Dependencies,
         uploads: Uploads,
         actor: Actor,
         project_id: str,
@@ -184,14 +186,14 @@ class Unpacking:
         self._project_id = project_id
         self._folder = folder
         self._upload_key = upload_key
-        self._taken = Taken()
-        self._batch: list[Arrived[ProjectFile]] = []
+        self._taken = UploadResult()
+        self._batch: list[StagedFile[ProjectFile]] = []
         self._open = AsyncExitStack()
         self._path = ""
         self._incoming: BlobUpload | None = None
         """The file that is arriving; None while nothing is, or what arrives is refused."""
 
-    async def run(self, archive: IO[bytes]) -> Taken:
+    async def run(self, archive: IO[bytes]) -> UploadResult:
         try:
             async with aclosing(self._means.extractor.unzip(archive)) as packed:
                 async for one in packed:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from tertulia.core.errors import Busy, StorageFailed, TertuliaError
-from tertulia.engine.jobs import AT_ONCE, JOBS, Do
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
+from tertulia.engine.jobs import INLINE_JOBS, JOBS, JobFunction
 from tertulia.store import jobs
 from tertulia.store.database import Tx
 from tertulia.store.jobs import Job
@@ -29,14 +29,14 @@ SHORT_JOBS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
+class _JobResult:
     job: Job
     failure: str | None
     """Why it failed; None when it is done."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Claimed:
+class _Claim:
     job: Job | None
     done: int
     """So many short ones were done on the way."""
@@ -47,9 +47,9 @@ class _Claimed:
 class Worker:
     def __init__(
         self,
-        means: Means,
+        means: Dependencies,
         node: str,
-        known: Mapping[str, Do] = JOBS,
+        known: Mapping[str, JobFunction] = JOBS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         *,
         only: str = "",
@@ -92,11 +92,11 @@ class Worker:
         claimed = await self._go_on(None)
         is_any = claimed.job is not None or claimed.done > 0
         while claimed.job is not None:
-            claimed = await self._go_on(_Ended(claimed.job, await self._held(claimed.job)))
+            claimed = await self._go_on(_JobResult(claimed.job, await self._held(claimed.job)))
             self._job_left()
         return is_any
 
-    async def _go_on(self, ended: _Ended | None) -> _Claimed:
+    async def _go_on(self, ended: _JobResult | None) -> _Claim:
         """A short job that breaks takes back all of it; then the same again, and it is done as a long one."""
         try:
             claimed = await self._means.db.write(partial(self._claim, ended=ended, short_jobs=SHORT_JOBS))
@@ -107,25 +107,25 @@ class Worker:
         self._queue = claimed.queue
         return claimed
 
-    def _claim(self, tx: Tx, ended: _Ended | None, short_jobs: int) -> _Claimed:
+    def _claim(self, tx: Tx, ended: _JobResult | None, short_jobs: int) -> _Claim:
         if ended is not None:
             _note(tx, ended)
         queue = self._queue
         for done in range(short_jobs):
             job = self._next(tx, queue)
             if job is None or not self._is_done_at_once(tx, job):
-                return _Claimed(job, done, job.queue if job else queue)
+                return _Claim(job, done, job.queue if job else queue)
             jobs.finish(tx, job.id)
             queue = job.queue
         job = self._next(tx, queue)
-        return _Claimed(job, short_jobs, job.queue if job else queue)
+        return _Claim(job, short_jobs, job.queue if job else queue)
 
     def _next(self, tx: Tx, queue: str) -> Job | None:
         """From the queue after the last: whoever has much to be done does not keep the others waiting."""
         return jobs.claim(tx, self._node, LEASE_MS, only=self._only, but=self._but, after=queue)
 
     def _is_done_at_once(self, tx: Tx, job: Job) -> bool:
-        at_once = AT_ONCE.get(job.kind)
+        at_once = INLINE_JOBS.get(job.kind)
         return at_once is not None and at_once(self._means, tx, job.payload)
 
     async def _held(self, job: Job) -> str | None:
@@ -155,7 +155,7 @@ class Worker:
         return None
 
 
-def _note(tx: Tx, ended: _Ended) -> None:
+def _note(tx: Tx, ended: _JobResult) -> None:
     if ended.failure is None:
         jobs.finish(tx, ended.job.id)
     else:

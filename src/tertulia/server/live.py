@@ -20,7 +20,7 @@ from tertulia.core.errors import TertuliaError
 from tertulia.core.events import Event
 from tertulia.core.serialization import to_json
 from tertulia.core.users import Actor
-from tertulia.engine.live import Began, Bell, Delta, Place, TurnEvent, Waited, veiled
+from tertulia.engine.live import Delta, ReplyStarted, RetryScheduled, TopicFeed, TurnEvent, WakeUp, anonymised
 from tertulia.server.rights import LOOK_AGAIN_S, Rights
 from tertulia.store import events
 from tertulia.store.database import Tx
@@ -41,7 +41,7 @@ GOING_AWAY = 1001
 
 @dataclass(slots=True)
 class Followed:
-    place: Place
+    place: TopicFeed
     cursor: int
     turns: dict[str, int] = field(default_factory=dict)
     """How far the log of each running turn was sent."""
@@ -57,8 +57,8 @@ class Connection:
         self._socket = socket
         self._house = house
         self._actor = actor
-        self._bell = Bell()
-        self._taken = Bell()
+        self._bell = WakeUp()
+        self._taken = WakeUp()
         self._rights = Rights(house, actor, self._bell.ring)
         self._followed: dict[str, Followed] = {}
         self._outbox: list[str] = []
@@ -214,7 +214,7 @@ class Connection:
                 continue
             after = followed.turns.get(turn_id, 0)
             log = live.after(after)
-            news.tell(map(veiled, log) if live.turn.is_blind else log)
+            news.tell(map(anonymised, log) if live.turn.is_blind else log)
             followed.turns[turn_id] = after + len(log)
             if followed.turns[turn_id] < live.number:
                 self._bell.ring()
@@ -289,9 +289,9 @@ class News:
             match event:
                 case Delta():
                     deltas.setdefault(event.reply_id, _Joined(event.number - 1)).add(event)
-                case Began(draft):
+                case ReplyStarted(draft):
                     self.items.append(f'{{"type":"draft","value":{to_json(draft)}}}')
-                case Waited(reply_id, waiting):
+                case RetryScheduled(reply_id, waiting):
                     item = f'{{"type":"waiting","id":"{reply_id}","value":{to_json(waiting)}}}'
                     self.items.append(item)
         if deltas:

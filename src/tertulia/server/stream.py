@@ -13,7 +13,7 @@ from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Message
 from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
-from tertulia.engine.live import Bell, Delta, Finished, LiveTurn, veiled
+from tertulia.engine.live import Delta, LiveTurn, ReplyFinished, WakeUp, anonymised
 from tertulia.server.encodings import Encoding, Snapshot, joined, mark, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
@@ -62,7 +62,7 @@ async def _frames(
 async def _follow(
     house: House, actor: Actor, live: LiveTurn, after: int, encoding: Encoding, is_blind: bool
 ) -> AsyncIterator[bytes]:
-    bell = Bell()
+    bell = WakeUp()
     rights = Rights(house, actor, bell.ring)
     live.watchers.add(bell.ring)
     ending = asyncio.create_task(live.over.wait())
@@ -71,7 +71,7 @@ async def _follow(
             if rights.are_in_doubt and (reason := await _lost(rights, live)):
                 yield encoding.gone(mark(live.name, after), reason)
                 return
-            told = map(veiled, live.after(after)) if is_blind else live.after(after)
+            told = map(anonymised, live.after(after)) if is_blind else live.after(after)
             events = joined(told, after + 1)
             if events:
                 after = events[-1][0]
@@ -94,7 +94,7 @@ async def _lost(rights: Rights, live: LiveTurn) -> str | None:
     return "signed_out" if lost.is_signed_out else "not_found" if lost.places else None
 
 
-async def _rung(bell: Bell) -> bool:
+async def _rung(bell: WakeUp) -> bool:
     try:
         async with asyncio.timeout(LOOK_AGAIN_S):
             await bell.rung()
@@ -104,9 +104,9 @@ async def _rung(bell: Bell) -> bool:
 
 
 def _of_live(live: LiveTurn, stored: Sequence[Message], is_blind: bool) -> Snapshot:
-    log = map(veiled, live.log) if is_blind else live.log
+    log = map(anonymised, live.log) if is_blind else live.log
     done = {message.id: message for message in stored}
-    done |= {event.message.id: event.message for event in log if isinstance(event, Finished)}
+    done |= {event.message.id: event.message for event in log if isinstance(event, ReplyFinished)}
     drafts = tuple(draft for draft in live.drafts() if draft.id not in done)
     return Snapshot(anonymised_turn(live.turn) if is_blind else live.turn, tuple(done.values()), drafts)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tertulia.core.files import IndexPhase, IndexState
-from tertulia.engine.jobs.survey import survey
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
+from tertulia.engine.jobs.analyze_tables import analyze_tables
 from tertulia.library.embedders import EmbeddingFailed
 from tertulia.library.index import embed_due
 from tertulia.store import files, jobs, vectors
@@ -18,12 +18,12 @@ WORDS_PERCENT = 50
 """How far a file is when it can be found by its words."""
 
 
-def embed_at_once(means: Means, tx: Tx, payload: str) -> bool:
+def embed_inline(means: Dependencies, tx: Tx, payload: str) -> bool:
     """Without weights there is nothing to do: everything waits, and the next start looks again."""
     return means.library.embedder.unavailable_reason() is not None
 
 
-async def embed(means: Means, payload: str) -> None:
+async def embed(means: Dependencies, payload: str) -> None:
     if means.library.embedder.unavailable_reason() is not None:
         return
     try:
@@ -35,7 +35,7 @@ async def embed(means: Means, payload: str) -> None:
         return
     if not done:
         await means.db.write(lambda tx: _go_on(tx, done))
-    await survey(means)
+    await analyze_tables(means)
 
 
 def _go_on(tx: Tx, done: tuple[PendingChunk, ...]) -> None:

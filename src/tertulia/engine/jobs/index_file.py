@@ -13,10 +13,10 @@ from functools import partial
 
 from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, IndexPhase, IndexState, ProjectFile
+from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.files import text_of
+from tertulia.engine.jobs.analyze_tables import analyze_tables
 from tertulia.engine.jobs.embed import WORDS_PERCENT, show_progress
-from tertulia.engine.jobs.survey import survey
-from tertulia.engine.means import Means
 from tertulia.library.index import of_file
 from tertulia.store import chunks, files, jobs, projects, vectors
 from tertulia.store.chunks import NewChunk
@@ -28,7 +28,7 @@ LEFT_OUT = "Its settings keep it out of search."
 BROKEN = "Reading it failed; the server's log says why. Re-index all files to try again."
 
 
-async def index_file(means: Means, file_id: str) -> None:
+async def index_file(means: Dependencies, file_id: str) -> None:
     """What becomes of it is written beside the file, also when that is nothing."""
     file = await means.db.read(lambda tx: files.find(tx, file_id))
     if file is None:
@@ -49,16 +49,16 @@ async def index_file(means: Means, file_id: str) -> None:
     except Exception:
         await _broken(means, file)
         raise
-    await survey(means)
+    await analyze_tables(means)
 
 
-async def _broken(means: Means, file: ProjectFile) -> None:
+async def _broken(means: Dependencies, file: ProjectFile) -> None:
     """The job is tried again, and set aside after a few attempts: whoever looks at the file sees that."""
     state = IndexState(IndexPhase.FAILED, file.index.chunks, reason=BROKEN)
     await means.db.write(lambda tx: files.set_index(tx, file.id, state, version=file.version))
 
 
-async def _index(means: Means, file: ProjectFile, extracted: Extracted) -> None:
+async def _index(means: Dependencies, file: ProjectFile, extracted: Extracted) -> None:
     if not extracted.text or extracted.has_failed:
         state = IndexPhase.FAILED if extracted.has_failed else IndexPhase.NOT_INDEXED
         await means.db.write(lambda tx: _nothing(tx, file, IndexState(state, reason=extracted.reason)))

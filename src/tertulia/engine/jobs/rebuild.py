@@ -9,7 +9,7 @@ ROUNDS = 100
 """How many rounds of a conversation one job reads."""
 
 
-def leave_rebuild(tx: Tx, project_id: str | None = None) -> int:
+def enqueue_rebuild(tx: Tx, project_id: str | None = None) -> int:
     """Leaves the jobs for a project, or for all; says how many. What is new meanwhile is not kept waiting."""
     count = 0
     for file_id, queue in chunks.all_files(tx, project_id):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tertulia.core.attachments import UNSENT_KEPT_MS
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
 from tertulia.store import attachments
 
 
-async def sweep_attachments(means: Means, _: str) -> None:
+async def sweep_attachments(means: Dependencies, _: str) -> None:
     await means.db.write(lambda tx: attachments.sweep(tx, tx.now - UNSENT_KEPT_MS))

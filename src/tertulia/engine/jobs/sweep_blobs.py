@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
 from tertulia.store.blobs import GRACE_MS
 
 
-async def sweep_blobs(means: Means, _: str) -> None:
+async def sweep_blobs(means: Dependencies, _: str) -> None:
     await means.blobs.sweep(means.clock() - GRACE_MS)

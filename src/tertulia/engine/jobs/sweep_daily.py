@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tertulia.core.sessions import DAY_MS
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
 from tertulia.store import events, jobs, sessions, uploads
 from tertulia.store.database import Tx
 
@@ -16,15 +16,15 @@ AT_ONCE = 2_000
 """So many events go in one transaction, for which others that write have to wait."""
 
 
-def leave_sweep(tx: Tx, days_ahead: int = 0) -> None:
+def enqueue_sweep(tx: Tx, days_ahead: int = 0) -> None:
     """Once for each day, however many servers there are and however often they start."""
     day = tx.now // DAY_MS + days_ahead
     jobs.add(tx, KIND, "", key=f"{KIND}:{day}", run_at=day * DAY_MS)
 
 
-async def sweep_daily(means: Means, _: str, at_once: int = AT_ONCE) -> None:
+async def sweep_daily(means: Dependencies, _: str, at_once: int = AT_ONCE) -> None:
     def sweep(tx: Tx) -> None:
-        leave_sweep(tx, days_ahead=1)
+        enqueue_sweep(tx, days_ahead=1)
         sessions.remove_over(tx)
         jobs.prune(tx, tx.now - KEYS_KEPT_MS)
         uploads.forget_cancelled(tx, tx.now - CANCELLED_KEPT_MS)

@@ -10,7 +10,7 @@ from tertulia.core.messages import Message
 from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.core.titles import cleaned, title_of
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
 from tertulia.providers.interface import Completed, ModelRequest, ProviderError, TextDelta
 from tertulia.store import conversations, messages, usage
 from tertulia.store.database import Tx
@@ -25,7 +25,7 @@ PATIENCE_S = 20.0
 """Other jobs wait behind this one, and a name is not worth more of their time."""
 
 
-async def title(means: Means, conversation_id: str, patience_s: float = PATIENCE_S) -> None:
+async def title(means: Dependencies, conversation_id: str, patience_s: float = PATIENCE_S) -> None:
     """A model's title where a capable one is at hand; else the beginning of the question."""
     first = await means.db.read(lambda tx: _first_asked(tx, conversation_id))
     if first is None:
@@ -49,7 +49,9 @@ def _first_asked(tx: Tx, conversation_id: str) -> tuple[Conversation, Message] |
     return None if conversation is None or asked is None else (conversation, asked)
 
 
-async def _named(means: Means, question: str, patience_s: float) -> tuple[str, TokenCount, Model | None]:
+async def _named(
+    means: Dependencies, question: str, patience_s: float
+) -> tuple[str, TokenCount, Model | None]:
     model = cheapest_capable(means.providers.models(), means.providers.can_answer)
     if model is None:
         return title_of(question), TokenCount(), None
@@ -62,7 +64,7 @@ async def _named(means: Means, question: str, patience_s: float) -> tuple[str, T
     return cleaned(answer) or title_of(question), count, model
 
 
-async def _answer(means: Means, call: ModelRequest) -> tuple[str, TokenCount]:
+async def _answer(means: Dependencies, call: ModelRequest) -> tuple[str, TokenCount]:
     text, count = "", TokenCount()
     async for piece in means.providers.stream(call):
         match piece:

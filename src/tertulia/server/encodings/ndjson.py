@@ -7,7 +7,7 @@ from typing import Any
 
 from tertulia.core.messages import Message, Status, speaker_of
 from tertulia.core.serialization import to_plain
-from tertulia.engine.live import Began, Delta, Ended, Finished, TurnEvent, Waited
+from tertulia.engine.live import Delta, ReplyFinished, ReplyStarted, RetryScheduled, TurnEnded, TurnEvent
 from tertulia.server.encodings import Encoding, Snapshot
 
 
@@ -16,16 +16,16 @@ def event(mark: str, event: TurnEvent) -> bytes:
         case Delta(reply_id, delta, text, is_thought):
             key = "thinking" if is_thought else "text"
             return _line({"type": "chunk", "after": mark, "reply_id": reply_id, "number": delta, key: text})
-        case Began(draft):
+        case ReplyStarted(draft):
             speaker = speaker_of(draft.voice.model)
             return _line({"type": "reply", "after": mark, "speaker": speaker, "draft": to_plain(draft)})
-        case Waited(reply_id, waiting):
+        case RetryScheduled(reply_id, waiting):
             return _line(
                 {"type": "waiting", "after": mark, "reply_id": reply_id, "waiting": to_plain(waiting)}
             )
-        case Finished(message):
+        case ReplyFinished(message):
             return _line(_finished(message) | {"after": mark})
-        case Ended(turn):
+        case TurnEnded(turn):
             return _line({"type": "done", "after": mark, "turn": to_plain(turn)})
 
 

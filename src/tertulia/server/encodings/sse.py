@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tertulia.core.serialization import to_json
-from tertulia.engine.live import Began, Delta, Ended, Finished, TurnEvent, Waited
+from tertulia.engine.live import Delta, ReplyFinished, ReplyStarted, RetryScheduled, TurnEnded, TurnEvent
 from tertulia.server.encodings import Encoding, Snapshot
 
 
@@ -17,13 +17,13 @@ def event(mark: str, event: TurnEvent) -> bytes:
                 ensure_ascii=False,
             )
             return _frame(mark, "delta", data)
-        case Began(draft):
+        case ReplyStarted(draft):
             return _frame(mark, "reply", to_json(draft))
-        case Waited(reply_id, waiting):
+        case RetryScheduled(reply_id, waiting):
             return _frame(mark, "waiting", to_json({"reply_id": reply_id, "waiting": waiting}))
-        case Finished(message):
+        case ReplyFinished(message):
             return _frame(mark, "finished", to_json(message))
-        case Ended(turn):
+        case TurnEnded(turn):
             return _frame(mark, "ended", to_json(turn))
 
 

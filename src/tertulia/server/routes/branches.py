@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from tertulia.core.conversations import Conversation
 from tertulia.core.trees import Comparison, DeletionPreview, Tree
-from tertulia.engine.opening import Opened
-from tertulia.engine.requests import NewEdit, NewReturn, check_branch_id
+from tertulia.engine.open_turn import OpenedTurn
+from tertulia.engine.requests import BringBackRequest, NewEdit, check_branch_id
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, large_answer
 from tertulia.server.routes.turns import RoundNumber
@@ -66,7 +66,7 @@ async def compare_branches(
 
 
 @router.post(
-    "/api/conversations/{conversation_id}/rounds/{number}/edit", response_model=Opened, status_code=202
+    "/api/conversations/{conversation_id}/rounds/{number}/edit", response_model=OpenedTurn, status_code=202
 )
 async def edit_question(
     house: TheHouse, actor: Someone, conversation_id: str, number: RoundNumber, new: NewEdit
@@ -75,8 +75,10 @@ async def edit_question(
     return answer((await house.turns.edit(actor, conversation_id, number, new)).as_told(), 202)
 
 
-@router.post("/api/conversations/{conversation_id}/bring-back", response_model=Opened, status_code=202)
-async def bring_back(house: TheHouse, actor: Someone, conversation_id: str, new: NewReturn) -> Response:
+@router.post("/api/conversations/{conversation_id}/bring-back", response_model=OpenedTurn, status_code=202)
+async def bring_back(
+    house: TheHouse, actor: Someone, conversation_id: str, new: BringBackRequest
+) -> Response:
     """One voice adds a summary of the branch to the conversation it came from."""
     return answer((await house.turns.bring_back(actor, conversation_id, new)).as_told(), 202)
 

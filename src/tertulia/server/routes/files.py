@@ -16,7 +16,7 @@ from tertulia.core.events import project_topic
 from tertulia.core.files import FileVersion, MetadataChange, ProjectFile
 from tertulia.core.text import storable
 from tertulia.core.users import Actor
-from tertulia.engine.uploads import Refused, Taken
+from tertulia.engine.uploads import RejectedFile, UploadResult
 from tertulia.server.access import Someone, TheHouse
 from tertulia.server.answers import answer, nothing
 from tertulia.server.downloads import ABOUT, CONTENT, download
@@ -48,7 +48,7 @@ class FileList:
 @dataclass(frozen=True, slots=True)
 class Uploaded:
     items: tuple[ProjectFile, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RejectedFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ async def add_files(
     upload_key: UploadKey = None,
 ) -> Response:
     """One file as it is, at the path of the query, or several in a form; a zip may be unpacked on its way."""
-    upload, taken = Upload(house, actor, project_id, unzip, upload_key), Taken()
+    upload, taken = Upload(house, actor, project_id, unzip, upload_key), UploadResult()
     if is_form(request):
         form = Form(request.headers.get("content-type", ""), body(request))
         await _take_form(upload, form, path, taken)
@@ -149,7 +149,7 @@ async def add_files(
     return answer(Uploaded(tuple(taken.items), tuple(taken.refused)), 201)
 
 
-def _why(refused: Refused) -> str:
+def _why(refused: RejectedFile) -> str:
     return f"{refused.path} was not uploaded. {refused.reason}" if refused.path else refused.reason
 
 
@@ -164,7 +164,7 @@ class Upload:
     key: str | None
 
 
-async def _take_form(upload: Upload, form: Form, path: str | None, taken: Taken) -> None:
+async def _take_form(upload: Upload, form: Form, path: str | None, taken: UploadResult) -> None:
     """A field "path" names the file after it, or with a slash at its end the folder of all that follow."""
     await upload.house.db.read(lambda tx: files.begin(tx, upload.actor, upload.project_id))
     has_files = False
@@ -189,7 +189,7 @@ def _placed(path: str | None, filename: str, unzip: bool) -> str:
     return path if unzip or not path.endswith("/") else path + filename
 
 
-async def _take(upload: Upload, path: str, chunks: AsyncIterator[bytes], taken: Taken) -> None:
+async def _take(upload: Upload, path: str, chunks: AsyncIterator[bytes], taken: UploadResult) -> None:
     shelf, actor, project_id = upload.house.files, upload.actor, upload.project_id
     if not upload.unzip:
         taken.items.append(await shelf.add(actor, project_id, path, chunks, upload.key))

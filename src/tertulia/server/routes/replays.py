@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from tertulia.core.replays import Replay
-from tertulia.engine.replays import NewReplay, ReplayEstimate, Replaying
+from tertulia.engine.replays import NewReplay, ReplayEstimate, ReplayProgress
 from tertulia.server.access import Someone, TheDoor, TheHouse
 from tertulia.server.answers import answer
 from tertulia.store import replays
@@ -29,7 +29,7 @@ async def estimate_replay(door: TheDoor, actor: Someone, conversation_id: str, n
         return answer(await door.house.replays.estimate(actor, conversation_id, new))
 
 
-@router.post("/api/conversations/{conversation_id}/replay", response_model=Replaying, status_code=202)
+@router.post("/api/conversations/{conversation_id}/replay", response_model=ReplayProgress, status_code=202)
 async def begin_replay(house: TheHouse, actor: Someone, conversation_id: str, new: NewReplay) -> Response:
     """A branch in which the questions are asked again, one after the other."""
     return answer(await house.replays.begin(actor, conversation_id, new), 202)

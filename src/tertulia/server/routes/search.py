@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tertulia.core.chunks import Filters, Hit
 from tertulia.core.errors import Invalid
 from tertulia.core.users import Actor
-from tertulia.engine.jobs.rebuild import leave_rebuild
+from tertulia.engine.jobs.rebuild import enqueue_rebuild
 from tertulia.library.search import SearchMode, find
 from tertulia.server.access import Someone, TheDoor, TheHouse
 from tertulia.server.answers import answer, large_answer
@@ -75,7 +75,7 @@ async def rebuild_index(house: TheHouse, actor: Someone, project_id: str) -> Res
 
     def leave(tx: Tx) -> int:
         access.to_project(tx, actor, project_id).must_write()
-        return leave_rebuild(tx, project_id)
+        return enqueue_rebuild(tx, project_id)
 
     left = await house.db.write(leave)
     house.job_left()

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from tertulia.core.blind import anonymised_turn
 from tertulia.core.turns import Turn
 from tertulia.engine.estimates import Estimate, NewEstimate, estimate
-from tertulia.engine.opening import Opened
-from tertulia.engine.requests import NewSynthesis, NewTry, NewTurn
+from tertulia.engine.open_turn import OpenedTurn
+from tertulia.engine.requests import NewSynthesis, NewTurn, RetryRequest
 from tertulia.server.access import Someone, TheDoor, TheHouse
 from tertulia.server.answers import answer
 from tertulia.server.stream import encoding_for, stream_turn
@@ -35,7 +35,7 @@ class NewSkip:
     """One reply that waits for its provider; all of them when left out."""
 
 
-@router.post("/api/turn", response_model=Opened, status_code=202)
+@router.post("/api/turn", response_model=OpenedTurn, status_code=202)
 async def open_turn(house: TheHouse, actor: Someone, request: Request, new: NewTurn) -> Response:
     """Answers 202 at once, or the stream itself when asked for one. The turn goes on either way."""
     opened = await house.turns.open(actor, new)
@@ -86,18 +86,20 @@ async def retry_now(house: TheHouse, actor: Someone, turn_id: str, new: NewSkip 
     return answer(anonymised_turn(turn), 202)
 
 
-@router.post("/api/messages/{message_id}/retry", response_model=Opened, status_code=202)
-async def retry_reply(house: TheHouse, actor: Someone, message_id: str, new: NewTry) -> Response:
+@router.post("/api/messages/{message_id}/retry", response_model=OpenedTurn, status_code=202)
+async def retry_reply(house: TheHouse, actor: Someone, message_id: str, new: RetryRequest) -> Response:
     return answer((await house.turns.retry(actor, message_id, new)).as_told(), 202)
 
 
-@router.post("/api/messages/{message_id}/continue", response_model=Opened, status_code=202)
-async def continue_reply(house: TheHouse, actor: Someone, message_id: str, new: NewTry) -> Response:
+@router.post("/api/messages/{message_id}/continue", response_model=OpenedTurn, status_code=202)
+async def continue_reply(house: TheHouse, actor: Someone, message_id: str, new: RetryRequest) -> Response:
     return answer((await house.turns.resume(actor, message_id, new)).as_told(), 202)
 
 
 @router.post(
-    "/api/conversations/{conversation_id}/rounds/{number}/synthesis", response_model=Opened, status_code=202
+    "/api/conversations/{conversation_id}/rounds/{number}/synthesis",
+    response_model=OpenedTurn,
+    status_code=202,
 )
 async def synthesise_round(
     house: TheHouse, actor: Someone, conversation_id: str, number: RoundNumber, new: NewSynthesis

@@ -1511,6 +1511,15 @@ export interface components {
             /** Cost Micros */
             cost_micros: number | null;
         };
+        /**
+         * BringBackRequest
+         * @description A branch brought back as one message: who tells what it came to.
+         */
+        BringBackRequest: {
+            /** Id */
+            id: string;
+            voice: components["schemas"]["VoiceRef"];
+        };
         /** Catalogue */
         Catalogue: {
             /** Items */
@@ -1964,9 +1973,38 @@ export interface components {
         /** Leaderboard */
         Leaderboard: {
             /** Items */
-            items: components["schemas"]["Ranked"][];
+            items: components["schemas"]["LeaderboardRow"][];
             /** Votes */
             votes: number;
+        };
+        /** LeaderboardRow */
+        LeaderboardRow: {
+            /** Persona Id */
+            persona_id: string | null;
+            /** Model */
+            model: string;
+            /** Name */
+            name: string;
+            /** Rating */
+            rating: number;
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+            /** Wins */
+            wins: number;
+            /** Losses */
+            losses: number;
+            /** Ties */
+            ties: number;
+            /** Rounds */
+            rounds: number;
+            /** Cost Micros */
+            cost_micros: number | null;
+            /** Latency Ms */
+            latency_ms: number | null;
+            /** First Token Ms */
+            first_token_ms: number | null;
         };
         /** LeftOut */
         LeftOut: {
@@ -2405,15 +2443,6 @@ export interface components {
             /** Cap Micros */
             cap_micros?: number | null;
         };
-        /**
-         * NewReturn
-         * @description A branch brought back as one message: who tells what it came to.
-         */
-        NewReturn: {
-            /** Id */
-            id: string;
-            voice: components["schemas"]["VoiceRef"];
-        };
         /** NewSetup */
         NewSetup: {
             /** Name */
@@ -2477,27 +2506,6 @@ export interface components {
         NewTitle: {
             /** Title */
             title: string;
-        };
-        /**
-         * NewTry
-         * @description Asking one voice again, as it was or with another model.
-         */
-        NewTry: {
-            /** Id */
-            id: string;
-            /** Model */
-            model?: string | null;
-            /**
-             * Without
-             * @default []
-             */
-            without: string[];
-            /** @default again */
-            style: components["schemas"]["Style"];
-            /** Conversation Id */
-            conversation_id?: string | null;
-            /** Branch Id */
-            branch_id?: string | null;
         };
         /**
          * NewTurn
@@ -2594,8 +2602,8 @@ export interface components {
             /** Votes */
             votes: components["schemas"]["Vote"][];
         };
-        /** Opened */
-        Opened: {
+        /** OpenedTurn */
+        OpenedTurn: {
             turn: components["schemas"]["Turn"];
             conversation: components["schemas"]["Conversation"];
             message: components["schemas"]["Message"];
@@ -2892,35 +2900,6 @@ export interface components {
             /** Text */
             text: string;
         };
-        /** Ranked */
-        Ranked: {
-            /** Persona Id */
-            persona_id: string | null;
-            /** Model */
-            model: string;
-            /** Name */
-            name: string;
-            /** Rating */
-            rating: number;
-            /** Low */
-            low: number;
-            /** High */
-            high: number;
-            /** Wins */
-            wins: number;
-            /** Losses */
-            losses: number;
-            /** Ties */
-            ties: number;
-            /** Rounds */
-            rounds: number;
-            /** Cost Micros */
-            cost_micros: number | null;
-            /** Latency Ms */
-            latency_ms: number | null;
-            /** First Token Ms */
-            first_token_ms: number | null;
-        };
         /**
          * Ranking
          * @description A reviewer's order of the others' answers, best first; the reviewer does not know who wrote them.
@@ -2976,8 +2955,8 @@ export interface components {
              */
             cached_segments: number;
         };
-        /** Refused */
-        Refused: {
+        /** RejectedFile */
+        RejectedFile: {
             /** Path */
             path: string;
             /** Reason */
@@ -3016,6 +2995,11 @@ export interface components {
             /** Per Round */
             per_round: (number | null)[];
         };
+        /** ReplayProgress */
+        ReplayProgress: {
+            conversation: components["schemas"]["Conversation"];
+            replay: components["schemas"]["Replay"];
+        };
         /**
          * ReplayState
          * @enum {string}
@@ -3024,11 +3008,6 @@ export interface components {
         /** ReplayView */
         ReplayView: {
             replay: components["schemas"]["Replay"] | null;
-        };
-        /** Replaying */
-        Replaying: {
-            conversation: components["schemas"]["Conversation"];
-            replay: components["schemas"]["Replay"];
         };
         /** RetrievalConfig */
         RetrievalConfig: {
@@ -3068,6 +3047,27 @@ export interface components {
             attempts: number;
             /** Reason */
             reason: string;
+        };
+        /**
+         * RetryRequest
+         * @description Asking one voice again, as it was or with another model.
+         */
+        RetryRequest: {
+            /** Id */
+            id: string;
+            /** Model */
+            model?: string | null;
+            /**
+             * Without
+             * @default []
+             */
+            without: string[];
+            /** @default again */
+            style: components["schemas"]["Style"];
+            /** Conversation Id */
+            conversation_id?: string | null;
+            /** Branch Id */
+            branch_id?: string | null;
         };
         /**
          * Role
@@ -3442,7 +3442,7 @@ export interface components {
             /** Items */
             items: components["schemas"]["ProjectFile"][];
             /** Refused */
-            refused: components["schemas"]["Refused"][];
+            refused: components["schemas"]["RejectedFile"][];
         };
         /**
          * Usage
@@ -3643,7 +3643,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Opened"];
+                    "application/json": components["schemas"]["OpenedTurn"];
                 };
             };
             /** @description Validation Error */
@@ -3837,7 +3837,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewTry"];
+                "application/json": components["schemas"]["RetryRequest"];
             };
         };
         responses: {
@@ -3847,7 +3847,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Opened"];
+                    "application/json": components["schemas"]["OpenedTurn"];
                 };
             };
             /** @description Validation Error */
@@ -3872,7 +3872,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewTry"];
+                "application/json": components["schemas"]["RetryRequest"];
             };
         };
         responses: {
@@ -3882,7 +3882,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Opened"];
+                    "application/json": components["schemas"]["OpenedTurn"];
                 };
             };
             /** @description Validation Error */
@@ -3918,7 +3918,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Opened"];
+                    "application/json": components["schemas"]["OpenedTurn"];
                 };
             };
             /** @description Validation Error */
@@ -4403,7 +4403,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Opened"];
+                    "application/json": components["schemas"]["OpenedTurn"];
                 };
             };
             /** @description Validation Error */
@@ -4428,7 +4428,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewReturn"];
+                "application/json": components["schemas"]["BringBackRequest"];
             };
         };
         responses: {
@@ -4438,7 +4438,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Opened"];
+                    "application/json": components["schemas"]["OpenedTurn"];
                 };
             };
             /** @description Validation Error */
@@ -6216,7 +6216,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Replaying"];
+                    "application/json": components["schemas"]["ReplayProgress"];
                 };
             };
             /** @description Validation Error */

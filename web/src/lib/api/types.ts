@@ -45,7 +45,7 @@ export type NewReplay = Sent<
   Schemas['NewReplay'],
   'from_round' | 'voices' | 'mode' | 'visibility' | 'chair' | 'cap_micros'
 >;
-export type Replaying = Whole<Schemas['Replaying']>;
+export type Replaying = Whole<Schemas['ReplayProgress']>;
 export type ReplayView = Whole<Schemas['ReplayView']>;
 export type ReplayEstimate = Whole<Schemas['ReplayEstimate']>;
 export type Outline = Whole<Schemas['Outline']>;
@@ -115,7 +115,7 @@ export type ConversationList = Whole<Schemas['ConversationList']>;
 export type ConversationPage = Whole<Schemas['ConversationPage']>;
 export type OlderRounds = Whole<Schemas['OlderRounds']>;
 export type ProjectPage = Whole<Schemas['ProjectPage']>;
-export type Opened = Whole<Schemas['Opened']>;
+export type Opened = Whole<Schemas['OpenedTurn']>;
 
 export type NewSetup = Sent<Schemas['NewSetup'], 'token'>;
 export type NewProject = Sent<Schemas['NewProject'], 'description' | 'instructions'>;

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from tertulia.core.ids import NewId
 from tertulia.core.serialization import from_plain, to_json
 from tertulia.core.turns import Draft, RetryNotice, Turn, TurnState
-from tertulia.engine.live import Began, Bell, Delta, Live, LiveTurn, TurnEvent, Waited
+from tertulia.engine.live import Delta, LiveHub, LiveTurn, ReplyStarted, RetryScheduled, TurnEvent, WakeUp
 from tertulia.store import turns
 from tertulia.store.database import Database
 
@@ -26,7 +26,7 @@ UNSAID_LIMIT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class ReplySnapshot:
     """A reply as it stands."""
 
     turn: Turn
@@ -34,7 +34,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class DeltaBatch:
     turn_id: str
     reply_id: str
     after: int
@@ -45,21 +45,21 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class RetryUpdate:
     turn_id: str
     reply_id: str
     waiting: RetryNotice | None
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class ResyncRequest:
     """Whoever runs this turn is asked to tell how its replies stand."""
 
     turn_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopRequest:
     """A person who may has stopped this turn, or one of its replies."""
 
     turn_id: str
@@ -67,7 +67,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class RetryNow:
+class RetryNowRequest:
     """A person who may does not want to wait for a provider any longer."""
 
     turn_id: str
@@ -75,25 +75,42 @@ class RetryNow:
 
 
 @dataclass(frozen=True, slots=True)
-class Withdraw:
+class ConversationsDeleted:
     """These conversations are gone."""
 
     conversation_ids: tuple[str, ...]
 
 
-Word = Begun | Words | Pause | Again | Stop | RetryNow | Withdraw
-Wish = Stop | RetryNow | Withdraw
+RelayMessage = (
+    ReplySnapshot
+    | DeltaBatch
+    | RetryUpdate
+    | ResyncRequest
+    | StopRequest
+    | RetryNowRequest
+    | ConversationsDeleted
+)
+RelayCommand = StopRequest | RetryNowRequest | ConversationsDeleted
 
-_KINDS: dict[str, type[Word]] = {
-    kind.__name__: kind for kind in (Begun, Words, Pause, Again, Stop, RetryNow, Withdraw)
+_KINDS: dict[str, type[RelayMessage]] = {
+    kind.__name__: kind
+    for kind in (
+        ReplySnapshot,
+        DeltaBatch,
+        RetryUpdate,
+        ResyncRequest,
+        StopRequest,
+        RetryNowRequest,
+        ConversationsDeleted,
+    )
 }
 
 
-class Herald:
+class NodeRelay:
     def __init__(
         self,
         db: Database,
-        live: Live,
+        live: LiveHub,
         new_id: NewId,
         report: Callable[[Exception], str],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -103,14 +120,14 @@ class Herald:
         self._new_id = new_id
         self._report = report
         self._sleep = sleep
-        self._wish: Callable[[Wish], None] = lambda wish: None
-        self._unsaid: list[Word] = []
-        self._bell = Bell()
+        self._wish: Callable[[RelayCommand], None] = lambda wish: None
+        self._unsaid: list[RelayMessage] = []
+        self._bell = WakeUp()
         if db.is_shared:
             live.pass_on = self.told
             db.on_words(self.heard)
 
-    def on_wish(self, listener: Callable[[Wish], None]) -> None:
+    def on_wish(self, listener: Callable[[RelayCommand], None]) -> None:
         """Who is told what a person on another server wants of a turn here."""
         self._wish = listener
 
@@ -120,17 +137,17 @@ class Herald:
         """How replies end is told by the log of events."""
         match event:
             case Delta(reply_id, number, text, is_thought):
-                self.say(Words(live.turn.id, reply_id, number - 1, (text,), is_thought))
-            case Began(draft):
-                self.say(Begun(live.turn, draft))
-            case Waited(reply_id, waiting):
-                self.say(Pause(live.turn.id, reply_id, waiting))
+                self.say(DeltaBatch(live.turn.id, reply_id, number - 1, (text,), is_thought))
+            case ReplyStarted(draft):
+                self.say(ReplySnapshot(live.turn, draft))
+            case RetryScheduled(reply_id, waiting):
+                self.say(RetryUpdate(live.turn.id, reply_id, waiting))
 
-    def say(self, word: Word) -> None:
+    def say(self, word: RelayMessage) -> None:
         if not self._db.is_shared:
             return
         if len(self._unsaid) >= UNSAID_LIMIT:
-            self._unsaid = [word for word in self._unsaid if not isinstance(word, Begun | Words)]
+            self._unsaid = [word for word in self._unsaid if not isinstance(word, ReplySnapshot | DeltaBatch)]
         self._unsaid.append(word)
         self._bell.ring()
 
@@ -154,15 +171,15 @@ class Herald:
     def heard(self, text: str) -> None:
         for word in _read(text):
             match word:
-                case Begun(turn, draft):
+                case ReplySnapshot(turn, draft):
                     self._begin(turn, draft)
-                case Words():
+                case DeltaBatch():
                     self._add(word)
-                case Pause(turn_id, reply_id, waiting):
+                case RetryUpdate(turn_id, reply_id, waiting):
                     self._pause(turn_id, reply_id, waiting)
-                case Again(turn_id):
+                case ResyncRequest(turn_id):
                     self._tell_again(turn_id)
-                case Stop() | RetryNow() | Withdraw():
+                case StopRequest() | RetryNowRequest() | ConversationsDeleted():
                     self._wish(word)
 
     def _begin(self, turn: Turn, draft: Draft) -> None:
@@ -172,13 +189,13 @@ class Herald:
         if not live.is_here and not live.is_over and is_news and not live.has_ended(draft.id):
             self._live.began(live, draft)
 
-    def _add(self, words: Words) -> None:
+    def _add(self, words: DeltaBatch) -> None:
         live = self._live.find(words.turn_id)
         if live is None or live.is_here or live.is_over or live.has_ended(words.reply_id):
             return
         reply = live.replies.get(words.reply_id)
         if reply is None or words.after > reply.number:
-            self.say(Again(words.turn_id))
+            self.say(ResyncRequest(words.turn_id))
             return
         for text in words.texts[reply.number - words.after :]:
             self._live.said(live, reply, words.reply_id, text, words.is_thought)
@@ -192,7 +209,7 @@ class Herald:
         live = self._live.find(turn_id)
         if live is not None and live.is_here and not live.is_over:
             for reply in live.replies.values():
-                self.say(Begun(live.turn, reply.draft()))
+                self.say(ReplySnapshot(live.turn, reply.draft()))
 
     # ── what others run
 
@@ -200,7 +217,7 @@ class Herald:
         """A turn of another server, to be followed here; None for one that is over."""
         if turn.state.is_over or not self._db.is_shared:
             return None
-        self.say(Again(turn.id))
+        self.say(ResyncRequest(turn.id))
         return self._live.open(turn, self._new_id())
 
     async def look(self) -> None:
@@ -219,14 +236,14 @@ class Herald:
                 self.mirrored(turn)
 
 
-def _joined(words: Iterable[Word]) -> Iterator[Word]:
+def _joined(words: Iterable[RelayMessage]) -> Iterator[RelayMessage]:
     """Neighbouring words of one reply go together."""
-    run: list[Words] = []
+    run: list[DeltaBatch] = []
     for word in words:
-        if run and not (isinstance(word, Words) and _follows(word, run[-1])):
+        if run and not (isinstance(word, DeltaBatch) and _follows(word, run[-1])):
             yield _one(run)
             run = []
-        if isinstance(word, Words):
+        if isinstance(word, DeltaBatch):
             run.append(word)
         else:
             yield word
@@ -234,15 +251,15 @@ def _joined(words: Iterable[Word]) -> Iterator[Word]:
         yield _one(run)
 
 
-def _follows(word: Words, last: Words) -> bool:
+def _follows(word: DeltaBatch, last: DeltaBatch) -> bool:
     return (word.reply_id, word.is_thought) == (last.reply_id, last.is_thought)
 
 
-def _one(run: list[Words]) -> Words:
+def _one(run: list[DeltaBatch]) -> DeltaBatch:
     return replace(run[0], texts=tuple(text for words in run for text in words.texts))
 
 
-def _read(text: str) -> Iterator[Word]:
+def _read(text: str) -> Iterator[RelayMessage]:
     """A newer server may say what this one does not understand."""
     for name, value in json.loads(text):
         if name in _KINDS:

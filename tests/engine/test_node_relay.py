@@ -12,8 +12,8 @@ from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Role
 from tertulia.core.turns import Draft, Purpose, RetryNotice, Turn, TurnState
 from tertulia.core.voices import Voice
-from tertulia.engine.herald import UNSAID_LIMIT, Herald, Stop, Wish
-from tertulia.engine.live import Live, LiveReply, LiveTurn
+from tertulia.engine.live import LiveHub, LiveReply, LiveTurn
+from tertulia.engine.node_relay import UNSAID_LIMIT, NodeRelay, RelayCommand, StopRequest
 
 ALPHA = Voice("house:alpha:0", 1, "Alpha", "house:alpha")
 TURN = Turn("t", "c", 1, Purpose.ASK, "quick", (ALPHA,), Visibility.OPEN, TurnState.RUNNING, "u", 0)
@@ -38,9 +38,9 @@ class Line:
 
 class Server:
     def __init__(self) -> None:
-        self.line, self.live = Line(), Live()
-        self.wishes: list[Wish] = []
-        self.herald = Herald(self.line, self.live, new_id, str)  # type: ignore[arg-type]
+        self.line, self.live = Line(), LiveHub()
+        self.wishes: list[RelayCommand] = []
+        self.herald = NodeRelay(self.line, self.live, new_id, str)  # type: ignore[arg-type]
         self.herald.on_wish(self.wishes.append)
 
     async def tells(self, other: Server) -> None:
@@ -129,7 +129,7 @@ async def test_a_server_does_not_mirror_itself_nor_understand_all_that_a_newer_o
 async def test_while_nothing_can_be_said_words_are_dropped_and_wishes_kept(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
-    stop = Stop("another turn", None)
+    stop = StopRequest("another turn", None)
     here.herald.say(stop)
     for _ in range(2 * UNSAID_LIMIT):
         here.live.said(turn, reply, "r", "x", False)

@@ -16,9 +16,9 @@ from tertulia.core.messages import Round
 from tertulia.core.models import RETRIEVED
 from tertulia.core.users import Actor
 from tertulia.engine.attachments import read_all
+from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.files import text_of
-from tertulia.engine.gather import AtHand, Gathered, LookedUp, chosen_in, cited
-from tertulia.engine.means import Means
+from tertulia.engine.turn_inputs import ProjectContext, SearchResults, TurnInputs, chosen_in, cited
 from tertulia.library.search import SearchQuery, find
 from tertulia.store import branches, messages
 from tertulia.store.database import Tx
@@ -27,23 +27,23 @@ SPARE = 3
 """So many times more hits than are shown: some lie in rounds that are shown anyway."""
 
 
-async def look_up(means: Means, actor: Actor, gathered: Gathered) -> Gathered:
+async def look_up(means: Dependencies, actor: Actor, gathered: TurnInputs) -> TurnInputs:
     """The same, with what was brought along, files and hits."""
     said = (*(round_.question for round_ in gathered.rounds), gathered.question)
     gathered = replace(gathered, attached=await read_all(means, said, gathered.most_bytes))
     at_hand = gathered.at_hand
-    found = LookedUp(always=await _whole(means, at_hand), shelf=at_hand.shelf)
+    found = SearchResults(always=await _whole(means, at_hand), shelf=at_hand.shelf)
     if at_hand.is_worth_searching:
         found = await _searched(means, actor, gathered, found)
     return replace(gathered, looked_up=found)
 
 
-async def _whole(means: Means, at_hand: AtHand) -> tuple[IncludedFile, ...]:
+async def _whole(means: Dependencies, at_hand: ProjectContext) -> tuple[IncludedFile, ...]:
     texts = zip(at_hand.always, at_hand.kept, strict=True)
     return tuple([await _file(means, file, kept) for file, kept in texts])
 
 
-async def _file(means: Means, file: ProjectFile, kept: Extracted | None) -> IncludedFile:
+async def _file(means: Dependencies, file: ProjectFile, kept: Extracted | None) -> IncludedFile:
     try:
         read = kept or await text_of(means, file)
     except TertuliaError as error:
@@ -52,7 +52,9 @@ async def _file(means: Means, file: ProjectFile, kept: Extracted | None) -> Incl
     return IncludedFile(file.id, file.path, read.text, read.reason)
 
 
-async def _searched(means: Means, actor: Actor, gathered: Gathered, found: LookedUp) -> LookedUp:
+async def _searched(
+    means: Dependencies, actor: Actor, gathered: TurnInputs, found: SearchResults
+) -> SearchResults:
     try:
         found = replace(found, hits=await _hits(means, actor, gathered))
         if any(hit.location.conversation_id in gathered.at_hand.kin.lineage for hit in found.hits):
@@ -63,7 +65,7 @@ async def _searched(means: Means, actor: Actor, gathered: Gathered, found: Looke
         return replace(found, hits=(), has_failed=True)
 
 
-async def _hits(means: Means, actor: Actor, gathered: Gathered) -> tuple[Hit, ...]:
+async def _hits(means: Dependencies, actor: Actor, gathered: TurnInputs) -> tuple[Hit, ...]:
     """What is shown anyway is not looked for, nor what was said in a branch beside this one."""
     at_hand = gathered.at_hand
     whole = frozenset(file.id for file in at_hand.always)
@@ -83,7 +85,7 @@ async def _hits(means: Means, actor: Actor, gathered: Gathered) -> tuple[Hit, ..
     return found.hits
 
 
-def _filters(gathered: Gathered) -> Filters:
+def _filters(gathered: TurnInputs) -> Filters:
     """What was said earlier in this conversation, and where it branched off, is found in any case."""
     scope, at_hand = gathered.scope, gathered.at_hand
     return Filters(
@@ -93,7 +95,7 @@ def _filters(gathered: Gathered) -> Filters:
     )
 
 
-def _within_lineage(tx: Tx, actor: Actor, gathered: Gathered, found: LookedUp) -> LookedUp:
+def _within_lineage(tx: Tx, actor: Actor, gathered: TurnInputs, found: SearchResults) -> SearchResults:
     turn = gathered.turn
     kept, recalled = within_lineage(tx, turn.conversation_id, turn.round_number, found.hits)
     return replace(

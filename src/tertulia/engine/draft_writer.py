@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from tertulia.core.errors import NotFound, TertuliaError
 from tertulia.core.turns import Draft
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
 from tertulia.store import drafts
 from tertulia.store.database import Tx
 
@@ -15,8 +15,10 @@ EVERY_S = 0.8
 """Under a second with the write itself included."""
 
 
-class Writer:
-    def __init__(self, means: Means, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+class DraftWriter:
+    def __init__(
+        self, means: Dependencies, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
         self._means = means
         self._sleep = sleep
         self._written: dict[str, int] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tertulia.engine.writer import EVERY_S, Writer
+from tertulia.engine.draft_writer import EVERY_S, DraftWriter
 from tertulia.store import conversations, drafts
 from tests.patience import soon
 from tests.upstream.scripted import Finish, Hold, Say, Stall
@@ -44,7 +44,7 @@ async def test_it_writes_more_often_than_once_a_second(engine, upstream):
         waits.append(seconds)
         await asyncio.sleep(0)
 
-    running = asyncio.create_task(Writer(engine.means, sleep).run())
+    running = asyncio.create_task(DraftWriter(engine.means, sleep).run())
     upstream.plays((Say("Kept."), Stall()))
     opened = await engine.open("Talk")
     await engine.said(opened.turn, "Kept.")
@@ -74,7 +74,7 @@ async def test_a_conversation_deleted_in_between_is_no_incident_and_the_others_a
             engine.turns.withdraw([going.conversation.id])
             await engine.over(going.turn)
 
-    running = asyncio.create_task(Writer(engine.means, sleep).run())
+    running = asyncio.create_task(DraftWriter(engine.means, sleep).run())
     async with soon():
         while [draft.content for draft in await kept(engine, staying)] != ["Talking"]:
             pass

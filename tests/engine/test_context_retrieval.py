@@ -13,9 +13,9 @@ from tertulia.core.projects import ProjectSettings, RetrievalConfig
 from tertulia.core.receipts import Layer, Receipt
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.votes import VoteValue
-from tertulia.engine.gather import gather
+from tertulia.engine.context_retrieval import look_up
 from tertulia.engine.jobs.index_round import index_round
-from tertulia.engine.lookup import look_up
+from tertulia.engine.turn_inputs import gather
 from tertulia.store import conversations, events, files, projects, receipts, trees, turns, votes
 from tests.engine.conftest import Engine
 from tests.engine.test_files import Desk

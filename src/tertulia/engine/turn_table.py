@@ -22,23 +22,23 @@ from tertulia.core.turns import Purpose, Turn
 from tertulia.core.voices import Voice
 from tertulia.council.table import ask_each, was_heard
 from tertulia.engine.ask import Ask
-from tertulia.engine.gather import Gathered
+from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.live import LiveTurn
-from tertulia.engine.means import Means
+from tertulia.engine.turn_inputs import TurnInputs
 from tertulia.store import messages, turns
 from tertulia.store.database import Tx
 
 _CLOSING = (Step.SYNTHESIS, Step.OUTLINE)
 
 
-class Adjourned(Exception):
+class TurnStopped(Exception):
     """The turn was stopped, and what its mode would still ask for is not asked."""
 
 
-class Seating:
+class TurnTable:
     """What a mode talks to."""
 
-    def __init__(self, means: Means, live: LiveTurn, gathered: Gathered) -> None:
+    def __init__(self, means: Dependencies, live: LiveTurn, gathered: TurnInputs) -> None:
         self._means = means
         self._live = live
         self._gathered = gathered
@@ -93,7 +93,7 @@ class Seating:
         if not self._does_all and not self._is_own(standing, brief):
             return self._left(voice, standing)
         if self._end_early and self.replies:
-            raise Adjourned
+            raise TurnStopped
         return await self._ask_now(voice, brief, standing)
 
     def _is_own(self, standing: Message | None, brief: StepInstructions) -> bool:
@@ -108,7 +108,7 @@ class Seating:
         """Once its own reply is written, a turn with company goes no further."""
         self._has_left_some = True
         if self.replies:
-            raise Adjourned
+            raise TurnStopped
         return standing or self._absent(voice)
 
     async def _ask_now(self, voice: Voice, brief: StepInstructions, replaced: Message | None) -> Message:
@@ -258,7 +258,7 @@ def _is_heard_answer(reply: Message) -> bool:
     return reply.step is Step.ANSWER and was_heard(reply)
 
 
-def _does_all(gathered: Gathered) -> bool:
+def _does_all(gathered: TurnInputs) -> bool:
     """An answer is asked for alone first, because others of its round may be retried in the same breath; what
     reads the others is asked for with all that it still lacks, unless somebody is at it."""
     target = gathered.replaced
@@ -267,7 +267,7 @@ def _does_all(gathered: Gathered) -> bool:
     return target.step is not Step.ANSWER and not gathered.has_company
 
 
-def _mode(gathered: Gathered) -> council.Mode:
+def _mode(gathered: TurnInputs) -> council.Mode:
     if gathered.turn.purpose is Purpose.SYNTHESIS:
         return council.SYNTHESIS
     if gathered.began.purpose is Purpose.SUMMARY:
@@ -277,7 +277,7 @@ def _mode(gathered: Gathered) -> council.Mode:
     return council.SYNTHESIS if is_closed_later else mode
 
 
-def _seated(gathered: Gathered) -> Sequence[Voice]:
+def _seated(gathered: TurnInputs) -> Sequence[Voice]:
     """Who sat there when the round was opened; in a seat that was asked again, whoever sits there now."""
     if gathered.asked is None:
         return gathered.turn.table
@@ -288,12 +288,12 @@ def _seated(gathered: Gathered) -> Sequence[Voice]:
     return [now.get(voice.seat, voice) for voice in gathered.asked.table]
 
 
-def _is_of_table(gathered: Gathered) -> bool:
+def _is_of_table(gathered: TurnInputs) -> bool:
     """Whether the reply that is asked for again is one of the table's, not the chair's."""
     return gathered.replaced is not None and gathered.replaced.step not in _CLOSING
 
 
-def _chair(gathered: Gathered) -> Voice | None:
+def _chair(gathered: TurnInputs) -> Voice | None:
     turn: Turn = gathered.turn
     if gathered.asked is not None and gathered.replaced is not None and not _is_of_table(gathered):
         return turn.table[0]

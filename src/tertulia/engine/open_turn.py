@@ -17,8 +17,8 @@ from tertulia.core.turns import RUNNING_PER_USER, Purpose, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.core.voices import SeatRequest, Voice, assign_seats_once
 from tertulia.engine import references
-from tertulia.engine.requests import NewSynthesis, NewTry, NewTurn
-from tertulia.engine.seats import first_project
+from tertulia.engine.requests import NewSynthesis, NewTurn, RetryRequest
+from tertulia.engine.voice_resolution import first_project
 from tertulia.store import access, attachments, branches, conversations, messages, sessions, turns
 from tertulia.store.database import Tx
 
@@ -27,19 +27,19 @@ VoiceFor = Callable[[Message, Sequence[Voice]], Voice]
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedTurn:
     turn: Turn
     conversation: Conversation
     message: Message
     """The question."""
 
-    def as_told(self) -> Opened:
+    def as_told(self) -> OpenedTurn:
         return replace(self, turn=anonymised_turn(self.turn))
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    opened: Opened
+class OpenResult:
+    opened: OpenedTurn
     is_new: bool
     """False: this id was sent before and nothing was written again."""
 
@@ -51,11 +51,11 @@ def open_round(
     table: tuple[Voice, ...],
     fingerprint: str,
     chair: Voice | None = None,
-) -> Opening:
+) -> OpenResult:
     """A person says something: a new round."""
-    if before := sent_before(tx, actor, request.id, fingerprint):
+    if before := find_duplicate(tx, actor, request.id, fingerprint):
         return before
-    must_have_room(tx, actor)
+    check_running_limit(tx, actor)
     conversation = _conversation(tx, actor, request, table)
     tx.hold(conversation_topic(conversation.id))  # of two turns at once, one sees that it must wait
     if request.aside:
@@ -76,25 +76,25 @@ def open_round(
     conversations.hold_seats(tx, conversation, (*table, chair) if chair else table)
     if actor.session_id:
         sessions.set_location(tx, actor.session_id, conversation.project_id, conversation.id)
-    return Opening(Opened(turn, conversations.changed(tx, conversation.id), message), is_new=True)
+    return OpenResult(OpenedTurn(turn, conversations.changed(tx, conversation.id), message), is_new=True)
 
 
 def open_again(
     tx: Tx,
     actor: Actor,
     message_id: str,
-    request: NewTry,
+    request: RetryRequest,
     purpose: Purpose,
     voice_for: VoiceFor,
     fingerprint: str,
-) -> Opening:
+) -> OpenResult:
     """One voice is asked again: a turn in the round it already belongs to."""
-    if before := sent_before(tx, actor, request.id, fingerprint):
+    if before := find_duplicate(tx, actor, request.id, fingerprint):
         return before
-    conversation, here, reply = _tried(tx, actor, message_id, request)
+    conversation, here, reply = _prepare_retry(tx, actor, message_id, request)
     if purpose is Purpose.CONTINUE and not can_continue(reply):
         raise NothingToContinue("This reply ended by itself; there is nothing to continue.")
-    must_have_room(tx, actor)
+    check_running_limit(tx, actor)
     asked = turns.get(tx, actor, here.question.turn_id)
     voice = voice_for(reply, _others(tx, conversation, here, asked, reply))
     turn = _turn_in(tx, actor, conversation, asked, request.id, purpose, voice)
@@ -111,11 +111,11 @@ def open_synthesis(
     request: NewSynthesis,
     chair: Voice | None,
     fingerprint: str,
-) -> Opening:
+) -> OpenResult:
     """Someone takes the chair of a round that was answered before."""
-    if before := sent_before(tx, actor, request.id, fingerprint):
+    if before := find_duplicate(tx, actor, request.id, fingerprint):
         return before
-    conversation = _closed_in(tx, actor, conversation_id, number)
+    conversation = _target_for_synthesis(tx, actor, conversation_id, number)
     tx.hold(conversation_topic(conversation.id))
     here = messages.round(tx, conversation.id, number)
     asked = turns.get(tx, actor, here.question.turn_id)
@@ -123,7 +123,7 @@ def open_synthesis(
         raise Conflict("Nobody has answered in this round yet, so there is nothing to summarise.")
     if asked.is_blind:
         raise Conflict("The names of this round are hidden. Vote first; then it can be summarised.")
-    must_have_room(tx, actor)
+    check_running_limit(tx, actor)
     heard = {reply.voice for reply in here.replies if reply.content}
     seated = chair or asked.chair or next((one for one in asked.table if one in heard), asked.table[0])
     turn = _turn_in(tx, actor, conversation, asked, request.id, Purpose.SYNTHESIS, seated)
@@ -151,15 +151,19 @@ def _turn_in(
     )
 
 
-def _opened(tx: Tx, turn: Turn, fingerprint: str, question: Message) -> Opening:
+def _opened(tx: Tx, turn: Turn, fingerprint: str, question: Message) -> OpenResult:
     turns.open(tx, turn, fingerprint)
-    return Opening(Opened(turn, conversations.changed(tx, turn.conversation_id), question), is_new=True)
+    return OpenResult(
+        OpenedTurn(turn, conversations.changed(tx, turn.conversation_id), question), is_new=True
+    )
 
 
 # ── where a round goes on
 
 
-def _tried(tx: Tx, actor: Actor, message_id: str, request: NewTry) -> tuple[Conversation, Round, Message]:
+def _prepare_retry(
+    tx: Tx, actor: Actor, message_id: str, request: RetryRequest
+) -> tuple[Conversation, Round, Message]:
     """Where a reply is asked for again, the round as it is read there, and the version to be replaced."""
     meant = messages.get(tx, actor, message_id)
     if meant.voice is None:
@@ -174,7 +178,7 @@ def _tried(tx: Tx, actor: Actor, message_id: str, request: NewTry) -> tuple[Conv
     return conversation, here, reply
 
 
-def _closed_in(tx: Tx, actor: Actor, conversation_id: str, number: int) -> Conversation:
+def _target_for_synthesis(tx: Tx, actor: Actor, conversation_id: str, number: int) -> Conversation:
     """Where a branch that shares the round has closed it already, the next synthesis is a branch too."""
     here = writable(tx, actor, conversation_id)
     question = messages.round(tx, here.id, number).question
@@ -237,7 +241,7 @@ def can_continue(reply: Message) -> bool:
     return reply.status in (Status.STOPPED, Status.INTERRUPTED) and bool(reply.content)
 
 
-def sent_before(tx: Tx, actor: Actor, turn_id: str, fingerprint: str) -> Opening | None:
+def find_duplicate(tx: Tx, actor: Actor, turn_id: str, fingerprint: str) -> OpenResult | None:
     found = turns.find_opened(tx, actor.user_id, turn_id)
     if found is None:
         return None
@@ -246,10 +250,10 @@ def sent_before(tx: Tx, actor: Actor, turn_id: str, fingerprint: str) -> Opening
         raise TurnReused("This turn id was already used for another message. Make a new id and send again.")
     conversation = conversations.get(tx, actor, turn.conversation_id)
     question = messages.round(tx, conversation.id, turn.round_number).question
-    return Opening(Opened(turn, conversation, question), is_new=False)
+    return OpenResult(OpenedTurn(turn, conversation, question), is_new=False)
 
 
-def must_have_room(tx: Tx, actor: Actor) -> None:
+def check_running_limit(tx: Tx, actor: Actor) -> None:
     if turns.count_unfinished(tx, actor.user_id) >= RUNNING_PER_USER:
         raise TooManyTurns(
             f"You have {RUNNING_PER_USER} rounds being answered. Wait for one to finish, or stop one.",

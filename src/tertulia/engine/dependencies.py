@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tertulia.core.files import FileLimits
 from tertulia.core.ids import Clock, NewId
 from tertulia.core.models import Model
-from tertulia.engine.live import Live
+from tertulia.engine.live import LiveHub
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import SearchIndex
 from tertulia.providers.registry import ProviderRegistry
@@ -17,10 +17,10 @@ from tertulia.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class Dependencies:
     db: Database
     providers: ProviderRegistry
-    live: Live
+    live: LiveHub
     clock: Clock
     monotonic: Callable[[], float]
     new_id: NewId

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
 from tertulia.store import receipts, turns
 
 
-async def forget_found(means: Means, payload: str) -> None:
+async def redact_search_receipts(means: Dependencies, payload: str) -> None:
     """Reads beside the others, and writes only what has to change."""
     await _in_receipts(means, payload)
     await _under_questions(means, receipts.project_of(payload))
 
 
-async def _in_receipts(means: Means, payload: str) -> None:
+async def _in_receipts(means: Dependencies, payload: str) -> None:
     after: str | None = None
     while True:
         look = partial(receipts.next_stale, payload=payload, after=after)
@@ -32,7 +32,7 @@ async def _in_receipts(means: Means, payload: str) -> None:
             return
 
 
-async def _under_questions(means: Means, project_id: str) -> None:
+async def _under_questions(means: Dependencies, project_id: str) -> None:
     after: str | None = ""
     while after is not None:
         gone = await means.db.read(partial(turns.found_gone, project_id=project_id, after=after))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tertulia.core.errors import TertuliaError
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
 
 
-async def survey(means: Means) -> None:
+async def analyze_tables(means: Dependencies) -> None:
     """Without it a search is slower for a while, and nothing else: the job is done all the same."""
     try:
         await means.db.survey()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tertulia.engine.means import Means
+from tertulia.engine.dependencies import Dependencies
 from tertulia.store import trees
 
 
-async def forget_shown(means: Means, payload: str) -> None:
+async def redact_receipts(means: Dependencies, payload: str) -> None:
     await means.db.write(lambda tx: trees.redact_again(tx, payload))

@@ -10,7 +10,7 @@ import pytest
 from tertulia.core.errors import UnknownModel
 from tertulia.core.models import Model, Tier
 from tertulia.core.personas import Ownership, Persona, PersonaProfile
-from tertulia.engine.seats import speaking_for, stand_in
+from tertulia.engine.voice_resolution import closest_model, speaking_for
 from tertulia.providers.registry import ProviderRegistry
 
 OWN = Model("house", "own", "Own", 8_000, 1_000, Tier.BALANCED)
@@ -33,7 +33,7 @@ DEMO = replace(OWN, model_id="demo", is_demo=True)
 def test_one_as_strong_speaks_then_the_strongest_and_the_demo_last(
     own: Model | None, at_hand: list[Model], speaks: Model
 ) -> None:
-    assert stand_in(own, at_hand) is speaks
+    assert closest_model(own, at_hand) is speaks
 
 
 def test_where_nobody_can_speak_a_person_is_told_what_to_do(tmp_path: Path) -> None:

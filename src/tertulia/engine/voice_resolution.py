@@ -21,7 +21,7 @@ _STRENGTH = tuple(Tier)
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ProjectScope:
     """Where something would be said: in its conversation's project, in the one named, or in the first."""
 
     conversation_id: str | None
@@ -48,7 +48,7 @@ def first_project(tx: Tx, actor: Actor) -> str:
 def seated(
     tx: Tx,
     actor: Actor,
-    spot: Spot,
+    spot: ProjectScope,
     wanted: Sequence[VoiceRef],
     providers: ProviderRegistry,
     taken: Iterable[Voice] = (),
@@ -61,7 +61,7 @@ def seated(
     return assign_seats([_wanted(one, at_hand, providers) for one in wanted], taken, _held(tx, actor, spot))
 
 
-def _held(tx: Tx, actor: Actor, spot: Spot) -> tuple[HeldSeat, ...]:
+def _held(tx: Tx, actor: Actor, spot: ProjectScope) -> tuple[HeldSeat, ...]:
     """A conversation that is only about to begin has no seats yet."""
     if spot.conversation_id is None:
         return ()
@@ -72,7 +72,7 @@ def _held(tx: Tx, actor: Actor, spot: Spot) -> tuple[HeldSeat, ...]:
 def seated_chair(
     tx: Tx,
     actor: Actor,
-    spot: Spot,
+    spot: ProjectScope,
     wanted: VoiceRef | None,
     table: Sequence[Voice],
     providers: ProviderRegistry,
@@ -86,7 +86,7 @@ def seated_chair(
     return same if wanted.effort is None else replace(same, effort=chair.effort)
 
 
-def _at_hand(tx: Tx, actor: Actor, spot: Spot, wanted: Sequence[VoiceRef]) -> dict[str, Persona]:
+def _at_hand(tx: Tx, actor: Actor, spot: ProjectScope, wanted: Sequence[VoiceRef]) -> dict[str, Persona]:
     """A project's personas speak in that project alone: what they were told belongs to its members."""
     if all(one.persona_id is None for one in wanted):
         return {}
@@ -128,10 +128,10 @@ def speaking_for(persona: Persona, providers: ProviderRegistry) -> Model:
             f"No model is ready to answer as {persona.character.name}. "
             "Models and keys says what each model needs."
         )
-    return stand_in(own, at_hand)
+    return closest_model(own, at_hand)
 
 
-def stand_in(own: Model | None, at_hand: Sequence[Model]) -> Model:
+def closest_model(own: Model | None, at_hand: Sequence[Model]) -> Model:
     """Who comes closest: of the same tier, else the strongest; the built-in demo only when it is alone."""
 
     def distance(model: Model) -> tuple[bool, bool, int]:

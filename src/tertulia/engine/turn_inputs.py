@@ -58,7 +58,7 @@ BROUGHT_ROUNDS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class AtHand:
+class ProjectContext:
     """What the project holds, before anything in it is searched."""
 
     always: tuple[ProjectFile, ...] = ()
@@ -73,7 +73,7 @@ class AtHand:
 
 
 @dataclass(frozen=True, slots=True)
-class LookedUp:
+class SearchResults:
     """What the library had for the question."""
 
     always: tuple[IncludedFile, ...] = ()
@@ -89,7 +89,7 @@ class LookedUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class TurnInputs:
     project: Project
     title: str
     """The conversation's."""
@@ -111,8 +111,8 @@ class Gathered:
     """Whether other turns are answering the round at the same time."""
     attached: tuple[AttachedText, ...] = ()
     """What was read of what the question and the rounds brought along."""
-    at_hand: AtHand = AtHand()
-    looked_up: LookedUp = LookedUp()
+    at_hand: ProjectContext = ProjectContext()
+    looked_up: SearchResults = SearchResults()
     without: frozenset[str] = frozenset()
     """What a person took out before asking again."""
     characters: Mapping[str, PersonaProfile] = field(default_factory=dict)
@@ -230,7 +230,7 @@ def _length_of_attached(attachment: Attachment) -> int:
     return attachment.size_bytes
 
 
-def gather(tx: Tx, actor: Actor, turn: Turn, find: Callable[[str], Model | None]) -> Gathered:
+def gather(tx: Tx, actor: Actor, turn: Turn, find: Callable[[str], Model | None]) -> TurnInputs:
     """For a turn that was opened. A voice whose model is not found says so itself."""
     conversation = conversations.get(tx, actor, turn.conversation_id)
     project = projects.get(tx, actor, conversation.project_id)
@@ -274,7 +274,7 @@ def gather_for(
     turn: Turn,
     question: Message,
     models: Mapping[str, Model],
-) -> Gathered:
+) -> TurnInputs:
     """For any question, sent or not."""
     before = messages.history(
         tx, turn.conversation_id, before_round=turn.round_number, rounds=_widest(models)
@@ -315,9 +315,9 @@ def _gathered(
     question: Message,
     models: Mapping[str, Model],
     rounds: Sequence[Round],
-) -> Gathered:
+) -> TurnInputs:
     brought = _brought(tx, actor, question)
-    gathered = Gathered(
+    gathered = TurnInputs(
         project=project,
         title=title,
         rounds=tuple(rounds),
@@ -332,19 +332,19 @@ def _gathered(
     return replace(gathered, at_hand=_at_hand(tx, gathered))
 
 
-def _at_hand(tx: Tx, gathered: Gathered) -> AtHand:
+def _at_hand(tx: Tx, gathered: TurnInputs) -> ProjectContext:
     conversation_id, project_id = gathered.turn.conversation_id, gathered.project_id
     shelf = file_listing.of_project(tx, project_id)
     always = file_listing.always_included(tx, project_id) if shelf.count else ()
     by_size = sorted(always, key=lambda file: file.size_bytes)
     readable = readable_within(gathered.most_bytes, by_size)
-    at_hand = AtHand(always, texts_kept(tx, always, readable), shelf)
+    at_hand = ProjectContext(always, texts_kept(tx, always, readable), shelf)
     if not _is_worth_searching(tx, replace(gathered, at_hand=at_hand)):
         return at_hand
     return replace(at_hand, is_worth_searching=True, kin=branches.tree_membership(tx, conversation_id))
 
 
-def _is_worth_searching(tx: Tx, gathered: Gathered) -> bool:
+def _is_worth_searching(tx: Tx, gathered: TurnInputs) -> bool:
     config = gathered.project.settings.retrieval_config
     if not (config.enabled and config.max_results and gathered.models):
         return False
