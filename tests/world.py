@@ -19,10 +19,10 @@ from argon2 import PasswordHasher
 from fastapi import FastAPI
 
 from tertulia import settings as settings_
-from tertulia.app import House, new_id
+from tertulia.app import Tertulia, new_id
 from tertulia.server.asgi import build
 from tertulia.server.passwords import Passwords
-from tertulia.server.serving import PATIENCE_MS, config, listen
+from tertulia.server.uvicorn_server import PATIENCE_MS, config, listen
 from tests.patience import PATIENCE_S, soon, until
 from tests.upstream.scripted import Upstream
 
@@ -54,8 +54,8 @@ class World:
     people: list[httpx2.AsyncClient] = field(default_factory=list)
 
     @property
-    def house(self) -> House:
-        house: House = self.app.state.door.house
+    def house(self) -> Tertulia:
+        house: Tertulia = self.app.state.door.house
         return house
 
     @property

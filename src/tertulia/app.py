@@ -40,7 +40,7 @@ log = logging.getLogger("tertulia")
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Tertulia:
     """The whole of a running Tertulia."""
 
     settings: Settings
@@ -73,13 +73,13 @@ def report(error: Exception) -> str:
 
 
 @asynccontextmanager
-async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[House]:
+async def open_app(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[Tertulia]:
     """Everything open and at work; closed in the opposite order."""
     means = await _means(settings, environ)
     workers = _workers(means, new_id())
     herald = NodeRelay(means.db, means.live, new_id, report)
     house = _house(settings, means, workers, herald)
-    await _set_right(house)
+    await _recover(house)
     heartbeat = Heartbeat(means, workers.others.ring, herald, house.replays)
     at_work = (workers.files.run(), workers.others.run())
     works = (DraftWriter(means).run(), herald.run(), heartbeat.run(), *at_work, means.providers.warm())
@@ -92,7 +92,7 @@ async def open_house(settings: Settings, environ: Mapping[str, str]) -> AsyncIte
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await _put_away(means)
+        await _close(means)
 
 
 async def reported(work: Awaitable[None]) -> None:
@@ -147,10 +147,10 @@ def _workers(means: Dependencies, node: str) -> _Workers:
     return _Workers(Worker(means, node, only=files.INDEX_JOB, job_left=others.ring), others)
 
 
-def _house(settings: Settings, means: Dependencies, workers: _Workers, herald: NodeRelay) -> House:
+def _house(settings: Settings, means: Dependencies, workers: _Workers, herald: NodeRelay) -> Tertulia:
     turns = Turns(means, workers.others.ring, herald)
     uploads = Uploads(means, job_left=workers.ring)
-    return House(
+    return Tertulia(
         settings=settings,
         db=means.db,
         providers=means.providers,
@@ -165,7 +165,7 @@ def _house(settings: Settings, means: Dependencies, workers: _Workers, herald: N
     )
 
 
-async def _set_right(house: House) -> None:
+async def _recover(house: Tertulia) -> None:
     """What the last run left undone, and what every run begins with."""
     await models.reread(house.means)
     await recover(house.db)
@@ -180,7 +180,7 @@ def _look_for_vectors(tx: Tx) -> None:
     jobs.run_now(tx, "embed")
 
 
-async def _put_away(means: Dependencies) -> None:
+async def _close(means: Dependencies) -> None:
     means.extractor.close()
     await means.library.embedder.close()
     await means.providers.close()

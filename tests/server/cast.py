@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from tertulia.app import House
+from tertulia.app import Tertulia
 from tertulia.core.events import Event
 from tests.patience import soon
 from tests.store_fixtures import contents
@@ -155,7 +155,7 @@ def character(name: str) -> dict[str, Any]:
     return {"name": name, "glyph": "", "hue": 4, "instructions": f"Be {name}", "model": "voices:alpha"}
 
 
-async def at_rest(house: House) -> None:
+async def at_rest(house: Tertulia) -> None:
     """Nothing happens by itself any more: titles are made, files are indexed; what is due later may wait."""
     busy = text("SELECT 1 FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now)")
     async with soon():
@@ -163,7 +163,7 @@ async def at_rest(house: House) -> None:
             pass
 
 
-async def _contents(house: House) -> dict[str, list[Any]]:
+async def _contents(house: Tertulia) -> dict[str, list[Any]]:
     return await asyncio.to_thread(contents, house.db)
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tertulia.app import new_id
-from tertulia.server.access import EntryPoint
+from tertulia.server.access import RouteAccess
 from tertulia.server.asgi import bare
-from tertulia.server.inventory import inventory
+from tertulia.server.route_inventory import inventory
 from tests.server.cast import Things, character
 from tests.world import PASSWORD, turn
 
@@ -237,7 +237,7 @@ EXAMPLES: dict[tuple[str, str], Example] = {
 }
 
 
-def request_to(entry: EntryPoint, its: Things, probed: str | None = None) -> Request:
+def request_to(entry: RouteAccess, its: Things, probed: str | None = None) -> Request:
     example = EXAMPLES[entry.method, entry.path]
     path = entry.path.replace("{number}", "1").replace("{upload_key}", "upload-1")
     for name in entry.ids:

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from tertulia.core.errors import CannotStart
 from tertulia.server.asgi import bare
-from tertulia.server.inventory import inventory
+from tertulia.server.route_inventory import inventory
 
 SERVER = Path(importlib.import_module("tertulia.server").__file__ or "").parent
 

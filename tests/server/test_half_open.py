@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import uvicorn
 
-from tertulia.server.guard import Guard
-from tertulia.server.serving import Protocol, config, listen
+from tertulia.server.security_middleware import SecurityMiddleware
+from tertulia.server.uvicorn_server import HeadTimeoutProtocol, config, listen
 from tests.patience import soon, until
 
 HOUR_S = 3600.0
 
 
-class Timed(Protocol):
+class Timed(HeadTimeoutProtocol):
     """For how long it waits for a head is said by the test: an hour, or no time at all."""
 
     head_s = HOUR_S
@@ -39,7 +39,7 @@ async def port() -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def serving_on(silence_s: float) -> AsyncIterator[int]:
-    app: Any = Guard(hello, {"localhost"}, "", silence_s=silence_s)
+    app: Any = SecurityMiddleware(hello, {"localhost"}, "", silence_s=silence_s)
     server = uvicorn.Server(
         config(app, loop="asyncio", http=Timed, lifespan="off", timeout_graceful_shutdown=1)
     )

@@ -17,7 +17,7 @@ import websockets
 from starlette.types import Message
 
 from tertulia.app import new_id
-from tertulia.server.guard import JSON_DEPTH, JSON_LIMIT, JSON_PARTS, Guard
+from tertulia.server.security_middleware import JSON_DEPTH, JSON_LIMIT, JSON_PARTS, SecurityMiddleware
 from tertulia.server.throttle import Throttle
 from tests.calls import counted_calls
 from tests.server.cast import Things, things
@@ -415,6 +415,6 @@ async def test_a_hostile_body_costs_next_to_nothing(body: bytes) -> None:
     ]
     scope = {"type": "http", "method": "POST", "path": "/api/turn", "headers": headers}
     with counted_calls() as calls:
-        await Guard(parser, {"localhost"}, "")(scope, receive, answer)
+        await SecurityMiddleware(parser, {"localhost"}, "")(scope, receive, answer)
     assert calls() < 200_000
     assert answered[0]["status"] in (400, 413)

@@ -11,7 +11,7 @@ import pytest_asyncio
 import websockets
 
 from tertulia.app import new_id
-from tertulia.server.access import Access, EntryPoint
+from tertulia.server.access import Access, RouteAccess
 from tertulia.server.asgi import bare
 from tests.server.cast import CANARY, Cast, Things, at_rest, gather_cast, outlined
 from tests.server.requests import ENTRIES, EXAMPLES, HTTP, Request, request_to
@@ -44,20 +44,20 @@ async def send(person: Person, request: Request) -> httpx2.Response:
 
 
 def name_of(given: object) -> str:
-    return f"{given.method} {given.path}" if isinstance(given, EntryPoint) else str(given)
+    return f"{given.method} {given.path}" if isinstance(given, RouteAccess) else str(given)
 
 
-def only_reads(entry: EntryPoint) -> bool:
+def only_reads(entry: RouteAccess) -> bool:
     return entry.method in ("GET", "HEAD") or EXAMPLES[entry.method, entry.path].only_reads
 
 
-def about_ids(*, writes_only: bool = False) -> Iterator[tuple[EntryPoint, str]]:
+def about_ids(*, writes_only: bool = False) -> Iterator[tuple[RouteAccess, str]]:
     for entry in HTTP:
         if entry.access is Access.SIGNED_IN and not (writes_only and only_reads(entry)):
             yield from ((entry, name) for name in entry.ids)
 
 
-def takers_of_attachments() -> Iterator[EntryPoint]:
+def takers_of_attachments() -> Iterator[RouteAccess]:
     """Those whose body names attachments, as the API describes itself."""
     api = bare().openapi()
     for entry in HTTP:
@@ -82,7 +82,7 @@ async def test_every_entry_point_has_an_example_and_no_example_is_left_over() ->
 
 
 @pytest.mark.parametrize("entry", HTTP, ids=name_of)
-async def test_every_id_an_entry_point_takes_is_in_its_example(entry: EntryPoint) -> None:
+async def test_every_id_an_entry_point_takes_is_in_its_example(entry: RouteAccess) -> None:
     someone = Things(*(name.upper() for name in Things.__annotations__))
     for name in entry.ids:
         assert getattr(someone, name) in repr(request_to(entry, someone, probed=name))
@@ -92,7 +92,7 @@ async def test_every_id_an_entry_point_takes_is_in_its_example(entry: EntryPoint
 
 
 @pytest.mark.parametrize("entry", GUARDED, ids=name_of)
-async def test_nobody_gets_in_without_signing_in(cast: Cast, entry: EntryPoint) -> None:
+async def test_nobody_gets_in_without_signing_in(cast: Cast, entry: RouteAccess) -> None:
     async with cast.untouched():
         answer = await send(cast.stranger, request_to(entry, cast.almas))
     assert answer.status_code == 401
@@ -100,7 +100,7 @@ async def test_nobody_gets_in_without_signing_in(cast: Cast, entry: EntryPoint) 
 
 
 @pytest.mark.parametrize("entry", GUARDED, ids=name_of)
-async def test_a_suspended_account_is_nobody(cast: Cast, entry: EntryPoint) -> None:
+async def test_a_suspended_account_is_nobody(cast: Cast, entry: RouteAccess) -> None:
     assert cast.suspended.client.cookies
     async with cast.untouched():
         answer = await send(cast.suspended, request_to(entry, cast.almas))
@@ -112,7 +112,7 @@ async def test_a_suspended_account_is_nobody(cast: Cast, entry: EntryPoint) -> N
 
 
 @pytest.mark.parametrize(("entry", "name"), FOREIGN, ids=name_of)
-async def test_what_is_someone_elses_is_not_there(cast: Cast, entry: EntryPoint, name: str) -> None:
+async def test_what_is_someone_elses_is_not_there(cast: Cast, entry: RouteAccess, name: str) -> None:
     """All else in the request is Bruno's own, so that this one id is what he is refused for."""
     theirs = replace(cast.brunos, **{field(name): getattr(cast.almas, name)})
     async with cast.untouched():
@@ -123,7 +123,7 @@ async def test_what_is_someone_elses_is_not_there(cast: Cast, entry: EntryPoint,
 
 @pytest.mark.parametrize(("entry", "name"), FOREIGN, ids=name_of)
 async def test_what_is_someone_elses_looks_like_what_never_was(
-    cast: Cast, entry: EntryPoint, name: str
+    cast: Cast, entry: RouteAccess, name: str
 ) -> None:
     theirs = replace(cast.brunos, **{field(name): getattr(cast.almas, name)})
     nobodys = replace(cast.brunos, **{field(name): new_id()})
@@ -133,7 +133,7 @@ async def test_what_is_someone_elses_looks_like_what_never_was(
 
 
 @pytest.mark.parametrize(("entry", "name"), FOREIGN, ids=name_of)
-async def test_whoever_left_a_project_sees_nothing_of_it(cast: Cast, entry: EntryPoint, name: str) -> None:
+async def test_whoever_left_a_project_sees_nothing_of_it(cast: Cast, entry: RouteAccess, name: str) -> None:
     """Not even what they said there themselves."""
     left = replace(cast.ex_members, session_id=cast.almas.session_id, user_id=cast.alma.id)
     async with cast.untouched():
@@ -147,7 +147,7 @@ async def test_whoever_left_a_project_sees_nothing_of_it(cast: Cast, entry: Entr
     [case for case in about_ids(writes_only=True) if case[1] in IN_A_PROJECT],
     ids=name_of,
 )
-async def test_a_viewer_changes_nothing(cast: Cast, entry: EntryPoint, name: str) -> None:
+async def test_a_viewer_changes_nothing(cast: Cast, entry: RouteAccess, name: str) -> None:
     async with cast.untouched():
         answer = await send(cast.viewer, request_to(entry, cast.almas, probed=name))
     assert answer.status_code == 403, answer.text
@@ -156,7 +156,7 @@ async def test_a_viewer_changes_nothing(cast: Cast, entry: EntryPoint, name: str
 
 @pytest.mark.parametrize("entry", [e for e in HTTP if e.method == "POST" and only_reads(e)], ids=name_of)
 async def test_a_question_sent_as_a_post_changes_nothing_and_is_a_viewers_too(
-    cast: Cast, entry: EntryPoint
+    cast: Cast, entry: RouteAccess
 ) -> None:
     async with cast.untouched():
         answer = await send(cast.viewer, request_to(entry, cast.almas))
@@ -164,7 +164,7 @@ async def test_a_question_sent_as_a_post_changes_nothing_and_is_a_viewers_too(
 
 
 @pytest.mark.parametrize("entry", [e for e in HTTP if e.access is Access.ADMIN], ids=name_of)
-async def test_administration_is_for_administrators(cast: Cast, entry: EntryPoint) -> None:
+async def test_administration_is_for_administrators(cast: Cast, entry: RouteAccess) -> None:
     async with cast.untouched():
         answer = await send(cast.bruno, request_to(entry, cast.almas))
     assert answer.status_code == 403
@@ -173,7 +173,7 @@ async def test_administration_is_for_administrators(cast: Cast, entry: EntryPoin
 
 @pytest.mark.parametrize(("entry", "name"), FOREIGN, ids=name_of)
 async def test_an_administrator_has_no_part_in_other_peoples_projects(
-    cast: Cast, entry: EntryPoint, name: str
+    cast: Cast, entry: RouteAccess, name: str
 ) -> None:
     async with cast.untouched():
         answer = await send(cast.admin, request_to(entry, cast.almas, probed=name))
@@ -201,7 +201,7 @@ async def test_a_foreign_turn_id_is_refused_and_tells_nothing(cast: Cast) -> Non
 
 
 @pytest.mark.parametrize("entry", list(takers_of_attachments()), ids=name_of)
-async def test_a_foreign_attachment_does_not_come_along(cast: Cast, entry: EntryPoint) -> None:
+async def test_a_foreign_attachment_does_not_come_along(cast: Cast, entry: RouteAccess) -> None:
     """All else is Bruno's own: nothing of hers is linked, counted or shown (AZ 4)."""
     request = request_to(entry, cast.brunos, probed="conversation_id")
     brought = replace(request, body=request.body | {"attachments": [cast.almas.attachment_id]})
@@ -225,7 +225,7 @@ async def test_a_reply_to_a_message_of_another_conversation_is_refused(cast: Cas
 @pytest.mark.parametrize(
     "entry", [entry for entry in HTTP if {"project_id", "file_id"} <= set(entry.ids)], ids=name_of
 )
-async def test_a_file_is_not_there_in_another_project_of_ones_own(cast: Cast, entry: EntryPoint) -> None:
+async def test_a_file_is_not_there_in_another_project_of_ones_own(cast: Cast, entry: RouteAccess) -> None:
     astray = replace(cast.brunos, project_id=cast.bruno.home)
     async with cast.untouched():
         answer = await send(cast.bruno, request_to(entry, astray))

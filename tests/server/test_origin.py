@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 import websockets
 
-from tertulia.server.access import EntryPoint
-from tertulia.server.guard import SAFE
+from tertulia.server.access import RouteAccess
+from tertulia.server.security_middleware import SAFE
 from tests.server.cast import CANARY, Cast, gather_cast
 from tests.server.requests import HTTP, request_to
 from tests.upstream.scripted import scripted
@@ -60,7 +60,7 @@ ELSEWHERE = list(elsewhere(World(None, "http://127.0.0.1:1", None)))  # type: ig
 
 
 def name_of(given: object) -> str:
-    return f"{given.method} {given.path}" if isinstance(given, EntryPoint) else str(given)
+    return f"{given.method} {given.path}" if isinstance(given, RouteAccess) else str(given)
 
 
 @pytest.mark.parametrize("where", ELSEWHERE)
@@ -105,7 +105,7 @@ async def test_a_socket_that_does_not_say_where_it_comes_from_is_refused(cast: C
 
 @pytest.mark.parametrize("entry", [entry for entry in HTTP if entry.method not in SAFE], ids=name_of)
 async def test_a_write_that_does_not_say_where_it_comes_from_is_refused(
-    cast: Cast, browser: httpx2.AsyncClient, entry: EntryPoint
+    cast: Cast, browser: httpx2.AsyncClient, entry: RouteAccess
 ) -> None:
     request = request_to(entry, cast.almas)
     async with cast.untouched():
@@ -127,7 +127,7 @@ async def test_a_form_is_no_write(cast: Cast, kind: str) -> None:
 
 @pytest.mark.parametrize("entry", HTTP, ids=name_of)
 async def test_a_preflight_from_elsewhere_is_granted_nothing(
-    cast: Cast, browser: httpx2.AsyncClient, entry: EntryPoint
+    cast: Cast, browser: httpx2.AsyncClient, entry: RouteAccess
 ) -> None:
     asked = {
         "Origin": "https://attacker.test",

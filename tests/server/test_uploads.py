@@ -17,7 +17,7 @@ import pytest_asyncio
 from starlette.requests import Request
 
 from tertulia.core.errors import Malformed, TertuliaError, TooLarge
-from tertulia.server.multipart import AROUND_BYTES, Form
+from tertulia.server.multipart import AROUND_BYTES, FormReader
 from tertulia.server.uploads import body as body_of
 from tests.calls import counted_calls
 from tests.library.documents import zipped
@@ -379,7 +379,7 @@ async def test_a_hostile_form_costs_next_to_nothing(body: bytes) -> None:
             taken += len(block)
             yield block
 
-    form = Form("multipart/form-data; boundary=b", counted())
+    form = FormReader("multipart/form-data; boundary=b", counted())
     with counted_calls() as calls, suppress(TertuliaError):
         async for _ in form.parts():
             async for _ in form.content():
@@ -412,7 +412,7 @@ async def test_a_field_of_a_form_is_short() -> None:
             taken += 65_536
             yield b"x" * 65_536
 
-    form = Form("multipart/form-data; boundary=b", endless())
+    form = FormReader("multipart/form-data; boundary=b", endless())
     assert (await anext(form.parts())).name == "path"
     with pytest.raises(TooLarge, match="field"):
         await form.text()
@@ -429,7 +429,7 @@ async def test_what_stands_around_the_parts_is_bounded() -> None:
             yield b"\r\n" * 32_768
 
     with pytest.raises(TooLarge):
-        async for _ in Form("multipart/form-data; boundary=b", endless()).parts():
+        async for _ in FormReader("multipart/form-data; boundary=b", endless()).parts():
             pass
     assert taken <= AROUND_BYTES + 131_072
 
@@ -442,7 +442,7 @@ async def test_a_form_cut_anywhere_reads_the_same() -> None:
             for start in range(0, len(body), size):
                 yield body[start : start + size]
 
-        form = Form("multipart/form-data; boundary=b", pieces())
+        form = FormReader("multipart/form-data; boundary=b", pieces())
         return [(one.filename, b"".join([d async for d in form.content()])) async for one in form.parts()]
 
     whole = await read(len(body))
@@ -453,9 +453,9 @@ async def test_a_form_cut_anywhere_reads_the_same() -> None:
 
 async def test_the_form_says_itself_what_is_between_its_parts() -> None:
     with pytest.raises(Malformed):
-        Form("multipart/form-data", chunked(b""))
+        FormReader("multipart/form-data", chunked(b""))
     with pytest.raises(Malformed):
-        Form("multipart/mixed; boundary=b", chunked(b""))
+        FormReader("multipart/mixed; boundary=b", chunked(b""))
 
 
 # ── what it costs

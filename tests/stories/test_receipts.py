@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tertulia.app import House, new_id
+from tertulia.app import Tertulia, new_id
 from tertulia.context.assemble import rebuild
 from tertulia.context.budget import output_limit
 from tertulia.core.models import TokenCount
@@ -173,7 +173,7 @@ async def test_so_can_one_of_the_built_in_model_which_knows_every_token_of_it_ag
         assert again.cached_tokens == again.input_tokens - 1, "the last token is always read anew"
 
 
-async def counted(house: House, prompt: Prompt) -> TokenCount:
+async def counted(house: Tertulia, prompt: Prompt) -> TokenCount:
     """What its process counts, asked for one more token."""
     async with aclosing(house.means.providers.stream(ModelRequest(SMOLLM2, prompt, 1))) as pieces:
         [count] = [piece.count async for piece in pieces if isinstance(piece, Completed)]

@@ -24,7 +24,7 @@ from tertulia.store.jobs import Job
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     what: str
     is_good: bool
     words: str
@@ -42,56 +42,56 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
-    yield Finding("program", True, f"Tertulia {__version__} on Python {platform.python_version()}")
+def examine(settings: Settings) -> Iterator[CheckResult]:
+    yield CheckResult("program", True, f"Tertulia {__version__} on Python {platform.python_version()}")
     yield _home(settings)
     yield from _database(settings)
     yield _interface()
     yield _models(settings)
 
 
-def _home(settings: Settings) -> Finding:
+def _home(settings: Settings) -> CheckResult:
     try:
         settings_.make_home(settings.home)
     except TertuliaError as error:
-        return Finding("data", False, error.message)
-    return Finding("data", True, f"{settings.home}")
+        return CheckResult("data", False, error.message)
+    return CheckResult("data", True, f"{settings.home}")
 
 
-def _database(settings: Settings) -> Iterator[Finding]:
+def _database(settings: Settings) -> Iterator[CheckResult]:
     try:
         db = Database.open(settings.database_url, clock=now_ms, new_id=new_id)
     except TertuliaError as error:
-        yield Finding("database", False, error.message)
+        yield CheckResult("database", False, error.message)
         return
     try:
-        yield Finding("database", True, db.version)
-        yield Finding("vectors", True, db.vectors)
+        yield CheckResult("database", True, db.version)
+        yield CheckResult("vectors", True, db.vectors)
         if db.is_shared:
             trouble = db.clock_trouble()
-            yield Finding("clock", trouble is None, trouble or "agrees with the database's")
+            yield CheckResult("clock", trouble is None, trouble or "agrees with the database's")
         yield _jobs(db.read_now(jobs.dead_jobs))
     finally:
         db.close()
 
 
-def _jobs(aside: Sequence[Job]) -> Finding:
+def _jobs(aside: Sequence[Job]) -> CheckResult:
     if not aside:
-        return Finding("jobs", True, "none was given up")
+        return CheckResult("jobs", True, "none was given up")
     last = aside[0]
     words = f"{len(aside)} given up, the last of them {last.kind} {last.payload}: {last.error}"
-    return Finding("jobs", False, f"{words} Run `tertulia index rebuild` to rebuild the search index.")
+    return CheckResult("jobs", False, f"{words} Run `tertulia index rebuild` to rebuild the search index.")
 
 
-def _interface() -> Finding:
+def _interface() -> CheckResult:
     folder = web_folder()
-    return Finding("interface", folder is not None, "built" if folder else "not built. Run `make web`.")
+    return CheckResult("interface", folder is not None, "built" if folder else "not built. Run `make web`.")
 
 
-def _models(settings: Settings) -> Finding:
+def _models(settings: Settings) -> CheckResult:
     available = ProviderRegistry.from_environment(os.environ, settings.home).available()
     if not available:
-        return Finding(
+        return CheckResult(
             "models", False, "none can answer. Run `tertulia models pull smollm2` or set a provider's key."
         )
-    return Finding("models", True, f"{len(available)} can answer, among them {available[0].display_name}")
+    return CheckResult("models", True, f"{len(available)} can answer, among them {available[0].display_name}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tertulia.cli import database
+from tertulia.cli import local_database
 from tertulia.core.errors import NotFound
 from tertulia.engine.jobs.rebuild import enqueue_rebuild
 from tertulia.store import projects
@@ -31,6 +31,6 @@ def rebuild(
             raise NotFound(f"There is no project with the id {project!r}.")
         return enqueue_rebuild(tx, project or None)
 
-    with database.opened() as db:
+    with local_database.opened() as db:
         left = db.write_now(leave)
     typer.echo(f"{left} jobs wait for the server. It does them while it runs; search works meanwhile.")

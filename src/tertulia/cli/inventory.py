@@ -8,7 +8,7 @@ import typer
 
 from tertulia.core.serialization import to_plain
 from tertulia.server.asgi import bare
-from tertulia.server.inventory import inventory
+from tertulia.server.route_inventory import inventory
 
 
 def list_entry_points() -> None:

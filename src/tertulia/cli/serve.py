@@ -13,8 +13,8 @@ from rich.markup import escape
 
 from tertulia import __version__
 from tertulia import settings as settings_
-from tertulia.server import logs, serving
-from tertulia.server.door import Door
+from tertulia.server import logs, uvicorn_server
+from tertulia.server.state import ServerState
 from tertulia.store import users
 
 console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -30,10 +30,10 @@ def serve(
     given = settings_.read(os.environ)
     settings = replace(given, host=host or given.host, port=given.port if port is None else port)
     logs.keep(settings.log_level)
-    serving.serve(settings, os.environ, secrets.token_urlsafe(16), _greet)
+    uvicorn_server.serve(settings, os.environ, secrets.token_urlsafe(16), _greet)
 
 
-async def _greet(door: Door, port: int) -> None:
+async def _greet(door: ServerState, port: int) -> None:
     settings = door.house.settings
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     console.print(f"[bold]Tertulia {__version__}[/] is at [bold green]http://{host}:{port}[/]")
@@ -43,7 +43,7 @@ async def _greet(door: Door, port: int) -> None:
         console.print(f"  set-up token for the first account: [bold]{door.setup_token}[/]")
 
 
-def _minds(door: Door) -> str:
+def _minds(door: ServerState) -> str:
     available = door.house.providers.available()
     if not available:
         return "none can answer yet: run `tertulia models pull smollm2` or set a provider's key"

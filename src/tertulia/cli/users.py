@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from argon2 import PasswordHasher
 
-from tertulia.cli import database
+from tertulia.cli import local_database
 from tertulia.core.errors import NotFound
 from tertulia.core.users import ServerRole, check_password, clean_email, clean_name
 from tertulia.store import users
@@ -34,7 +34,7 @@ def add(
     check_password(password)
     role = ServerRole.ADMIN if admin else ServerRole.MEMBER
     cleaned, hashed = (clean_name(name), clean_email(email)), PasswordHasher().hash(password)
-    with database.opened() as db:
+    with local_database.opened() as db:
         user = db.write_now(lambda tx: users.add(tx, *cleaned, hashed, role))
     typer.echo(f"Added {user.name} <{user.email}> as {user.role}.")
 
@@ -53,6 +53,6 @@ def reset_password(
             raise NotFound(f"There is no account {address}.")
         users.set_password(tx, login.user.id, hashed)
 
-    with database.opened() as db:
+    with local_database.opened() as db:
         db.write_now(reset)
     typer.echo(f"{address} has a new password and is signed out everywhere.")

@@ -15,10 +15,10 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
-from tertulia.app import House, now_ms
+from tertulia.app import Tertulia, now_ms
 from tertulia.core.errors import NotSignedIn
 from tertulia.core.users import Actor
-from tertulia.server.door import Door
+from tertulia.server.state import ServerState
 from tertulia.store import sessions
 from tertulia.store.sessions import SignedIn
 
@@ -35,7 +35,7 @@ def token_hash(token: str) -> str:
 
 async def signed_in(connection: HTTPConnection) -> SignedIn:
     """Who sent this, by its session cookie alone."""
-    door: Door = connection.app.state.door
+    door: ServerState = connection.app.state.door
     token = connection.cookies.get(door.cookie, "")
     if token and len(token) <= 200:
         mark = token_hash(token)
@@ -46,7 +46,7 @@ async def signed_in(connection: HTTPConnection) -> SignedIn:
     raise NotSignedIn("Sign in first.")
 
 
-async def _keep(door: Door, client: SignedIn) -> None:
+async def _keep(door: ServerState, client: SignedIn) -> None:
     """A session that is used does not grow idle; written down now and then, not on every request."""
     if now_ms() - client.session.last_active_at >= sessions.TOUCH_MS:
         await door.house.db.write(lambda tx: sessions.touch(tx, client.session.id))
@@ -70,22 +70,22 @@ async def _admin(request: Request) -> Actor:
     return actor
 
 
-async def _door(request: Request) -> Door:
+async def _door(request: Request) -> ServerState:
     """A coroutine like the others here: FastAPI sends every plain function to a thread and back."""
-    door: Door = request.app.state.door
+    door: ServerState = request.app.state.door
     return door
 
 
-async def _house(request: Request) -> House:
+async def _house(request: Request) -> Tertulia:
     return (await _door(request)).house
 
 
-Anyone = Annotated[None, Depends(_anyone)]
-Client = Annotated[SignedIn, Depends(_signed_in)]
-Someone = Annotated[Actor, Depends(_actor)]
+Public = Annotated[None, Depends(_anyone)]
+CurrentSession = Annotated[SignedIn, Depends(_signed_in)]
+CurrentActor = Annotated[Actor, Depends(_actor)]
 Admin = Annotated[Actor, Depends(_admin)]
-TheDoor = Annotated[Door, Depends(_door)]
-TheHouse = Annotated[House, Depends(_house)]
+InjectedState = Annotated[ServerState, Depends(_door)]
+InjectedApp = Annotated[Tertulia, Depends(_house)]
 
 CLASSES = {
     _anyone: Access.ANYONE,
@@ -96,7 +96,7 @@ CLASSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class EntryPoint:
+class RouteAccess:
     method: str
     path: str
     access: Access

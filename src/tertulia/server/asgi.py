@@ -11,16 +11,16 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from tertulia import __version__
-from tertulia.app import open_house
+from tertulia.app import open_app
 from tertulia.server import errors
-from tertulia.server.door import Door
-from tertulia.server.guard import Guard, parse_host
-from tertulia.server.inventory import inventory
-from tertulia.server.pages import Pages
 from tertulia.server.passwords import Passwords
+from tertulia.server.route_inventory import inventory
 from tertulia.server.routes import ROUTES
+from tertulia.server.security_middleware import SecurityMiddleware, parse_host
+from tertulia.server.state import ServerState
 from tertulia.server.throttle import Throttle
 from tertulia.server.uploads import takes_bytes
+from tertulia.server.web_files import WebFiles
 from tertulia.settings import LOOPBACK, Settings
 
 
@@ -31,15 +31,17 @@ def build(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_house(settings, environ) as house:
-            app.state.door = Door(house, Throttle(time.monotonic), setup_token, passwords or Passwords())
+        async with open_app(settings, environ) as house:
+            app.state.door = ServerState(
+                house, Throttle(time.monotonic), setup_token, passwords or Passwords()
+            )
             yield
 
     app = bare(lifespan)
-    pages = Pages(web_folder())
+    pages = WebFiles(web_folder())
     app.router.routes.append(Route("/{path:path}", pages.get, methods=["GET", "HEAD"], name="pages"))
     app.add_middleware(
-        Guard,
+        SecurityMiddleware,
         hosts=own_names(settings),
         policy=pages.policy,
         public_url=settings.public_url,

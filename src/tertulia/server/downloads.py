@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from tertulia.library.mime import BINARY, IMAGES, megapixels
-from tertulia.server.ranges import Part, is_known, part_asked
+from tertulia.server.http_ranges import ByteRange, is_known, requested_range
 from tertulia.server.uploads import BYTES
 from tertulia.store.blobs import Blobs
 
@@ -32,7 +32,7 @@ ABOUT: dict[int | str, dict[str, Any]] = {200: {"description": "The headers alon
 """What the API's description says of a download, and of asking with HEAD."""
 
 
-class Held(Protocol):
+class Downloadable(Protocol):
     """Whatever refers to bytes and knows what they are."""
 
     @property
@@ -44,7 +44,7 @@ class Held(Protocol):
 
 
 async def download(
-    request: Request, blobs: Blobs, path: str, held: Held, *, inline: bool = False
+    request: Request, blobs: Blobs, path: str, held: Downloadable, *, inline: bool = False
 ) -> Response:
     """Asked for with HEAD, only what would be said of it; nothing of what the one who asks has already.
 
@@ -62,7 +62,7 @@ async def download(
     headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
     if request.method == "HEAD":
         return Response(None, 200, headers | {"Content-Length": str(held.size_bytes)}, kind)
-    part = part_asked(request.headers, tag, held.size_bytes)
+    part = requested_range(request.headers, tag, held.size_bytes)
     if part is not None:
         headers["Content-Range"] = f"bytes {part.start}-{part.end - 1}/{held.size_bytes}"
     return await _sent(blobs, held, part, headers, kind)
@@ -80,7 +80,9 @@ def disposition(path: str, is_shown: bool) -> str:
     return f"{manner}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
-async def _sent(blobs: Blobs, held: Held, part: Part | None, headers: dict[str, str], kind: str) -> Response:
+async def _sent(
+    blobs: Blobs, held: Downloadable, part: ByteRange | None, headers: dict[str, str], kind: str
+) -> Response:
     """The first block is read before anything is promised: what cannot be read is answered as an error."""
     start, end = (part.start, part.end) if part else (0, held.size_bytes)
     blocks = blobs.read(held.content_hash, start, end)

@@ -21,12 +21,12 @@ FIELD_BYTES = 16 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FormPart:
     name: str
     filename: str | None
 
 
-class Form:
+class FormReader:
     """Hands out one part after the other. A part ends when the next begins, or the body does."""
 
     def __init__(self, content_type: str, body: AsyncIterator[bytes]) -> None:
@@ -35,7 +35,7 @@ class Form:
         if kind != b"multipart/form-data" or not boundary:
             raise Malformed("The form has no boundary in its Content-Type.")
         self._body = body
-        self._events: deque[Part | bytes] = deque()
+        self._events: deque[FormPart | bytes] = deque()
         self._headers: dict[str, str] = {}
         self._field, self._value = "", ""
         self._parts = 0
@@ -66,15 +66,15 @@ class Form:
 
     # ── what is asked
 
-    async def parts(self) -> AsyncIterator[Part]:
+    async def parts(self) -> AsyncIterator[FormPart]:
         while (event := await self._next()) is not None:
-            if isinstance(event, Part):
+            if isinstance(event, FormPart):
                 yield event
 
     async def content(self) -> AsyncIterator[bytes]:
         """The bytes of the part that was handed out last."""
         while (event := await self._next()) is not None:
-            if isinstance(event, Part):
+            if isinstance(event, FormPart):
                 self._events.appendleft(event)
                 return
             yield event
@@ -88,7 +88,7 @@ class Form:
                 raise TooLarge("A field of the form is too long.")
         return whole.decode("utf-8", "replace")
 
-    async def _next(self) -> Part | bytes | None:
+    async def _next(self) -> FormPart | bytes | None:
         while not self._events:
             if self._is_over:
                 return None
@@ -130,7 +130,7 @@ class Form:
     def _on_headers_finished(self) -> None:
         _, options = parse_options_header(self._headers.get("content-disposition", ""))
         name, filename = options.get(b"name", b""), options.get(b"filename")
-        self._events.append(Part(_words(name), None if filename is None else _words(filename)))
+        self._events.append(FormPart(_words(name), None if filename is None else _words(filename)))
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         self._around -= end - start

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 
 from tertulia.core.errors import Invalid, Malformed, TooLarge
 from tertulia.core.files import FileLimits
-from tertulia.server.guard import SILENCE_S
+from tertulia.server.security_middleware import SILENCE_S
 
 UPLOAD_KEY = "[0-9A-Za-z_-]{8,64}"
 UploadKey = Annotated[

@@ -17,10 +17,10 @@ from tertulia.core.projects import Project
 from tertulia.core.sessions import Session
 from tertulia.core.tables import Defaults, SavedTable
 from tertulia.core.users import PASSWORD_LIMIT, Actor, User, check_password, clean_email, clean_name
-from tertulia.server.access import Anyone, Client, TheDoor, token_hash
-from tertulia.server.answers import answer, nothing
-from tertulia.server.clients import client_info
-from tertulia.server.door import SESSION_S, Door
+from tertulia.server.access import CurrentSession, InjectedState, Public, token_hash
+from tertulia.server.responses import json_response, no_content
+from tertulia.server.state import SESSION_S, ServerState
+from tertulia.server.user_agents import client_info
 from tertulia.store import config, events, personas, projects, sessions, tables, users
 from tertulia.store.database import Tx
 
@@ -71,14 +71,14 @@ class Me:
 
 
 @router.get("/api/setup", response_model=SetupState)
-async def get_setup(door: TheDoor, anyone: Anyone) -> Response:
+async def get_setup(door: InjectedState, anyone: Public) -> Response:
     count, settings = await door.house.db.read(lambda tx: (users.count(tx), config.get_all(tx)))
     name = str(settings.get("instance_name") or door.house.settings.instance_name)
-    return answer(SetupState(count == 0, count == 0 and door.needs_setup_token, name))
+    return json_response(SetupState(count == 0, count == 0 and door.needs_setup_token, name))
 
 
 @router.post("/api/setup", response_model=Me, status_code=201)
-async def set_up(door: TheDoor, anyone: Anyone, request: Request, new: NewSetup) -> Response:
+async def set_up(door: InjectedState, anyone: Public, request: Request, new: NewSetup) -> Response:
     """The first visit makes the administrator."""
     name, email = clean_name(new.name), clean_email(new.email)
     check_password(new.password)
@@ -94,7 +94,7 @@ async def set_up(door: TheDoor, anyone: Anyone, request: Request, new: NewSetup)
 
 
 @router.post("/api/login", response_model=Me)
-async def log_in(door: TheDoor, anyone: Anyone, request: Request, new: NewLogin) -> Response:
+async def log_in(door: InjectedState, anyone: Public, request: Request, new: NewLogin) -> Response:
     """The same answer, after the same work, for a wrong password and for no such account."""
     _must_be_short(new.email, new.password)
     email = new.email.strip().lower()
@@ -111,9 +111,9 @@ async def log_in(door: TheDoor, anyone: Anyone, request: Request, new: NewLogin)
 
 
 @router.post("/api/logout", status_code=204)
-async def log_out(door: TheDoor, client: Client) -> Response:
+async def log_out(door: InjectedState, client: CurrentSession) -> Response:
     await door.house.db.write(lambda tx: sessions.remove(tx, client.actor, client.session.id))
-    response = nothing()
+    response = no_content()
     response.delete_cookie(
         door.cookie, path="/", secure=door.house.settings.is_secure, httponly=True, samesite="lax"
     )
@@ -121,12 +121,14 @@ async def log_out(door: TheDoor, client: Client) -> Response:
 
 
 @router.get("/api/me", response_model=Me)
-async def get_me(door: TheDoor, client: Client) -> Response:
-    return answer(await door.house.db.read(lambda tx: _me(tx, client.actor, client.user, client.session)))
+async def get_me(door: InjectedState, client: CurrentSession) -> Response:
+    return json_response(
+        await door.house.db.read(lambda tx: _me(tx, client.actor, client.user, client.session))
+    )
 
 
 @router.put("/api/me/password", status_code=204)
-async def change_password(door: TheDoor, client: Client, new: NewPassword) -> Response:
+async def change_password(door: InjectedState, client: CurrentSession, new: NewPassword) -> Response:
     """Every other session of the account ends."""
     check_password(new.new)
     _must_be_short(new.current)
@@ -140,7 +142,7 @@ async def change_password(door: TheDoor, client: Client, new: NewPassword) -> Re
     await door.house.db.write(
         lambda tx: users.set_password(tx, client.user.id, hashed, keep_session=client.session.id)
     )
-    return nothing()
+    return no_content()
 
 
 def _must_be_short(*credentials: str) -> None:
@@ -149,7 +151,7 @@ def _must_be_short(*credentials: str) -> None:
         raise TooLarge("The e-mail address or the password is too long.")
 
 
-def _must_have_token(door: Door, request: Request, token: str) -> None:
+def _must_have_token(door: ServerState, request: Request, token: str) -> None:
     key = f"setup:{door.peer(request)}"
     door.throttle.must_be_open(key)
     if not hmac.compare_digest(token.encode(), door.setup_token.encode()):
@@ -157,7 +159,7 @@ def _must_have_token(door: Door, request: Request, token: str) -> None:
         raise SetupTokenNeeded("Enter the set-up token that the server printed when it started.")
 
 
-async def _let_in(door: Door, request: Request, user: User, status: int) -> Response:
+async def _let_in(door: ServerState, request: Request, user: User, status: int) -> Response:
     """A new session with a new random name; one that the client brought along ends."""
     token = secrets.token_urlsafe(32)
     brought = token_hash(request.cookies.get(door.cookie, ""))
@@ -169,7 +171,7 @@ async def _let_in(door: Door, request: Request, user: User, status: int) -> Resp
         session = sessions.add(tx, user.id, token_hash(token), info)
         return _me(tx, Actor(user.id, user.role, session.id), user, session)
 
-    response = answer(await door.house.db.write(begin), status)
+    response = json_response(await door.house.db.write(begin), status)
     is_secure = door.house.settings.is_secure
     response.set_cookie(
         door.cookie, token, max_age=SESSION_S, path="/", secure=is_secure, httponly=True, samesite="lax"

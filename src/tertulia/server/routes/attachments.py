@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from tertulia.core.attachments import Attachment
 from tertulia.core.errors import Invalid
-from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import answer, nothing
+from tertulia.server.access import CurrentActor, InjectedApp
 from tertulia.server.downloads import ABOUT, CONTENT, download
+from tertulia.server.responses import json_response, no_content
 from tertulia.server.routes.files import LAST_LINE, FileText, Line
 from tertulia.server.uploads import RAW, UploadKey, body, must_be_raw
 from tertulia.store import attachments
@@ -23,8 +23,8 @@ router = APIRouter(tags=["attachments"])
     "/api/projects/{project_id}/attachments", response_model=Attachment, status_code=201, openapi_extra=RAW
 )
 async def add_attachment(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     project_id: str,
     request: Request,
     name: Annotated[str, Query(max_length=1024)],
@@ -33,13 +33,13 @@ async def add_attachment(
     """One file as it is; it is kept a day for the message it is sent with."""
     must_be_raw(request, house.means.limits)
     made = await house.attachments.add(actor, project_id, name, body(request), upload_key)
-    return answer(made, 201)
+    return json_response(made, 201)
 
 
 @router.head("/api/attachments/{attachment_id}", responses=ABOUT, response_class=Response)
 @router.get("/api/attachments/{attachment_id}", responses=CONTENT, response_class=Response)
 async def get_attachment(
-    house: TheHouse, actor: Someone, attachment_id: str, request: Request, inline: bool = False
+    house: InjectedApp, actor: CurrentActor, attachment_id: str, request: Request, inline: bool = False
 ) -> Response:
     """The file itself or a range of it, to be saved; of pictures also to be shown."""
     found = await house.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
@@ -48,8 +48,8 @@ async def get_attachment(
 
 @router.get("/api/attachments/{attachment_id}/text", response_model=FileText)
 async def get_attachment_text(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     attachment_id: str,
     start_line: Line = 1,
     end_line: Line = LAST_LINE,
@@ -58,11 +58,13 @@ async def get_attachment_text(
     if end_line < start_line:
         raise Invalid("The last line does not come before the first.")
     found, lines = await house.attachments.lines(actor, attachment_id, start_line, end_line)
-    return answer(FileText(found.name, lines.text, lines.start_line, lines.end_line, lines.total_lines))
+    return json_response(
+        FileText(found.name, lines.text, lines.start_line, lines.end_line, lines.total_lines)
+    )
 
 
 @router.delete("/api/attachments/{attachment_id}", status_code=204)
-async def remove_attachment(house: TheHouse, actor: Someone, attachment_id: str) -> Response:
+async def remove_attachment(house: InjectedApp, actor: CurrentActor, attachment_id: str) -> Response:
     """Only while it was not sent with a message."""
     await house.db.write(lambda tx: attachments.remove(tx, actor, attachment_id))
-    return nothing()
+    return no_content()

@@ -11,8 +11,8 @@ from tertulia.core.conversations import Conversation
 from tertulia.core.trees import Comparison, DeletionPreview, Tree
 from tertulia.engine.open_turn import OpenedTurn
 from tertulia.engine.requests import BringBackRequest, NewEdit, check_branch_id
-from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import answer, large_answer
+from tertulia.server.access import CurrentActor, InjectedApp
+from tertulia.server.responses import json_response, large_json_response
 from tertulia.server.routes.turns import RoundNumber
 from tertulia.store import branches, trees
 
@@ -32,7 +32,7 @@ class NewBranch:
 
 @router.post("/api/conversations/{conversation_id}/branches", response_model=Conversation, status_code=201)
 async def branch_conversation(
-    house: TheHouse, actor: Someone, conversation_id: str, new: NewBranch
+    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: NewBranch
 ) -> Response:
     """Creates a conversation that continues from here; nothing is copied."""
     check_branch_id(new.id)
@@ -47,43 +47,45 @@ async def branch_conversation(
             title=new.title or "",
         )
     )
-    return answer(made, 201)
+    return json_response(made, 201)
 
 
 @router.get("/api/conversations/{conversation_id}/tree", response_model=Tree)
-async def get_tree(house: TheHouse, actor: Someone, request: Request, conversation_id: str) -> Response:
+async def get_tree(
+    house: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str
+) -> Response:
     """All branches of its tree, and the other versions of its own rounds."""
-    return large_answer(request, await house.db.read(lambda tx: trees.get(tx, actor, conversation_id)))
+    return large_json_response(request, await house.db.read(lambda tx: trees.get(tx, actor, conversation_id)))
 
 
 @router.get("/api/conversations/{conversation_id}/compare/{other_id}", response_model=Comparison)
 async def compare_branches(
-    house: TheHouse, actor: Someone, request: Request, conversation_id: str, other_id: str
+    house: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str, other_id: str
 ) -> Response:
     """Two branches of one tree, side by side from where they differ."""
     found = await house.db.read(lambda tx: trees.compared(tx, actor, conversation_id, other_id))
-    return large_answer(request, found)
+    return large_json_response(request, found)
 
 
 @router.post(
     "/api/conversations/{conversation_id}/rounds/{number}/edit", response_model=OpenedTurn, status_code=202
 )
 async def edit_question(
-    house: TheHouse, actor: Someone, conversation_id: str, number: RoundNumber, new: NewEdit
+    house: InjectedApp, actor: CurrentActor, conversation_id: str, number: RoundNumber, new: NewEdit
 ) -> Response:
     """Asks the question of a round differently, in a branch beside it; the first stays as it was."""
-    return answer((await house.turns.edit(actor, conversation_id, number, new)).as_told(), 202)
+    return json_response((await house.turns.edit(actor, conversation_id, number, new)).as_told(), 202)
 
 
 @router.post("/api/conversations/{conversation_id}/bring-back", response_model=OpenedTurn, status_code=202)
 async def bring_back(
-    house: TheHouse, actor: Someone, conversation_id: str, new: BringBackRequest
+    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: BringBackRequest
 ) -> Response:
     """One voice adds a summary of the branch to the conversation it came from."""
-    return answer((await house.turns.bring_back(actor, conversation_id, new)).as_told(), 202)
+    return json_response((await house.turns.bring_back(actor, conversation_id, new)).as_told(), 202)
 
 
 @router.get("/api/conversations/{conversation_id}/removal", response_model=DeletionPreview)
-async def preview_removal(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
+async def preview_removal(house: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
     """What deleting it would delete."""
-    return answer(await house.db.read(lambda tx: trees.removal(tx, actor, conversation_id)))
+    return json_response(await house.db.read(lambda tx: trees.removal(tx, actor, conversation_id)))

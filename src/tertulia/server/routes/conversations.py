@@ -15,8 +15,8 @@ from tertulia.core.messages import Round
 from tertulia.core.turns import Draft, Turn
 from tertulia.core.users import Actor
 from tertulia.core.votes import Vote
-from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import answer, large_answer, nothing
+from tertulia.server.access import CurrentActor, InjectedApp
+from tertulia.server.responses import json_response, large_json_response, no_content
 from tertulia.store import blind, conversations, events, messages, turns, votes
 from tertulia.store.database import Tx
 
@@ -72,8 +72,8 @@ class Archive:
 
 @router.get("/api/conversations", response_model=ConversationList)
 async def list_conversations(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     project_id: str,
     limit: Limit = 50,
     cursor: str | None = None,
@@ -84,27 +84,27 @@ async def list_conversations(
         page = conversations.page(tx, actor, project_id, limit=limit, cursor=cursor, archived=archived)
         return ConversationList(page.items, page.next, number)
 
-    return answer(await house.db.read(read))
+    return json_response(await house.db.read(read))
 
 
 @router.get("/api/conversations/{conversation_id}", response_model=ConversationPage)
 async def get_conversation(
-    house: TheHouse, actor: Someone, request: Request, conversation_id: str
+    house: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str
 ) -> Response:
     """The last rounds, what is being answered, and the cursor to follow from."""
     page = await house.db.read(lambda tx: _page(tx, actor, conversation_id))
     running = house.live.running_in(conversation_id)
     drafts = (draft for live in running for draft in live.drafts())
     done = {message.id for round_ in page.rounds for message in round_.messages}
-    return large_answer(
+    return large_json_response(
         request, replace(page, drafts=tuple(draft for draft in drafts if draft.id not in done))
     )
 
 
 @router.get("/api/conversations/{conversation_id}/messages", response_model=OlderRounds)
 async def list_messages(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     request: Request,
     conversation_id: str,
     before: Annotated[int | None, Query(ge=1, le=1 << 31)] = None,
@@ -118,40 +118,44 @@ async def list_messages(
         over = tuple(map(anonymised_turn, turns.of_rounds(tx, page.rounds)))
         return OlderRounds(blind.as_told(tx, page.rounds), page.next_before, over, voted)
 
-    return large_answer(request, await house.db.read(read))
+    return large_json_response(request, await house.db.read(read))
 
 
 @router.put("/api/conversations/{conversation_id}/title", response_model=Conversation)
 async def rename_conversation(
-    house: TheHouse, actor: Someone, conversation_id: str, new: NewTitle
+    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: NewTitle
 ) -> Response:
     title = clean_title(new.title)
-    return answer(await house.db.write(lambda tx: conversations.rename(tx, actor, conversation_id, title)))
+    return json_response(
+        await house.db.write(lambda tx: conversations.rename(tx, actor, conversation_id, title))
+    )
 
 
 @router.put("/api/conversations/{conversation_id}/pinned", response_model=Conversation)
-async def pin_conversation(house: TheHouse, actor: Someone, conversation_id: str, new: Pin) -> Response:
-    return answer(
+async def pin_conversation(
+    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: Pin
+) -> Response:
+    return json_response(
         await house.db.write(lambda tx: conversations.set_pinned(tx, actor, conversation_id, new.pinned))
     )
 
 
 @router.put("/api/conversations/{conversation_id}/archived", response_model=Conversation)
 async def archive_conversation(
-    house: TheHouse, actor: Someone, conversation_id: str, new: Archive
+    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: Archive
 ) -> Response:
-    return answer(
+    return json_response(
         await house.db.write(lambda tx: conversations.set_archived(tx, actor, conversation_id, new.archived))
     )
 
 
 @router.delete("/api/conversations/{conversation_id}", status_code=204)
-async def remove_conversation(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
+async def remove_conversation(house: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
     """Deletes its branches too and stops running replies."""
     gone = await house.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
     house.turns.withdraw(gone)
     house.job_left()
-    return nothing()
+    return no_content()
 
 
 def _page(tx: Tx, actor: Actor, conversation_id: str) -> ConversationPage:

@@ -10,17 +10,17 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import Response
 
-from tertulia.app import House
+from tertulia.app import Tertulia
 from tertulia.core.errors import Invalid
 from tertulia.core.events import project_topic
 from tertulia.core.files import FileVersion, MetadataChange, ProjectFile
 from tertulia.core.text import storable
 from tertulia.core.users import Actor
 from tertulia.engine.uploads import RejectedFile, UploadResult
-from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import answer, nothing
+from tertulia.server.access import CurrentActor, InjectedApp
 from tertulia.server.downloads import ABOUT, CONTENT, download
-from tertulia.server.multipart import Form
+from tertulia.server.multipart import FormReader
+from tertulia.server.responses import json_response, no_content
 from tertulia.server.uploads import BYTES, RAW, UPLOAD_KEY, UploadKey, body, is_form, must_be_raw
 from tertulia.store import events, file_listing, files, versions
 from tertulia.store.database import Tx
@@ -102,8 +102,8 @@ _RAW_OR_FORM = {
 
 @router.get("/api/projects/{project_id}/files", response_model=FileList)
 async def list_files(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     project_id: str,
     prefix: str = "",
     tag: str | None = None,
@@ -116,7 +116,7 @@ async def list_files(
         used = files.used_bytes(tx, actor.user_id)
         return FileList(page.items, page.next, number, used, house.means.limits.quota_bytes)
 
-    return answer(await house.db.read(read))
+    return json_response(await house.db.read(read))
 
 
 @router.post(
@@ -126,8 +126,8 @@ async def list_files(
     openapi_extra=_RAW_OR_FORM,
 )
 async def add_files(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     project_id: str,
     request: Request,
     path: str | None = None,
@@ -137,7 +137,7 @@ async def add_files(
     """One file as it is, at the path of the query, or several in a form; a zip may be unpacked on its way."""
     upload, taken = Upload(house, actor, project_id, unzip, upload_key), UploadResult()
     if is_form(request):
-        form = Form(request.headers.get("content-type", ""), body(request))
+        form = FormReader(request.headers.get("content-type", ""), body(request))
         await _take_form(upload, form, path, taken)
     else:
         must_be_raw(request, house.means.limits)
@@ -146,7 +146,7 @@ async def add_files(
         await _take(upload, path or "", body(request), taken)
     if taken.refused and not taken.items:
         raise Invalid(_why(taken.refused[0]))
-    return answer(Uploaded(tuple(taken.items), tuple(taken.refused)), 201)
+    return json_response(Uploaded(tuple(taken.items), tuple(taken.refused)), 201)
 
 
 def _why(refused: RejectedFile) -> str:
@@ -157,14 +157,14 @@ def _why(refused: RejectedFile) -> str:
 class Upload:
     """Who brings files where, and how."""
 
-    house: House
+    house: Tertulia
     actor: Actor
     project_id: str
     unzip: bool
     key: str | None
 
 
-async def _take_form(upload: Upload, form: Form, path: str | None, taken: UploadResult) -> None:
+async def _take_form(upload: Upload, form: FormReader, path: str | None, taken: UploadResult) -> None:
     """A field "path" names the file after it, or with a slash at its end the folder of all that follow."""
     await upload.house.db.read(lambda tx: files.begin(tx, upload.actor, upload.project_id))
     has_files = False
@@ -201,14 +201,14 @@ async def _take(upload: Upload, path: str, chunks: AsyncIterator[bytes], taken: 
 
 @router.delete("/api/projects/{project_id}/uploads/{upload_key}", status_code=204)
 async def cancel_upload(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     project_id: str,
     upload_key: Annotated[str, Path(pattern=f"^{UPLOAD_KEY}$")],
 ) -> Response:
     """Nothing of it is kept, whether it was already saved or is still arriving."""
     await house.files.cancel_upload(actor, project_id, upload_key)
-    return nothing()
+    return no_content()
 
 
 # ── one
@@ -217,8 +217,8 @@ async def cancel_upload(
 @router.head("/api/projects/{project_id}/files/{file_id}", responses=ABOUT, response_class=Response)
 @router.get("/api/projects/{project_id}/files/{file_id}", responses=CONTENT, response_class=Response)
 async def get_file(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     project_id: str,
     file_id: str,
     request: Request,
@@ -230,14 +230,14 @@ async def get_file(
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/info", response_model=ProjectFile)
-async def get_info(house: TheHouse, actor: Someone, project_id: str, file_id: str) -> Response:
-    return answer(await house.db.read(lambda tx: files.get(tx, actor, project_id, file_id)))
+async def get_info(house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str) -> Response:
+    return json_response(await house.db.read(lambda tx: files.get(tx, actor, project_id, file_id)))
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/text", response_model=FileText)
 async def get_text(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     project_id: str,
     file_id: str,
     start_line: Line = 1,
@@ -247,13 +247,13 @@ async def get_text(
     if end_line < start_line:
         raise Invalid("The last line does not come before the first.")
     file, lines = await house.files.lines(actor, project_id, file_id, start_line, end_line)
-    return answer(FileText(file.path, lines.text, lines.start_line, lines.end_line, lines.total_lines))
+    return json_response(FileText(file.path, lines.text, lines.start_line, lines.end_line, lines.total_lines))
 
 
 @router.put("/api/projects/{project_id}/files/{file_id}", response_model=ProjectFile, openapi_extra=RAW)
 async def change_file(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     project_id: str,
     file_id: str,
     request: Request,
@@ -262,7 +262,7 @@ async def change_file(
     """New content, as the next version; If-Match names the version that was read, or its ETag."""
     must_be_raw(request, house.means.limits)
     seen = _seen(if_match)
-    return answer(await house.files.change(actor, project_id, file_id, body(request), seen))
+    return json_response(await house.files.change(actor, project_id, file_id, body(request), seen))
 
 
 def _seen(if_match: str | None) -> int | str | None:
@@ -276,33 +276,33 @@ def _seen(if_match: str | None) -> int | str | None:
 
 @router.put("/api/projects/{project_id}/files/{file_id}/path", response_model=ProjectFile)
 async def rename_file(
-    house: TheHouse, actor: Someone, project_id: str, file_id: str, new: NewPath
+    house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, new: NewPath
 ) -> Response:
-    return answer(await house.files.rename(actor, project_id, file_id, new.path))
+    return json_response(await house.files.rename(actor, project_id, file_id, new.path))
 
 
 @router.patch("/api/projects/{project_id}/files/{file_id}/metadata", response_model=ProjectFile)
 async def change_metadata(
-    house: TheHouse, actor: Someone, project_id: str, file_id: str, change: MetadataChange
+    house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, change: MetadataChange
 ) -> Response:
     """What is named is changed; the rest stays."""
-    return answer(await house.files.set_metadata(actor, project_id, file_id, change))
+    return json_response(await house.files.set_metadata(actor, project_id, file_id, change))
 
 
 @router.delete("/api/projects/{project_id}/files/{file_id}", status_code=204)
-async def remove_file(house: TheHouse, actor: Someone, project_id: str, file_id: str) -> Response:
+async def remove_file(house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str) -> Response:
     """With all its versions."""
     await house.files.remove(actor, project_id, file_id)
-    return nothing()
+    return no_content()
 
 
 # ── versions
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/versions", response_model=VersionList)
-async def list_versions(house: TheHouse, actor: Someone, project_id: str, file_id: str) -> Response:
+async def list_versions(house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str) -> Response:
     found = await house.db.read(lambda tx: versions.of_file(tx, actor, project_id, file_id))
-    return answer(VersionList(found))
+    return json_response(VersionList(found))
 
 
 @router.head(
@@ -316,8 +316,8 @@ async def list_versions(house: TheHouse, actor: Someone, project_id: str, file_i
     response_class=Response,
 )
 async def get_version(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     project_id: str,
     file_id: str,
     number: Number,
@@ -336,8 +336,8 @@ async def get_version(
 
 @router.get("/api/projects/{project_id}/files/{file_id}/versions/{number}/diff", response_model=Difference)
 async def compare_versions(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     project_id: str,
     file_id: str,
     number: Number,
@@ -345,14 +345,14 @@ async def compare_versions(
 ) -> Response:
     """What changed in its text since another version, or the one before; 0 stands for nothing at all."""
     before = number - 1 if against is None else against
-    return answer(Difference(await house.files.diff(actor, project_id, file_id, number, before)))
+    return json_response(Difference(await house.files.diff(actor, project_id, file_id, number, before)))
 
 
 @router.post(
     "/api/projects/{project_id}/files/{file_id}/versions/{number}/restore", response_model=ProjectFile
 )
 async def restore_version(
-    house: TheHouse, actor: Someone, project_id: str, file_id: str, number: Number
+    house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, number: Number
 ) -> Response:
     """What it held then becomes its next version."""
-    return answer(await house.files.restore(actor, project_id, file_id, number))
+    return json_response(await house.files.restore(actor, project_id, file_id, number))

@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from tertulia import __version__
-from tertulia.server.access import Anyone, TheHouse
-from tertulia.server.answers import answer
+from tertulia.server.access import InjectedApp, Public
+from tertulia.server.responses import json_response
 from tertulia.store import users
 
 router = APIRouter(tags=["service"])
@@ -22,13 +22,13 @@ class Health:
 
 
 @router.get("/api/health", response_model=Health)
-async def get_health(anyone: Anyone) -> Response:
+async def get_health(anyone: Public) -> Response:
     """Needs nothing but the process."""
-    return answer(Health("ok", __version__))
+    return json_response(Health("ok", __version__))
 
 
 @router.get("/api/ready", response_model=Health)
-async def get_ready(house: TheHouse, anyone: Anyone) -> Response:
+async def get_ready(house: InjectedApp, anyone: Public) -> Response:
     """The database answers."""
     await house.db.read(users.count)
-    return answer(Health("ready", __version__))
+    return json_response(Health("ready", __version__))

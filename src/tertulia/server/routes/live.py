@@ -8,7 +8,7 @@ from starlette.websockets import WebSocket
 from tertulia.core.errors import NotSignedIn
 from tertulia.server.access import signed_in
 from tertulia.server.errors import respond
-from tertulia.server.live import Connection
+from tertulia.server.live_socket import LiveSocket
 
 router = APIRouter()
 
@@ -21,4 +21,4 @@ async def live(socket: WebSocket) -> None:
         await socket.send_denial_response(respond(error))
         return
     await socket.accept()
-    await Connection(socket, socket.app.state.door.house, client.actor).run()
+    await LiveSocket(socket, socket.app.state.door.house, client.actor).run()

@@ -11,8 +11,8 @@ from tertulia.core.models import Abilities, Model, ModelOverrides, Prices, Tier
 from tertulia.core.thinking import Effort
 from tertulia.engine import models
 from tertulia.providers.registry import ProviderRegistry
-from tertulia.server.access import Admin, Someone, TheHouse
-from tertulia.server.answers import answer, large_answer
+from tertulia.server.access import Admin, CurrentActor, InjectedApp
+from tertulia.server.responses import json_response, large_json_response
 
 router = APIRouter(tags=["models"])
 
@@ -52,28 +52,30 @@ class Catalogue:
 
 
 @router.get("/api/models", response_model=ModelList)
-async def list_models(house: TheHouse, actor: Someone, request: Request) -> Response:
+async def list_models(house: InjectedApp, actor: CurrentActor, request: Request) -> Response:
     """All models, available ones first."""
     views = [_view(model, house.providers) for model in house.providers.models()]
-    return large_answer(request, ModelList(tuple(sorted(views, key=lambda view: not view.is_available))))
+    return large_json_response(
+        request, ModelList(tuple(sorted(views, key=lambda view: not view.is_available)))
+    )
 
 
 @router.get("/api/models/metadata", response_model=Catalogue)
-async def list_metadata(house: TheHouse, actor: Someone, request: Request) -> Response:
+async def list_metadata(house: InjectedApp, actor: CurrentActor, request: Request) -> Response:
     providers = house.providers
-    return large_answer(request, Catalogue(providers.models(), providers.known_better))
+    return large_json_response(request, Catalogue(providers.models(), providers.known_better))
 
 
 @router.put("/api/models/metadata", response_model=Model)
-async def describe_model(house: TheHouse, admin: Admin, model: str, facts: ModelOverrides) -> Response:
+async def describe_model(house: InjectedApp, admin: Admin, model: str, facts: ModelOverrides) -> Response:
     """Overrides the catalogue from the next question on; omitted fields keep the catalogue's values."""
-    return answer(await models.describe(house.means, model, facts))
+    return json_response(await models.describe(house.means, model, facts))
 
 
 @router.delete("/api/models/metadata", response_model=Model)
-async def forget_description(house: TheHouse, admin: Admin, model: str) -> Response:
+async def forget_description(house: InjectedApp, admin: Admin, model: str) -> Response:
     """Back to what the catalogue says."""
-    return answer(await models.forget(house.means, model))
+    return json_response(await models.forget(house.means, model))
 
 
 def _view(model: Model, providers: ProviderRegistry) -> ModelView:

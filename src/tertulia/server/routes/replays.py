@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from tertulia.core.replays import Replay
 from tertulia.engine.replays import NewReplay, ReplayEstimate, ReplayProgress
-from tertulia.server.access import Someone, TheDoor, TheHouse
-from tertulia.server.answers import answer
+from tertulia.server.access import CurrentActor, InjectedApp, InjectedState
+from tertulia.server.responses import json_response
 from tertulia.store import replays
 
 router = APIRouter(tags=["branches"])
@@ -23,25 +23,29 @@ class ReplayView:
 
 
 @router.post("/api/conversations/{conversation_id}/replay/estimate", response_model=ReplayEstimate)
-async def estimate_replay(door: TheDoor, actor: Someone, conversation_id: str, new: NewReplay) -> Response:
+async def estimate_replay(
+    door: InjectedState, actor: CurrentActor, conversation_id: str, new: NewReplay
+) -> Response:
     """What it would cost, round by round; nothing is asked or kept."""
     async with door.turnstile.passed(actor.user_id):
-        return answer(await door.house.replays.estimate(actor, conversation_id, new))
+        return json_response(await door.house.replays.estimate(actor, conversation_id, new))
 
 
 @router.post("/api/conversations/{conversation_id}/replay", response_model=ReplayProgress, status_code=202)
-async def begin_replay(house: TheHouse, actor: Someone, conversation_id: str, new: NewReplay) -> Response:
+async def begin_replay(
+    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: NewReplay
+) -> Response:
     """A branch in which the questions are asked again, one after the other."""
-    return answer(await house.replays.begin(actor, conversation_id, new), 202)
+    return json_response(await house.replays.begin(actor, conversation_id, new), 202)
 
 
 @router.get("/api/conversations/{conversation_id}/replay", response_model=ReplayView)
-async def get_replay(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
+async def get_replay(house: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
     """How far the replay is that fills this conversation."""
     found = await house.db.read(lambda tx: replays.find(tx, actor, conversation_id))
-    return answer(ReplayView(found))
+    return json_response(ReplayView(found))
 
 
 @router.post("/api/conversations/{conversation_id}/replay/stop", response_model=ReplayView)
-async def stop_replay(house: TheHouse, actor: Someone, conversation_id: str) -> Response:
-    return answer(ReplayView(await house.replays.stop(actor, conversation_id)))
+async def stop_replay(house: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
+    return json_response(ReplayView(await house.replays.stop(actor, conversation_id)))

@@ -14,9 +14,9 @@ from tertulia.core.errors import Invalid
 from tertulia.core.users import Actor
 from tertulia.engine.jobs.rebuild import enqueue_rebuild
 from tertulia.library.search import SearchMode, find
-from tertulia.server.access import Someone, TheDoor, TheHouse
-from tertulia.server.answers import answer, large_answer
-from tertulia.server.door import Door
+from tertulia.server.access import CurrentActor, InjectedApp, InjectedState
+from tertulia.server.responses import json_response, large_json_response
+from tertulia.server.state import ServerState
 from tertulia.store import access, projects
 from tertulia.store.database import Tx
 
@@ -54,23 +54,25 @@ class Rebuilding:
 
 @router.post("/api/projects/{project_id}/search", response_model=SearchAnswer)
 async def search_project(
-    request: Request, door: TheDoor, actor: Someone, project_id: str, search: SearchRequest
+    request: Request, door: InjectedState, actor: CurrentActor, project_id: str, search: SearchRequest
 ) -> Response:
     """Words in any order; the best hits first, each with where it is and why it was found."""
-    return large_answer(request, await _found(door, actor, [project_id], search))
+    return large_json_response(request, await _found(door, actor, [project_id], search))
 
 
 @router.post("/api/search/global", response_model=SearchAnswer)
 async def search_everywhere(
-    request: Request, door: TheDoor, actor: Someone, search: SearchRequest
+    request: Request, door: InjectedState, actor: CurrentActor, search: SearchRequest
 ) -> Response:
     """The same in all projects one is a member of."""
     visible = await door.house.db.read(lambda tx: projects.visible_to(tx, actor))
-    return large_answer(request, await _found(door, actor, [project.id for project in visible], search))
+    return large_json_response(
+        request, await _found(door, actor, [project.id for project in visible], search)
+    )
 
 
 @router.post("/api/projects/{project_id}/rebuild", response_model=Rebuilding, status_code=202)
-async def rebuild_index(house: TheHouse, actor: Someone, project_id: str) -> Response:
+async def rebuild_index(house: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
     """Re-indexes all files and messages of the project; search works meanwhile."""
 
     def leave(tx: Tx) -> int:
@@ -79,10 +81,12 @@ async def rebuild_index(house: TheHouse, actor: Someone, project_id: str) -> Res
 
     left = await house.db.write(leave)
     house.job_left()
-    return answer(Rebuilding(left), 202)
+    return json_response(Rebuilding(left), 202)
 
 
-async def _found(door: Door, actor: Actor, project_ids: Sequence[str], search: SearchRequest) -> SearchAnswer:
+async def _found(
+    door: ServerState, actor: Actor, project_ids: Sequence[str], search: SearchRequest
+) -> SearchAnswer:
     _must_be_sane(search)
     start = _rank(search.cursor)
     means = door.house.means

@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from tertulia.core.sessions import Session
-from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import answer, nothing
+from tertulia.server.access import CurrentActor, InjectedApp
+from tertulia.server.responses import json_response, no_content
 from tertulia.store import sessions
 
 router = APIRouter(tags=["account"])
@@ -21,12 +21,12 @@ class SessionList:
 
 
 @router.get("/api/sessions", response_model=SessionList)
-async def list_sessions(house: TheHouse, actor: Someone) -> Response:
-    return answer(SessionList(await house.db.read(lambda tx: sessions.visible_to(tx, actor))))
+async def list_sessions(house: InjectedApp, actor: CurrentActor) -> Response:
+    return json_response(SessionList(await house.db.read(lambda tx: sessions.visible_to(tx, actor))))
 
 
 @router.delete("/api/sessions/{session_id}", status_code=204)
-async def remove_session(house: TheHouse, actor: Someone, session_id: str) -> Response:
+async def remove_session(house: InjectedApp, actor: CurrentActor, session_id: str) -> Response:
     """Signs a device out."""
     await house.db.write(lambda tx: sessions.remove(tx, actor, session_id))
-    return nothing()
+    return no_content()

@@ -12,8 +12,8 @@ from tertulia.core.conversations import Visibility
 from tertulia.core.events import project_topic
 from tertulia.core.personas import Ownership
 from tertulia.core.tables import Defaults, SavedTable, TableSpec, VoiceRef, cleaned
-from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import answer, nothing
+from tertulia.server.access import CurrentActor, InjectedApp
+from tertulia.server.responses import json_response, no_content
 from tertulia.store import events, tables
 from tertulia.store.database import Tx
 
@@ -45,47 +45,47 @@ class NewTable:
 
 
 @router.get("/api/tables", response_model=TableList)
-async def list_tables(house: TheHouse, actor: Someone, project_id: str | None = None) -> Response:
+async def list_tables(house: InjectedApp, actor: CurrentActor, project_id: str | None = None) -> Response:
     """The project's, then one's own."""
 
     def read(tx: Tx) -> TableList:
         cursor = events.last_number(tx, project_topic(project_id)) if project_id else 0
         return TableList(tables.visible_to(tx, actor, project_id), cursor)
 
-    return answer(await house.db.read(read))
+    return json_response(await house.db.read(read))
 
 
 @router.post("/api/tables", response_model=SavedTable, status_code=201)
-async def add_table(house: TheHouse, actor: Someone, new: NewTable) -> Response:
+async def add_table(house: InjectedApp, actor: CurrentActor, new: NewTable) -> Response:
     setting = _checked(new.setting)
-    return answer(
+    return json_response(
         await house.db.write(lambda tx: tables.add(tx, actor, new.scope, new.project_id, setting)), 201
     )
 
 
 @router.put("/api/tables/{table_id}", response_model=SavedTable)
-async def change_table(house: TheHouse, actor: Someone, table_id: str, new: TableSpec) -> Response:
+async def change_table(house: InjectedApp, actor: CurrentActor, table_id: str, new: TableSpec) -> Response:
     setting = _checked(new)
-    return answer(await house.db.write(lambda tx: tables.change(tx, actor, table_id, setting)))
+    return json_response(await house.db.write(lambda tx: tables.change(tx, actor, table_id, setting)))
 
 
 @router.delete("/api/tables/{table_id}", status_code=204)
-async def remove_table(house: TheHouse, actor: Someone, table_id: str) -> Response:
+async def remove_table(house: InjectedApp, actor: CurrentActor, table_id: str) -> Response:
     await house.db.write(lambda tx: tables.remove(tx, actor, table_id))
-    return nothing()
+    return no_content()
 
 
 @router.get("/api/me/defaults", response_model=Defaults)
-async def get_defaults(house: TheHouse, actor: Someone) -> Response:
-    return answer(await house.db.read(lambda tx: tables.defaults(tx, actor)))
+async def get_defaults(house: InjectedApp, actor: CurrentActor) -> Response:
+    return json_response(await house.db.read(lambda tx: tables.defaults(tx, actor)))
 
 
 @router.put("/api/me/defaults", response_model=Defaults)
-async def set_defaults(house: TheHouse, actor: Someone, new: Defaults) -> Response:
+async def set_defaults(house: InjectedApp, actor: CurrentActor, new: Defaults) -> Response:
     """All of them at once; what is left out is no longer set."""
     if new.mode is not None:
         council.get(new.mode)
-    return answer(await house.db.write(lambda tx: tables.set_defaults(tx, actor, new)))
+    return json_response(await house.db.write(lambda tx: tables.set_defaults(tx, actor, new)))
 
 
 def _checked(setting: TableSpec) -> TableSpec:

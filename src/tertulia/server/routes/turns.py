@@ -13,9 +13,9 @@ from tertulia.core.turns import Turn
 from tertulia.engine.estimates import Estimate, NewEstimate, estimate
 from tertulia.engine.open_turn import OpenedTurn
 from tertulia.engine.requests import NewSynthesis, NewTurn, RetryRequest
-from tertulia.server.access import Someone, TheDoor, TheHouse
-from tertulia.server.answers import answer
-from tertulia.server.stream import encoding_for, stream_turn
+from tertulia.server.access import CurrentActor, InjectedApp, InjectedState
+from tertulia.server.responses import json_response
+from tertulia.server.turn_stream import encoding_for, stream_turn
 from tertulia.store import turns
 
 router = APIRouter(tags=["turns"])
@@ -36,31 +36,31 @@ class NewSkip:
 
 
 @router.post("/api/turn", response_model=OpenedTurn, status_code=202)
-async def open_turn(house: TheHouse, actor: Someone, request: Request, new: NewTurn) -> Response:
+async def open_turn(house: InjectedApp, actor: CurrentActor, request: Request, new: NewTurn) -> Response:
     """Answers 202 at once, or the stream itself when asked for one. The turn goes on either way."""
     opened = await house.turns.open(actor, new)
     encoding = encoding_for(request.headers.get("accept", ""))
     if encoding is None:
-        return answer(opened.as_told(), 202)
+        return json_response(opened.as_told(), 202)
     return stream_turn(house, actor, opened.turn, encoding)
 
 
 @router.post("/api/estimate", response_model=Estimate)
-async def estimate_turn(door: TheDoor, actor: Someone, new: NewEstimate) -> Response:
+async def estimate_turn(door: InjectedState, actor: CurrentActor, new: NewEstimate) -> Response:
     """What a message would take from each voice, and what it would cost; nothing is sent or kept."""
     async with door.turnstile.passed(actor.user_id):
-        return answer(await estimate(door.house.means, actor, new))
+        return json_response(await estimate(door.house.means, actor, new))
 
 
 @router.get("/api/turns/{turn_id}", response_model=Turn)
-async def get_turn(house: TheHouse, actor: Someone, turn_id: str) -> Response:
-    return answer(anonymised_turn(await house.db.read(lambda tx: turns.get(tx, actor, turn_id))))
+async def get_turn(house: InjectedApp, actor: CurrentActor, turn_id: str) -> Response:
+    return json_response(anonymised_turn(await house.db.read(lambda tx: turns.get(tx, actor, turn_id))))
 
 
 @router.get("/api/turns/{turn_id}/events")
 async def follow_turn(
-    house: TheHouse,
-    actor: Someone,
+    house: InjectedApp,
+    actor: CurrentActor,
     request: Request,
     turn_id: str,
     after: Annotated[str, Query(max_length=80)] = "",
@@ -74,26 +74,34 @@ async def follow_turn(
 
 
 @router.post("/api/turns/{turn_id}/stop", response_model=Turn, status_code=202)
-async def stop_turn(house: TheHouse, actor: Someone, turn_id: str, new: NewStop | None = None) -> Response:
+async def stop_turn(
+    house: InjectedApp, actor: CurrentActor, turn_id: str, new: NewStop | None = None
+) -> Response:
     stopped = await house.turns.stop(actor, turn_id, new.reply_id if new else None)
-    return answer(anonymised_turn(stopped), 202)
+    return json_response(anonymised_turn(stopped), 202)
 
 
 @router.post("/api/turns/{turn_id}/retry-now", response_model=Turn, status_code=202)
-async def retry_now(house: TheHouse, actor: Someone, turn_id: str, new: NewSkip | None = None) -> Response:
+async def retry_now(
+    house: InjectedApp, actor: CurrentActor, turn_id: str, new: NewSkip | None = None
+) -> Response:
     """Ends the wait before a retry: the provider is asked again at once."""
     turn = await house.turns.retry_now(actor, turn_id, new.reply_id if new else None)
-    return answer(anonymised_turn(turn), 202)
+    return json_response(anonymised_turn(turn), 202)
 
 
 @router.post("/api/messages/{message_id}/retry", response_model=OpenedTurn, status_code=202)
-async def retry_reply(house: TheHouse, actor: Someone, message_id: str, new: RetryRequest) -> Response:
-    return answer((await house.turns.retry(actor, message_id, new)).as_told(), 202)
+async def retry_reply(
+    house: InjectedApp, actor: CurrentActor, message_id: str, new: RetryRequest
+) -> Response:
+    return json_response((await house.turns.retry(actor, message_id, new)).as_told(), 202)
 
 
 @router.post("/api/messages/{message_id}/continue", response_model=OpenedTurn, status_code=202)
-async def continue_reply(house: TheHouse, actor: Someone, message_id: str, new: RetryRequest) -> Response:
-    return answer((await house.turns.resume(actor, message_id, new)).as_told(), 202)
+async def continue_reply(
+    house: InjectedApp, actor: CurrentActor, message_id: str, new: RetryRequest
+) -> Response:
+    return json_response((await house.turns.resume(actor, message_id, new)).as_told(), 202)
 
 
 @router.post(
@@ -102,7 +110,7 @@ async def continue_reply(house: TheHouse, actor: Someone, message_id: str, new: 
     status_code=202,
 )
 async def synthesise_round(
-    house: TheHouse, actor: Someone, conversation_id: str, number: RoundNumber, new: NewSynthesis
+    house: InjectedApp, actor: CurrentActor, conversation_id: str, number: RoundNumber, new: NewSynthesis
 ) -> Response:
     """The chair writes a summary of a round, now or long after it."""
-    return answer((await house.turns.synthesise(actor, conversation_id, number, new)).as_told(), 202)
+    return json_response((await house.turns.synthesise(actor, conversation_id, number, new)).as_told(), 202)

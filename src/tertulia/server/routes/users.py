@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from tertulia.core.users import ServerRole, User, check_password, clean_email, clean_name
-from tertulia.server.access import Admin, TheDoor, TheHouse
-from tertulia.server.answers import answer
+from tertulia.server.access import Admin, InjectedApp, InjectedState
+from tertulia.server.responses import json_response
 from tertulia.store import users
 
 router = APIRouter(tags=["account"])
@@ -36,22 +36,24 @@ class UserChange:
 
 
 @router.get("/api/users", response_model=UserList)
-async def list_users(house: TheHouse, admin: Admin) -> Response:
-    return answer(UserList(await house.db.read(lambda tx: users.visible_to(tx, admin))))
+async def list_users(house: InjectedApp, admin: Admin) -> Response:
+    return json_response(UserList(await house.db.read(lambda tx: users.visible_to(tx, admin))))
 
 
 @router.post("/api/users", response_model=User, status_code=201)
-async def add_user(door: TheDoor, admin: Admin, new: NewUser) -> Response:
+async def add_user(door: InjectedState, admin: Admin, new: NewUser) -> Response:
     name, email = clean_name(new.name), clean_email(new.email)
     check_password(new.password)
     hashed = await door.passwords.hash(new.password)
-    return answer(await door.house.db.write(lambda tx: users.add(tx, name, email, hashed, new.role)), 201)
+    return json_response(
+        await door.house.db.write(lambda tx: users.add(tx, name, email, hashed, new.role)), 201
+    )
 
 
 @router.put("/api/users/{user_id}", response_model=User)
-async def change_user(house: TheHouse, admin: Admin, user_id: str, change: UserChange) -> Response:
+async def change_user(house: InjectedApp, admin: Admin, user_id: str, change: UserChange) -> Response:
     name = None if change.name is None else clean_name(change.name)
-    return answer(
+    return json_response(
         await house.db.write(
             lambda tx: users.save(tx, admin, user_id, name=name, role=change.role, suspended=change.suspended)
         )

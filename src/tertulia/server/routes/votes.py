@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from tertulia.core.votes import Vote, VoteValue
 from tertulia.engine.leaderboard import Leaderboard, leaderboard
-from tertulia.server.access import Someone, TheHouse
-from tertulia.server.answers import answer
+from tertulia.server.access import CurrentActor, InjectedApp
+from tertulia.server.responses import json_response
 from tertulia.store import votes
 
 router = APIRouter(tags=["votes"])
@@ -23,14 +23,14 @@ class NewVote:
 
 
 @router.post("/api/messages/{message_id}/vote", response_model=Vote)
-async def cast_vote(house: TheHouse, actor: Someone, message_id: str, new: NewVote) -> Response:
+async def cast_vote(house: InjectedApp, actor: CurrentActor, message_id: str, new: NewVote) -> Response:
     """One vote of each person in a round; a second one takes the place of the first."""
     vote = await house.db.write(lambda tx: votes.cast(tx, actor, message_id, new.verdict))
     house.job_left()  # a blind round is indexed anew, with its names
-    return answer(vote)
+    return json_response(vote)
 
 
 @router.get("/api/projects/{project_id}/leaderboard", response_model=Leaderboard)
-async def get_leaderboard(house: TheHouse, actor: Someone, project_id: str) -> Response:
+async def get_leaderboard(house: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
     """Ratings of each voice from the project's votes, with its cost and time per reply."""
-    return answer(await house.db.read(lambda tx: leaderboard(tx, actor, project_id, house.providers)))
+    return json_response(await house.db.read(lambda tx: leaderboard(tx, actor, project_id, house.providers)))

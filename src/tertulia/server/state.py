@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 
 from starlette.requests import HTTPConnection
 
-from tertulia.app import House
+from tertulia.app import Tertulia
 from tertulia.core.sessions import ABSOLUTE_DAYS
+from tertulia.server.concurrency_limit import PerUserLimiter
 from tertulia.server.passwords import Passwords
 from tertulia.server.throttle import Throttle
-from tertulia.server.turnstile import Turnstile
 
 SESSION_S = ABSOLUTE_DAYS * 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    house: House
+class ServerState:
+    house: Tertulia
     throttle: Throttle
     setup_token: str
     """Shown at the start on the terminal; needed for the first account where others could be faster."""
     passwords: Passwords
-    turnstile: Turnstile = field(default_factory=Turnstile)
+    turnstile: PerUserLimiter = field(default_factory=PerUserLimiter)
     """For whatever makes the server look through everything there is."""
 
     @property

@@ -15,14 +15,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tertulia.core.errors import CannotStart
 from tertulia.server.asgi import build
-from tertulia.server.door import Door
-from tertulia.server.guard import SILENCE_S
+from tertulia.server.security_middleware import SILENCE_S
+from tertulia.server.state import ServerState
 from tertulia.settings import Settings
 
 PATIENCE_MS = 60_000
 """How long a client may leave what was sent to it unread before its connection is cut; it can resume."""
 
-Greet = Callable[[Door, int], Awaitable[None]]
+Greet = Callable[[ServerState, int], Awaitable[None]]
 """Told the door and the port when the server has begun to answer."""
 
 
@@ -75,7 +75,7 @@ def _settle_in() -> None:
 def config(app: FastAPI, **more: Any) -> uvicorn.Config:
     chosen: dict[str, Any] = {
         "loop": "uvloop",
-        "http": Protocol,
+        "http": HeadTimeoutProtocol,
         "ws": "websockets-sansio",
         "ws_per_message_deflate": False,
         "ws_max_size": 65_536,
@@ -92,7 +92,7 @@ def config(app: FastAPI, **more: Any) -> uvicorn.Config:
     return uvicorn.Config(app, **chosen | more)
 
 
-class Protocol(HttpToolsProtocol):
+class HeadTimeoutProtocol(HttpToolsProtocol):
     """As uvicorn's, but it does not wait forever for the head of a request, and hears all hosts it names."""
 
     head_s = SILENCE_S

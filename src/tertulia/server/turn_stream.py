@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from starlette.responses import Response, StreamingResponse
 
-from tertulia.app import House
+from tertulia.app import Tertulia
 from tertulia.core.blind import anonymised_turn
 from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Message
@@ -17,7 +17,7 @@ from tertulia.engine.live import Delta, LiveTurn, ReplyFinished, WakeUp, anonymi
 from tertulia.server.encodings import Encoding, Snapshot, joined, mark, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
-from tertulia.server.rights import LOOK_AGAIN_S, Rights
+from tertulia.server.live_permissions import LOOK_AGAIN_S, LivePermissions
 from tertulia.store import blind, messages
 from tertulia.store.database import Tx
 
@@ -31,7 +31,7 @@ def encoding_for(accept: str, otherwise: str | None = None) -> Encoding | None:
     return found or (ENCODINGS[otherwise] if otherwise else None)
 
 
-def stream_turn(house: House, actor: Actor, turn: Turn, encoding: Encoding, after: str = "") -> Response:
+def stream_turn(house: Tertulia, actor: Actor, turn: Turn, encoding: Encoding, after: str = "") -> Response:
     """Whoever hands in the turn has read it as this actor: a refusal was an ordinary answer before this."""
     return StreamingResponse(
         _frames(house, actor, turn, after, encoding),
@@ -41,7 +41,7 @@ def stream_turn(house: House, actor: Actor, turn: Turn, encoding: Encoding, afte
 
 
 async def _frames(
-    house: House, actor: Actor, turn: Turn, resumed: str, encoding: Encoding
+    house: Tertulia, actor: Actor, turn: Turn, resumed: str, encoding: Encoding
 ) -> AsyncIterator[bytes]:
     live = house.live.find(turn.id) or house.herald.mirrored(turn)
     if live is None:
@@ -60,10 +60,10 @@ async def _frames(
 
 
 async def _follow(
-    house: House, actor: Actor, live: LiveTurn, after: int, encoding: Encoding, is_blind: bool
+    house: Tertulia, actor: Actor, live: LiveTurn, after: int, encoding: Encoding, is_blind: bool
 ) -> AsyncIterator[bytes]:
     bell = WakeUp()
-    rights = Rights(house, actor, bell.ring)
+    rights = LivePermissions(house, actor, bell.ring)
     live.watchers.add(bell.ring)
     ending = asyncio.create_task(live.over.wait())
     try:
@@ -89,7 +89,7 @@ async def _follow(
         rights.close()
 
 
-async def _lost(rights: Rights, live: LiveTurn) -> str | None:
+async def _lost(rights: LivePermissions, live: LiveTurn) -> str | None:
     lost = await rights.lost([conversation_topic(live.turn.conversation_id)])
     return "signed_out" if lost.is_signed_out else "not_found" if lost.places else None
 
@@ -111,7 +111,7 @@ def _of_live(live: LiveTurn, stored: Sequence[Message], is_blind: bool) -> Snaps
     return Snapshot(anonymised_turn(live.turn) if is_blind else live.turn, tuple(done.values()), drafts)
 
 
-async def _stored(house: House, turn: Turn) -> tuple[Message, ...]:
+async def _stored(house: Tertulia, turn: Turn) -> tuple[Message, ...]:
     def of_turn(tx: Tx) -> tuple[Message, ...]:
         [here] = blind.as_told(tx, [messages.round(tx, turn.conversation_id, turn.round_number)])
         return tuple(m for m in here.messages if m.turn_id == turn.id and m.voice is not None)

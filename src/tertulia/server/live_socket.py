@@ -15,13 +15,13 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from tertulia.app import House
+from tertulia.app import Tertulia
 from tertulia.core.errors import TertuliaError
 from tertulia.core.events import Event
 from tertulia.core.serialization import to_json
 from tertulia.core.users import Actor
 from tertulia.engine.live import Delta, ReplyStarted, RetryScheduled, TopicFeed, TurnEvent, WakeUp, anonymised
-from tertulia.server.rights import LOOK_AGAIN_S, Rights
+from tertulia.server.live_permissions import LOOK_AGAIN_S, LivePermissions
 from tertulia.store import events
 from tertulia.store.database import Tx
 
@@ -40,7 +40,7 @@ GOING_AWAY = 1001
 
 
 @dataclass(slots=True)
-class Followed:
+class Subscription:
     place: TopicFeed
     cursor: int
     turns: dict[str, int] = field(default_factory=dict)
@@ -52,15 +52,15 @@ class Followed:
         return conversation_id if kind == "conversation" else None
 
 
-class Connection:
-    def __init__(self, socket: WebSocket, house: House, actor: Actor) -> None:
+class LiveSocket:
+    def __init__(self, socket: WebSocket, house: Tertulia, actor: Actor) -> None:
         self._socket = socket
         self._house = house
         self._actor = actor
         self._bell = WakeUp()
         self._taken = WakeUp()
-        self._rights = Rights(house, actor, self._bell.ring)
-        self._followed: dict[str, Followed] = {}
+        self._rights = LivePermissions(house, actor, self._bell.ring)
+        self._followed: dict[str, Subscription] = {}
         self._outbox: list[str] = []
         self._spoke_at = house.means.monotonic()
         self._is_signed_out = False
@@ -131,14 +131,14 @@ class Connection:
             self._unwatch(place)
             self._say(to_json({"type": "reset", "place": place}))
             return
-        followed = self._followed[place] = Followed(watched, missed.number)
+        followed = self._followed[place] = Subscription(watched, missed.number)
         for event in missed.events:
             self._say(_event(event))
         if followed.conversation_id:
             self._snapshot(followed, followed.conversation_id)
         self._say(to_json({"type": "following", "place": place, "number": missed.number}))
 
-    def _snapshot(self, followed: Followed, conversation_id: str) -> None:
+    def _snapshot(self, followed: Subscription, conversation_id: str) -> None:
         for live in self._house.live.running_in(conversation_id):
             followed.turns[live.turn.id] = live.number
             for draft in live.drafts():
@@ -167,7 +167,7 @@ class Connection:
         while not self._is_signed_out:
             await self._bell.rung()
             await self._look_at_rights()
-            news = News(self._take_outbox())
+            news = FrameBuilder(self._take_outbox())
             await self._gather(news)
             if news.items or self._house.means.monotonic() - self._spoke_at >= HEARTBEAT_S:
                 self._spoke_at = self._house.means.monotonic()
@@ -197,7 +197,7 @@ class Connection:
         self._taken.ring()
         return items
 
-    async def _gather(self, news: News) -> None:
+    async def _gather(self, news: FrameBuilder) -> None:
         """Deltas before events: a reply's last words come before the message that ends it."""
         for followed in tuple(self._followed.values()):
             if followed.conversation_id:
@@ -205,7 +205,7 @@ class Connection:
             for event in await self._events(followed):
                 news.items.append(_event(event))
 
-    def _deltas(self, followed: Followed, conversation_id: str, news: News) -> None:
+    def _deltas(self, followed: Subscription, conversation_id: str, news: FrameBuilder) -> None:
         running = {live.turn.id: live for live in self._house.live.running_in(conversation_id)}
         for turn_id in {*running, *followed.turns}:
             live = running.get(turn_id) or self._house.live.find(turn_id)
@@ -221,7 +221,7 @@ class Connection:
             elif live.is_over:
                 del followed.turns[turn_id]
 
-    async def _events(self, followed: Followed) -> list[Event]:
+    async def _events(self, followed: Subscription) -> list[Event]:
         recent = followed.place.after(followed.cursor)
         if recent is None:
             after = followed.cursor
@@ -235,25 +235,25 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class Backlog:
     events: tuple[Event, ...]
     number: int
     is_reset: bool = False
 
 
-def _missed(tx: Tx, actor: Actor, place: str, after: int) -> Missed | None:
+def _missed(tx: Tx, actor: Actor, place: str, after: int) -> Backlog | None:
     if not events.may_follow(tx, actor, place):
         return None
     last = events.last_number(tx, place)
     if not 0 <= after <= last or last - after > MISSED_LIMIT or after < events.first_number(tx, place) - 1:
-        return Missed((), last, is_reset=True)
+        return Backlog((), last, is_reset=True)
     missed: list[Event] = []
     while after < last:
         missed += events.after(tx, place, after, LOG_PAGE)
         after = missed[-1].number
         if sum(len(event.value or "") for event in missed) > MISSED_CHARS:
-            return Missed((), last, is_reset=True)
-    return Missed(tuple(missed), last)
+            return Backlog((), last, is_reset=True)
+    return Backlog(tuple(missed), last)
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -275,7 +275,7 @@ def _event(event: Event) -> str:
 
 
 @dataclass(slots=True)
-class News:
+class FrameBuilder:
     """What the next frame says."""
 
     items: list[str]

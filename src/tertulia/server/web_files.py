@@ -20,7 +20,7 @@ _ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class BuiltFile:
     body: bytes
     media_type: str
     etag: str
@@ -28,7 +28,7 @@ class File:
     cache: str
 
 
-class Pages:
+class WebFiles:
     """All files of the built interface, held in memory: they are few and small."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -66,7 +66,7 @@ NOT_BUILT = "The interface is not built. Run `make web`, then start again."
 BEING_BUILT = "The interface was being built when the server started. Start the server again."
 
 
-def _loaded(folder: Path | None) -> tuple[dict[str, File], str]:
+def _loaded(folder: Path | None) -> tuple[dict[str, BuiltFile], str]:
     """All files or none, and what to say when there are none: half an interface is worse than a sentence."""
     if folder is None:
         return {}, NOT_BUILT
@@ -76,15 +76,15 @@ def _loaded(folder: Path | None) -> tuple[dict[str, File], str]:
         return {}, BEING_BUILT
 
 
-def _load(folder: Path) -> dict[str, File]:
+def _load(folder: Path) -> dict[str, BuiltFile]:
     plain = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".br", ".gz")]
     return {"/" + path.relative_to(folder).as_posix(): _file(path) for path in plain}
 
 
-def _file(path: Path) -> File:
+def _file(path: Path) -> BuiltFile:
     content = path.read_bytes()
     siblings = [(name, path.with_name(path.name + suffix)) for name, suffix in _ENCODINGS]
-    return File(
+    return BuiltFile(
         content,
         mimetypes.guess_type(path.name)[0] or "application/octet-stream",
         f'"{hashlib.sha256(content).hexdigest()[:32]}"',
@@ -93,7 +93,7 @@ def _file(path: Path) -> File:
     )
 
 
-def _respond(request: Request, file: File) -> Response:
+def _respond(request: Request, file: BuiltFile) -> Response:
     headers = {"ETag": file.etag, "Cache-Control": file.cache, "Vary": "Accept-Encoding"}
     if request.headers.get("if-none-match") == file.etag:
         return Response(status_code=304, headers=headers)

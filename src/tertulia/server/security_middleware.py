@@ -49,7 +49,7 @@ class Host:
     port: int | None
 
 
-class Guard:
+class SecurityMiddleware:
     def __init__(
         self,
         app: ASGIApp,
@@ -82,7 +82,7 @@ class Guard:
         if scope["type"] == "websocket":
             await self._app(scope, receive, send)
         else:
-            await self._answer(scope, receive, Dressed(send, self._headers(scope)))
+            await self._answer(scope, receive, WithHeaders(send, self._headers(scope)))
 
     def _host(self, scope: Scope) -> Host:
         """421 for a name that is not ours, so that a rebound name never reaches a loopback server."""
@@ -124,9 +124,9 @@ class Guard:
         if scope["type"] == "websocket":
             await _deny_socket(scope, receive, send, error)
         else:
-            await respond(error)(scope, receive, Dressed(send, self._headers(scope)))
+            await respond(error)(scope, receive, WithHeaders(send, self._headers(scope)))
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Dressed) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: WithHeaders) -> None:
         """Whatever nobody expected is answered from here, so that it wears the same headers as the rest."""
         try:
             await self._app(scope, receive, send)
@@ -139,7 +139,7 @@ class Guard:
         return (*PAGE_HEADERS, self._policy, *(API_HEADERS if _is_api(scope) else ()))
 
 
-class Dressed:
+class WithHeaders:
     """Sends on, with headers added to the first message."""
 
     __slots__ = ("_headers", "_send", "has_begun")
@@ -199,7 +199,7 @@ async def _bounded(scope: Scope, receive: Receive, silence_s: float) -> Receive:
             raise TooLarge("A request holds at most 4 MiB.")
     whole = b"".join(chunks)
     _must_be_json(scope, whole)
-    return _replay({"type": "http.request", "body": _mended(whole), "more_body": False}, receive)
+    return _replay({"type": "http.request", "body": _replace_unstorable(whole), "more_body": False}, receive)
 
 
 async def _within(silence_s: float, receive: Receive) -> Message:
@@ -219,7 +219,7 @@ def _must_be_json(scope: Scope, whole: bytes) -> None:
     if not _is_utf8(whole):
         raise Malformed("The body is not valid JSON: it must be written in UTF-8.")
     if sum(map(whole.count, (b"[", b"{", b","))) > JSON_DEPTH:
-        _must_be_simple(whole)
+        _check_json_size(whole)
 
 
 def _is_utf8(whole: bytes) -> bool:
@@ -235,7 +235,7 @@ _PARTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{\]},]', re.DOTALL)
 _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
-def _must_be_simple(text: bytes) -> None:
+def _check_json_size(text: bytes) -> None:
     """Counts outside strings and stops at the first thing too many, so that a hostile body costs nothing."""
     level = 0
     for count, part in enumerate(_PARTS.finditer(text)):
@@ -249,7 +249,7 @@ def _must_be_simple(text: bytes) -> None:
 _BROKEN = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 
-def _mended(whole: bytes) -> bytes:
+def _replace_unstorable(whole: bytes) -> bytes:
     """JSON can write U+0000 and half a character; nothing behind the door could keep or send them."""
     if not _BROKEN.search(whole):
         return whole

@@ -14,11 +14,11 @@ LARGE = 8_192
 """From here on compressing costs less than sending."""
 
 
-def answer(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200) -> Response:
     return Response(to_json(value), status, media_type="application/json")
 
 
-def large_answer(request: Request, value: Any) -> Response:
+def large_json_response(request: Request, value: Any) -> Response:
     """Compressed where the client takes it and it pays."""
     body = to_json(value).encode()
     if len(body) < LARGE or "gzip" not in request.headers.get("accept-encoding", ""):
@@ -27,5 +27,5 @@ def large_answer(request: Request, value: Any) -> Response:
     return Response(gzip.compress(body, compresslevel=3), headers=headers, media_type="application/json")
 
 
-def nothing() -> Response:
+def no_content() -> Response:
     return Response(status_code=204)

@@ -15,19 +15,19 @@ WAITING = 32
 
 
 @dataclass(slots=True)
-class _Gate:
+class _UserSlots:
     at_work: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     inside: int = 0
     """At work or waiting."""
 
 
-class Turnstile:
+class PerUserLimiter:
     def __init__(self) -> None:
-        self._gates: dict[str, _Gate] = {}
+        self._gates: dict[str, _UserSlots] = {}
 
     @asynccontextmanager
     async def passed(self, user_id: str) -> AsyncIterator[None]:
-        gate = self._gates.setdefault(user_id, _Gate())
+        gate = self._gates.setdefault(user_id, _UserSlots())
         if gate.inside >= AT_ONCE + WAITING:
             raise TooMany("Too many searches or estimates at once. Wait a moment, then try again.")
         gate.inside += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tertulia.app import House
+from tertulia.app import Tertulia
 from tertulia.core.events import Event, user_topic
 from tertulia.core.users import Actor
 from tertulia.store import events, sessions
@@ -15,15 +15,15 @@ LOOK_AGAIN_S = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class RevokedTopics:
     is_signed_out: bool
     places: tuple[str, ...]
 
 
-class Rights:
+class LivePermissions:
     """Watches the actor's own place, where every change to an account is told, and the clock besides."""
 
-    def __init__(self, house: House, actor: Actor, wake: Callable[[], None]) -> None:
+    def __init__(self, house: Tertulia, actor: Actor, wake: Callable[[], None]) -> None:
         self._house = house
         self._actor = actor
         self._wake = wake
@@ -40,7 +40,7 @@ class Rights:
             or self._house.means.monotonic() - self._looked_at >= LOOK_AGAIN_S
         )
 
-    async def lost(self, places: Sequence[str]) -> Lost:
+    async def lost(self, places: Sequence[str]) -> RevokedTopics:
         """Which of these places may no longer be seen."""
         self._seen, self._looked_at = self._newest(), self._house.means.monotonic()
         return await self._house.db.read(lambda tx: _lost(tx, self._actor, places))
@@ -52,6 +52,8 @@ class Rights:
         return self._watched.events[-1] if self._watched.events else None
 
 
-def _lost(tx: Tx, actor: Actor, places: Sequence[str]) -> Lost:
+def _lost(tx: Tx, actor: Actor, places: Sequence[str]) -> RevokedTopics:
     is_signed_out = actor.session_id is not None and not sessions.is_open(tx, actor.session_id)
-    return Lost(is_signed_out, tuple(place for place in places if not events.may_follow(tx, actor, place)))
+    return RevokedTopics(
+        is_signed_out, tuple(place for place in places if not events.may_follow(tx, actor, place))
+    )

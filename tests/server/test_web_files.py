@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
-from tertulia.server.pages import BEING_BUILT, NOT_BUILT, Pages
+from tertulia.server.web_files import BEING_BUILT, NOT_BUILT, WebFiles
 
 
 class Rewritten(type(Path())):  # type: ignore[misc]
@@ -35,7 +35,7 @@ def asked(path: str) -> Request:
 
 
 async def test_files_and_pages_are_served_as_they_were_built(built: Path) -> None:
-    pages = Pages(built)
+    pages = WebFiles(built)
     assert (await pages.get(asked("/_app/start.js"))).body == b"begin"
     assert (await pages.get(asked("/c/anything"))).body == b"<script>begin()</script>"
     assert (await pages.get(asked("/_app/gone.js"))).status_code == 404
@@ -45,7 +45,7 @@ async def test_files_and_pages_are_served_as_they_were_built(built: Path) -> Non
 async def test_a_build_that_is_rewritten_during_the_start_is_a_sentence_and_not_half_an_interface(
     built: Path,
 ) -> None:
-    pages = Pages(Rewritten(built))
+    pages = WebFiles(Rewritten(built))
     answer = await pages.get(asked("/"))
     assert answer.status_code == 503
     assert BEING_BUILT.encode() in answer.body
@@ -53,4 +53,4 @@ async def test_a_build_that_is_rewritten_during_the_start_is_a_sentence_and_not_
 
 
 async def test_without_a_build_the_sentence_says_how_to_make_one() -> None:
-    assert NOT_BUILT.encode() in (await Pages(None).get(asked("/"))).body
+    assert NOT_BUILT.encode() in (await WebFiles(None).get(asked("/"))).body

@@ -14,7 +14,7 @@ _TAG = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ByteRange:
     start: int
     end: int
     """The first byte that is not in it."""
@@ -26,7 +26,7 @@ def is_known(headers: Headers, tag: str) -> bool:
     return given.strip() == "*" or tag in _TAG.findall(given)
 
 
-def part_asked(headers: Headers, tag: str, size_bytes: int) -> Part | None:
+def requested_range(headers: Headers, tag: str, size_bytes: int) -> ByteRange | None:
     """None for all of it: also when several parts are asked for, or one of what these bytes no longer are."""
     if headers.get("if-range", tag).strip() != tag:
         return None
@@ -36,14 +36,14 @@ def part_asked(headers: Headers, tag: str, size_bytes: int) -> Part | None:
     first, last = (int(digits) if digits else None for digits in match.groups())
     if first is None:
         assert last is not None
-        return _existing(Part(max(0, size_bytes - last), size_bytes), size_bytes)
+        return _existing(ByteRange(max(0, size_bytes - last), size_bytes), size_bytes)
     if last is not None and last < first:
         return None
     end = size_bytes if last is None else min(last + 1, size_bytes)
-    return _existing(Part(first, end), size_bytes)
+    return _existing(ByteRange(first, end), size_bytes)
 
 
-def _existing(part: Part, size_bytes: int) -> Part:
+def _existing(part: ByteRange, size_bytes: int) -> ByteRange:
     if part.start >= part.end:
         raise RangeNotSatisfiable(f"The file has {size_bytes} bytes. Ask for some of these.", size_bytes)
     return part

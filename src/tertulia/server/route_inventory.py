@@ -11,31 +11,31 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, APIWebSocketRoute
 
 from tertulia.core.errors import CannotStart
-from tertulia.server.access import CLASSES, Access, EntryPoint
+from tertulia.server.access import CLASSES, Access, RouteAccess
 
 SOCKETS = {"/api/live": Access.SIGNED_IN}
 """Sockets check for themselves before they accept."""
 
 
-def inventory(app: FastAPI) -> tuple[EntryPoint, ...]:
-    entries: list[EntryPoint] = []
+def inventory(app: FastAPI) -> tuple[RouteAccess, ...]:
+    entries: list[RouteAccess] = []
     for route in app.routes:
         if isinstance(route, APIRoute):
             entries += _entries(route)
         elif isinstance(route, APIWebSocketRoute):
-            entries.append(EntryPoint("WEBSOCKET", route.path, SOCKETS[route.path], ("place",)))
+            entries.append(RouteAccess("WEBSOCKET", route.path, SOCKETS[route.path], ("place",)))
         else:
             raise CannotStart(f"The inventory cannot look into {route!r}.")
     return tuple(entries)
 
 
-def _entries(route: APIRoute) -> Iterator[EntryPoint]:
+def _entries(route: APIRoute) -> Iterator[RouteAccess]:
     access = _access(route.dependant, route.path)
     names = tuple(dict.fromkeys(_names(route.dependant)))
     ids = tuple(name for name in names if name.endswith("_id"))
     addresses = tuple(name for name in names if name.split("_")[-1] in ("url", "uri", "address", "endpoint"))
     for method in sorted(route.methods or ()):
-        yield EntryPoint(method, route.path, access, ids, addresses)
+        yield RouteAccess(method, route.path, access, ids, addresses)
 
 
 def _access(dependant: Dependant, path: str) -> Access:

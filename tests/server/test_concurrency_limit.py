@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tertulia.server.turnstile import AT_ONCE, WAITING, Turnstile
+from tertulia.server.concurrency_limit import AT_ONCE, WAITING, PerUserLimiter
 from tests.patience import soon
 from tests.world import Person, World
 
 
 @asynccontextmanager
-async def crowded(turnstile: Turnstile, user_id: str) -> AsyncIterator[list[int]]:
+async def crowded(turnstile: PerUserLimiter, user_id: str) -> AsyncIterator[list[int]]:
     """As many as are let in, none of them done before the end; which of them have been at work."""
     over, at_work = asyncio.Event(), []
 
@@ -59,7 +59,7 @@ async def test_whoever_asks_for_too_much_at_once_is_told_to_wait_and_the_others_
 
 
 async def test_of_one_person_four_are_at_work_and_the_rest_come_in_turn() -> None:
-    turnstile = Turnstile()
+    turnstile = PerUserLimiter()
     async with soon(), crowded(turnstile, "ada") as at_work:
         assert at_work == list(range(AT_ONCE))
     assert at_work == list(range(AT_ONCE + WAITING))
