@@ -71,18 +71,18 @@ TIERS = (Tier.SMART, Tier.FAST)
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        means = opened(Path(folder))
+        dependencies = opened(Path(folder))
         try:
-            stage = Stage(means, Language.spoken())
+            stage = Stage(dependencies, Language.spoken())
             await stage.fill()
             for _ in range(WARM_UP):
                 await stage.ask(TIERS)
             spent = {tier.value: [await stage.ask((tier,)) for _ in range(QUESTIONS)] for tier in TIERS}
             spent["four voices"] = [await stage.ask((Tier.SMART,) * 4) for _ in range(QUESTIONS)]
         finally:
-            means.extractor.close()
-            means.blobs.close()
-            means.db.close()
+            dependencies.extractor.close()
+            dependencies.blobs.close()
+            dependencies.db.close()
     rows = [(name, median(ms), sorted(ms)[int(len(ms) * 0.95)]) for name, ms in spent.items()]
     most = max(median(spent[tier.value]) for tier in TIERS)
     figures = [Figure("context assembly, 1,000 rounds and 1,000 files", most, "ms CPU", 30, is_cpu=True)]
@@ -115,9 +115,9 @@ def model_of(tier: Tier, number: int = 0) -> Model:
 class Stage:
     """One person's project, filled, and questions to it."""
 
-    def __init__(self, means: Dependencies, language: Language) -> None:
-        self._means = means
-        self._db = means.db
+    def __init__(self, dependencies: Dependencies, language: Language) -> None:
+        self._dependencies = dependencies
+        self._db = dependencies.db
         self._language = language
         self._lines: list[str] = []
         """Some of what stands in the files, to be asked for."""
@@ -141,8 +141,8 @@ class Stage:
             self._db.write_now(lambda tx, first=first: self._file_some(tx, first))  # type: ignore[misc]
         for first in range(1, ROUNDS + 1, AT_ONCE):
             self._db.write_now(self._say_some)
-            await index_round(self._means, f"{self._conversation_id}:{first}:{first + AT_ONCE - 1}")
-        await embed_all(self._means.library)
+            await index_round(self._dependencies, f"{self._conversation_id}:{first}:{first + AT_ONCE - 1}")
+        await embed_all(self._dependencies.library)
 
     def _file_some(self, tx: Tx, first: int) -> None:
         for number in range(first, first + AT_ONCE):
@@ -218,7 +218,7 @@ class Stage:
         question = self._question()
         began = time.process_time()
         gathered = await self._db.read(lambda tx: self._gathered(tx, table, models, question))
-        gathered = await look_up(self._means, self._actor, gathered)
+        gathered = await look_up(self._dependencies, self._actor, gathered)
         made = [
             assemble(gathered.material(voice, models[voice.model], output_limit(model)), counter(model))
             for voice, model in zip(table, models.values(), strict=True)

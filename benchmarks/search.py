@@ -184,7 +184,7 @@ async def ask(
 
 
 @asynccontextmanager
-async def house() -> AsyncIterator[tuple[SearchIndex, Actor]]:
+async def tertulia() -> AsyncIterator[tuple[SearchIndex, Actor]]:
     with tempfile.TemporaryDirectory() as folder:
         db = Database.open(f"sqlite:///{folder}/bench.db", clock=now_ms, new_id=new_id)
         user = db.write_now(lambda tx: users.add(tx, "Ada", "ada@example.org", "", ServerRole.MEMBER))
@@ -196,11 +196,11 @@ async def house() -> AsyncIterator[tuple[SearchIndex, Actor]]:
 
 async def main(part: float) -> None:
     language = Language.spoken()
-    async with house() as (library, actor):
+    async with tertulia() as (library, actor):
         hundred = fill_projects(library.db, actor, language, int(CHUNKS_IN_A_PROJECT * part))
         with Pulse() as pulse:
             filtered = await ask(library, actor, hundred, SearchMode.KEYWORD, language)
-    async with house() as (library, actor):
+    async with tertulia() as (library, actor):
         large = [fill_messages(library.db, actor, language, int(MESSAGES * part))]
         await embed_all(library)
         await ask(library, actor, large, SearchMode.HYBRID, language, 1)  # it reads the vectors once

@@ -9,4 +9,4 @@ settings.register_profile("quick", max_examples=30, deadline=None, suppress_heal
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-pytest_plugins = ["tests.house_fixtures", "tests.store_fixtures"]
+pytest_plugins = ["tests.app_fixtures", "tests.store_fixtures"]

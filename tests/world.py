@@ -54,9 +54,9 @@ class World:
     people: list[httpx2.AsyncClient] = field(default_factory=list)
 
     @property
-    def house(self) -> Tertulia:
-        house: Tertulia = self.app.state.door.house
-        return house
+    def tertulia(self) -> Tertulia:
+        tertulia: Tertulia = self.app.state.door.tertulia
+        return tertulia
 
     @property
     def host(self) -> str:

@@ -48,11 +48,11 @@ class Tertulia:
     providers: ProviderRegistry
     live: LiveHub
     turns: Turns
-    herald: NodeRelay
+    relay: NodeRelay
     files: Files
     attachments: Attachments
     replays: Replays
-    means: Dependencies
+    dependencies: Dependencies
     job_left: Callable[[], None]
     """Wakes the workers."""
 
@@ -75,24 +75,30 @@ def report(error: Exception) -> str:
 @asynccontextmanager
 async def open_app(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[Tertulia]:
     """Everything open and at work; closed in the opposite order."""
-    means = await _means(settings, environ)
-    workers = _workers(means, new_id())
-    herald = NodeRelay(means.db, means.live, new_id, report)
-    house = _house(settings, means, workers, herald)
-    await _recover(house)
-    heartbeat = Heartbeat(means, workers.others.ring, herald, house.replays)
+    dependencies = await _dependencies(settings, environ)
+    workers = _workers(dependencies, new_id())
+    relay = NodeRelay(dependencies.db, dependencies.live, new_id, report)
+    tertulia = _tertulia(settings, dependencies, workers, relay)
+    await _recover(tertulia)
+    heartbeat = Heartbeat(dependencies, workers.others.ring, relay, tertulia.replays)
     at_work = (workers.files.run(), workers.others.run())
-    works = (DraftWriter(means).run(), herald.run(), heartbeat.run(), *at_work, means.providers.warm())
+    works = (
+        DraftWriter(dependencies).run(),
+        relay.run(),
+        heartbeat.run(),
+        *at_work,
+        dependencies.providers.warm(),
+    )
     tasks = [asyncio.create_task(reported(work)) for work in works]
     try:
-        yield house
+        yield tertulia
     finally:
-        await house.replays.close()
-        await house.turns.close()
+        await tertulia.replays.close()
+        await tertulia.turns.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await _close(means)
+        await _close(dependencies)
 
 
 async def reported(work: Awaitable[None]) -> None:
@@ -104,7 +110,7 @@ async def reported(work: Awaitable[None]) -> None:
         raise
 
 
-async def _means(settings: Settings, environ: Mapping[str, str]) -> Dependencies:
+async def _dependencies(settings: Settings, environ: Mapping[str, str]) -> Dependencies:
     """The database first: without it nothing else is worth opening."""
     make_home(settings.home)
     db = await asyncio.to_thread(Database.open, settings.database_url, clock=now_ms, new_id=new_id)
@@ -142,36 +148,38 @@ class _Workers:
         self.others.ring()
 
 
-def _workers(means: Dependencies, node: str) -> _Workers:
-    others = Worker(means, node, but=files.INDEX_JOB)
-    return _Workers(Worker(means, node, only=files.INDEX_JOB, job_left=others.ring), others)
+def _workers(dependencies: Dependencies, node: str) -> _Workers:
+    others = Worker(dependencies, node, but=files.INDEX_JOB)
+    return _Workers(Worker(dependencies, node, only=files.INDEX_JOB, job_left=others.ring), others)
 
 
-def _house(settings: Settings, means: Dependencies, workers: _Workers, herald: NodeRelay) -> Tertulia:
-    turns = Turns(means, workers.others.ring, herald)
-    uploads = Uploads(means, job_left=workers.ring)
+def _tertulia(
+    settings: Settings, dependencies: Dependencies, workers: _Workers, relay: NodeRelay
+) -> Tertulia:
+    turns = Turns(dependencies, workers.others.ring, relay)
+    uploads = Uploads(dependencies, job_left=workers.ring)
     return Tertulia(
         settings=settings,
-        db=means.db,
-        providers=means.providers,
-        live=means.live,
+        db=dependencies.db,
+        providers=dependencies.providers,
+        live=dependencies.live,
         turns=turns,
-        herald=herald,
-        files=Files(means, workers.ring, uploads),
-        attachments=Attachments(means, uploads),
-        replays=Replays(means, turns),
-        means=means,
+        relay=relay,
+        files=Files(dependencies, workers.ring, uploads),
+        attachments=Attachments(dependencies, uploads),
+        replays=Replays(dependencies, turns),
+        dependencies=dependencies,
         job_left=workers.ring,
     )
 
 
-async def _recover(house: Tertulia) -> None:
+async def _recover(tertulia: Tertulia) -> None:
     """What the last run left undone, and what every run begins with."""
-    await models.reread(house.means)
-    await recover(house.db)
-    await house.replays.resume()
+    await models.reread(tertulia.dependencies)
+    await recover(tertulia.db)
+    await tertulia.replays.resume()
     for step in (files.recover, personas.seed, enqueue_sweep, _look_for_vectors):
-        await house.db.write(step)
+        await tertulia.db.write(step)
 
 
 def _look_for_vectors(tx: Tx) -> None:
@@ -180,9 +188,9 @@ def _look_for_vectors(tx: Tx) -> None:
     jobs.run_now(tx, "embed")
 
 
-async def _close(means: Dependencies) -> None:
-    means.extractor.close()
-    await means.library.embedder.close()
-    await means.providers.close()
-    means.blobs.close()
-    means.db.close()
+async def _close(dependencies: Dependencies) -> None:
+    dependencies.extractor.close()
+    await dependencies.library.embedder.close()
+    await dependencies.providers.close()
+    dependencies.blobs.close()
+    dependencies.db.close()

@@ -157,7 +157,7 @@ async def _someone(world: World, upstream: Upstream) -> Person:
 
 async def _make_older(world: World, conversation_id: str, days: int) -> None:
     change = text("UPDATE conversations SET updated_at = updated_at - :ms WHERE id = :id")
-    await world.house.db.write(lambda tx: tx.execute(change, ms=days * DAY_MS, id=conversation_id))
+    await world.tertulia.db.write(lambda tx: tx.execute(change, ms=days * DAY_MS, id=conversation_id))
 
 
 async def _asked(windows: Windows, sam: Person, upstream: Upstream) -> Page:

@@ -17,7 +17,7 @@ ROUNDS_AT_ONCE = 250
 async def long_conversation(world: World, person: Person, size: int) -> str:
     """The id of a conversation of so many messages; each round is a question and three replies."""
     actor = Actor(person.id, ServerRole(person.me["user"]["role"]), person.me["session"]["id"])
-    begun = await world.house.db.write(
+    begun = await world.tertulia.db.write(
         lambda tx: conversations.add(
             tx, actor, person.home, mode="parallel", table=VOICES, visibility=Visibility.OPEN
         )
@@ -25,7 +25,7 @@ async def long_conversation(world: World, person: Person, size: int) -> str:
     rounds = size // (1 + len(VOICES))
     for begin in range(0, rounds, ROUNDS_AT_ONCE):
         count = min(ROUNDS_AT_ONCE, rounds - begin)
-        await world.house.db.write(lambda tx, count=count: _say(tx, actor, begun.id, count))  # type: ignore[misc]
+        await world.tertulia.db.write(lambda tx, count=count: _say(tx, actor, begun.id, count))  # type: ignore[misc]
     return begun.id
 
 

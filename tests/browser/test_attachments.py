@@ -244,9 +244,9 @@ async def test_a_mind_that_cannot_hold_the_question_is_named_and_left_out(
     browser: Browser, upstream: Upstream, tmp_path: Path
 ) -> None:
     small = endpoints(upstream).replace('"id": "gamma"', '"window": 1200, "id": "gamma"')
-    async with running(tmp_path, {"TERTULIA_ENDPOINTS": small}) as house:
-        windows = Windows(browser, house.url)
-        page = await windows.open(await house.first("Sam"), "/new")
+    async with running(tmp_path, {"TERTULIA_ENDPOINTS": small}) as tertulia:
+        windows = Windows(browser, tertulia.url)
+        page = await windows.open(await tertulia.first("Sam"), "/new")
         desk = Desk(page)
         await desk.seat("Alpha", "Gamma")
         await desk.field.fill("word " * 3000)

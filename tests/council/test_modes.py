@@ -266,12 +266,12 @@ async def test_the_chair_is_told_the_mean_places_of_the_answers():
     for second, first in reading_orders(table):
         places.setdefault(first, []).append(1)
         places.setdefault(second, []).append(2)
-    means = sorted((sum(numbers) / len(numbers), name) for name, numbers in places.items())
+    dependencies = sorted((sum(numbers) / len(numbers), name) for name, numbers in places.items())
     ranks = re.search(r"Mean place, 1 is best: (.+)\.$", table.tasks[Step.SYNTHESIS], re.MULTILINE)
     assert ranks is not None
-    assert sorted(ranks[1].split(", ")) == sorted(f"{name} {mean:.1f}" for mean, name in means)
+    assert sorted(ranks[1].split(", ")) == sorted(f"{name} {mean:.1f}" for mean, name in dependencies)
     assert ranks[1].startswith(
-        tuple(f"{name} {means[0][0]:.1f}" for mean, name in means if mean == means[0][0])
+        tuple(f"{name} {dependencies[0][0]:.1f}" for mean, name in dependencies if mean == dependencies[0][0])
     )
 
 

@@ -48,9 +48,9 @@ ONCE = Limits(retries=0)
 class Engine:
     """The engine and one person who uses it."""
 
-    means: Dependencies
+    dependencies: Dependencies
     turns: Turns
-    herald: NodeRelay
+    relay: NodeRelay
     worker: Worker
     writer: DraftWriter
     actor: Actor
@@ -58,7 +58,7 @@ class Engine:
 
     @property
     def db(self) -> Database:
-        return self.means.db
+        return self.dependencies.db
 
     async def open(self, text: str, *models: str, **more: object) -> OpenedTurn:
         voices = tuple(VoiceRef(f"voices:{model}") for model in models or ("alpha",))
@@ -66,7 +66,7 @@ class Engine:
 
     async def over(self, turn: Turn) -> TurnState:
         """Waits for the end of a turn."""
-        live = self.means.live.find(turn.id)
+        live = self.dependencies.live.find(turn.id)
         assert live is not None
         woken = asyncio.Event()
         live.watchers.add(woken.set)
@@ -78,7 +78,7 @@ class Engine:
 
     async def said(self, turn: Turn, text: str, voices: int = 1) -> None:
         """Waits until so many replies of the turn have got as far as this text."""
-        live = self.means.live.find(turn.id)
+        live = self.dependencies.live.find(turn.id)
         assert live is not None
         woken = asyncio.Event()
         live.watchers.add(woken.set)
@@ -122,7 +122,7 @@ async def engine_in(
     limits_ = FileLimits()
     embedder = LocalEmbedder(home, {})
     blobs, extractor = Blobs(db, home / "blobs", new_id), Extractor(limits_, PATIENCE_S)
-    means = Dependencies(
+    dependencies = Dependencies(
         db,
         providers,
         live,
@@ -136,12 +136,14 @@ async def engine_in(
         limits_,
         SearchIndex(db, embedder),
     )
-    worker = Worker(means, node=new_id())
-    herald = NodeRelay(db, live, new_id, report)
-    turns_ = Turns(means, worker.ring, herald, sleep)
+    worker = Worker(dependencies, node=new_id())
+    relay = NodeRelay(db, live, new_id, report)
+    turns_ = Turns(dependencies, worker.ring, relay, sleep)
     await recover(db)
-    engine = Engine(means, turns_, herald, worker, DraftWriter(means), await db.write(_somebody), incidents)
-    heralding = asyncio.create_task(herald.run())
+    engine = Engine(
+        dependencies, turns_, relay, worker, DraftWriter(dependencies), await db.write(_somebody), incidents
+    )
+    heralding = asyncio.create_task(relay.run())
     try:
         yield engine
     finally:

@@ -28,7 +28,7 @@ async def take(engine: Engine, name: str, content: bytes) -> Attachment:
             yield content[start : start + 100_000]
 
     home = await engine.db.read(lambda tx: projects.visible_to(tx, engine.actor)[0].id)
-    verbs = Attachments(engine.means, Uploads(engine.means, job_left=lambda: None))
+    verbs = Attachments(engine.dependencies, Uploads(engine.dependencies, job_left=lambda: None))
     return await verbs.add(engine.actor, home, name, chunks())
 
 
@@ -40,8 +40,8 @@ async def test_a_picture_knows_its_size_and_its_bytes_are_brought_to_the_call(en
     made = await take(engine, "photo.png", LARGE)
     assert (made.mime_type, made.width, made.height) == ("image/png", 800, 600)
     shown = PromptMessage("user", "Look", pictures=(Picture(made.content_hash, made.mime_type),) * 2)
-    assert await pictures_of(engine.means, Prompt("", (shown, shown))) == {made.content_hash: LARGE}
-    assert await pictures_of(engine.means, Prompt("", (PromptMessage("user", "Hello"),))) == {}
+    assert await pictures_of(engine.dependencies, Prompt("", (shown, shown))) == {made.content_hash: LARGE}
+    assert await pictures_of(engine.dependencies, Prompt("", (PromptMessage("user", "Hello"),))) == {}
 
 
 async def test_texts_are_read_once_and_what_cannot_be_read_breaks_nothing(engine: Engine) -> None:
@@ -49,7 +49,7 @@ async def test_texts_are_read_once_and_what_cannot_be_read_breaks_nothing(engine
     photo = await take(engine, "photo.png", png(2, 2))
     gone = replace(notes, id="gone", content_hash="0" * 64)
     for _ in range(2):
-        read = await read_all(engine.means, [said(notes, photo), said(gone)], 1 << 20)
+        read = await read_all(engine.dependencies, [said(notes, photo), said(gone)], 1 << 20)
         assert [(one.id, one.text) for one in read] == [(notes.id, "# Notes\n"), ("gone", "")]
         assert read[1].reason
 

@@ -81,8 +81,8 @@ async def test_what_is_deleted_while_someone_answers_leaves_the_receipt_that_com
     [left] = await engine.db.read(
         lambda tx: tx.execute(text("SELECT payload, run_at FROM jobs WHERE kind = 'forget_shown'"))
     )
-    assert left.run_at > engine.means.clock()
-    await JOBS["forget_shown"](engine.means, left.payload)
+    assert left.run_at > engine.dependencies.clock()
+    await JOBS["forget_shown"](engine.dependencies, left.payload)
     assert "marigold" not in str(await receipt_of(engine, late))
 
 

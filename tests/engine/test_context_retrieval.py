@@ -48,7 +48,7 @@ async def test_when_the_search_fails_the_turn_goes_on_with_its_files_and_the_rec
     desk = Desk(engine)
     await always(desk, "rules.md", b"Be brief.")
     await desk.index(await desk.add("tea.md", b"Oolong at ninety degrees."))
-    engine.means.library.embedder = Raging()
+    engine.dependencies.library.embedder = Raging()
     opened = await engine.open("How hot is the oolong?")
     assert await engine.over(opened.turn) is TurnState.COMPLETE
     receipt = await receipt_of(engine, opened.turn)
@@ -79,7 +79,7 @@ async def test_no_more_is_read_than_some_model_could_be_shown(engine: Engine, up
     opened = await engine.open("Tea?")
     assert await engine.over(opened.turn) is TurnState.COMPLETE
     gathered = await engine.db.read(
-        lambda tx: gather(tx, engine.actor, opened.turn, engine.means.providers.find)
+        lambda tx: gather(tx, engine.actor, opened.turn, engine.dependencies.providers.find)
     )
     assert gathered.most_bytes == 64_000
     assert [len(kept.text) for kept in gathered.at_hand.kept if kept] == [0, 40_000, 100, 0]
@@ -100,7 +100,7 @@ async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_wind
     for number in range(2, 6):
         last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
         await engine.over(last.turn)
-    await index_round(engine.means, f"{here}:1")
+    await index_round(engine.dependencies, f"{here}:1")
     asked = await engine.open("Which password had the lighthouse?", conversation_id=here)
     await engine.over(asked.turn)
     receipt = await receipt_of(engine, asked.turn)
@@ -123,7 +123,7 @@ async def test_of_a_round_that_is_found_again_only_the_reply_marked_best_is_seen
     for number in range(2, 19):
         last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
         await engine.over(last.turn)
-    await index_round(engine.means, f"{here}:1")
+    await index_round(engine.dependencies, f"{here}:1")
     asked = await engine.open(
         "Which password had the lighthouse?", conversation_id=here, visibility=Visibility.CHOSEN
     )
@@ -144,9 +144,9 @@ async def test_what_is_shown_anyway_is_not_looked_for(engine: Engine, upstream: 
     await engine.over(elsewhere.turn)
     while await engine.worker.work():
         pass
-    find = engine.means.providers.find
+    find = engine.dependencies.providers.find
     gathered = await engine.db.read(lambda tx: gather(tx, engine.actor, asked.turn, find))
-    found = (await look_up(engine.means, engine.actor, gathered)).looked_up.hits
+    found = (await look_up(engine.dependencies, engine.actor, gathered)).looked_up.hits
     assert found
     assert {hit.location.conversation_id for hit in found} == {elsewhere.conversation.id}
 
@@ -154,10 +154,10 @@ async def test_what_is_shown_anyway_is_not_looked_for(engine: Engine, upstream: 
 async def test_nothing_is_searched_where_all_that_could_be_found_is_shown(
     engine: Engine, upstream: Upstream
 ) -> None:
-    engine.means.library.embedder = Raging()
+    engine.dependencies.library.embedder = Raging()
     first = await engine.open("Is the samovar gold?")
     await engine.over(first.turn)
-    await index_round(engine.means, f"{first.conversation.id}:1")
+    await index_round(engine.dependencies, f"{first.conversation.id}:1")
     second = await engine.open("What is the samovar made of?", conversation_id=first.conversation.id)
     assert await engine.over(second.turn) is TurnState.COMPLETE
     assert engine.incidents == []
@@ -313,7 +313,7 @@ async def test_what_was_said_earlier_in_a_conversation_is_found_with_other_conve
     for number in range(2, 19):
         last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
         await engine.over(last.turn)
-    await index_round(engine.means, f"{here}:1")
+    await index_round(engine.dependencies, f"{here}:1")
     asked = await engine.open(
         "Which password had the lighthouse?",
         conversation_id=here,

@@ -31,7 +31,7 @@ async def test_what_was_written_is_the_text_and_its_number(engine, upstream):
     await engine.said(opened.turn, "abc")
     await engine.writer.checkpoint()
     [draft] = await kept(engine, opened)
-    live = engine.means.live.find(opened.turn.id)
+    live = engine.dependencies.live.find(opened.turn.id)
     assert live is not None
     [reply] = live.replies.values()
     assert (draft.content, draft.number) == ("abc", reply.number)
@@ -44,7 +44,7 @@ async def test_it_writes_more_often_than_once_a_second(engine, upstream):
         waits.append(seconds)
         await asyncio.sleep(0)
 
-    running = asyncio.create_task(DraftWriter(engine.means, sleep).run())
+    running = asyncio.create_task(DraftWriter(engine.dependencies, sleep).run())
     upstream.plays((Say("Kept."), Stall()))
     opened = await engine.open("Talk")
     await engine.said(opened.turn, "Kept.")
@@ -74,7 +74,7 @@ async def test_a_conversation_deleted_in_between_is_no_incident_and_the_others_a
             engine.turns.withdraw([going.conversation.id])
             await engine.over(going.turn)
 
-    running = asyncio.create_task(DraftWriter(engine.means, sleep).run())
+    running = asyncio.create_task(DraftWriter(engine.dependencies, sleep).run())
     async with soon():
         while [draft.content for draft in await kept(engine, staying)] != ["Talking"]:
             pass

@@ -42,7 +42,7 @@ class Desk:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.files = Files(engine.means, job_left=lambda: None)
+        self.files = Files(engine.dependencies, job_left=lambda: None)
         self.actor = engine.actor
         self.project = engine.db.read_now(lambda tx: projects.visible_to(tx, engine.actor))[0].id
 
@@ -53,7 +53,7 @@ class Desk:
         return await self.engine.db.read(lambda tx: files.get(tx, self.actor, self.project, file_id))
 
     async def index(self, file: ProjectFile) -> ProjectFile:
-        await JOBS["index_file"](self.engine.means, file.id)
+        await JOBS["index_file"](self.engine.dependencies, file.id)
         return await self.get(file.id)
 
 
@@ -66,7 +66,9 @@ def desk(engine: Engine) -> Desk:
 
 
 async def test_what_has_no_room_is_refused_while_it_arrives(engine: Engine) -> None:
-    means = replace(engine.means, limits=replace(engine.means.limits, quota_bytes=100_000))
+    dependencies = replace(
+        engine.dependencies, limits=replace(engine.dependencies.limits, quota_bytes=100_000)
+    )
     project = engine.db.read_now(lambda tx: projects.visible_to(tx, engine.actor))[0].id
     asked_for = []
 
@@ -76,7 +78,7 @@ async def test_what_has_no_room_is_refused_while_it_arrives(engine: Engine) -> N
             yield chunk
 
     with pytest.raises(QuotaSpent):
-        await Files(means, job_left=lambda: None).add(engine.actor, project, "a", endless())
+        await Files(dependencies, job_left=lambda: None).add(engine.actor, project, "a", endless())
     assert sum(asked_for) == 120_000
 
 
@@ -86,13 +88,13 @@ async def test_what_has_no_room_is_refused_while_it_arrives(engine: Engine) -> N
 async def test_a_file_is_read_once_however_often_its_text_is_wanted(desk: Desk) -> None:
     others = readers()
     made = await desk.add("a.pdf", pdf(["Hello"]))
-    first = await text_of(desk.engine.means, made)
-    extractor = desk.engine.means.extractor
+    first = await text_of(desk.engine.dependencies, made)
+    extractor = desk.engine.dependencies.extractor
     extractor.close()  # whoever reads it again would have to start it again
     assert first.text == "[Page 1]\nHello\n\n"
-    assert await text_of(desk.engine.means, made) == first
+    assert await text_of(desk.engine.dependencies, made) == first
     copy = await desk.add("copy.pdf", pdf(["Hello"]))
-    assert await text_of(desk.engine.means, copy) == first
+    assert await text_of(desk.engine.dependencies, copy) == first
     assert readers() <= others
 
 
@@ -105,9 +107,9 @@ def readers() -> set[int]:
 
 async def test_the_same_bytes_under_another_kind_are_read_again(desk: Desk) -> None:
     made = await desk.add("a.txt", b"a,b\n1,2\n")
-    assert (await text_of(desk.engine.means, made)).text == "a,b\n1,2\n"
+    assert (await text_of(desk.engine.dependencies, made)).text == "a,b\n1,2\n"
     renamed = await desk.files.rename(desk.actor, desk.project, made.id, "a.csv")
-    assert (await text_of(desk.engine.means, renamed)).text == "a | b\n1 | 2\n"
+    assert (await text_of(desk.engine.dependencies, renamed)).text == "a | b\n1 | 2\n"
 
 
 @pytest.mark.parametrize(
@@ -138,15 +140,15 @@ async def test_a_harmful_file_is_kept_and_marked(desk: Desk) -> None:
     indexed = await desk.index(made)
     assert (indexed.index.state, indexed.index.chunks) == (IndexPhase.FAILED, 0)
     assert "not opened" in (indexed.index.reason or "")
-    kept = b"".join([block async for block in desk.engine.means.blobs.read(made.content_hash)])
+    kept = b"".join([block async for block in desk.engine.dependencies.blobs.read(made.content_hash)])
     assert kept == bomb
 
 
 async def test_a_file_that_is_deleted_is_read_no_further(desk: Desk) -> None:
     made = await desk.add("slow.pdf", ENDLESS_PDF)
-    indexing = asyncio.create_task(JOBS["index_file"](desk.engine.means, made.id))
+    indexing = asyncio.create_task(JOBS["index_file"](desk.engine.dependencies, made.id))
     async with soon():
-        while made.content_hash not in desk.engine.means.extractor.reading:
+        while made.content_hash not in desk.engine.dependencies.extractor.reading:
             await desk.get(made.id)
     await desk.files.remove(desk.actor, desk.project, made.id)
     async with soon():
@@ -175,9 +177,9 @@ async def test_the_sweep_takes_what_nobody_refers_to(desk: Desk, tmp_path: Path)
     made = await desk.add("a.bin", LARGE)
     kept = await desk.add("b.bin", LARGE[::-1])
     await desk.files.remove(desk.actor, desk.project, made.id)
-    await JOBS["sweep_blobs"](desk.engine.means, "")
+    await JOBS["sweep_blobs"](desk.engine.dependencies, "")
     assert len(stored(tmp_path)) == 2
-    await desk.engine.means.blobs.sweep(desk.engine.means.clock() + GRACE_MS)
+    await desk.engine.dependencies.blobs.sweep(desk.engine.dependencies.clock() + GRACE_MS)
     assert [path.name for path in stored(tmp_path)] == [kept.content_hash]
 
 

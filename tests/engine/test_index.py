@@ -48,14 +48,14 @@ async def test_a_round_can_be_found_when_it_is_over(engine, upstream):
     opened = await engine.open("Where do walnuts grow?")
     await engine.over(opened.turn)
     await done(engine)
-    found = await titles(engine.means.library, engine.actor, opened.conversation.project_id, "walnuts")
+    found = await titles(engine.dependencies.library, engine.actor, opened.conversation.project_id, "walnuts")
     assert "Where do walnuts grow?" in found
 
 
 async def test_a_file_is_found_by_its_words_first_and_then_by_meaning(engine, upstream):
     """With an embedder its vectors follow; the file says how far it is."""
     bags = Bags()
-    engine.means.library.embedder = bags
+    engine.dependencies.library.embedder = bags
     seen: list[tuple[str, int]] = []
 
     def listen(events):
@@ -65,7 +65,7 @@ async def test_a_file_is_found_by_its_words_first_and_then_by_meaning(engine, up
                 seen.append((index["state"], index["percent"]))
 
     engine.db.on_commit(listen)
-    verbs = Files(engine.means, job_left=lambda: None)
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     written = "\n\n".join(f"# Part {index}\n\n{'the kitten sleeps ' * 20}" for index in range(120))
     file = await verbs.add(engine.actor, home(engine), "long.md", bytes_of(written))
     await done(engine)
@@ -76,13 +76,15 @@ async def test_a_file_is_found_by_its_words_first_and_then_by_meaning(engine, up
     percents = [percent for state, percent in seen if state == "indexing"]
     assert percents == sorted(percents)
     assert {50} < set(percents)
-    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING)
+    findings = await find(
+        engine.dependencies.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING
+    )
     assert findings.without_meaning is None
     assert findings.hits
 
 
 async def test_without_weights_a_file_is_indexed_all_the_same(engine, upstream):
-    verbs = Files(engine.means, job_left=lambda: None)
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
     await done(engine)
     kept = await engine.db.read(lambda tx: files.find(tx, file.id))
@@ -91,24 +93,26 @@ async def test_without_weights_a_file_is_indexed_all_the_same(engine, upstream):
 
 
 async def test_weights_that_come_later_are_used_for_what_is_there(engine, upstream):
-    verbs = Files(engine.means, job_left=lambda: None)
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     await verbs.add(engine.actor, home(engine), "a.md", bytes_of("the kitten sleeps"))
     await done(engine)
-    engine.means.library.embedder = Bags()
+    engine.dependencies.library.embedder = Bags()
     await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
     await done(engine)
-    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING)
+    findings = await find(
+        engine.dependencies.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING
+    )
     assert [hit.title for hit in findings.hits] == ["a.md"]
 
 
 async def test_vectors_of_the_first_words_do_not_make_a_file_complete(engine, upstream):
     """Files and vectors are worked on at the same time: more words of this one are still being written."""
-    verbs = Files(engine.means, job_left=lambda: None)
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("the kitten sleeps"))
     await done(engine)
     halfway = IndexState(IndexPhase.INDEXING, 1, 25)
     await engine.db.write(lambda tx: files.set_index(tx, file.id, halfway))
-    engine.means.library.embedder = Bags()
+    engine.dependencies.library.embedder = Bags()
     await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
     await done(engine)
     assert not await engine.db.read(lambda tx: vectors.due(tx, 1))
@@ -116,12 +120,14 @@ async def test_vectors_of_the_first_words_do_not_make_a_file_complete(engine, up
 
 
 async def test_an_embedder_that_breaks_leaves_words_and_is_tried_again(engine, upstream):
-    bags = engine.means.library.embedder = Bags()
+    bags = engine.dependencies.library.embedder = Bags()
     bags.is_broken = True
-    verbs = Files(engine.means, job_left=lambda: None)
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     await verbs.add(engine.actor, home(engine), "a.md", bytes_of("the kitten sleeps"))
     await done(engine)
-    assert await titles(engine.means.library, engine.actor, home(engine), "kitten") == ["the kitten sleeps"]
+    assert await titles(engine.dependencies.library, engine.actor, home(engine), "kitten") == [
+        "the kitten sleeps"
+    ]
     assert await engine.db.read(lambda tx: vectors.due(tx, 1))
     bags.is_broken = False
     await engine.db.write(lambda tx: jobs.add(tx, "embed", ""))
@@ -130,17 +136,17 @@ async def test_an_embedder_that_breaks_leaves_words_and_is_tried_again(engine, u
 
 
 async def test_a_job_done_twice_leaves_one_index(engine, upstream):
-    verbs = Files(engine.means, job_left=lambda: None)
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
     await done(engine)
     for _ in range(2):
         await engine.db.write(lambda tx: jobs.add(tx, "index_file", file.id))
     await done(engine)
-    assert await titles(engine.means.library, engine.actor, home(engine), "walnut") == ["a walnut"]
+    assert await titles(engine.dependencies.library, engine.actor, home(engine), "walnut") == ["a walnut"]
 
 
 async def test_whoever_brings_much_lets_others_and_their_own_other_projects_go_between(engine, upstream):
-    verbs = Files(engine.means, job_left=lambda: None)
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     other = await engine.db.write(lambda tx: projects.add(tx, engine.actor, "Other"))
     bob = await engine.db.write(lambda tx: users.add(tx, "Bob", "bob@example.org", "none", ServerRole.MEMBER))
     bobs = Actor(bob.id, bob.role)
@@ -151,16 +157,16 @@ async def test_whoever_brings_much_lets_others_and_their_own_other_projects_go_b
     await verbs.add(bobs, bobs_home, "bob's note", bytes_of("his"))
     served = []
 
-    async def serve(means, file_id):
-        served.append((await means.db.read(lambda tx: files.find(tx, file_id))).path)
+    async def serve(dependencies, file_id):
+        served.append((await dependencies.db.read(lambda tx: files.find(tx, file_id))).path)
 
-    await Worker(engine.means, "node", {"index_file": serve}, only="index_file").work()
+    await Worker(engine.dependencies, "node", {"index_file": serve}, only="index_file").work()
     assert sorted(served[:3]) == ["bob's note", "note", "zip/1"]
     assert served[3:] == ["zip/2", "zip/3", "zip/4"]
 
 
 async def test_what_is_read_anew_lets_what_is_new_go_between(engine, upstream):
-    verbs = Files(engine.means, job_left=lambda: None)
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     for path in ("a", "b", "c"):
         await verbs.add(engine.actor, home(engine), path, bytes_of(path))
         await engine.over((await engine.open(f"Where does {path} grow?")).turn)
@@ -170,14 +176,14 @@ async def test_what_is_read_anew_lets_what_is_new_go_between(engine, upstream):
     await engine.db.write(lambda tx: jobs.add_once(tx, "index_round", "new"))
     served = []
 
-    async def serve(means, payload):
+    async def serve(dependencies, payload):
         served.append(payload)
 
     known = {"index_file": serve, "index_round": serve}
-    await Worker(engine.means, "node", known, only="index_file").work()
+    await Worker(engine.dependencies, "node", known, only="index_file").work()
     assert (served.index(new.id), len(served)) == (1, 4)
     served.clear()
-    await Worker(engine.means, "node", known, but="index_file").work()
+    await Worker(engine.dependencies, "node", known, but="index_file").work()
     assert (served.index("new"), len(served)) == (1, 4)
 
 
@@ -186,7 +192,7 @@ async def test_a_file_that_is_read_makes_the_database_look_over_what_it_has_outg
 ):
     name = f"outgrown_{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
     async with engine_in(tmp_path, upstream, url=new_postgres_database(postgres_server, name)) as engine:
-        verbs = Files(engine.means, job_left=lambda: None)
+        verbs = Files(engine.dependencies, job_left=lambda: None)
         file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
         await engine.db.write(lambda tx: many_chunks(tx, file, 4000))
         await done(engine)
@@ -196,22 +202,22 @@ async def test_a_file_that_is_read_makes_the_database_look_over_what_it_has_outg
 async def test_jobs_of_the_same_kind_wait_once(engine, upstream):
     for _ in range(5):
         await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
-    worker = Worker(engine.means, node="another")
+    worker = Worker(engine.dependencies, node="another")
     assert await worker.work() is True
     assert await worker.work() is False
 
 
 async def test_two_runs_of_one_job_at_once_leave_one_index(engine, upstream):
     """As when a node was thought dead and was not."""
-    verbs = Files(engine.means, job_left=lambda: None)
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     file = await verbs.add(engine.actor, home(engine), "long.md", bytes_of(LONG))
     await done(engine)
-    await asyncio.gather(index_file(engine.means, file.id), index_file(engine.means, file.id))
+    await asyncio.gather(index_file(engine.dependencies, file.id), index_file(engine.dependencies, file.id))
     assert await engine.db.read(lambda tx: vectors.count_due_in_file(tx, file.id)) == (500, 500)
 
 
 async def test_a_file_whose_bytes_are_lost_says_that_it_could_not_be_read(engine, upstream):
-    verbs = Files(engine.means, job_left=lambda: None)
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
     await engine.db.write(lambda tx: tx.execute(text("UPDATE blobs SET keeping = 'disk', content = NULL")))
     await done(engine)
@@ -220,8 +226,8 @@ async def test_a_file_whose_bytes_are_lost_says_that_it_could_not_be_read(engine
 
 
 async def test_what_was_not_changed_in_a_file_keeps_its_vector(engine, upstream):
-    bags = engine.means.library.embedder = Bags()
-    verbs = Files(engine.means, job_left=lambda: None)
+    bags = engine.dependencies.library.embedder = Bags()
+    verbs = Files(engine.dependencies, job_left=lambda: None)
     parts = [f"# Part {number}\n\nthe kitten number {number} sleeps in the grass" for number in range(150)]
     file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("\n\n".join(parts)))
     await done(engine)
@@ -241,7 +247,7 @@ async def test_what_was_not_changed_in_a_file_keeps_its_vector(engine, upstream)
 
 
 async def test_a_round_read_anew_keeps_its_vectors(engine, upstream):
-    bags = engine.means.library.embedder = Bags()
+    bags = engine.dependencies.library.embedder = Bags()
     opened = await engine.open("Where does the kitten sleep?")
     await engine.over(opened.turn)
     await done(engine)
@@ -249,5 +255,7 @@ async def test_a_round_read_anew_keeps_its_vectors(engine, upstream):
     await engine.db.write(lambda tx: enqueue_rebuild(tx, home(engine)))
     await done(engine)
     assert bags.embedded == []
-    findings = await find(engine.means.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING)
+    findings = await find(
+        engine.dependencies.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING
+    )
     assert findings.hits[0].content == "Where does the kitten sleep?"

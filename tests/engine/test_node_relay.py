@@ -40,11 +40,11 @@ class Server:
     def __init__(self) -> None:
         self.line, self.live = Line(), LiveHub()
         self.wishes: list[RelayCommand] = []
-        self.herald = NodeRelay(self.line, self.live, new_id, str)  # type: ignore[arg-type]
-        self.herald.on_wish(self.wishes.append)
+        self.relay = NodeRelay(self.line, self.live, new_id, str)  # type: ignore[arg-type]
+        self.relay.on_wish(self.wishes.append)
 
     async def tells(self, other: Server) -> None:
-        await self.herald.flush()
+        await self.relay.flush()
         for text in self.line.said:
             other.line.hear(text)
         self.line.said.clear()
@@ -108,7 +108,7 @@ async def test_what_is_told_twice_is_heard_once(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     here.live.said(turn, reply, "r", "Tea", False)
-    await here.herald.flush()
+    await here.relay.flush()
     [bundle] = here.line.said
     there.line.hear(bundle)
     there.line.hear(bundle)
@@ -119,7 +119,7 @@ async def test_a_server_does_not_mirror_itself_nor_understand_all_that_a_newer_o
     here: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     here.live.said(turn, reply, "r", "Tea", False)
-    await here.herald.flush()
+    await here.relay.flush()
     here.line.hear(here.line.said[0])
     here.line.hear(json.dumps([["Unheard", {"of": 1}]]))
     assert list(here.live.mirrors()) == []
@@ -130,17 +130,17 @@ async def test_while_nothing_can_be_said_words_are_dropped_and_wishes_kept(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     stop = StopRequest("another turn", None)
-    here.herald.say(stop)
+    here.relay.say(stop)
     for _ in range(2 * UNSAID_LIMIT):
         here.live.said(turn, reply, "r", "x", False)
-    await here.herald.flush()
+    await here.relay.flush()
     assert sum(map(len, here.line.said)) < 5 * UNSAID_LIMIT
     await here.tells(there)
     assert there.wishes == [stop]
 
 
 async def test_who_followed_a_turn_before_its_own_engine_took_it_up_goes_on_following(here: Server) -> None:
-    early = here.herald.mirrored(TURN)
+    early = here.relay.mirrored(TURN)
     own = here.live.open(TURN)
     here.live.said(own, here.live.began(own, DRAFT), "r", "Tea", False)
     assert early is own

@@ -158,8 +158,8 @@ async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
     await two.said(dies.turn, "Begun.")
     await one.db.write(lambda tx: tx.execute(AGE))
     rung: list[bool] = []
-    replays = Replays(one.means, one.turns)
-    await Heartbeat(one.means, lambda: rung.append(True), one.herald, replays).beat()
+    replays = Replays(one.dependencies, one.turns)
+    await Heartbeat(one.dependencies, lambda: rung.append(True), one.relay, replays).beat()
     beating = await one.db.read(lambda tx: [row.id for row in tx.execute(BEATS, now=tx.now)])
     assert lives.turn.id in beating
     assert (await one.stored(lives.turn)).state is TurnState.RUNNING
@@ -173,10 +173,10 @@ async def test_what_a_model_is_said_to_be_on_one_server_is_known_on_the_other(
     pair: tuple[Engine, Engine],
 ) -> None:
     one, two = pair
-    better = await describe(one.means, "voices:alpha", ModelOverrides(input_micros=7, output_micros=9))
-    await Heartbeat(two.means, lambda: None, two.herald, Replays(two.means, two.turns)).beat()
-    assert one.means.providers.find("voices:alpha") == better
-    assert two.means.providers.find("voices:alpha") == better
+    better = await describe(one.dependencies, "voices:alpha", ModelOverrides(input_micros=7, output_micros=9))
+    await Heartbeat(two.dependencies, lambda: None, two.relay, Replays(two.dependencies, two.turns)).beat()
+    assert one.dependencies.providers.find("voices:alpha") == better
+    assert two.dependencies.providers.find("voices:alpha") == better
 
 
 async def test_a_server_that_slept_too_long_adds_nothing_to_what_another_has_ended(
@@ -373,9 +373,9 @@ async def test_a_round_that_waits_is_stopped_on_its_own_server_and_from_another(
 async def mirror(engine: Engine, turn: Turn, text: str, voices: int = 1) -> LiveTurn:
     """The turn as another server sees it, once so many replies have got as far as this text."""
     woken = asyncio.Event()
-    engine.means.live.watch(conversation_topic(turn.conversation_id), woken.set)
+    engine.dependencies.live.watch(conversation_topic(turn.conversation_id), woken.set)
     async with soon():
-        while (live := engine.means.live.find(turn.id)) is None:
+        while (live := engine.dependencies.live.find(turn.id)) is None:
             await woken.wait()
             woken.clear()
     await engine.said(turn, text, voices)
@@ -391,7 +391,7 @@ async def test_a_reply_grows_on_every_server_with_the_same_numbers_and_ends_on_e
     long = "Ω and so on. " * 2_000  # more than one notice holds
     upstream.plays((Say("Begun."), Say(long), Hold(held), Say(" Done."), Finish()))
     opened = await one.open("Go on", "alpha", "beta")
-    own = one.means.live.find(opened.turn.id)
+    own = one.dependencies.live.find(opened.turn.id)
     assert own is not None
     seen = await mirror(two, opened.turn, long, voices=2)
     assert {id: reply.draft() for id, reply in seen.replies.items()} == {
@@ -403,7 +403,7 @@ async def test_a_reply_grows_on_every_server_with_the_same_numbers_and_ends_on_e
     assert sorted(finished, key=lambda message: message.id) == sorted(
         await one.replies(opened.turn), key=lambda message: message.id
     )
-    assert list(two.means.live.mirrors()) == []
+    assert list(two.dependencies.live.mirrors()) == []
 
 
 @pytest.mark.parametrize("is_one_alone", [False, True])
@@ -451,7 +451,7 @@ async def test_a_server_that_comes_late_is_told_what_is_being_said(
         opened = await one.open("Go on")
         await one.said(opened.turn, "Begun.")
         async with engine_in(tmp_path / "two", upstream, url=postgres_url) as two:
-            await two.herald.look()
+            await two.relay.look()
             seen = await mirror(two, opened.turn, "Begun.")
             held.set()
             assert await two.over(opened.turn) is TurnState.COMPLETE
@@ -474,12 +474,12 @@ async def test_what_happened_while_a_servers_line_was_down_is_told_there_when_it
     await one.over(first.turn)
     place = conversation_topic(first.conversation.id)
     woken = asyncio.Event()
-    watched = two.means.live.watch(place, woken.set)
-    await two.herald.look()
+    watched = two.dependencies.live.watch(place, woken.set)
+    await two.relay.look()
     await one.db.write(lambda tx: tx.execute(DEAFEN))
     second = await one.open("Two", conversation_id=first.conversation.id)
     await one.over(second.turn)
-    await two.herald.look()
+    await two.relay.look()
     async with soon():
         while not any(event.noun == "message" and "Second." in str(event.value) for event in watched.events):
             woken.clear()
@@ -495,13 +495,13 @@ async def test_no_mirror_outlives_its_turn_though_its_end_was_missed(
     upstream.says("Done.")
     opened = await one.open("Be quick")
     await one.over(opened.turn)
-    stale = two.means.live.open(opened.turn, "a mirror")
-    await two.herald.look()
+    stale = two.dependencies.live.open(opened.turn, "a mirror")
+    await two.relay.look()
     assert (stale.is_over, stale.turn.state) == (True, TurnState.COMPLETE)
 
 
 async def until(engine: Engine, turn: Turn, found: Callable[[LiveTurn], bool]) -> None:
-    live = engine.means.live.find(turn.id)
+    live = engine.dependencies.live.find(turn.id)
     assert live is not None
     woken = asyncio.Event()
     live.watchers.add(woken.set)

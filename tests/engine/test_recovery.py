@@ -37,7 +37,7 @@ async def test_the_draft_becomes_a_message_under_its_own_id(engine, tmp_path, up
     opened = await engine.open("Talk")
     await engine.said(opened.turn, "Saved.")
     await engine.writer.checkpoint()
-    live = engine.means.live.find(opened.turn.id)
+    live = engine.dependencies.live.find(opened.turn.id)
     assert live is not None
     [draft_id] = live.replies
     async with engine_in(crashed(tmp_path), upstream) as restarted:

@@ -29,7 +29,7 @@ async def patient(tmp_path, upstream):
 
 async def waiting(engine: Engine, turn: Turn, voices: int = 1) -> LiveTurn:
     """Waits until so many replies of the turn wait for their provider, and no longer for now."""
-    live = engine.means.live.find(turn.id)
+    live = engine.dependencies.live.find(turn.id)
     assert live is not None
     woken = asyncio.Event()
     live.watchers.add(woken.set)
@@ -41,7 +41,7 @@ async def waiting(engine: Engine, turn: Turn, voices: int = 1) -> LiveTurn:
 
 
 def _is_far_off(engine: Engine, wait: object) -> bool:
-    return wait is not None and wait.until > engine.means.clock() + 3_600_000  # type: ignore[attr-defined]
+    return wait is not None and wait.until > engine.dependencies.clock() + 3_600_000  # type: ignore[attr-defined]
 
 
 async def test_a_voice_that_waits_for_its_provider_tries_again_at_once(
@@ -99,7 +99,7 @@ async def test_whoever_watches_is_told_that_the_wait_is_over(patient: Engine, up
     await upstream.heard(2)
     [reply] = live.replies.values()
     assert reply.waiting is not None
-    assert reply.waiting.until <= patient.means.clock()
+    assert reply.waiting.until <= patient.dependencies.clock()
     await patient.turns.stop(patient.actor, opened.turn.id)
     await patient.over(opened.turn)
 

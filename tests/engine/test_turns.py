@@ -132,7 +132,7 @@ async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, 
     async with engine_in(tmp_path, upstream, limits) as engine:
         opened = await engine.open("Anyone?", "alpha", "beta")
         await engine.said(opened.turn, "Ten tokens")
-        live = engine.means.live.find(opened.turn.id)
+        live = engine.dependencies.live.find(opened.turn.id)
         assert live is not None
         await until(lambda: len(live.replies) == 1)  # Beta has finished.
         ending = asyncio.create_task(engine.over(opened.turn))
@@ -178,14 +178,14 @@ async def test_a_voice_that_never_ends_is_stopped_at_the_limit(tmp_path, upstrea
 async def test_a_mistake_of_ours_in_one_voice_leaves_the_others_alone(engine, upstream):
     """A model whose window nobody could count in: assembling breaks, in that voice alone."""
     upstream.says("I am fine.", model="beta")
-    whole = engine.means.counter
+    whole = engine.dependencies.counter
 
     def broken(model):
         if model.model_id == "alpha":
             raise RuntimeError("nobody can count this")
         return whole(model)
 
-    engine.turns._means = replace(engine.means, counter=broken)
+    engine.turns._dependencies = replace(engine.dependencies, counter=broken)
     opened = await engine.open("How are you?", "alpha", "beta")
     assert await engine.over(opened.turn) is TurnState.COMPLETE
     failed, fine = await engine.replies(opened.turn)
@@ -205,7 +205,7 @@ async def test_a_conversation_that_is_deleted_ends_its_turns_and_those_in_line(e
     engine.turns.withdraw(gone)
     assert await engine.over(running.turn) is TurnState.STOPPED
     assert await engine.over(waiting.turn) is TurnState.STOPPED
-    assert list(engine.means.live.running()) == []
+    assert list(engine.dependencies.live.running()) == []
     async with soon():
         await asyncio.gather(*(seen.closed.wait() for seen in upstream.requests))
     with pytest.raises(NotFound):
@@ -238,8 +238,8 @@ async def test_what_is_deleted_while_something_is_looked_up_for_it_asks_nobody(e
     await engine.over(before.turn)
     await engine.db.write(lambda tx: _index(tx, before.conversation.id))
     embedder = Meanwhile()
-    means = replace(engine.means, library=SearchIndex(engine.db, embedder))
-    looking = Turns(means, lambda: None, engine.herald)
+    dependencies = replace(engine.dependencies, library=SearchIndex(engine.db, embedder))
+    looking = Turns(dependencies, lambda: None, engine.relay)
     wanted = new_id()
     embedder.happens = lambda: looking.withdraw([wanted])
     project_id = before.conversation.project_id
@@ -264,7 +264,7 @@ async def test_a_full_disk_costs_no_word_once_there_is_room_again(engine, upstre
     upstream.plays((Say("Begun. "), Hold(full), Say(long_answer), Finish()), model="alpha")
     upstream.plays((Say("Long "), Hold(held), Say("enough."), Finish()), model="beta")
     watched = Watched(engine.db)
-    engine.turns._means = replace(engine.means, db=watched)
+    engine.turns._dependencies = replace(engine.dependencies, db=watched)
     opened = await engine.open("Talk", "alpha", "beta")
     await engine.said(opened.turn, "Begun. ")
     await engine.said(opened.turn, "Long ")
@@ -289,7 +289,7 @@ async def test_a_reply_that_cannot_be_stored_takes_no_word_from_another(engine, 
     upstream.plays((Say("Lost"), Hold(held[0]), Finish()), model="alpha")
     upstream.plays((Say("Kept"), Hold(held[1]), Say(" to the end."), Finish()), model="beta")
     failing = Failing(engine.db)
-    engine.turns._means = replace(engine.means, db=failing)
+    engine.turns._dependencies = replace(engine.dependencies, db=failing)
     opened = await engine.open("Talk", "alpha", "beta")
     await engine.said(opened.turn, "Lost")
     await engine.said(opened.turn, "Kept")

@@ -90,13 +90,15 @@ async def test_a_ring_at_the_last_moment_does_not_keep_the_worker(engine):
 
 
 async def test_a_worker_of_one_kind_leaves_the_others_and_tells_of_what_its_jobs_left(engine):
-    async def read(means, payload):
-        await means.db.write(lambda tx: jobs.add(tx, "after", payload))
+    async def read(dependencies, payload):
+        await dependencies.db.write(lambda tx: jobs.add(tx, "after", payload))
 
     await engine.db.write(lambda tx: jobs.add(tx, "other", ""))
     await engine.db.write(lambda tx: jobs.add(tx, "read", "a book"))
     told = []
-    reader = Worker(engine.means, "node", {"read": read}, only="read", job_left=lambda: told.append("ring"))
+    reader = Worker(
+        engine.dependencies, "node", {"read": read}, only="read", job_left=lambda: told.append("ring")
+    )
     assert await reader.work() is True
     assert told == ["ring"]
     left = text("SELECT kind FROM jobs WHERE state = 'waiting' ORDER BY kind")
@@ -107,7 +109,7 @@ async def test_a_worker_whose_database_was_away_goes_on_when_it_is_back(engine, 
     opened = await engine.open("Are you there?")
     await engine.over(opened.turn)
     away = Away(engine.db)
-    worker = Worker(replace(engine.means, db=away), node="this one")
+    worker = Worker(replace(engine.dependencies, db=away), node="this one")
     working = asyncio.create_task(worker.run())
     async with soon():
         await away.was_asked.wait()
@@ -135,7 +137,7 @@ class Away(Database):
 
 
 async def test_a_job_is_done_although_its_survey_failed(engine):
-    await analyze_tables(replace(engine.means, db=Unsurveyed()))
+    await analyze_tables(replace(engine.dependencies, db=Unsurveyed()))
     assert [type(incident) for incident in engine.incidents] == [Busy]
 
 
@@ -151,7 +153,7 @@ async def test_a_job_that_takes_long_is_kept_from_other_nodes(engine):
     begun, done = asyncio.Event(), asyncio.Event()
     moments: asyncio.Queue[None] = asyncio.Queue()
 
-    async def long(means, payload):
+    async def long(dependencies, payload):
         begun.set()
         await done.wait()
 
@@ -159,7 +161,7 @@ async def test_a_job_that_takes_long_is_kept_from_other_nodes(engine):
         await moments.get()
 
     await engine.db.write(lambda tx: jobs.add(tx, "long", ""))
-    worker = Worker(engine.means, "this one", {"long": long}, sleep)
+    worker = Worker(engine.dependencies, "this one", {"long": long}, sleep)
     working = asyncio.create_task(worker.work())
     async with soon():
         await begun.wait()
@@ -173,12 +175,12 @@ async def test_a_job_that_takes_long_is_kept_from_other_nodes(engine):
 
 
 async def test_a_job_that_breaks_is_an_incident_and_one_nobody_knows_is_none(engine):
-    async def broken(means, payload):
+    async def broken(dependencies, payload):
         raise KeyError("a mistake of ours")
 
     for kind in ("broken", "unknown"):
         await engine.db.write(lambda tx, kind=kind: jobs.add(tx, kind, ""))
-    await Worker(engine.means, "this one", {"broken": broken}).work()
+    await Worker(engine.dependencies, "this one", {"broken": broken}).work()
     assert [type(incident) for incident in engine.incidents] == [KeyError]
     errors = await engine.db.read(lambda tx: tx.execute(text("SELECT error FROM jobs ORDER BY kind")))
     assert [row.error for row in errors] == ["incident incident 1", "There is no job of the kind 'unknown'."]
@@ -219,7 +221,7 @@ async def test_events_of_long_ago_go_in_steps_and_whoever_read_them_last_reads_a
     log = await engine.db.read(lambda tx: events.after(tx, place, 0))
     was = text("UPDATE events SET at = at - :ms WHERE place <> :place OR number < :last")
     await engine.db.write(lambda tx: tx.execute(was, ms=EVENTS_KEPT_MS + 1, place=place, last=len(log)))
-    await sweep_daily(engine.means, "", at_once=2)
+    await sweep_daily(engine.dependencies, "", at_once=2)
     left = await engine.db.read(lambda tx: tx.execute(text("SELECT place, number FROM events")))
     assert [(row.place, row.number) for row in left] == [(place, len(log))]
     assert await engine.db.read(lambda tx: events.first_number(tx, place)) == len(log)

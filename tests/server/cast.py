@@ -79,9 +79,9 @@ class Cast:
     @asynccontextmanager
     async def untouched(self) -> AsyncIterator[None]:
         """What is refused leaves no trace and says nothing."""
-        before, begun = await _contents(self.world.house), len(self.told)
+        before, begun = await _contents(self.world.tertulia), len(self.told)
         yield
-        assert await _contents(self.world.house) == before
+        assert await _contents(self.world.tertulia) == before
         assert self.told[begun:] == []
 
 
@@ -105,9 +105,9 @@ async def gather_cast(world: World) -> Cast:
     await alma.delete(f"/api/projects/{almas.project_id}/members/{ex_member.id}")
     await admin.put(f"/api/users/{suspended.id}", {"suspended": True})
     brunos = await things(bruno, "mine")
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
     told: list[Event] = []
-    world.house.db.on_commit(told.extend)
+    world.tertulia.db.on_commit(told.extend)
     stranger = world.stranger()
     return Cast(
         world, admin, alma, bruno, viewer, ex_member, suspended, stranger, almas, brunos, ex_members, told
@@ -155,16 +155,16 @@ def character(name: str) -> dict[str, Any]:
     return {"name": name, "glyph": "", "hue": 4, "instructions": f"Be {name}", "model": "voices:alpha"}
 
 
-async def at_rest(house: Tertulia) -> None:
+async def at_rest(tertulia: Tertulia) -> None:
     """Nothing happens by itself any more: titles are made, files are indexed; what is due later may wait."""
     busy = text("SELECT 1 FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now)")
     async with soon():
-        while await house.db.read(lambda tx: tx.maybe(busy, now=tx.now)):
+        while await tertulia.db.read(lambda tx: tx.maybe(busy, now=tx.now)):
             pass
 
 
-async def _contents(house: Tertulia) -> dict[str, list[Any]]:
-    return await asyncio.to_thread(contents, house.db)
+async def _contents(tertulia: Tertulia) -> dict[str, list[Any]]:
+    return await asyncio.to_thread(contents, tertulia.db)
 
 
 def outlined(body: Any) -> Any:

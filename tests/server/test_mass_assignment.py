@@ -56,8 +56,8 @@ async def test_forged_fields_are_refused_or_ignored_in_every_write(world: World,
         request = request_to(entry, its)
         answer = await send(person, replace(request, body=forged(request.body) | least))
         assert answer.status_code < 500, (entry, answer.text)
-    await at_rest(world.house)
-    stored = repr(await asyncio.to_thread(contents, world.house.db))
+    await at_rest(world.tertulia)
+    stored = repr(await asyncio.to_thread(contents, world.tertulia.db))
     assert FORGED_ID not in stored
     assert str(FORGED_TIME) not in stored
     await ada_is_the_only_administrator(ada)

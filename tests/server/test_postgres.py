@@ -29,7 +29,7 @@ async def world(tmp_path: Path, upstream: Upstream, postgres_url: str) -> AsyncI
 async def test_one_message_is_answered_and_another_device_hears_it(
     world: World, ada: Person, upstream: Upstream
 ) -> None:
-    assert world.house.db.version.startswith("PostgreSQL")
+    assert world.tertulia.db.version.startswith("PostgreSQL")
     upstream.says("Tea, of course.", model="alpha")
     upstream.says("Coffee.", model="beta")
     phone = await world.sign_in("ada@example.org")
@@ -43,7 +43,7 @@ async def test_one_message_is_answered_and_another_device_hears_it(
     ]
     page = await phone.get(f"/api/conversations/{told[-1]['id']}")
     assert {message["content"] for message in page["rounds"][0]["messages"]} >= {"Tea, of course.", "Coffee."}
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def test_who_is_connected_to_another_server_sees_the_reply_grow_and_can_st
     assert [event.name for event in streamed][-2:] == ["finished", "ended"]
     assert streamed[-1].data["state"] == "stopped"
     held.set()
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
 
 
 async def test_who_is_connected_to_another_server_can_end_the_wait_before_a_retry(
@@ -99,7 +99,7 @@ async def test_who_is_connected_to_another_server_can_end_the_wait_before_a_retr
     ends = [waiting["until"] for waiting in told if waiting]
     assert [reply["content"] for reply in await ada.replies(opened["conversation"]["id"], 1)] == ["Here."]
     assert ends[-1] < ends[0], "the wait went on to its end"
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
 
 
 async def test_a_stream_begun_at_one_server_goes_on_at_another_without_gap_or_repeat(
@@ -123,7 +123,7 @@ async def test_a_stream_begun_at_one_server_goes_on_at_another_without_gap_or_re
     assert "".join(words) == "course."
     assert resumed[-1].name == "ended"
     assert len({event.id for event in resumed}) == len(resumed)
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
 
 
 async def until_said(person: Person, turn_id: str, after: str, text: str) -> list[Event]:
@@ -177,7 +177,7 @@ async def test_large_files_live_in_the_database_where_every_node_reaches_them(
     assert [path for path in (world.home / "blobs").rglob("*") if path.is_file()] == []
     await ada.delete(f"{where}/{made['id']}")
     assert len((await ada.get(where))["items"]) == 2
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
 
 
 async def test_what_is_someone_elses_is_not_there_either(world: World) -> None:

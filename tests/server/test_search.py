@@ -14,7 +14,7 @@ from tests.world import Person, World
 async def settled(world: World) -> None:
     """The server has done every job that was due."""
     async with soon():
-        while await world.house.db.read(_is_busy):
+        while await world.tertulia.db.read(_is_busy):
             pass
 
 

@@ -190,7 +190,7 @@ async def test_a_busy_stream_ends_in_time_when_the_right_ended_on_another_node(
         await tab.follow(f"conversation:{speech.conversation_id}")
         async with listening(bob, speech.turn_id) as heard:
             await heard.begun()
-            await world.house.db.write(lambda tx: tx.execute(_FORGET, id=bob.me["session"]["id"]))
+            await world.tertulia.db.write(lambda tx: tx.execute(_FORGET, id=bob.me["session"]["id"]))
             assert (await heard.last()).data == {"reason": "signed_out"}
             assert (await tab.until(is_signed_out))[-1] == {"type": "signed_out"}
             assert await tab.closed() == 4401

@@ -65,7 +65,7 @@ def on_disk(world: World) -> list[Path]:
 
 
 async def kept(world: World) -> tuple[Any, list[Path]]:
-    rows = await asyncio.to_thread(contents, world.house.db)
+    rows = await asyncio.to_thread(contents, world.tertulia.db)
     tables = ("project_files", "file_versions", "blobs", "blob_pieces")
     return [rows[table] for table in tables], on_disk(world)
 
@@ -130,7 +130,7 @@ async def test_there_is_room_for_so_much_and_no_more(ada: Person, world: World, 
     await ada.upload("0", b"a new version, the old one is kept", where.split("/")[3])
     listed = await ada.get(where)
     assert listed["quota_bytes"] - listed["used_bytes"] < 4 * MIB
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
     before = await kept(world)
     answer = await ada.client.post(where, params={"path": "3"}, content=blocks(16), headers=BYTES)
     assert (answer.status_code, answer.json()["code"]) == (413, "quota_spent")
@@ -267,7 +267,7 @@ async def test_whoever_goes_in_the_middle_leaves_nothing(
         await cut(world, ada, where, kind)
     await asyncio.gather(*(cut(world, ada, where, kind) for _ in range(80)))
     async with soon():
-        while world.house.files._uploads._arriving or await kept(world) != before:
+        while world.tertulia.files._uploads._arriving or await kept(world) != before:
             await ada.get(where)
     assert (await ada.get(where))["used_bytes"] == used
 
@@ -344,7 +344,7 @@ BROKEN = {
 async def test_a_broken_form_is_refused_and_leaves_nothing(
     ada: Person, world: World, where: str, body: bytes, kind: str
 ) -> None:
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
     before = await kept(world)
     answer = await send_form(ada, where, body, kind)
     assert answer.status_code in (400, 413, 422), answer.text

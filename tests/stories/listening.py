@@ -50,7 +50,7 @@ def is_reply(item: Item) -> bool:
 
 async def title_of(person: Person, conversation_id: str) -> str:
     """A conversation's title, once nobody looks for a better one."""
-    await at_rest(person.world.house)
+    await at_rest(person.world.tertulia)
     page = await person.get(f"/api/conversations/{conversation_id}")
     return str(page["conversation"]["title"])
 

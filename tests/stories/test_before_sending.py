@@ -44,13 +44,13 @@ async def test_an_estimate_is_within_two_percent_of_what_openai_counts(tmp_path,
     async with running(tmp_path, environ) as world:
         ada = await world.first("Ada")
         await ada.put(f"/api/projects/{ada.home}", {"settings": {"retrieval_config": {"enabled": False}}})
-        count = counter(world.house.means.providers.find("openai:gpt-4o"))
+        count = counter(world.tertulia.dependencies.providers.find("openai:gpt-4o"))
         asked = {"voices": [{"model": "openai:gpt-4o"}], "project_id": ada.home}
         for text in ("How does one open a bookshop?", "¿Y el alquiler?", "```ts\nconst a = [1]\n```"):
             [item] = (await ada.post("/api/estimate", asked | {"text": text}))["items"]
             opened = await ada.post("/api/turn", {"id": new_id(), "mode": "quick", "text": text} | asked, 202)
             await ada.ended(opened["turn"]["id"])
-            await at_rest(world.house)  # the conversation's name is part of what is sent
+            await at_rest(world.tertulia)  # the conversation's name is part of what is sent
             asked["conversation_id"] = opened["conversation"]["id"]
             sent = next(seen.body["messages"] for seen in upstream.requests if ends(seen.body, text))
             counted = 3 + sum(4 + count(message["content"]) for message in sent)
@@ -98,7 +98,7 @@ async def test_a_first_ask_pays_for_filling_the_providers_cache_where_that_costs
         items = (await ada.post("/api/estimate", asked))["items"]
         extra = []
         for key, item in zip(keys, items, strict=True):
-            prices = world.house.means.providers.find(key).prices
+            prices = world.tertulia.dependencies.providers.find(key).prices
             plain = cost_micros(TokenCount(item["input_tokens"], 0, item["output_tokens"]), prices)
             extra.append((item["cost_micros"] - plain) / (item["input_tokens"] * prices.input_micros / 1e6))
     claude, gpt = extra

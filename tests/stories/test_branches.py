@@ -134,7 +134,7 @@ async def test_long_ago_is_recalled_along_the_line_alone(ada, upstream):
     for number in range(18):
         await ada.hear(f"Remark {number} on the weather.", "alpha", conversation_id=made["id"])
     for id in (conversation, *(one["conversation"]["id"] for one in edited)):
-        await index_round(ada.world.house.means, f"{id}:1")
+        await index_round(ada.world.tertulia.dependencies, f"{id}:1")
     await ada.hear("Which password was it, of the lighthouse?", "alpha", conversation_id=made["id"])
     assert "marigold" in shown(upstream.last)
     assert "Hemlock" not in shown(upstream.last)
@@ -429,10 +429,10 @@ async def test_a_deleted_message_is_not_found_any_more(ada, upstream):
     """Nor is what stood beside it, by its words."""
     conversation, replies = await talked(ada, upstream, 2)
     search = f"/api/projects/{ada.home}/search"
-    await at_rest(ada.world.house)
+    await at_rest(ada.world.tertulia)
     assert (await ada.post(search, {"query": "canary1beta"}))["hits"]
     await ada.delete(f"/api/messages/{replies[0][1]['id']}")
-    await at_rest(ada.world.house)
+    await at_rest(ada.world.tertulia)
     assert (await ada.post(search, {"query": "canary1beta"}))["hits"] == []
     assert (await ada.post(search, {"query": "canary1alpha"}))["hits"]
 

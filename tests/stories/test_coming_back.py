@@ -120,7 +120,7 @@ async def test_a_stream_cut_at_random_bytes_joins_to_the_stored_text(world, ada,
         replies = await ada.replies(opened["conversation"]["id"], 1)
         assert joined.texts == {reply["id"]: reply["content"] for reply in replies}, f"seed {seed}"
         assert joined.numbers == sorted(set(joined.numbers)), f"seed {seed}: a repeat"
-        live = world.house.live.find(turn_id)
+        live = world.tertulia.live.find(turn_id)
         assert joined.numbers[-1] == live.number, f"seed {seed}: a gap before the end"
 
     first = random.Random(request.node.name).randrange(1 << 30)

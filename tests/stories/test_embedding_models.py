@@ -55,7 +55,7 @@ async def search(person: Person, query: str) -> tuple[list[str], list[str], str 
 async def at_rest(world: World) -> None:
     """Every job that was due is done."""
     async with soon():
-        while await world.house.db.read(lambda tx: tx.maybe(_BUSY, now=tx.now)):
+        while await world.tertulia.db.read(lambda tx: tx.maybe(_BUSY, now=tx.now)):
             pass
 
 
@@ -127,7 +127,7 @@ async def test_an_extension_that_comes_later_takes_over_the_vectors_there_are(
         await ada.upload("ride.md", b"an automobile")
         await at_rest(world)
         before = await search(ada, "cat")
-        assert "memory" in world.house.db.vectors
+        assert "memory" in world.tertulia.db.vectors
     name = plain_postgres_url.partition("?")[0].rpartition("/")[2]
     with psycopg.connect(postgres_server.format(name), autocommit=True) as superuser:
         superuser.execute("CREATE EXTENSION vector")
@@ -136,8 +136,8 @@ async def test_an_extension_that_comes_later_takes_over_the_vectors_there_are(
             async with running(tmp_path, environ) as world:
                 await at_rest(world)
                 assert len(upstream.requests) == asked
-                assert "pgvector" in world.house.db.vectors
-                assert not await world.house.db.read(_has_unplaced)
+                assert "pgvector" in world.tertulia.db.vectors
+                assert not await world.tertulia.db.read(_has_unplaced)
                 ada = await world.sign_in("ada@example.org")
                 assert await search(ada, "cat") == before == (["pet.md"], ["meaning"], None)
         finally:

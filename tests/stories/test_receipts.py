@@ -168,14 +168,14 @@ async def test_so_can_one_of_the_built_in_model_which_knows_every_token_of_it_ag
             pass
         [reply] = await ann.replies(here, 1)
         receipt = from_plain(Receipt, await ann.get(f"/api/messages/{reply['id']}/receipt"))
-        again = await counted(world.house, rebuild(receipt))
+        again = await counted(world.tertulia, rebuild(receipt))
         assert again.input_tokens == reply["usage"]["input_tokens"]
         assert again.cached_tokens == again.input_tokens - 1, "the last token is always read anew"
 
 
-async def counted(house: Tertulia, prompt: Prompt) -> TokenCount:
+async def counted(tertulia: Tertulia, prompt: Prompt) -> TokenCount:
     """What its process counts, asked for one more token."""
-    async with aclosing(house.means.providers.stream(ModelRequest(SMOLLM2, prompt, 1))) as pieces:
+    async with aclosing(tertulia.dependencies.providers.stream(ModelRequest(SMOLLM2, prompt, 1))) as pieces:
         [count] = [piece.count async for piece in pieces if isinstance(piece, Completed)]
     return count
 
@@ -188,7 +188,7 @@ def requests(upstream: Upstream, reply: dict[str, Any]) -> list[dict[str, Any]]:
 async def sent_again(person: Person, reply: dict[str, Any], environ: dict[str, str]) -> dict[str, Any]:
     """What would go over the wire if the receipt were all one had, with the pictures by their hash."""
     receipt = from_plain(Receipt, await person.get(f"/api/messages/{reply['id']}/receipt"))
-    model = person.world.house.means.providers.find(receipt.model)
+    model = person.world.tertulia.dependencies.providers.find(receipt.model)
     assert model is not None
     is_outline = reply["step"] == "outline" and model.abilities.structured
     prompt = rebuild(receipt)

@@ -41,7 +41,7 @@ async def test_readers_that_stop_reading_slow_nobody_and_cost_little(world, ada,
     finally:
         for one in slow:
             one.close()
-    live = world.house.live.find(opened["turn"]["id"])
+    live = world.tertulia.live.find(opened["turn"]["id"])
     async with soon():
         while live.watchers:
             await ada.get("/api/me")
@@ -60,7 +60,7 @@ async def test_readers_that_never_read_are_cut_off_and_can_resume(tmp_path, upst
         reader = await with_patience(world)
         try:
             text = await heard_whole(reader, opened)
-            live = world.house.live
+            live = world.tertulia.live
             async with soon():
                 while live.find(opened["turn"]["id"]).watchers or live._places.get(place):
                     await reader.get("/api/me")

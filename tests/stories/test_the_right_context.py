@@ -91,7 +91,7 @@ async def test_a_round_from_long_ago_is_brought_back_whole(ada, upstream):
     upstream.says("Noted.", model="alpha")
     for number in range(2, 20):
         await ada.hear(f"Remark number {number} about the weather.", "alpha", conversation_id=conversation_id)
-    await index_round(ada.world.house.means, f"{conversation_id}:1")
+    await index_round(ada.world.tertulia.dependencies, f"{conversation_id}:1")
     (reply,) = await ada.hear("Which password had the lighthouse?", "alpha", conversation_id=conversation_id)
     sent = shown(upstream.last)
     assert "Earlier in this conversation [round 1]:" in sent

@@ -24,7 +24,7 @@ async def priced(tmp_path, upstream):
 
 def cheapest(world) -> str:
     """The model the job must choose, by the list everyone sees."""
-    models = [m for m in world.house.providers.available() if not m.abilities.thinking]
+    models = [m for m in world.tertulia.providers.available() if not m.abilities.thinking]
     return min(models, key=lambda m: (m.prices.output_micros, m.key)).model_id
 
 
@@ -49,7 +49,7 @@ async def test_a_title_is_charged_to_usage_as_a_title(priced, upstream):
     upstream.plays(says("Blue Skies", usage=Usage(sent=50, said=3)), model=cheapest(priced))
     [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
     await title_of(ada, reply["conversation_id"])
-    rows = await priced.house.db.read(
+    rows = await priced.tertulia.db.read(
         lambda tx: tx.execute(text("SELECT purpose, model, user_id, input_tokens, cost_micros FROM usage"))
     )
     titled = [row for row in rows if row.purpose == "title"]
@@ -62,7 +62,7 @@ async def test_a_model_that_takes_too_long_over_a_title_is_not_waited_for(priced
     upstream.plays((Stall(),), model=cheapest(priced))
     [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
     await upstream.heard(2)
-    await title(priced.house.means, reply["conversation_id"], patience_s=0)
+    await title(priced.tertulia.dependencies, reply["conversation_id"], patience_s=0)
     assert await title_of(ada, reply["conversation_id"]) == "Why is the sky blue?"
 
 
@@ -168,7 +168,7 @@ async def test_a_conversation_without_a_name_from_before_is_called_by_its_first_
     [reply] = await ada.hear("The first question", "alpha")
     conversation = reply["conversation_id"]
     await title_of(ada, conversation)
-    await ada.world.house.db.write(
+    await ada.world.tertulia.db.write(
         lambda tx: tx.execute(text("UPDATE conversations SET title = '' WHERE id = :id"), id=conversation)
     )
     opened = await ada.ask("The second question", "alpha", conversation_id=conversation)
@@ -202,5 +202,5 @@ async def job_done(world) -> None:
     """Waits until no job is left to do now."""
     due = text("SELECT 1 FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now)")
     async with soon():
-        while await world.house.db.read(lambda tx: tx.maybe(due, now=tx.now)):
+        while await world.tertulia.db.read(lambda tx: tx.maybe(due, now=tx.now)):
             pass

@@ -152,7 +152,7 @@ async def test_nothing_that_leaves_the_house_says_who_is_who_in_a_blind_round(wo
     stale = {"Last-Event-ID": "another.1"}
     snapshot = await ada.client.get(f"/api/turns/{turn_id}/events", headers=stale)
     branch = await ada.post(f"/api/conversations/{conversation}/branches", {"at_round": 0}, expect=201)
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
     told = [
         opened["turn"],
         heard,
@@ -196,7 +196,7 @@ async def test_with_the_first_vote_every_window_learns_who_said_what(world, ada,
     fresh = await ada.get(f"/api/conversations/{conversation}")
     assert {m["id"]: m for m in fresh["rounds"][0]["messages"] if m["voice"]} == told
     assert (await ada.get(f"/api/messages/{tea['id']}/receipt"))["model"] == "voices:alpha"
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
     found = await ada.post(f"/api/projects/{ada.home}/search", {"query": "tea"})
     assert "agent:alpha" in {hit["location"]["speaker"] for hit in found["hits"]}
 

@@ -145,13 +145,13 @@ async def test_a_page_and_the_events_since_are_the_page_as_it_is_now(world, ada,
     upstream.plays((Say("Once"), Cut()), says("Twice."))
     [reply] = await ada.hear("Begin", "alpha")
     conversation = reply["conversation_id"]
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
     device = await opened_page(ada, conversation)
     async with ada.live() as window:
         for place, cursor in tuple(device.cursors.items()):
             device.take(*await window.follow(place, cursor))
         await CHANGES[change](ada, upstream, conversation, reply)
-        await at_rest(world.house)
+        await at_rest(world.tertulia)
         now = await opened_page(ada, conversation)
         while any(device.cursors[place] < cursor for place, cursor in now.cursors.items()):
             device.take(await window.next())

@@ -177,7 +177,7 @@ async def test_the_server_tells_what_becomes_of_a_conversation(ada: Person, upst
         await recorder.until(lambda device: [c["is_answering"] for c in known(device)] == [True])
         await ada.ended(opened["turn"]["id"])
         await recorder.until(lambda device: [c["is_answering"] for c in known(device)] == [False])
-        await at_rest(ada.world.house)
+        await at_rest(ada.world.tertulia)
         await ada.put(f"{path}/title", {"title": "Skies"})
         await ada.put(f"{path}/pinned", {"pinned": True})
         await ada.delete(path)

@@ -34,17 +34,17 @@ def serve(
 
 
 async def _greet(door: ServerState, port: int) -> None:
-    settings = door.house.settings
+    settings = door.tertulia.settings
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     console.print(f"[bold]Tertulia {__version__}[/] is at [bold green]http://{host}:{port}[/]")
     console.print(f"  data    {escape(str(settings.home))}")
     console.print(f"  models  {escape(_minds(door))}")
-    if door.needs_setup_token and not await door.house.db.read(users.count):
+    if door.needs_setup_token and not await door.tertulia.db.read(users.count):
         console.print(f"  set-up token for the first account: [bold]{door.setup_token}[/]")
 
 
 def _minds(door: ServerState) -> str:
-    available = door.house.providers.available()
+    available = door.tertulia.providers.available()
     if not available:
         return "none can answer yet: run `tertulia models pull smollm2` or set a provider's key"
     return ", ".join(model.display_name for model in available[:4]) + (" …" if len(available) > 4 else "")

@@ -416,14 +416,14 @@ def ranking_of(order: Order, ids: dict[str, str]) -> Ranking:
 
 def standings(message_ids: Iterable[str], rankings: Sequence[Ranking]) -> tuple[Standing, ...]:
     """The messages by mean place, best first; leaves out messages that no ranking contains."""
-    means: list[tuple[Fraction, str, int]] = []
+    dependencies: list[tuple[Fraction, str, int]] = []
     for message_id in message_ids:
         places = [place for ranking in rankings if (place := mean_place(ranking, message_id)) is not None]
         if places:
-            means.append((sum(places, Fraction()) / len(places), message_id, len(places)))
+            dependencies.append((sum(places, Fraction()) / len(places), message_id, len(places)))
     return tuple(
-        Standing(message_id, 1 + sum(other < mean for other, _, _ in means), mean, count)
-        for mean, message_id, count in sorted(means, key=lambda row: row[0])
+        Standing(message_id, 1 + sum(other < mean for other, _, _ in dependencies), mean, count)
+        for mean, message_id, count in sorted(dependencies, key=lambda row: row[0])
     )
 
 

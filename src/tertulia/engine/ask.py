@@ -70,15 +70,15 @@ def _failure(end: Completed, *, has_text: bool) -> Failure | None:
 class Ask:
     def __init__(
         self,
-        means: Dependencies,
+        dependencies: Dependencies,
         live: LiveTurn,
         gathered: TurnInputs,
         voice: Voice,
         brief: StepInstructions = ANSWER,
         replaced: Message | None = None,
     ) -> None:
-        self.id = means.new_id()
-        self._means = means
+        self.id = dependencies.new_id()
+        self._dependencies = dependencies
         self._live = live
         self._gathered = gathered
         self._voice = voice
@@ -92,7 +92,7 @@ class Ask:
         self._assembled: Assembled | None = None
         self._telling: asyncio.Task[None] | None = None
         """Writes down what was found, beside the call: nobody waits for it but the end of the reply."""
-        self._began_at = means.monotonic()
+        self._began_at = dependencies.monotonic()
         self._first_at: float | None = None
         self._thought_until: float | None = None
         self._reply: LiveReply
@@ -113,8 +113,8 @@ class Ask:
         waiting = self._reply.waiting if self._wait else None
         if self._wait and waiting and not self._wait.skipped.is_set():
             self._wait.skipped.set()
-            now = replace(waiting, until=self._means.clock())
-            self._means.live.waits(self._live, self._reply, self.id, now)
+            now = replace(waiting, until=self._dependencies.clock())
+            self._dependencies.live.waits(self._live, self._reply, self.id, now)
 
     def _cancel(self, outcome: AskOutcome) -> None:
         if self._cancelled is None:
@@ -125,13 +125,13 @@ class Ask:
     # ── how it goes
 
     async def run(self) -> Message:
-        self._reply = self._means.live.began(self._live, self._draft())
+        self._reply = self._dependencies.live.began(self._live, self._draft())
         outcome = self._cancelled or await self._listen()
         message = self._message(outcome)
         if self._telling is not None:
             await self._telling
         message = await self._save(message)
-        self._means.live.finished(self._live, message)
+        self._dependencies.live.finished(self._live, message)
         return message
 
     def _draft(self) -> Draft:
@@ -146,7 +146,7 @@ class Ask:
             content=self._partial,
             thinking="",
             number=0,
-            started_at=self._means.clock(),
+            started_at=self._dependencies.clock(),
             replaces_id=self._replaced.id if self._replaced else None,
             step=self._brief.step,
             read_replies=self._read_replies,
@@ -175,15 +175,15 @@ class Ask:
 
     async def _hear(self) -> AskOutcome:
         try:
-            model = self._model = available(self._voice.model, self._means.providers)
+            model = self._model = available(self._voice.model, self._dependencies.providers)
             material = self._gathered.material(
                 self._voice, model, output_limit(model), self._brief, self._partial
             )
-            self._assembled = assemble(material, self._means.counter(model))
+            self._assembled = assemble(material, self._dependencies.counter(model))
             if self._assembled.found:
                 self._telling = asyncio.create_task(self._tell_found(self._assembled.found))
             prompt = self._assembled.prompt
-            pictures = await pictures_of(self._means, prompt)
+            pictures = await pictures_of(self._dependencies, prompt)
             call = ModelRequest(
                 model,
                 prompt,
@@ -192,7 +192,7 @@ class Ask:
                 pictures=pictures,
                 effort=self._assembled.receipt.effort,
             )
-            return await self._take(self._means.providers.stream(call))
+            return await self._take(self._dependencies.providers.stream(call))
         except DoesNotFit as error:
             return AskOutcome(Status.FAILED, Failure("context_length", error.message))
         except UnknownModel as error:
@@ -200,7 +200,7 @@ class Ask:
         except ProviderError as fault:
             return self._faulted(fault)
         except Exception as error:  # noqa: BLE001 - one voice's failure must leave the others alone
-            incident = self._means.report(error)
+            incident = self._dependencies.report(error)
             return AskOutcome(
                 self._broken(),
                 Failure(
@@ -211,9 +211,11 @@ class Ask:
     async def _tell_found(self, passages: Sequence[Passage]) -> None:
         """What stands under the question; that it cannot be written must not cost the reply."""
         try:
-            turn = await self._means.db.write(lambda tx: turns.add_found(tx, self._live.turn.id, passages))
+            turn = await self._dependencies.db.write(
+                lambda tx: turns.add_found(tx, self._live.turn.id, passages)
+            )
         except TertuliaError as error:
-            self._means.report(error)
+            self._dependencies.report(error)
             return
         if turn is not None:
             self._live.turn = replace(self._live.turn, found=turn.found)
@@ -241,16 +243,16 @@ class Ask:
 
     def _hears(self, text: str, *, is_thought: bool) -> None:
         if self._first_at is None:
-            self._first_at = self._means.monotonic()
+            self._first_at = self._dependencies.monotonic()
         if is_thought:
-            self._thought_until = self._means.monotonic()
-        self._means.live.said(self._live, self._reply, self.id, text, is_thought)
+            self._thought_until = self._dependencies.monotonic()
+        self._dependencies.live.said(self._live, self._reply, self.id, text, is_thought)
 
     def _waits(self, wait: RetryPending) -> None:
         self._wait = wait
-        until = self._means.clock() + int(wait.seconds * 1000)
+        until = self._dependencies.clock() + int(wait.seconds * 1000)
         waiting = RetryNotice(until, wait.attempt, wait.attempts, wait.reason)
-        self._means.live.waits(self._live, self._reply, self.id, waiting)
+        self._dependencies.live.waits(self._live, self._reply, self.id, waiting)
 
     def _append_sources(self, end: Completed) -> None:
         """The pages that a search model's answer refers to as [1], [2] stand below it, in their order."""
@@ -287,7 +289,7 @@ class Ask:
             content=text,
             status=outcome.status,
             created_by=turn.created_by,
-            created_at=self._means.clock(),
+            created_at=self._dependencies.clock(),
             voice=self._voice,
             thinking=self._thinking(),
             usage=self._usage(outcome),
@@ -325,14 +327,14 @@ class Ask:
             output_tokens=count.output_tokens,
             reasoning_tokens=count.reasoning_tokens,
             cost_micros=cost_micros(count, model.prices),
-            latency_ms=self._since(self._means.monotonic()),
+            latency_ms=self._since(self._dependencies.monotonic()),
             first_token_ms=None if self._first_at is None else self._since(self._first_at),
         )
 
     def _estimated(self, model: Model) -> TokenCount:
         if self._first_at is None or self._assembled is None:
             return TokenCount()
-        said = self._means.counter(model)(self._reply.text + self._reply.thinking)
+        said = self._dependencies.counter(model)(self._reply.text + self._reply.thinking)
         return TokenCount(request_tokens(self._assembled.receipt), output_tokens=said)
 
     def _since(self, moment: float) -> int:
@@ -342,10 +344,10 @@ class Ask:
         """A busy database and a full disk are waited for: the text is nowhere else."""
         for wait_s in SAVE_WAITS_S:
             try:
-                return await self._means.db.write(lambda tx: self._finish(tx, message))
+                return await self._dependencies.db.write(lambda tx: self._finish(tx, message))
             except (Busy, StorageFull):
                 await asyncio.sleep(wait_s)
-        return await self._means.db.write(lambda tx: self._finish(tx, message))
+        return await self._dependencies.db.write(lambda tx: self._finish(tx, message))
 
     def _finish(self, tx: Tx, message: Message) -> Message:
         turns.assert_owned(

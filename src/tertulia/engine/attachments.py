@@ -20,8 +20,8 @@ from tertulia.store.extracted_texts import TextLines
 
 
 class Attachments:
-    def __init__(self, means: Dependencies, uploads: Uploads) -> None:
-        self._means = means
+    def __init__(self, dependencies: Dependencies, uploads: Uploads) -> None:
+        self._dependencies = dependencies
         self._uploads = uploads
 
     async def add(
@@ -44,27 +44,31 @@ class Attachments:
     async def lines(
         self, actor: Actor, attachment_id: str, start_line: int, end_line: int
     ) -> tuple[Attachment, TextLines]:
-        attachment = await self._means.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
-        return attachment, await lines_of(self._means, attachment, start_line, end_line)
+        attachment = await self._dependencies.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
+        return attachment, await lines_of(self._dependencies, attachment, start_line, end_line)
 
 
-async def read_all(means: Dependencies, said: Iterable[Message], most_bytes: int) -> tuple[AttachedText, ...]:
+async def read_all(
+    dependencies: Dependencies, said: Iterable[Message], most_bytes: int
+) -> tuple[AttachedText, ...]:
     """The text of everything that was brought along, the latest first; what cannot be read says why."""
     brought = [one for message in said for one in message.attachments if not one.is_picture]
     readable = readable_within(most_bytes, reversed(brought))
-    kept = await means.db.read(lambda tx: texts_kept(tx, brought, readable)) if brought else ()
-    return tuple([await _read(means, one, text) for one, text in zip(brought, kept, strict=True)])
+    kept = await dependencies.db.read(lambda tx: texts_kept(tx, brought, readable)) if brought else ()
+    return tuple([await _read(dependencies, one, text) for one, text in zip(brought, kept, strict=True)])
 
 
-async def _read(means: Dependencies, attachment: Attachment, kept: Extracted | None) -> AttachedText:
+async def _read(dependencies: Dependencies, attachment: Attachment, kept: Extracted | None) -> AttachedText:
     try:
-        extracted = kept or await text_of(means, attachment)
+        extracted = kept or await text_of(dependencies, attachment)
     except TertuliaError as error:
         return AttachedText(attachment.id, "", error.message)
     return AttachedText(attachment.id, extracted.text, extracted.reason)
 
 
-async def pictures_of(means: Dependencies, prompt: Prompt) -> dict[str, bytes]:
+async def pictures_of(dependencies: Dependencies, prompt: Prompt) -> dict[str, bytes]:
     """The bytes of all pictures that the prompt shows, by their hash."""
     hashes = {picture.content_hash for message in prompt.messages for picture in message.pictures}
-    return {hash: b"".join([block async for block in means.blobs.read(hash)]) for hash in sorted(hashes)}
+    return {
+        hash: b"".join([block async for block in dependencies.blobs.read(hash)]) for hash in sorted(hashes)
+    }

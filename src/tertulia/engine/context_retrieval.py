@@ -27,52 +27,52 @@ SPARE = 3
 """So many times more hits than are shown: some lie in rounds that are shown anyway."""
 
 
-async def look_up(means: Dependencies, actor: Actor, gathered: TurnInputs) -> TurnInputs:
+async def look_up(dependencies: Dependencies, actor: Actor, gathered: TurnInputs) -> TurnInputs:
     """The same, with what was brought along, files and hits."""
     said = (*(round_.question for round_ in gathered.rounds), gathered.question)
-    gathered = replace(gathered, attached=await read_all(means, said, gathered.most_bytes))
+    gathered = replace(gathered, attached=await read_all(dependencies, said, gathered.most_bytes))
     at_hand = gathered.at_hand
-    found = SearchResults(always=await _whole(means, at_hand), shelf=at_hand.shelf)
+    found = SearchResults(always=await _whole(dependencies, at_hand), shelf=at_hand.shelf)
     if at_hand.is_worth_searching:
-        found = await _searched(means, actor, gathered, found)
+        found = await _searched(dependencies, actor, gathered, found)
     return replace(gathered, looked_up=found)
 
 
-async def _whole(means: Dependencies, at_hand: ProjectContext) -> tuple[IncludedFile, ...]:
+async def _whole(dependencies: Dependencies, at_hand: ProjectContext) -> tuple[IncludedFile, ...]:
     texts = zip(at_hand.always, at_hand.kept, strict=True)
-    return tuple([await _file(means, file, kept) for file, kept in texts])
+    return tuple([await _file(dependencies, file, kept) for file, kept in texts])
 
 
-async def _file(means: Dependencies, file: ProjectFile, kept: Extracted | None) -> IncludedFile:
+async def _file(dependencies: Dependencies, file: ProjectFile, kept: Extracted | None) -> IncludedFile:
     try:
-        read = kept or await text_of(means, file)
+        read = kept or await text_of(dependencies, file)
     except TertuliaError as error:
-        means.report(error)
+        dependencies.report(error)
         return IncludedFile(file.id, file.path, "", error.message)
     return IncludedFile(file.id, file.path, read.text, read.reason)
 
 
 async def _searched(
-    means: Dependencies, actor: Actor, gathered: TurnInputs, found: SearchResults
+    dependencies: Dependencies, actor: Actor, gathered: TurnInputs, found: SearchResults
 ) -> SearchResults:
     try:
-        found = replace(found, hits=await _hits(means, actor, gathered))
+        found = replace(found, hits=await _hits(dependencies, actor, gathered))
         if any(hit.location.conversation_id in gathered.at_hand.kin.lineage for hit in found.hits):
-            return await means.db.read(lambda tx: _within_lineage(tx, actor, gathered, found))
+            return await dependencies.db.read(lambda tx: _within_lineage(tx, actor, gathered, found))
         return found
     except Exception as error:  # noqa: BLE001 - whatever the search did, the question can be answered
-        means.report(error)
+        dependencies.report(error)
         return replace(found, hits=(), has_failed=True)
 
 
-async def _hits(means: Dependencies, actor: Actor, gathered: TurnInputs) -> tuple[Hit, ...]:
+async def _hits(dependencies: Dependencies, actor: Actor, gathered: TurnInputs) -> tuple[Hit, ...]:
     """What is shown anyway is not looked for, nor what was said in a branch beside this one."""
     at_hand = gathered.at_hand
     whole = frozenset(file.id for file in at_hand.always)
     said = frozenset(message.id for round_ in gathered.shown_to_all for message in round_.messages)
     most = max(RETRIEVED[model.tier] for model in gathered.models.values())
     found = await find(
-        means.library,
+        dependencies.library,
         actor,
         [gathered.project_id],
         gathered.question.content,

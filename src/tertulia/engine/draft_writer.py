@@ -17,9 +17,9 @@ EVERY_S = 0.8
 
 class DraftWriter:
     def __init__(
-        self, means: Dependencies, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self, dependencies: Dependencies, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        self._means = means
+        self._dependencies = dependencies
         self._sleep = sleep
         self._written: dict[str, int] = {}
 
@@ -32,15 +32,15 @@ class DraftWriter:
                 continue  # a conversation was deleted meanwhile; the rest is written at the next tick
             except TertuliaError as error:
                 # A full or busy disk may recover by the next tick; the text is still in memory.
-                self._means.report(error)
+                self._dependencies.report(error)
 
     async def checkpoint(self) -> None:
         """All replies that grew since the last time, in one transaction."""
-        running = [reply for live in self._means.live.running() for reply in live.replies.items()]
+        running = [reply for live in self._dependencies.live.running() for reply in live.replies.items()]
         grown = [reply.draft() for reply_id, reply in running if self._written.get(reply_id) != reply.number]
         if grown:
             begun = set(self._written)
-            await self._means.db.write(lambda tx: _save(tx, grown, begun))
+            await self._dependencies.db.write(lambda tx: _save(tx, grown, begun))
         self._written = {reply_id: self._written.get(reply_id, -1) for reply_id, _ in running}
         self._written.update((draft.id, draft.number) for draft in grown)
 

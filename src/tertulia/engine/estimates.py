@@ -81,7 +81,7 @@ class Estimate:
 
 
 async def estimate(
-    means: Dependencies, actor: Actor, request: NewEstimate, asked: Message | None = None
+    dependencies: Dependencies, actor: Actor, request: NewEstimate, asked: Message | None = None
 ) -> Estimate:
     """A question that was asked before stands where it stood, with what it brought along."""
     if not 1 <= len(request.voices) <= SEATS:
@@ -91,19 +91,19 @@ async def estimate(
     check_lanes(request.lanes, len(request.voices), is_aside=request.aside)
 
     def read(tx: Tx) -> tuple[TurnInputs, Mapping[usage.ModelEffort, RecentReplies]]:
-        found = _gathered(tx, actor, request, means.providers, asked)
+        found = _gathered(tx, actor, request, dependencies.providers, asked)
         return found, usage.recent_replies(tx, actor, found.project_id, _as_asked(found.turn))
 
-    gathered, recent = await means.db.read(read)
-    gathered = await look_up(means, actor, gathered)
+    gathered, recent = await dependencies.db.read(read)
+    gathered = await look_up(dependencies, actor, gathered)
     mode, table = council.get(request.mode), gathered.turn.table
     lengths = _Lengths(recent, gathered)
     items = tuple(
-        _of(means, gathered, voice, mode.reads(place, len(table)), lengths)
+        _of(dependencies, gathered, voice, mode.reads(place, len(table)), lengths)
         for place, voice in enumerate(table)
     )
     presiding = gathered.turn.chair or table[0]
-    chair = _of(means, gathered, presiding, _closing(table), lengths) if mode.has_chair else None
+    chair = _of(dependencies, gathered, presiding, _closing(table), lengths) if mode.has_chair else None
     costs = [item.cost_micros for item in (*items, *filter(None, (chair,)))]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
     return Estimate(items, total, chair)
@@ -217,7 +217,7 @@ def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | 
 
 
 def _of(
-    means: Dependencies, gathered: TurnInputs, voice: Voice, reads: Sequence[int], lengths: _Lengths
+    dependencies: Dependencies, gathered: TurnInputs, voice: Voice, reads: Sequence[int], lengths: _Lengths
 ) -> VoiceEstimate:
     """Each ask reads what the first one does, and the replies of the round that its mode shows it.
 
@@ -226,7 +226,9 @@ def _of(
     model = gathered.models[voice.model]
     output = lengths.of(voice).output_tokens
     try:
-        receipt = assemble(gathered.material(voice, model, output_limit(model)), means.counter(model)).receipt
+        receipt = assemble(
+            gathered.material(voice, model, output_limit(model)), dependencies.counter(model)
+        ).receipt
     except DoesNotFit as error:
         return VoiceEstimate(voice, 0, 0, 0, 0, error.message)
     sent = request_tokens(receipt)

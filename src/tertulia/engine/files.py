@@ -37,20 +37,20 @@ class HasSizedContent(HasContent, Protocol):
     def size_bytes(self) -> int: ...
 
 
-async def text_of(means: Dependencies, file: HasContent) -> Extracted:
+async def text_of(dependencies: Dependencies, file: HasContent) -> Extracted:
     """The file's text: as it was read before, or read now and kept."""
     hash, mime_type = file.content_hash, file.mime_type
-    kept = await means.db.read(lambda tx: extracted_texts.find(tx, hash, mime_type, VERSION))
+    kept = await dependencies.db.read(lambda tx: extracted_texts.find(tx, hash, mime_type, VERSION))
     if kept is not None:
         return kept
-    extracted = await _extracted(means, file)
-    await means.db.write(lambda tx: extracted_texts.save(tx, hash, VERSION, extracted))
+    extracted = await _extracted(dependencies, file)
+    await dependencies.db.write(lambda tx: extracted_texts.save(tx, hash, VERSION, extracted))
     return extracted
 
 
-async def _extracted(means: Dependencies, file: HasContent) -> Extracted:
-    with await means.blobs.open(file.content_hash) as opened:
-        return await means.extractor.text(opened, file.mime_type, file.content_hash)
+async def _extracted(dependencies: Dependencies, file: HasContent) -> Extracted:
+    with await dependencies.blobs.open(file.content_hash) as opened:
+        return await dependencies.extractor.text(opened, file.mime_type, file.content_hash)
 
 
 def texts_kept(
@@ -78,7 +78,7 @@ def readable_within(most_bytes: int, files: Iterable[HasSizedContent]) -> frozen
     return frozenset(ids)
 
 
-async def lines_of(means: Dependencies, file: HasContent, start_line: int, end_line: int) -> TextLines:
+async def lines_of(dependencies: Dependencies, file: HasContent, start_line: int, end_line: int) -> TextLines:
     """Some lines of the text, or as many as are shown at once."""
 
     def read(tx: Tx) -> TextLines | None:
@@ -86,9 +86,9 @@ async def lines_of(means: Dependencies, file: HasContent, start_line: int, end_l
             tx, file.content_hash, file.mime_type, VERSION, start_line, end_line, LINES_LIMIT
         )
 
-    found = await means.db.read(read)
+    found = await dependencies.db.read(read)
     if found is None:  # Whoever only looks leaves nothing behind: it is read, and not kept.
-        extracted = await _extracted(means, file)
+        extracted = await _extracted(dependencies, file)
         found = extracted_texts.lines_in(extracted, start_line, end_line, LINES_LIMIT)
     if found.reason and not found.total_lines and not is_a_text_kind(file.mime_type):
         raise Invalid(found.reason)
@@ -97,11 +97,11 @@ async def lines_of(means: Dependencies, file: HasContent, start_line: int, end_l
 
 class Files:
     def __init__(
-        self, means: Dependencies, job_left: Callable[[], None], uploads: Uploads | None = None
+        self, dependencies: Dependencies, job_left: Callable[[], None], uploads: Uploads | None = None
     ) -> None:
-        self._means = means
+        self._dependencies = dependencies
         self._job_left = job_left
-        self._uploads = uploads or Uploads(means, job_left)
+        self._uploads = uploads or Uploads(dependencies, job_left)
 
     # ── bringing in
 
@@ -123,7 +123,7 @@ class Files:
         self, actor: Actor, project_id: str, file_id: str, chunks: Chunks, seen: int | str | None = None
     ) -> ProjectFile:
         """The next version, unless the file is no longer at the version that was read."""
-        file = await self._means.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
+        file = await self._dependencies.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
         return await self._uploads.take(
             actor,
             project_id,
@@ -147,7 +147,7 @@ class Files:
     async def rename(self, actor: Actor, project_id: str, file_id: str, path: str) -> ProjectFile:
         """Another path; among kinds of text, its ending says anew which it is."""
         cleaned = clean_path(path)
-        file = await self._means.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
+        file = await self._dependencies.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
         seen = await self._seen(file, cleaned)
         return await self._changed(lambda tx: files.rename(tx, actor, project_id, file_id, cleaned, seen))
 
@@ -155,7 +155,7 @@ class Files:
         """What it holds, as it is called under that path."""
         kind = held.mime_type
         if is_a_text_kind(kind):
-            kind = text_kind(path, await self._means.blobs.head(held.content_hash))
+            kind = text_kind(path, await self._dependencies.blobs.head(held.content_hash))
         return Content(held.content_hash, held.size_bytes, kind)
 
     async def set_metadata(
@@ -170,18 +170,18 @@ class Files:
             file = files.get(tx, actor, project_id, file_id)
             return file, versions.get(tx, actor, project_id, file_id, number)
 
-        file, then = await self._means.db.read(read)
+        file, then = await self._dependencies.db.read(read)
         held = await self._seen(then, file.path)
         return await self._changed(lambda tx: files.change(tx, actor, project_id, file_id, held))
 
     async def remove(self, actor: Actor, project_id: str, file_id: str) -> None:
         """With all versions; whoever is reading it for the index stops at once."""
-        file = await self._means.db.write(lambda tx: files.remove(tx, actor, project_id, file_id))
-        self._means.extractor.abandon(file.content_hash)
+        file = await self._dependencies.db.write(lambda tx: files.remove(tx, actor, project_id, file_id))
+        self._dependencies.extractor.abandon(file.content_hash)
         self._job_left()
 
     async def _changed(self, change: Callable[[Tx], ProjectFile]) -> ProjectFile:
-        file = await self._means.db.write(change)
+        file = await self._dependencies.db.write(change)
         self._job_left()
         return file
 
@@ -190,8 +190,8 @@ class Files:
     async def lines(
         self, actor: Actor, project_id: str, file_id: str, start_line: int, end_line: int
     ) -> tuple[ProjectFile, TextLines]:
-        file = await self._means.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
-        return file, await lines_of(self._means, file, start_line, end_line)
+        file = await self._dependencies.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
+        return file, await lines_of(self._dependencies, file, start_line, end_line)
 
     async def diff(self, actor: Actor, project_id: str, file_id: str, number: int, against: int) -> str:
         """What changed in the text from one version to the other; version 0 is nothing at all."""
@@ -201,9 +201,9 @@ class Files:
             numbers = (against, number)
             return file, [versions.get(tx, actor, project_id, file_id, n) if n else None for n in numbers]
 
-        file, compared = await self._means.db.read(read)
+        file, compared = await self._dependencies.db.read(read)
         old, new = [await self._comparable(version) for version in compared]
-        changed = await self._means.extractor.diff(old, new)
+        changed = await self._dependencies.extractor.diff(old, new)
         if not changed:
             return ""
         return f"--- {file.path} (version {against})\n+++ {file.path} (version {number})\n{changed}"
@@ -211,7 +211,7 @@ class Files:
     async def _comparable(self, version: FileVersion | None) -> str:
         if version is None:
             return ""
-        extracted = await text_of(self._means, version)
+        extracted = await text_of(self._dependencies, version)
         if not extracted.text and not is_a_text_kind(version.mime_type):
             raise Invalid(f"Version {version.number} cannot be compared. {extracted.reason}")
         return extracted.text

@@ -23,32 +23,32 @@ EVERY_S = 4.0
 class Heartbeat:
     def __init__(
         self,
-        means: Dependencies,
+        dependencies: Dependencies,
         job_left: Callable[[], None],
-        herald: NodeRelay,
+        relay: NodeRelay,
         replays: Replays,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._means = means
+        self._dependencies = dependencies
         self._job_left = job_left
-        self._herald = herald
+        self._relay = relay
         self._replays = replays
         self._sleep = sleep
 
     async def run(self) -> None:
-        while self._means.db.is_shared:
+        while self._dependencies.db.is_shared:
             await self._sleep(EVERY_S)
             try:
                 await self.beat()
             except TertuliaError as error:
                 # The database may be back at the next beat.
-                self._means.report(error)
+                self._dependencies.report(error)
 
     async def beat(self) -> None:
-        if next(self._means.live.running(), None) is not None:
-            await self._means.db.write(turns.beat)
-        if await recover(self._means.db):
+        if next(self._dependencies.live.running(), None) is not None:
+            await self._dependencies.db.write(turns.beat)
+        if await recover(self._dependencies.db):
             self._job_left()
-        await models.reread(self._means)
-        await self._herald.look()
+        await models.reread(self._dependencies)
+        await self._relay.look()
         await self._replays.resume()

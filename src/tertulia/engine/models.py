@@ -8,28 +8,28 @@ from tertulia.engine.dependencies import Dependencies
 from tertulia.store import models
 
 
-async def describe(means: Dependencies, key: str, facts: ModelOverrides) -> Model:
-    model = with_overrides(_in_catalogue(means, key), facts)
-    await means.db.write(lambda tx: models.save(tx, model))
-    await reread(means)
+async def describe(dependencies: Dependencies, key: str, facts: ModelOverrides) -> Model:
+    model = with_overrides(_in_catalogue(dependencies, key), facts)
+    await dependencies.db.write(lambda tx: models.save(tx, model))
+    await reread(dependencies)
     return model
 
 
-async def forget(means: Dependencies, key: str) -> Model:
+async def forget(dependencies: Dependencies, key: str) -> Model:
     """Back to what the catalogue says."""
-    model = _in_catalogue(means, key)
-    await means.db.write(lambda tx: models.remove(tx, model.provider, model.model_id))
-    await reread(means)
+    model = _in_catalogue(dependencies, key)
+    await dependencies.db.write(lambda tx: models.remove(tx, model.provider, model.model_id))
+    await reread(dependencies)
     return model
 
 
-async def reread(means: Dependencies) -> None:
+async def reread(dependencies: Dependencies) -> None:
     """At the start, after a change, and now and then where another server may have made one."""
-    means.providers.know_better(await means.db.read(models.overrides))
+    dependencies.providers.know_better(await dependencies.db.read(models.overrides))
 
 
-def _in_catalogue(means: Dependencies, key: str) -> Model:
-    model = means.providers.in_catalogue(key)
+def _in_catalogue(dependencies: Dependencies, key: str) -> Model:
+    model = dependencies.providers.in_catalogue(key)
     if model is None:
         raise NotFound("Only models of the catalogue and of own endpoints can be described differently.")
     return model

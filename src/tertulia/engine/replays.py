@@ -71,15 +71,15 @@ class ReplayEstimate:
 
 
 class Replays:
-    def __init__(self, means: Dependencies, turns_: Turns) -> None:
-        self._means = means
+    def __init__(self, dependencies: Dependencies, turns_: Turns) -> None:
+        self._dependencies = dependencies
         self._turns = turns_
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def resume(self) -> None:
         """Goes on with what a server that is no more had begun; where several are, one takes it up."""
-        silent_ms = SILENT_MS if self._means.db.is_shared else -1
-        found = await self._means.db.read(lambda tx: replays.abandoned(tx, tx.now - silent_ms))
+        silent_ms = SILENT_MS if self._dependencies.db.is_shared else -1
+        found = await self._dependencies.db.read(lambda tx: replays.abandoned(tx, tx.now - silent_ms))
         for replay, request in found:
             if replay.id not in self._running:
                 self._start(replay, from_json(NewReplay, request))
@@ -93,8 +93,8 @@ class Replays:
 
     async def estimate(self, actor: Actor, source_id: str, request: NewReplay) -> ReplayEstimate:
         """The questions as they were asked, of whom would be asked now; what they would answer is guessed."""
-        asked = await self._means.db.read(
-            lambda tx: _seatable(tx, actor, source_id, request, self._means.providers)
+        asked = await self._dependencies.db.read(
+            lambda tx: _seatable(tx, actor, source_id, request, self._dependencies.providers)
         )
         prices = [await self._price(actor, source_id, question, request) for question in asked]
         is_known = all(price is not None for price in prices)
@@ -106,7 +106,7 @@ class Replays:
     ) -> int | None:
         setting = asked.setting(request)
         found: Estimate = await estimate(
-            self._means,
+            self._dependencies,
             actor,
             NewEstimate(
                 text=asked.question.content,
@@ -125,8 +125,8 @@ class Replays:
 
     async def begin(self, actor: Actor, source_id: str, request: NewReplay) -> ReplayProgress:
         check_branch_id(request.id)
-        begun = await self._means.db.write(
-            lambda tx: _begin(tx, actor, source_id, request, self._means.providers)
+        begun = await self._dependencies.db.write(
+            lambda tx: _begin(tx, actor, source_id, request, self._dependencies.providers)
         )
         if begun.is_new:
             self._start(begun.replaying.replay, request)
@@ -139,7 +139,7 @@ class Replays:
 
     async def _run(self, replay: Replay, request: NewReplay) -> None:
         try:
-            actor = await self._means.db.read(lambda tx: _asker(tx, replay))
+            actor = await self._dependencies.db.read(lambda tx: _asker(tx, replay))
             first = await self._mended(actor, replay)
             for number in range(first, replay.to_round + 1):
                 if not await self._round(actor, replay, number, request):
@@ -148,12 +148,12 @@ class Replays:
         except TertuliaError as error:
             await self._end(replay, ReplayState.STOPPED, error.message)
         except Exception as error:  # noqa: BLE001 - a person who waits is told, whatever it was
-            incident = self._means.report(error)
+            incident = self._dependencies.report(error)
             await self._end(replay, ReplayState.STOPPED, f"Server error. Incident {incident}.")
 
     async def _mended(self, actor: Actor, replay: Replay) -> int:
         """The next round to ask. One that a crash broke off is first heard to its end."""
-        broken = await self._means.db.read(lambda tx: _broken_off(tx, actor, replay))
+        broken = await self._dependencies.db.read(lambda tx: _broken_off(tx, actor, replay))
         if broken is None:
             return replay.done_round + 1
         for reply in broken.replies:
@@ -166,15 +166,15 @@ class Replays:
 
     async def _round(self, actor: Actor, replay: Replay, number: int, request: NewReplay) -> bool:
         """Whether it goes on after this one."""
-        asked = await self._means.db.read(lambda tx: _next(tx, actor, replay.source_id, number))
-        if not await self._means.db.read(lambda tx: _is_next(tx, actor, replay, number)):
+        asked = await self._dependencies.db.read(lambda tx: _next(tx, actor, replay.source_id, number))
+        if not await self._dependencies.db.read(lambda tx: _is_next(tx, actor, replay, number)):
             await self._end(replay, ReplayState.STOPPED, _GONE_ON)
             return False
         if asked is None:
-            await self._means.db.write(lambda tx: _pass_over(tx, replay, number))
+            await self._dependencies.db.write(lambda tx: _pass_over(tx, replay, number))
             return True
         price = await self._price(actor, replay.id, asked, request)
-        now = await self._means.db.read(lambda tx: replays.find(tx, actor, replay.id))
+        now = await self._dependencies.db.read(lambda tx: replays.find(tx, actor, replay.id))
         if now is None or now.state is not ReplayState.RUNNING:
             return False
         if too_much := _over(replay, now.spent_micros, price, number):
@@ -187,8 +187,10 @@ class Replays:
         return turn.state is not TurnState.STOPPED
 
     async def _advance(self, actor: Actor, replay: Replay, number: int) -> None:
-        spent = await self._means.db.read(lambda tx: usage.of_conversation(tx, actor, replay.id))
-        await self._means.db.write(lambda tx: replays.advance(tx, replay.id, number, spent.cost_micros))
+        spent = await self._dependencies.db.read(lambda tx: usage.of_conversation(tx, actor, replay.id))
+        await self._dependencies.db.write(
+            lambda tx: replays.advance(tx, replay.id, number, spent.cost_micros)
+        )
 
     async def _ask(self, actor: Actor, replay: Replay, asked: SourceQuestion, setting: ReplaySetting) -> Turn:
         """One question in the branch, heard to its last word. Asked by two servers, it is one turn."""
@@ -197,7 +199,9 @@ class Replays:
             told = BringBackRequest(turn_id, setting.voices[0])
             opened = await self._turns.bring_again(actor, replay.id, asked.question, told)
             return await self._turns.over(actor, opened.turn)
-        kept = await self._means.db.read(lambda tx: references.shown_in(tx, actor, replay.id, asked.question))
+        kept = await self._dependencies.db.read(
+            lambda tx: references.shown_in(tx, actor, replay.id, asked.question)
+        )
         new = NewTurn(
             id=turn_id,
             text=asked.question.content,
@@ -225,13 +229,13 @@ class Replays:
             replays.end(tx, conversation_id, ReplayState.STOPPED, _STOPPED)
             return replays.find(tx, actor, conversation_id), turns.waiting_or_running(tx, conversation_id)
 
-        replay, unfinished = await self._means.db.write(ended)
+        replay, unfinished = await self._dependencies.db.write(ended)
         for turn in unfinished:
             await self._turns.stop(actor, turn.id)
         return replay
 
     async def _end(self, replay: Replay, state: ReplayState, reason: str = "") -> None:
-        await self._means.db.write(lambda tx: replays.end(tx, replay.id, state, reason))
+        await self._dependencies.db.write(lambda tx: replays.end(tx, replay.id, state, reason))
 
 
 def _asker(tx: Tx, replay: Replay) -> Actor:

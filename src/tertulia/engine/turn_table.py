@@ -38,8 +38,8 @@ class TurnStopped(Exception):
 class TurnTable:
     """What a mode talks to."""
 
-    def __init__(self, means: Dependencies, live: LiveTurn, gathered: TurnInputs) -> None:
-        self._means = means
+    def __init__(self, dependencies: Dependencies, live: LiveTurn, gathered: TurnInputs) -> None:
+        self._dependencies = dependencies
         self._live = live
         self._gathered = gathered
         self._asks: dict[str, Ask] = {}
@@ -79,7 +79,7 @@ class TurnTable:
 
     @property
     def can_outline(self) -> bool:
-        model = self._means.providers.find(self.chair.model)
+        model = self._dependencies.providers.find(self.chair.model)
         return model is not None and not model.is_demo
 
     # ── asking
@@ -113,7 +113,7 @@ class TurnTable:
 
     async def _ask_now(self, voice: Voice, brief: StepInstructions, replaced: Message | None) -> Message:
         brief = self._as_begun(brief, replaced)
-        ask = Ask(self._means, self._live, self._gathered, voice, brief, replaced)
+        ask = Ask(self._dependencies, self._live, self._gathered, voice, brief, replaced)
         self._asks[ask.id] = ask
         if self._end_early:
             self._end_early(ask)
@@ -135,7 +135,9 @@ class TurnTable:
     async def current(self, replies: Sequence[Message]) -> Sequence[Message]:
         turn = self._gathered.turn
         self._read(
-            await self._means.db.read(lambda tx: messages.round(tx, turn.conversation_id, turn.round_number))
+            await self._dependencies.db.read(
+                lambda tx: messages.round(tx, turn.conversation_id, turn.round_number)
+            )
         )
         return [self._standing.get(_place(reply), reply) for reply in replies]
 

@@ -66,14 +66,14 @@ class StopTarget:
 class Turns:
     def __init__(
         self,
-        means: Dependencies,
+        dependencies: Dependencies,
         job_left: Callable[[], None],
-        herald: NodeRelay,
+        relay: NodeRelay,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._means = means
-        self._herald = herald
-        herald.on_wish(self._hear)
+        self._dependencies = dependencies
+        self._relay = relay
+        relay.on_wish(self._hear)
         self._job_left = job_left
         self._sleep = sleep
         self._queue = TurnQueue(self._run)
@@ -102,14 +102,14 @@ class Turns:
                 raise
             return open_turn.open_round(tx, actor, request, table, mark, chair)
 
-        return self._begin(actor, await self._means.db.write(begin))
+        return self._begin(actor, await self._dependencies.db.write(begin))
 
     def _seat(
         self, tx: Tx, actor: Actor, spot: ProjectScope, request: NewTurn | NewEdit
     ) -> tuple[tuple[Voice, ...], Voice | None]:
         """The table, and whoever is in its chair."""
-        table = seated(tx, actor, spot, request.voices, self._means.providers)
-        return table, seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
+        table = seated(tx, actor, spot, request.voices, self._dependencies.providers)
+        return table, seated_chair(tx, actor, spot, request.chair, table, self._dependencies.providers)
 
     async def ask_again(self, actor: Actor, request: NewTurn, asked: Message) -> OpenedTurn:
         """A question asked before, elsewhere: what it brought along comes with it."""
@@ -124,7 +124,7 @@ class Turns:
             brought = attachments.again(tx, actor, spot.project(tx, actor), asked, ids)
             return open_turn.open_round(tx, actor, replace(request, attachments=brought), table, mark, chair)
 
-        return self._begin(actor, await self._means.db.write(begin))
+        return self._begin(actor, await self._dependencies.db.write(begin))
 
     async def edit(self, actor: Actor, conversation_id: str, number: int, request: NewEdit) -> OpenedTurn:
         """A question asked differently, in a branch beside the first."""
@@ -137,7 +137,7 @@ class Turns:
             table, chair = self._seat(tx, actor, ProjectScope(conversation_id), request)
             return branching.open_edit(tx, actor, conversation_id, number, request, table, mark, chair)
 
-        return self._begin(actor, await self._means.db.write(begin))
+        return self._begin(actor, await self._dependencies.db.write(begin))
 
     async def bring_back(self, actor: Actor, conversation_id: str, request: BringBackRequest) -> OpenedTurn:
         """One voice reads a branch, and tells the conversation it left what came of it."""
@@ -147,10 +147,10 @@ class Turns:
 
         def begin(tx: Tx) -> OpenResult:
             spot = ProjectScope(conversation_id)
-            [voice] = seated(tx, actor, spot, (request.voice,), self._means.providers)
+            [voice] = seated(tx, actor, spot, (request.voice,), self._dependencies.providers)
             return branching.open_return(tx, actor, conversation_id, request, voice, mark)
 
-        return self._begin(actor, await self._means.db.write(begin))
+        return self._begin(actor, await self._dependencies.db.write(begin))
 
     async def bring_again(
         self, actor: Actor, conversation_id: str, asked: Message, request: BringBackRequest
@@ -161,11 +161,11 @@ class Turns:
 
         def begin(tx: Tx) -> OpenResult:
             [voice] = seated(
-                tx, actor, ProjectScope(conversation_id), (request.voice,), self._means.providers
+                tx, actor, ProjectScope(conversation_id), (request.voice,), self._dependencies.providers
             )
             return branching.open_return_again(tx, actor, conversation_id, asked, request.id, voice, mark)
 
-        return self._begin(actor, await self._means.db.write(begin))
+        return self._begin(actor, await self._dependencies.db.write(begin))
 
     async def synthesise(
         self, actor: Actor, conversation_id: str, number: int, request: NewSynthesis
@@ -180,17 +180,17 @@ class Turns:
             spot = ProjectScope(conversation_id)
             question = messages.round(tx, conversation_id, number).question
             table = turns.get(tx, actor, question.turn_id).table
-            chair = seated_chair(tx, actor, spot, request.chair, table, self._means.providers)
+            chair = seated_chair(tx, actor, spot, request.chair, table, self._dependencies.providers)
             return open_turn.open_synthesis(tx, actor, conversation_id, number, request, chair, mark)
 
-        return self._begin(actor, await self._means.db.write(begin))
+        return self._begin(actor, await self._dependencies.db.write(begin))
 
     async def retry(self, actor: Actor, message_id: str, request: RetryRequest) -> OpenedTurn:
         """The same voice once more, or the same seat with another model."""
 
         def voice_for(reply: Message, others: Sequence[Voice]) -> Voice:
             assert reply.voice is not None
-            model = available(request.model or reply.voice.model, self._means.providers)
+            model = available(request.model or reply.voice.model, self._dependencies.providers)
             if request.model in (None, reply.voice.model):
                 return reply.voice
             wanted = SeatRequest(model.key, model.display_name, effort=model.effort(reply.voice.effort))
@@ -203,23 +203,23 @@ class Turns:
 
         def voice_for(reply: Message, others: Sequence[Voice]) -> Voice:
             assert reply.voice is not None
-            available(reply.voice.model, self._means.providers)
+            available(reply.voice.model, self._dependencies.providers)
             return reply.voice
 
         return await self._again(actor, message_id, request, Purpose.CONTINUE, voice_for)
 
     async def over(self, actor: Actor, turn: Turn) -> Turn:
         """Waits for its last word, whichever server runs it."""
-        live = self._means.live.find(turn.id) or self._herald.mirrored(turn)
+        live = self._dependencies.live.find(turn.id) or self._relay.mirrored(turn)
         if live is not None:
             await live.over.wait()
-        return await self._means.db.read(lambda tx: turns.get(tx, actor, turn.id))
+        return await self._dependencies.db.read(lambda tx: turns.get(tx, actor, turn.id))
 
     async def stop(self, actor: Actor, turn_id: str, reply_id: str | None = None) -> Turn:
         """Stops all voices, or one; a turn that is over stays as it is."""
         found = await self._find(actor, turn_id, reply_id)
         if not found.is_here:
-            self._herald.say(StopRequest(turn_id, reply_id))
+            self._relay.say(StopRequest(turn_id, reply_id))
             return found.turn
         return await self._stop(found.turn, reply_id)
 
@@ -229,7 +229,7 @@ class Turns:
         if found.is_here:
             self._retry_now(turn_id, reply_id)
         else:
-            self._herald.say(RetryNowRequest(turn_id, reply_id))
+            self._relay.say(RetryNowRequest(turn_id, reply_id))
         return found.turn
 
     def _retry_now(self, turn_id: str, reply_id: str | None) -> None:
@@ -240,11 +240,11 @@ class Turns:
         """For someone who may write in its conversation."""
         seating = self._seatings.get(turn_id)
         ended_id = None if seating and seating.is_speaking(reply_id) else reply_id
-        return await self._means.db.read(lambda tx: self._stoppable(tx, actor, turn_id, ended_id))
+        return await self._dependencies.db.read(lambda tx: self._stoppable(tx, actor, turn_id, ended_id))
 
     async def _stop(self, turn: Turn, reply_id: str | None) -> Turn:
         if not self._halt(turn, reply_id) and reply_id is None and not turn.state.is_over:
-            turn = await self._end(self._means.live.find(turn.id), turn, TurnState.STOPPED) or turn
+            turn = await self._end(self._dependencies.live.find(turn.id), turn, TurnState.STOPPED) or turn
             if not self._halt(turn, None):  # it may have come into the line while this was written
                 self._forget(turn)
         return turn
@@ -278,7 +278,7 @@ class Turns:
             case RetryNowRequest(turn_id, reply_id):
                 self._retry_now(turn_id, reply_id)
             case StopRequest(turn_id, reply_id):
-                live = self._means.live.find(turn_id)
+                live = self._dependencies.live.find(turn_id)
                 if live is not None and live.is_here:
                     task = asyncio.create_task(self._stop(live.turn, reply_id))
                     self._stopping.add(task)
@@ -287,20 +287,20 @@ class Turns:
     def withdraw(self, conversation_ids: Sequence[str]) -> None:
         """The conversations are gone: nothing may go on answering in them, wherever it is asked."""
         self._withdraw(conversation_ids)
-        self._herald.say(ConversationsDeleted(tuple(conversation_ids)))
+        self._relay.say(ConversationsDeleted(tuple(conversation_ids)))
 
     def _withdraw(self, conversation_ids: Sequence[str]) -> None:
         for conversation_id in conversation_ids:
             for turn in self._queue.clear(conversation_id):
                 self._forget(turn)
-            for live in self._means.live.running_in(conversation_id):
+            for live in self._dependencies.live.running_in(conversation_id):
                 self._halt(live.turn, None)
 
     def _forget(self, turn: Turn) -> None:
         """Over in the store already, or gone from it; whoever watches it is told."""
-        live = self._means.live.find(turn.id)
+        live = self._dependencies.live.find(turn.id)
         if live is not None and not live.is_over:
-            self._means.live.ended(live, replace(turn, state=TurnState.STOPPED))
+            self._dependencies.live.ended(live, replace(turn, state=TurnState.STOPPED))
 
     # ── opening
 
@@ -316,7 +316,7 @@ class Turns:
         check_id(request.id)
         check_branch_id(request.branch_id)
         mark = fingerprint(request, f"{purpose}:{message_id}")
-        opened = await self._means.db.write(
+        opened = await self._dependencies.db.write(
             lambda tx: open_turn.open_again(tx, actor, message_id, request, purpose, voice_for, mark)
         )
         return self._begin(actor, opened, frozenset(request.without))
@@ -331,7 +331,7 @@ class Turns:
         return opened.opened
 
     def _enqueue(self, waiting: QueuedTurn) -> None:
-        self._means.live.open(waiting.turn)
+        self._dependencies.live.open(waiting.turn)
         if not waiting.turn.purpose.starts_at_once:
             return self._queue.add(waiting)
         self._starting[waiting.turn.id] = False
@@ -340,13 +340,13 @@ class Turns:
     # ── running
 
     async def _run(self, waiting: QueuedTurn) -> None:
-        live = self._means.live.find(waiting.turn.id) or self._means.live.open(waiting.turn)
+        live = self._dependencies.live.find(waiting.turn.id) or self._dependencies.live.open(waiting.turn)
         try:
             await self._answer(waiting, live)
         except NotFound:
             await self._end_or_report(live, waiting.turn, TurnState.STOPPED)
         except Exception as error:  # noqa: BLE001 - the queue must go on whatever one turn did
-            self._means.report(error)
+            self._dependencies.report(error)
             await self._end_or_report(live, waiting.turn, TurnState.FAILED)
 
     async def _answer(self, waiting: QueuedTurn, live: LiveTurn) -> None:
@@ -366,11 +366,11 @@ class Turns:
         try:
             gathered = await self._gather(waiting)
             gathered = replace(gathered, without=gathered.without | waiting.without)
-            gathered = await look_up(self._means, waiting.actor, gathered)
+            gathered = await look_up(self._dependencies, waiting.actor, gathered)
         finally:
             is_stopped = self._starting.pop(turn.id)
         live.turn = gathered.turn
-        seating = self._seatings[turn.id] = TurnTable(self._means, live, gathered)
+        seating = self._seatings[turn.id] = TurnTable(self._dependencies, live, gathered)
         if is_stopped:
             seating.stop(None)
         if self._is_closing:
@@ -379,10 +379,10 @@ class Turns:
 
     async def _gather(self, waiting: QueuedTurn) -> TurnInputs:
         if waiting.turn.state is TurnState.RUNNING:
-            return await self._means.db.read(
-                lambda tx: gather(tx, waiting.actor, waiting.turn, self._means.providers.find)
+            return await self._dependencies.db.read(
+                lambda tx: gather(tx, waiting.actor, waiting.turn, self._dependencies.providers.find)
             )
-        while (gathered := await self._means.db.write(lambda tx: self._start(tx, waiting))) is None:
+        while (gathered := await self._dependencies.db.write(lambda tx: self._start(tx, waiting))) is None:
             await self._sleep(OTHER_NODE_POLL_S)
         return gathered
 
@@ -394,7 +394,7 @@ class Turns:
         if self._must_wait(tx, turn) and not is_called_off:
             return None
         running = turns.set_state(tx, turn.id, TurnState.RUNNING)
-        return gather(tx, waiting.actor, running, self._means.providers.find)
+        return gather(tx, waiting.actor, running, self._dependencies.providers.find)
 
     def _must_wait(self, tx: Tx, turn: Turn) -> bool:
         """Another server answers here, or what the branch goes on from is not said yet."""
@@ -417,8 +417,8 @@ class Turns:
             return await self._end(live, turn, state, seating) is not None
         except TertuliaError as error:
             # The store cannot take it now; whoever watches is told, and the next start mends the rest.
-            self._means.report(error)
-            self._means.live.ended(live, replace(turn, state=TurnState.INTERRUPTED))
+            self._dependencies.report(error)
+            self._dependencies.live.ended(live, replace(turn, state=TurnState.INTERRUPTED))
             return True
 
     async def _end(
@@ -431,14 +431,14 @@ class Turns:
             more = seating.left_to_do(tx) if seating else None
             return more or self._close(tx, turn, state)
 
-        closed = await self._means.db.write(close)
+        closed = await self._dependencies.db.write(close)
         if seating is not None and isinstance(closed, Round):
             seating.take_up(closed)
             return None
         assert isinstance(closed, tuple)
         ended, left_job = closed
         if live is not None:
-            self._means.live.ended(live, ended)
+            self._dependencies.live.ended(live, ended)
         if left_job:
             self._job_left()
         return ended
@@ -470,9 +470,9 @@ class Turns:
     async def _interrupt(self, turn: Turn) -> None:
         """One that still stood in line; what cannot be written now is mended at the next start."""
         try:
-            ended = await self._means.db.write(lambda tx: recovery.interrupt(tx, turn))
+            ended = await self._dependencies.db.write(lambda tx: recovery.interrupt(tx, turn))
         except TertuliaError as error:
-            self._means.report(error)
+            self._dependencies.report(error)
             ended = replace(turn, state=TurnState.INTERRUPTED)
-        if live := self._means.live.find(turn.id):
-            self._means.live.ended(live, ended)
+        if live := self._dependencies.live.find(turn.id):
+            self._dependencies.live.ended(live, ended)

@@ -63,15 +63,15 @@ class StagedFile(Generic[T]):
 
 
 class Uploads:
-    def __init__(self, means: Dependencies, job_left: Callable[[], None]) -> None:
-        self._means = means
+    def __init__(self, dependencies: Dependencies, job_left: Callable[[], None]) -> None:
+        self._dependencies = dependencies
         self._job_left = job_left
         self._arriving: dict[str, int] = {}
         """Bytes on their way in, by who sends them."""
 
     @property
     def limits(self) -> FileLimits:
-        return self._means.limits
+        return self._dependencies.limits
 
     async def take(
         self,
@@ -90,8 +90,8 @@ class Uploads:
     @asynccontextmanager
     async def received(self, actor: Actor, project_id: str, chunks: Chunks) -> AsyncIterator[BlobUpload]:
         """Whether it may come in is asked first, and whether there is room while it comes."""
-        used = await self._means.db.read(lambda tx: files.begin(tx, actor, project_id))
-        async with self._means.blobs.receive() as incoming:
+        used = await self._dependencies.db.read(lambda tx: files.begin(tx, actor, project_id))
+        async with self._dependencies.blobs.receive() as incoming:
             try:
                 async for chunk in chunks:
                     self._make_room(actor, used, incoming.size_bytes, len(chunk))
@@ -118,7 +118,7 @@ class Uploads:
         self, actor: Actor, batch: Sequence[StagedFile[T]], upload_key: str | None = None
     ) -> list[T]:
         """Bytes and the files that hold them, in one transaction; room is counted in it once more."""
-        saving = self._means.db.write(lambda tx: self._save(tx, actor, batch, upload_key))
+        saving = self._dependencies.db.write(lambda tx: self._save(tx, actor, batch, upload_key))
         saved = await to_completion(saving)
         self._job_left()
         return saved
@@ -130,7 +130,7 @@ class Uploads:
         saved = []
         with ExitStack() as saving:
             for one in batch:
-                saving.enter_context(self._means.blobs.saving(tx, one.incoming))
+                saving.enter_context(self._dependencies.blobs.saving(tx, one.incoming))
                 saved.append(one.refer(tx, one.content))
             if files.used_bytes(tx, actor.user_id) > self.limits.quota_bytes:
                 raise _no_room(self.limits)
@@ -138,9 +138,9 @@ class Uploads:
 
     async def cancel(self, actor: Actor, project_id: str, upload_key: str) -> None:
         """Nothing of the upload is there afterwards, whether it was saved already or still arrives."""
-        gone = await self._means.db.write(lambda tx: uploads.cancel(tx, actor, project_id, upload_key))
+        gone = await self._dependencies.db.write(lambda tx: uploads.cancel(tx, actor, project_id, upload_key))
         for content_hash in gone:
-            self._means.extractor.abandon(content_hash)
+            self._dependencies.extractor.abandon(content_hash)
         self._job_left()
 
     async def unzip(
@@ -149,7 +149,9 @@ class Uploads:
         """The files of an archive, each at its path below the folder; the archive itself is not kept."""
         async with self.received(actor, project_id, chunks) as archive:
             with archive.file() as file:
-                return await ArchiveImport(self._means, self, actor, project_id, folder, upload_key).run(file)
+                return await ArchiveImport(
+                    self._dependencies, self, actor, project_id, folder, upload_key
+                ).run(file)
 
 
 async def arrived(path: str, incoming: BlobUpload, refer: Refer[T]) -> StagedFile[T]:
@@ -173,14 +175,14 @@ class ArchiveImport:
 
     def __init__(
         self,
-        means: Dependencies,
+        dependencies: Dependencies,
         uploads: Uploads,
         actor: Actor,
         project_id: str,
         folder: str,
         upload_key: str | None,
     ) -> None:
-        self._means = means
+        self._dependencies = dependencies
         self._uploads = uploads
         self._actor = actor
         self._project_id = project_id
@@ -195,7 +197,7 @@ class ArchiveImport:
 
     async def run(self, archive: IO[bytes]) -> UploadResult:
         try:
-            async with aclosing(self._means.extractor.unzip(archive)) as packed:
+            async with aclosing(self._dependencies.extractor.unzip(archive)) as packed:
                 async for one in packed:
                     await self._take(one)
         finally:
@@ -219,7 +221,7 @@ class ArchiveImport:
                 self._must_hold_files()
 
     async def _must_fit(self, size_bytes: int) -> None:
-        used = await self._means.db.read(lambda tx: files.begin(tx, self._actor, self._project_id))
+        used = await self._dependencies.db.read(lambda tx: files.begin(tx, self._actor, self._project_id))
         if used + size_bytes > self._uploads.limits.quota_bytes:
             raise _no_room(self._uploads.limits)
 
@@ -229,7 +231,7 @@ class ArchiveImport:
         except Invalid as wrong:
             self._taken.refuse(path, wrong.message)
             return
-        self._incoming = await self._open.enter_async_context(self._means.blobs.receive())
+        self._incoming = await self._open.enter_async_context(self._dependencies.blobs.receive())
 
     async def _write(self, data: bytes) -> None:
         if self._incoming is None:

@@ -47,7 +47,7 @@ class _Claim:
 class Worker:
     def __init__(
         self,
-        means: Dependencies,
+        dependencies: Dependencies,
         node: str,
         known: Mapping[str, JobFunction] = JOBS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -57,7 +57,7 @@ class Worker:
         job_left: Callable[[], None] = lambda: None,
     ) -> None:
         """One kind of job can be left to another worker, which is told when a job may have left more."""
-        self._means = means
+        self._dependencies = dependencies
         self._node = node
         self._known = known
         self._sleep = sleep
@@ -78,7 +78,7 @@ class Worker:
                 await self.work()
             except TertuliaError as error:
                 # The database may be back when the worker looks again.
-                self._means.report(error)
+                self._dependencies.report(error)
             await self._rest()
 
     async def _rest(self) -> None:
@@ -99,11 +99,13 @@ class Worker:
     async def _go_on(self, ended: _JobResult | None) -> _Claim:
         """A short job that breaks takes back all of it; then the same again, and it is done as a long one."""
         try:
-            claimed = await self._means.db.write(partial(self._claim, ended=ended, short_jobs=SHORT_JOBS))
+            claimed = await self._dependencies.db.write(
+                partial(self._claim, ended=ended, short_jobs=SHORT_JOBS)
+            )
         except (Busy, StorageFailed):
             raise
         except Exception:  # noqa: BLE001 - whatever it was, it happens again where it is written down
-            claimed = await self._means.db.write(partial(self._claim, ended=ended, short_jobs=0))
+            claimed = await self._dependencies.db.write(partial(self._claim, ended=ended, short_jobs=0))
         self._queue = claimed.queue
         return claimed
 
@@ -126,7 +128,7 @@ class Worker:
 
     def _is_done_at_once(self, tx: Tx, job: Job) -> bool:
         at_once = INLINE_JOBS.get(job.kind)
-        return at_once is not None and at_once(self._means, tx, job.payload)
+        return at_once is not None and at_once(self._dependencies, tx, job.payload)
 
     async def _held(self, job: Job) -> str | None:
         """Does it, and keeps it from other nodes for as long as that takes."""
@@ -140,18 +142,18 @@ class Worker:
         while True:
             await self._sleep(RENEW_S)
             with suppress(TertuliaError):
-                await self._means.db.write(lambda tx: jobs.renew(tx, job.id, LEASE_MS))
+                await self._dependencies.db.write(lambda tx: jobs.renew(tx, job.id, LEASE_MS))
 
     async def _do(self, job: Job) -> str | None:
         """Why it failed; None when it is done."""
         if job.kind not in self._known:
             return f"There is no job of the kind {job.kind!r}."
         try:
-            await self._known[job.kind](self._means, job.payload)
+            await self._known[job.kind](self._dependencies, job.payload)
         except TertuliaError as error:
             return f"{type(error).__name__}: {error}"
         except Exception as error:  # noqa: BLE001 - a job that breaks is set aside, the worker goes on
-            return f"incident {self._means.report(error)}"
+            return f"incident {self._dependencies.report(error)}"
         return None
 
 

@@ -97,8 +97,8 @@ class MiniLm:
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         states = self._session.run(None, inputs)[0]
         weights = mask[:, :, None].astype(np.float32)
-        means = (states * weights).sum(axis=1) / weights.sum(axis=1)
-        return means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+        dependencies = (states * weights).sum(axis=1) / weights.sum(axis=1)
+        return dependencies / np.maximum(np.linalg.norm(dependencies, axis=1, keepdims=True), 1e-9)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ async def signed_in(connection: HTTPConnection) -> SignedIn:
     token = connection.cookies.get(door.cookie, "")
     if token and len(token) <= 200:
         mark = token_hash(token)
-        found = await door.house.db.read(lambda tx: sessions.find_signed_in(tx, mark))
+        found = await door.tertulia.db.read(lambda tx: sessions.find_signed_in(tx, mark))
         if found is not None:
             await _keep(door, found)
             return found
@@ -49,7 +49,7 @@ async def signed_in(connection: HTTPConnection) -> SignedIn:
 async def _keep(door: ServerState, client: SignedIn) -> None:
     """A session that is used does not grow idle; written down now and then, not on every request."""
     if now_ms() - client.session.last_active_at >= sessions.TOUCH_MS:
-        await door.house.db.write(lambda tx: sessions.touch(tx, client.session.id))
+        await door.tertulia.db.write(lambda tx: sessions.touch(tx, client.session.id))
 
 
 async def _anyone() -> None:
@@ -76,8 +76,8 @@ async def _door(request: Request) -> ServerState:
     return door
 
 
-async def _house(request: Request) -> Tertulia:
-    return (await _door(request)).house
+async def _tertulia(request: Request) -> Tertulia:
+    return (await _door(request)).tertulia
 
 
 Public = Annotated[None, Depends(_anyone)]
@@ -85,7 +85,7 @@ CurrentSession = Annotated[SignedIn, Depends(_signed_in)]
 CurrentActor = Annotated[Actor, Depends(_actor)]
 Admin = Annotated[Actor, Depends(_admin)]
 InjectedState = Annotated[ServerState, Depends(_door)]
-InjectedApp = Annotated[Tertulia, Depends(_house)]
+InjectedApp = Annotated[Tertulia, Depends(_tertulia)]
 
 CLASSES = {
     _anyone: Access.ANYONE,

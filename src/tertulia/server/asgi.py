@@ -31,9 +31,9 @@ def build(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_app(settings, environ) as house:
+        async with open_app(settings, environ) as tertulia:
             app.state.door = ServerState(
-                house, Throttle(time.monotonic), setup_token, passwords or Passwords()
+                tertulia, Throttle(time.monotonic), setup_token, passwords or Passwords()
             )
             yield
 

@@ -23,30 +23,30 @@ class RevokedTopics:
 class LivePermissions:
     """Watches the actor's own place, where every change to an account is told, and the clock besides."""
 
-    def __init__(self, house: Tertulia, actor: Actor, wake: Callable[[], None]) -> None:
-        self._house = house
+    def __init__(self, tertulia: Tertulia, actor: Actor, wake: Callable[[], None]) -> None:
+        self._tertulia = tertulia
         self._actor = actor
         self._wake = wake
         self.place = user_topic(actor.user_id)
-        self._watched = house.live.watch(self.place, wake)
+        self._watched = tertulia.live.watch(self.place, wake)
         self._seen = self._newest()
-        self._looked_at = house.means.monotonic()
+        self._looked_at = tertulia.dependencies.monotonic()
 
     @property
     def are_in_doubt(self) -> bool:
         """Something happened to the account, or nobody has looked for a while."""
         return (
             self._newest() is not self._seen
-            or self._house.means.monotonic() - self._looked_at >= LOOK_AGAIN_S
+            or self._tertulia.dependencies.monotonic() - self._looked_at >= LOOK_AGAIN_S
         )
 
     async def lost(self, places: Sequence[str]) -> RevokedTopics:
         """Which of these places may no longer be seen."""
-        self._seen, self._looked_at = self._newest(), self._house.means.monotonic()
-        return await self._house.db.read(lambda tx: _lost(tx, self._actor, places))
+        self._seen, self._looked_at = self._newest(), self._tertulia.dependencies.monotonic()
+        return await self._tertulia.db.read(lambda tx: _lost(tx, self._actor, places))
 
     def close(self) -> None:
-        self._house.live.leave(self.place, self._wake)
+        self._tertulia.live.leave(self.place, self._wake)
 
     def _newest(self) -> Event | None:
         return self._watched.events[-1] if self._watched.events else None

@@ -53,16 +53,16 @@ class Subscription:
 
 
 class LiveSocket:
-    def __init__(self, socket: WebSocket, house: Tertulia, actor: Actor) -> None:
+    def __init__(self, socket: WebSocket, tertulia: Tertulia, actor: Actor) -> None:
         self._socket = socket
-        self._house = house
+        self._tertulia = tertulia
         self._actor = actor
         self._bell = WakeUp()
         self._taken = WakeUp()
-        self._rights = LivePermissions(house, actor, self._bell.ring)
+        self._rights = LivePermissions(tertulia, actor, self._bell.ring)
         self._followed: dict[str, Subscription] = {}
         self._outbox: list[str] = []
-        self._spoke_at = house.means.monotonic()
+        self._spoke_at = tertulia.dependencies.monotonic()
         self._is_signed_out = False
 
     async def run(self) -> None:
@@ -85,7 +85,7 @@ class LiveSocket:
         """A client that goes away in the middle of a word is no incident."""
         for end in ends:
             if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect | RuntimeError):
-                self._house.means.report(end)
+                self._tertulia.dependencies.report(end)
 
     async def _close(self) -> None:
         if self._socket.application_state is WebSocketState.CONNECTED:
@@ -118,9 +118,9 @@ class LiveSocket:
             self._say_gone(place, "too_many")
             return
         self._leave(place)
-        watched = self._house.live.watch(place, self._bell.ring)
+        watched = self._tertulia.live.watch(place, self._bell.ring)
         try:
-            missed = await self._house.db.read(lambda tx: _missed(tx, self._actor, place, after))
+            missed = await self._tertulia.db.read(lambda tx: _missed(tx, self._actor, place, after))
         except TertuliaError:
             missed = None
         if missed is None:
@@ -139,7 +139,7 @@ class LiveSocket:
         self._say(to_json({"type": "following", "place": place, "number": missed.number}))
 
     def _snapshot(self, followed: Subscription, conversation_id: str) -> None:
-        for live in self._house.live.running_in(conversation_id):
+        for live in self._tertulia.live.running_in(conversation_id):
             followed.turns[live.turn.id] = live.number
             for draft in live.drafts():
                 self._say(f'{{"type":"draft","value":{to_json(draft)}}}')
@@ -151,7 +151,7 @@ class LiveSocket:
     def _unwatch(self, place: str) -> None:
         """One's own place stays watched to the end: it says when rights are lost."""
         if place != self._rights.place:
-            self._house.live.leave(place, self._bell.ring)
+            self._tertulia.live.leave(place, self._bell.ring)
 
     def _say_gone(self, place: str, reason: str) -> None:
         self._say(json.dumps({"type": "gone", "place": place, "reason": reason}))
@@ -169,8 +169,8 @@ class LiveSocket:
             await self._look_at_rights()
             news = FrameBuilder(self._take_outbox())
             await self._gather(news)
-            if news.items or self._house.means.monotonic() - self._spoke_at >= HEARTBEAT_S:
-                self._spoke_at = self._house.means.monotonic()
+            if news.items or self._tertulia.dependencies.monotonic() - self._spoke_at >= HEARTBEAT_S:
+                self._spoke_at = self._tertulia.dependencies.monotonic()
                 await self._socket.send_text(f"[{','.join(news.items)}]")
             if news.has_words:
                 await asyncio.sleep(FRAME_S)  # the first word went out at once; the next ones may gather
@@ -206,9 +206,9 @@ class LiveSocket:
                 news.items.append(_event(event))
 
     def _deltas(self, followed: Subscription, conversation_id: str, news: FrameBuilder) -> None:
-        running = {live.turn.id: live for live in self._house.live.running_in(conversation_id)}
+        running = {live.turn.id: live for live in self._tertulia.live.running_in(conversation_id)}
         for turn_id in {*running, *followed.turns}:
-            live = running.get(turn_id) or self._house.live.find(turn_id)
+            live = running.get(turn_id) or self._tertulia.live.find(turn_id)
             if live is None:
                 del followed.turns[turn_id]
                 continue
@@ -226,7 +226,7 @@ class LiveSocket:
         if recent is None:
             after = followed.cursor
             name = followed.place.name
-            recent = await self._house.db.read(lambda tx: events.after(tx, name, after, LOG_PAGE))
+            recent = await self._tertulia.db.read(lambda tx: events.after(tx, name, after, LOG_PAGE))
             self._bell.ring()
         news = list(recent)
         if news:

@@ -17,7 +17,7 @@ SESSION_S = ABSOLUTE_DAYS * 86_400
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    house: Tertulia
+    tertulia: Tertulia
     throttle: Throttle
     setup_token: str
     """Shown at the start on the terminal; needed for the first account where others could be faster."""
@@ -27,16 +27,16 @@ class ServerState:
 
     @property
     def cookie(self) -> str:
-        return "__Host-tertulia" if self.house.settings.is_secure else "tertulia"
+        return "__Host-tertulia" if self.tertulia.settings.is_secure else "tertulia"
 
     @property
     def needs_setup_token(self) -> bool:
-        return not self.house.settings.is_private
+        return not self.tertulia.settings.is_private
 
     def peer(self, connection: HTTPConnection) -> str:
         """The real address behind the connection; a header is believed only from a proxy we know."""
         peer = connection.client.host if connection.client else ""
-        if peer in self.house.settings.trusted_proxies:
+        if peer in self.tertulia.settings.trusted_proxies:
             # The proxy's own word comes last, in the last line: whatever stands before it, the client wrote.
             forwarded = ",".join(connection.headers.getlist("x-forwarded-for"))
             return forwarded.rpartition(",")[2].strip() or peer

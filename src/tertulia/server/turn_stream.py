@@ -31,39 +31,41 @@ def encoding_for(accept: str, otherwise: str | None = None) -> Encoding | None:
     return found or (ENCODINGS[otherwise] if otherwise else None)
 
 
-def stream_turn(house: Tertulia, actor: Actor, turn: Turn, encoding: Encoding, after: str = "") -> Response:
+def stream_turn(
+    tertulia: Tertulia, actor: Actor, turn: Turn, encoding: Encoding, after: str = ""
+) -> Response:
     """Whoever hands in the turn has read it as this actor: a refusal was an ordinary answer before this."""
     return StreamingResponse(
-        _frames(house, actor, turn, after, encoding),
+        _frames(tertulia, actor, turn, after, encoding),
         media_type=encoding.media_type,
         headers={"X-Accel-Buffering": "no"},
     )
 
 
 async def _frames(
-    house: Tertulia, actor: Actor, turn: Turn, resumed: str, encoding: Encoding
+    tertulia: Tertulia, actor: Actor, turn: Turn, resumed: str, encoding: Encoding
 ) -> AsyncIterator[bytes]:
-    live = house.live.find(turn.id) or house.herald.mirrored(turn)
+    live = tertulia.live.find(turn.id) or tertulia.relay.mirrored(turn)
     if live is None:
         yield encoding.snapshot(
-            mark(turn.id, 0), Snapshot(anonymised_turn(turn), await _stored(house, turn), ())
+            mark(turn.id, 0), Snapshot(anonymised_turn(turn), await _stored(tertulia, turn), ())
         )
         return
     after = number_of(resumed, live.name)
     if after is None or after > live.number or not (resumed or live.is_here):
         # A mirror may have come late: what was said before it is in the store.
-        stored = () if live.is_here else await _stored(house, turn)
+        stored = () if live.is_here else await _stored(tertulia, turn)
         after = live.number
         yield encoding.snapshot(mark(live.name, after), _of_live(live, stored, turn.is_blind))
-    async for frame in _follow(house, actor, live, after, encoding, turn.is_blind):
+    async for frame in _follow(tertulia, actor, live, after, encoding, turn.is_blind):
         yield frame
 
 
 async def _follow(
-    house: Tertulia, actor: Actor, live: LiveTurn, after: int, encoding: Encoding, is_blind: bool
+    tertulia: Tertulia, actor: Actor, live: LiveTurn, after: int, encoding: Encoding, is_blind: bool
 ) -> AsyncIterator[bytes]:
     bell = WakeUp()
-    rights = LivePermissions(house, actor, bell.ring)
+    rights = LivePermissions(tertulia, actor, bell.ring)
     live.watchers.add(bell.ring)
     ending = asyncio.create_task(live.over.wait())
     try:
@@ -111,9 +113,9 @@ def _of_live(live: LiveTurn, stored: Sequence[Message], is_blind: bool) -> Snaps
     return Snapshot(anonymised_turn(live.turn) if is_blind else live.turn, tuple(done.values()), drafts)
 
 
-async def _stored(house: Tertulia, turn: Turn) -> tuple[Message, ...]:
+async def _stored(tertulia: Tertulia, turn: Turn) -> tuple[Message, ...]:
     def of_turn(tx: Tx) -> tuple[Message, ...]:
         [here] = blind.as_told(tx, [messages.round(tx, turn.conversation_id, turn.round_number)])
         return tuple(m for m in here.messages if m.turn_id == turn.id and m.voice is not None)
 
-    return await house.db.read(of_turn)
+    return await tertulia.db.read(of_turn)

@@ -55,7 +55,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Replies first: their readers hear the end, and no stream is waited for in vain."""
-        await self._app.state.door.house.turns.close()
+        await self._app.state.door.tertulia.turns.close()
         await super().shutdown(sockets)
 
     @contextmanager

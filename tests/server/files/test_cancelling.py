@@ -40,7 +40,7 @@ async def listed(ada: Person, project: str) -> list[str]:
 async def fresh(ada: Person, project: str) -> AsyncIterator[str]:
     """Keys are a person's own in all projects, and these tests share one."""
     yield project
-    await ada.world.house.db.write(lambda tx: tx.execute(FORGET))
+    await ada.world.tertulia.db.write(lambda tx: tx.execute(FORGET))
 
 
 async def test_an_upload_cancelled_before_it_arrives_is_refused(ada: Person, fresh: str) -> None:
@@ -76,9 +76,9 @@ async def test_an_upload_cancelled_after_it_was_saved_is_taken_back(ada: Person,
 async def test_a_cancelled_new_version_leaves_the_one_before(ada: Person, world: World, fresh: str) -> None:
     made = await ada.upload("a.md", b"one", fresh)
     assert (await send(ada, fresh, b"two", path="a.md")).json()["items"][0]["version"] == 2
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
     await cancel(ada, fresh)
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
     assert (await ada.client.get(url(fresh, made["id"]))).content == b"one"
     info = await ada.get(url(fresh, made["id"], "info"))
     assert (info["version"], info["index"]["state"]) == (1, "indexed")

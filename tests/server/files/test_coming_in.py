@@ -53,7 +53,7 @@ async def test_a_file_comes_in_as_it_is(ada: Person, world: World, project: str)
     made = await ada.upload("docs/plan.md", b"# Plan\n", project)
     assert (made["path"], made["mime_type"], made["size_bytes"]) == ("docs/plan.md", "text/markdown", 7)
     assert (made["version"], made["created_by"]) == (1, ada.id)
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
     listed = await ada.get(url(project))
     assert [item["id"] for item in listed["items"]] == [made["id"]]
     assert listed["next"] is None

@@ -56,7 +56,7 @@ async def test_a_refused_upload_leaves_no_file_open(
 ) -> None:
     with nothing_left_open():
         await ask(ada, project)
-        await at_rest(world.house)
+        await at_rest(world.tertulia)
 
 
 async def test_an_upload_that_is_cut_off_leaves_no_file_open(ada: Person, world: World, project: str) -> None:
@@ -77,7 +77,7 @@ async def test_an_upload_that_is_cut_off_leaves_no_file_open(ada: Person, world:
         await writer.drain()
         writer.close()
         await writer.wait_closed()
-        while world.house.files._uploads._arriving:
+        while world.tertulia.files._uploads._arriving:
             await ada.get("/api/health")
     assert (await ada.get(url(project)))["items"] == []
 
@@ -86,7 +86,7 @@ async def test_a_download_that_is_cut_off_leaves_no_file_open(
     ada: Person, world: World, project: str
 ) -> None:
     made = await ada.upload("large.bin", LARGE, project)
-    await at_rest(world.house)
+    await at_rest(world.tertulia)
     with nothing_left_open():
         for _ in range(3):
             async with ada.client.stream("GET", url(project, made["id"])) as response:

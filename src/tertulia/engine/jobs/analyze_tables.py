@@ -6,9 +6,9 @@ from tertulia.core.errors import TertuliaError
 from tertulia.engine.dependencies import Dependencies
 
 
-async def analyze_tables(means: Dependencies) -> None:
+async def analyze_tables(dependencies: Dependencies) -> None:
     """Without it a search is slower for a while, and nothing else: the job is done all the same."""
     try:
-        await means.db.survey()
+        await dependencies.db.survey()
     except TertuliaError as error:
-        means.report(error)
+        dependencies.report(error)

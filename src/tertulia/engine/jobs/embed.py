@@ -18,24 +18,24 @@ WORDS_PERCENT = 50
 """How far a file is when it can be found by its words."""
 
 
-def embed_inline(means: Dependencies, tx: Tx, payload: str) -> bool:
+def embed_inline(dependencies: Dependencies, tx: Tx, payload: str) -> bool:
     """Without weights there is nothing to do: everything waits, and the next start looks again."""
-    return means.library.embedder.unavailable_reason() is not None
+    return dependencies.library.embedder.unavailable_reason() is not None
 
 
-async def embed(means: Dependencies, payload: str) -> None:
-    if means.library.embedder.unavailable_reason() is not None:
+async def embed(dependencies: Dependencies, payload: str) -> None:
+    if dependencies.library.embedder.unavailable_reason() is not None:
         return
     try:
-        done = await embed_due(means.library, SLICE, _go_on)
+        done = await embed_due(dependencies.library, SLICE, _go_on)
     except EmbeddingFailed as failed:
         # Not the job's fault: set aside after a few attempts, it would leave texts without vectors for good.
         wait_ms = round(failed.again_in_s * 1000)
-        await means.db.write(lambda tx: jobs.add(tx, "embed", "", run_at=tx.now + wait_ms))
+        await dependencies.db.write(lambda tx: jobs.add(tx, "embed", "", run_at=tx.now + wait_ms))
         return
     if not done:
-        await means.db.write(lambda tx: _go_on(tx, done))
-    await analyze_tables(means)
+        await dependencies.db.write(lambda tx: _go_on(tx, done))
+    await analyze_tables(dependencies)
 
 
 def _go_on(tx: Tx, done: tuple[PendingChunk, ...]) -> None:

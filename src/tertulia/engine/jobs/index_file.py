@@ -28,50 +28,50 @@ LEFT_OUT = "Its settings keep it out of search."
 BROKEN = "Reading it failed; the server's log says why. Re-index all files to try again."
 
 
-async def index_file(means: Dependencies, file_id: str) -> None:
+async def index_file(dependencies: Dependencies, file_id: str) -> None:
     """What becomes of it is written beside the file, also when that is nothing."""
-    file = await means.db.read(lambda tx: files.find(tx, file_id))
+    file = await dependencies.db.read(lambda tx: files.find(tx, file_id))
     if file is None:
         return
     if not file.metadata.retrieval_eligible:
-        await means.db.write(
+        await dependencies.db.write(
             lambda tx: _nothing(tx, file, IndexState(IndexPhase.NOT_INDEXED, reason=LEFT_OUT))
         )
         return
     reading = IndexState(IndexPhase.READING, file.index.chunks)
-    await means.db.write(lambda tx: files.set_index(tx, file_id, reading, version=file.version))
+    await dependencies.db.write(lambda tx: files.set_index(tx, file_id, reading, version=file.version))
     try:
-        await _index(means, file, await text_of(means, file))
+        await _index(dependencies, file, await text_of(dependencies, file))
     except NotFound:
-        if await means.db.read(lambda tx: files.find(tx, file_id)) is not None:
-            await _broken(means, file)
+        if await dependencies.db.read(lambda tx: files.find(tx, file_id)) is not None:
+            await _broken(dependencies, file)
             raise
     except Exception:
-        await _broken(means, file)
+        await _broken(dependencies, file)
         raise
-    await analyze_tables(means)
+    await analyze_tables(dependencies)
 
 
-async def _broken(means: Dependencies, file: ProjectFile) -> None:
+async def _broken(dependencies: Dependencies, file: ProjectFile) -> None:
     """The job is tried again, and set aside after a few attempts: whoever looks at the file sees that."""
     state = IndexState(IndexPhase.FAILED, file.index.chunks, reason=BROKEN)
-    await means.db.write(lambda tx: files.set_index(tx, file.id, state, version=file.version))
+    await dependencies.db.write(lambda tx: files.set_index(tx, file.id, state, version=file.version))
 
 
-async def _index(means: Dependencies, file: ProjectFile, extracted: Extracted) -> None:
+async def _index(dependencies: Dependencies, file: ProjectFile, extracted: Extracted) -> None:
     if not extracted.text or extracted.has_failed:
         state = IndexPhase.FAILED if extracted.has_failed else IndexPhase.NOT_INDEXED
-        await means.db.write(lambda tx: _nothing(tx, file, IndexState(state, reason=extracted.reason)))
+        await dependencies.db.write(lambda tx: _nothing(tx, file, IndexState(state, reason=extracted.reason)))
         return
-    settings = await means.db.read(lambda tx: projects.find_settings(tx, file.project_id))
+    settings = await dependencies.db.read(lambda tx: projects.find_settings(tx, file.project_id))
     lines = settings.retrieval_config.chunk_size
-    has_meaning = means.library.embedder.unavailable_reason() is None
-    kept = await means.db.read(lambda tx: vectors.of_file(tx, file.id, file.path))
+    has_meaning = dependencies.library.embedder.unavailable_reason() is None
+    kept = await dependencies.db.read(lambda tx: vectors.of_file(tx, file.id, file.path))
     done = 0
     async for batch, is_last in _batches(of_file(file, extracted.text, lines)):
         share = 1.0 if is_last else (batch[-1].location.end_char or 0) / len(extracted.text)
         after = _after(done + len(batch), share, has_meaning, extracted.reason)
-        if not await means.db.write(
+        if not await dependencies.db.write(
             partial(_write, file=file, first=done, batch=batch, after=after, kept=kept)
         ):
             return

@@ -30,7 +30,7 @@ class RoundRange:
         return cls(conversation_id, int(rounds[0]), int(rounds[-1]), payload.endswith(":anew"))
 
 
-def index_round_at_once(means: Dependencies, tx: Tx, payload: str) -> bool:
+def index_round_at_once(dependencies: Dependencies, tx: Tx, payload: str) -> bool:
     """What is short is cut where it is written: nobody can speak in between. False when it is long."""
     rounds = RoundRange.of(payload)
     if rounds.first != rounds.last:
@@ -45,10 +45,10 @@ def index_round_at_once(means: Dependencies, tx: Tx, payload: str) -> bool:
     return True
 
 
-async def index_round(means: Dependencies, payload: str) -> None:
+async def index_round(dependencies: Dependencies, payload: str) -> None:
     rounds = RoundRange.of(payload)
-    while cut := await means.db.read(lambda tx: _cut(tx, rounds)):
-        if await means.db.write(partial(_write, cut=cut, anew=rounds.anew)):
+    while cut := await dependencies.db.read(lambda tx: _cut(tx, rounds)):
+        if await dependencies.db.write(partial(_write, cut=cut, anew=rounds.anew)):
             return
 
 

@@ -6,5 +6,5 @@ from tertulia.engine.dependencies import Dependencies
 from tertulia.store import trees
 
 
-async def redact_receipts(means: Dependencies, payload: str) -> None:
-    await means.db.write(lambda tx: trees.redact_again(tx, payload))
+async def redact_receipts(dependencies: Dependencies, payload: str) -> None:
+    await dependencies.db.write(lambda tx: trees.redact_again(tx, payload))

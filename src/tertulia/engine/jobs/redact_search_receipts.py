@@ -9,17 +9,17 @@ from tertulia.engine.dependencies import Dependencies
 from tertulia.store import receipts, turns
 
 
-async def redact_search_receipts(means: Dependencies, payload: str) -> None:
+async def redact_search_receipts(dependencies: Dependencies, payload: str) -> None:
     """Reads beside the others, and writes only what has to change."""
-    await _in_receipts(means, payload)
-    await _under_questions(means, receipts.project_of(payload))
+    await _in_receipts(dependencies, payload)
+    await _under_questions(dependencies, receipts.project_of(payload))
 
 
-async def _in_receipts(means: Dependencies, payload: str) -> None:
+async def _in_receipts(dependencies: Dependencies, payload: str) -> None:
     after: str | None = None
     while True:
         look = partial(receipts.next_stale, payload=payload, after=after)
-        showing, after = await means.db.read(look)
+        showing, after = await dependencies.db.read(look)
         for one in showing:
             forget = partial(
                 receipts.redact_source,
@@ -27,16 +27,16 @@ async def _in_receipts(means: Dependencies, payload: str) -> None:
                 number=None,
                 message_ids=one.source_ids,
             )
-            await means.db.write(forget)
+            await dependencies.db.write(forget)
         if after is None:
             return
 
 
-async def _under_questions(means: Dependencies, project_id: str) -> None:
+async def _under_questions(dependencies: Dependencies, project_id: str) -> None:
     after: str | None = ""
     while after is not None:
-        gone = await means.db.read(partial(turns.found_gone, project_id=project_id, after=after))
+        gone = await dependencies.db.read(partial(turns.found_gone, project_id=project_id, after=after))
         if gone.turn_ids:
             forget = partial(turns.forget_found, turn_ids=gone.turn_ids, source_ids=gone.source_ids)
-            await means.db.write(forget)
+            await dependencies.db.write(forget)
         after = gone.next

@@ -7,5 +7,5 @@ from tertulia.engine.dependencies import Dependencies
 from tertulia.store import attachments
 
 
-async def sweep_attachments(means: Dependencies, _: str) -> None:
-    await means.db.write(lambda tx: attachments.sweep(tx, tx.now - UNSENT_KEPT_MS))
+async def sweep_attachments(dependencies: Dependencies, _: str) -> None:
+    await dependencies.db.write(lambda tx: attachments.sweep(tx, tx.now - UNSENT_KEPT_MS))

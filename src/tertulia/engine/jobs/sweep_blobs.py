@@ -6,5 +6,5 @@ from tertulia.engine.dependencies import Dependencies
 from tertulia.store.blobs import GRACE_MS
 
 
-async def sweep_blobs(means: Dependencies, _: str) -> None:
-    await means.blobs.sweep(means.clock() - GRACE_MS)
+async def sweep_blobs(dependencies: Dependencies, _: str) -> None:
+    await dependencies.blobs.sweep(dependencies.clock() - GRACE_MS)

@@ -22,13 +22,15 @@ def enqueue_sweep(tx: Tx, days_ahead: int = 0) -> None:
     jobs.add(tx, KIND, "", key=f"{KIND}:{day}", run_at=day * DAY_MS)
 
 
-async def sweep_daily(means: Dependencies, _: str, at_once: int = AT_ONCE) -> None:
+async def sweep_daily(dependencies: Dependencies, _: str, at_once: int = AT_ONCE) -> None:
     def sweep(tx: Tx) -> None:
         enqueue_sweep(tx, days_ahead=1)
         sessions.remove_over(tx)
         jobs.prune(tx, tx.now - KEYS_KEPT_MS)
         uploads.forget_cancelled(tx, tx.now - CANCELLED_KEPT_MS)
 
-    await means.db.write(sweep)
-    while await means.db.write(lambda tx: events.prune(tx, tx.now - EVENTS_KEPT_MS, at_once)) == at_once:
+    await dependencies.db.write(sweep)
+    while (
+        await dependencies.db.write(lambda tx: events.prune(tx, tx.now - EVENTS_KEPT_MS, at_once)) == at_once
+    ):
         pass

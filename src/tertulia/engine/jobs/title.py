@@ -25,13 +25,13 @@ PATIENCE_S = 20.0
 """Other jobs wait behind this one, and a name is not worth more of their time."""
 
 
-async def title(means: Dependencies, conversation_id: str, patience_s: float = PATIENCE_S) -> None:
+async def title(dependencies: Dependencies, conversation_id: str, patience_s: float = PATIENCE_S) -> None:
     """A model's title where a capable one is at hand; else the beginning of the question."""
-    first = await means.db.read(lambda tx: _first_asked(tx, conversation_id))
+    first = await dependencies.db.read(lambda tx: _first_asked(tx, conversation_id))
     if first is None:
         return
     conversation, asked = first
-    name, count, model = await _named(means, asked.content, patience_s)
+    name, count, model = await _named(dependencies, asked.content, patience_s)
 
     def save(tx: Tx) -> None:
         conversations.set_title_if_unnamed(tx, conversation_id, name)
@@ -39,7 +39,7 @@ async def title(means: Dependencies, conversation_id: str, patience_s: float = P
             cost = cost_micros(count, model.prices)
             usage.add(tx, usage.of_job(conversation, "title", model, count, cost))
 
-    await means.db.write(save)
+    await dependencies.db.write(save)
 
 
 def _first_asked(tx: Tx, conversation_id: str) -> tuple[Conversation, Message] | None:
@@ -50,23 +50,23 @@ def _first_asked(tx: Tx, conversation_id: str) -> tuple[Conversation, Message] |
 
 
 async def _named(
-    means: Dependencies, question: str, patience_s: float
+    dependencies: Dependencies, question: str, patience_s: float
 ) -> tuple[str, TokenCount, Model | None]:
-    model = cheapest_capable(means.providers.models(), means.providers.can_answer)
+    model = cheapest_capable(dependencies.providers.models(), dependencies.providers.can_answer)
     if model is None:
         return title_of(question), TokenCount(), None
     prompt = Prompt("", (PromptMessage("user", _ASK.format(text=question[:_TEXT_LIMIT])),))
     try:
         async with asyncio.timeout(patience_s):
-            answer, count = await _answer(means, ModelRequest(model, prompt, _OUTPUT_LIMIT))
+            answer, count = await _answer(dependencies, ModelRequest(model, prompt, _OUTPUT_LIMIT))
     except (ProviderError, TimeoutError):
         return title_of(question), TokenCount(), None
     return cleaned(answer) or title_of(question), count, model
 
 
-async def _answer(means: Dependencies, call: ModelRequest) -> tuple[str, TokenCount]:
+async def _answer(dependencies: Dependencies, call: ModelRequest) -> tuple[str, TokenCount]:
     text, count = "", TokenCount()
-    async for piece in means.providers.stream(call):
+    async for piece in dependencies.providers.stream(call):
         match piece:
             case TextDelta(more):
                 text += more

@@ -72,8 +72,8 @@ class Me:
 
 @router.get("/api/setup", response_model=SetupState)
 async def get_setup(door: InjectedState, anyone: Public) -> Response:
-    count, settings = await door.house.db.read(lambda tx: (users.count(tx), config.get_all(tx)))
-    name = str(settings.get("instance_name") or door.house.settings.instance_name)
+    count, settings = await door.tertulia.db.read(lambda tx: (users.count(tx), config.get_all(tx)))
+    name = str(settings.get("instance_name") or door.tertulia.settings.instance_name)
     return json_response(SetupState(count == 0, count == 0 and door.needs_setup_token, name))
 
 
@@ -82,14 +82,14 @@ async def set_up(door: InjectedState, anyone: Public, request: Request, new: New
     """The first visit makes the administrator."""
     name, email = clean_name(new.name), clean_email(new.email)
     check_password(new.password)
-    if await door.house.db.read(users.count):
+    if await door.tertulia.db.read(users.count):
         raise AlreadySetUp(
             "This server already has an administrator. Sign in, or ask the administrator for an account."
         )
     if door.needs_setup_token:
         _must_have_token(door, request, new.token)
     hashed = await door.passwords.hash(new.password)
-    user = await door.house.db.write(lambda tx: users.add_first(tx, name, email, hashed))
+    user = await door.tertulia.db.write(lambda tx: users.add_first(tx, name, email, hashed))
     return await _let_in(door, request, user, 201)
 
 
@@ -101,7 +101,7 @@ async def log_in(door: InjectedState, anyone: Public, request: Request, new: New
     account, peer = f"account:{email}", f"peer:{door.peer(request)}"
     may_try = partial(door.throttle.must_be_open, account, peer)
     may_try()
-    login = await door.house.db.read(lambda tx: users.find_credentials(tx, email))
+    login = await door.tertulia.db.read(lambda tx: users.find_credentials(tx, email))
     is_right = await door.passwords.match(new.password, login.password_hash if login else None, may_try)
     if login is None or not is_right or login.user.suspended:
         door.throttle.failed(account, peer)
@@ -112,10 +112,10 @@ async def log_in(door: InjectedState, anyone: Public, request: Request, new: New
 
 @router.post("/api/logout", status_code=204)
 async def log_out(door: InjectedState, client: CurrentSession) -> Response:
-    await door.house.db.write(lambda tx: sessions.remove(tx, client.actor, client.session.id))
+    await door.tertulia.db.write(lambda tx: sessions.remove(tx, client.actor, client.session.id))
     response = no_content()
     response.delete_cookie(
-        door.cookie, path="/", secure=door.house.settings.is_secure, httponly=True, samesite="lax"
+        door.cookie, path="/", secure=door.tertulia.settings.is_secure, httponly=True, samesite="lax"
     )
     return response
 
@@ -123,7 +123,7 @@ async def log_out(door: InjectedState, client: CurrentSession) -> Response:
 @router.get("/api/me", response_model=Me)
 async def get_me(door: InjectedState, client: CurrentSession) -> Response:
     return json_response(
-        await door.house.db.read(lambda tx: _me(tx, client.actor, client.user, client.session))
+        await door.tertulia.db.read(lambda tx: _me(tx, client.actor, client.user, client.session))
     )
 
 
@@ -134,12 +134,12 @@ async def change_password(door: InjectedState, client: CurrentSession, new: NewP
     _must_be_short(new.current)
     account = f"account:{client.user.email}"
     may_try = partial(door.throttle.must_be_open, account)
-    current = await door.house.db.read(lambda tx: users.password_hash(tx, client.user.id))
+    current = await door.tertulia.db.read(lambda tx: users.password_hash(tx, client.user.id))
     if not await door.passwords.match(new.current, current, may_try):
         door.throttle.failed(account)
         raise Forbidden("The current password is not right.")
     hashed = await door.passwords.hash(new.new)
-    await door.house.db.write(
+    await door.tertulia.db.write(
         lambda tx: users.set_password(tx, client.user.id, hashed, keep_session=client.session.id)
     )
     return no_content()
@@ -171,8 +171,8 @@ async def _let_in(door: ServerState, request: Request, user: User, status: int) 
         session = sessions.add(tx, user.id, token_hash(token), info)
         return _me(tx, Actor(user.id, user.role, session.id), user, session)
 
-    response = json_response(await door.house.db.write(begin), status)
-    is_secure = door.house.settings.is_secure
+    response = json_response(await door.tertulia.db.write(begin), status)
+    is_secure = door.tertulia.settings.is_secure
     response.set_cookie(
         door.cookie, token, max_age=SESSION_S, path="/", secure=is_secure, httponly=True, samesite="lax"
     )

@@ -23,7 +23,7 @@ router = APIRouter(tags=["attachments"])
     "/api/projects/{project_id}/attachments", response_model=Attachment, status_code=201, openapi_extra=RAW
 )
 async def add_attachment(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     project_id: str,
     request: Request,
@@ -31,24 +31,24 @@ async def add_attachment(
     upload_key: UploadKey = None,
 ) -> Response:
     """One file as it is; it is kept a day for the message it is sent with."""
-    must_be_raw(request, house.means.limits)
-    made = await house.attachments.add(actor, project_id, name, body(request), upload_key)
+    must_be_raw(request, tertulia.dependencies.limits)
+    made = await tertulia.attachments.add(actor, project_id, name, body(request), upload_key)
     return json_response(made, 201)
 
 
 @router.head("/api/attachments/{attachment_id}", responses=ABOUT, response_class=Response)
 @router.get("/api/attachments/{attachment_id}", responses=CONTENT, response_class=Response)
 async def get_attachment(
-    house: InjectedApp, actor: CurrentActor, attachment_id: str, request: Request, inline: bool = False
+    tertulia: InjectedApp, actor: CurrentActor, attachment_id: str, request: Request, inline: bool = False
 ) -> Response:
     """The file itself or a range of it, to be saved; of pictures also to be shown."""
-    found = await house.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
-    return await download(request, house.means.blobs, found.name, found, inline=inline)
+    found = await tertulia.db.read(lambda tx: attachments.get(tx, actor, attachment_id))
+    return await download(request, tertulia.dependencies.blobs, found.name, found, inline=inline)
 
 
 @router.get("/api/attachments/{attachment_id}/text", response_model=FileText)
 async def get_attachment_text(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     attachment_id: str,
     start_line: Line = 1,
@@ -57,14 +57,14 @@ async def get_attachment_text(
     """The extracted text, as models receive it."""
     if end_line < start_line:
         raise Invalid("The last line does not come before the first.")
-    found, lines = await house.attachments.lines(actor, attachment_id, start_line, end_line)
+    found, lines = await tertulia.attachments.lines(actor, attachment_id, start_line, end_line)
     return json_response(
         FileText(found.name, lines.text, lines.start_line, lines.end_line, lines.total_lines)
     )
 
 
 @router.delete("/api/attachments/{attachment_id}", status_code=204)
-async def remove_attachment(house: InjectedApp, actor: CurrentActor, attachment_id: str) -> Response:
+async def remove_attachment(tertulia: InjectedApp, actor: CurrentActor, attachment_id: str) -> Response:
     """Only while it was not sent with a message."""
-    await house.db.write(lambda tx: attachments.remove(tx, actor, attachment_id))
+    await tertulia.db.write(lambda tx: attachments.remove(tx, actor, attachment_id))
     return no_content()

@@ -32,11 +32,11 @@ class NewBranch:
 
 @router.post("/api/conversations/{conversation_id}/branches", response_model=Conversation, status_code=201)
 async def branch_conversation(
-    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: NewBranch
+    tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, new: NewBranch
 ) -> Response:
     """Creates a conversation that continues from here; nothing is copied."""
     check_branch_id(new.id)
-    made = await house.db.write(
+    made = await tertulia.db.write(
         lambda tx: branches.add(
             tx,
             actor,
@@ -52,18 +52,20 @@ async def branch_conversation(
 
 @router.get("/api/conversations/{conversation_id}/tree", response_model=Tree)
 async def get_tree(
-    house: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str
+    tertulia: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str
 ) -> Response:
     """All branches of its tree, and the other versions of its own rounds."""
-    return large_json_response(request, await house.db.read(lambda tx: trees.get(tx, actor, conversation_id)))
+    return large_json_response(
+        request, await tertulia.db.read(lambda tx: trees.get(tx, actor, conversation_id))
+    )
 
 
 @router.get("/api/conversations/{conversation_id}/compare/{other_id}", response_model=Comparison)
 async def compare_branches(
-    house: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str, other_id: str
+    tertulia: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str, other_id: str
 ) -> Response:
     """Two branches of one tree, side by side from where they differ."""
-    found = await house.db.read(lambda tx: trees.compared(tx, actor, conversation_id, other_id))
+    found = await tertulia.db.read(lambda tx: trees.compared(tx, actor, conversation_id, other_id))
     return large_json_response(request, found)
 
 
@@ -71,21 +73,21 @@ async def compare_branches(
     "/api/conversations/{conversation_id}/rounds/{number}/edit", response_model=OpenedTurn, status_code=202
 )
 async def edit_question(
-    house: InjectedApp, actor: CurrentActor, conversation_id: str, number: RoundNumber, new: NewEdit
+    tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, number: RoundNumber, new: NewEdit
 ) -> Response:
     """Asks the question of a round differently, in a branch beside it; the first stays as it was."""
-    return json_response((await house.turns.edit(actor, conversation_id, number, new)).as_told(), 202)
+    return json_response((await tertulia.turns.edit(actor, conversation_id, number, new)).as_told(), 202)
 
 
 @router.post("/api/conversations/{conversation_id}/bring-back", response_model=OpenedTurn, status_code=202)
 async def bring_back(
-    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: BringBackRequest
+    tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, new: BringBackRequest
 ) -> Response:
     """One voice adds a summary of the branch to the conversation it came from."""
-    return json_response((await house.turns.bring_back(actor, conversation_id, new)).as_told(), 202)
+    return json_response((await tertulia.turns.bring_back(actor, conversation_id, new)).as_told(), 202)
 
 
 @router.get("/api/conversations/{conversation_id}/removal", response_model=DeletionPreview)
-async def preview_removal(house: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
+async def preview_removal(tertulia: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
     """What deleting it would delete."""
-    return json_response(await house.db.read(lambda tx: trees.removal(tx, actor, conversation_id)))
+    return json_response(await tertulia.db.read(lambda tx: trees.removal(tx, actor, conversation_id)))

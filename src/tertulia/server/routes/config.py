@@ -50,21 +50,21 @@ class NewValue:
 
 
 @router.get("/api/config", response_model=dict[str, Any])
-async def get_config(house: InjectedApp, admin: Admin) -> Response:
-    return json_response(await house.db.read(config.get_all))
+async def get_config(tertulia: InjectedApp, admin: Admin) -> Response:
+    return json_response(await tertulia.db.read(config.get_all))
 
 
 @router.post("/api/config", response_model=dict[str, Any])
-async def set_config(house: InjectedApp, admin: Admin, new: NewValue) -> Response:
-    return await _save(house, {new.key: new.value})
+async def set_config(tertulia: InjectedApp, admin: Admin, new: NewValue) -> Response:
+    return await _save(tertulia, {new.key: new.value})
 
 
 @router.post("/api/config/bulk", response_model=dict[str, Any])
-async def set_config_bulk(house: InjectedApp, admin: Admin, new: dict[str, Any]) -> Response:
-    return await _save(house, new)
+async def set_config_bulk(tertulia: InjectedApp, admin: Admin, new: dict[str, Any]) -> Response:
+    return await _save(tertulia, new)
 
 
-async def _save(house: InjectedApp, values: dict[str, Any]) -> Response:
+async def _save(tertulia: InjectedApp, values: dict[str, Any]) -> Response:
     for key, value in values.items():
         _check(key, value)
 
@@ -73,7 +73,7 @@ async def _save(house: InjectedApp, values: dict[str, Any]) -> Response:
             config.set(tx, key, value)
         return dict(config.get_all(tx))
 
-    return json_response(await house.db.write(save))
+    return json_response(await tertulia.db.write(save))
 
 
 def _check(key: str, value: Any) -> None:

@@ -72,7 +72,7 @@ class Archive:
 
 @router.get("/api/conversations", response_model=ConversationList)
 async def list_conversations(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     project_id: str,
     limit: Limit = 50,
@@ -84,16 +84,16 @@ async def list_conversations(
         page = conversations.page(tx, actor, project_id, limit=limit, cursor=cursor, archived=archived)
         return ConversationList(page.items, page.next, number)
 
-    return json_response(await house.db.read(read))
+    return json_response(await tertulia.db.read(read))
 
 
 @router.get("/api/conversations/{conversation_id}", response_model=ConversationPage)
 async def get_conversation(
-    house: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str
+    tertulia: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str
 ) -> Response:
     """The last rounds, what is being answered, and the cursor to follow from."""
-    page = await house.db.read(lambda tx: _page(tx, actor, conversation_id))
-    running = house.live.running_in(conversation_id)
+    page = await tertulia.db.read(lambda tx: _page(tx, actor, conversation_id))
+    running = tertulia.live.running_in(conversation_id)
     drafts = (draft for live in running for draft in live.drafts())
     done = {message.id for round_ in page.rounds for message in round_.messages}
     return large_json_response(
@@ -103,7 +103,7 @@ async def get_conversation(
 
 @router.get("/api/conversations/{conversation_id}/messages", response_model=OlderRounds)
 async def list_messages(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     request: Request,
     conversation_id: str,
@@ -118,43 +118,45 @@ async def list_messages(
         over = tuple(map(anonymised_turn, turns.of_rounds(tx, page.rounds)))
         return OlderRounds(blind.as_told(tx, page.rounds), page.next_before, over, voted)
 
-    return large_json_response(request, await house.db.read(read))
+    return large_json_response(request, await tertulia.db.read(read))
 
 
 @router.put("/api/conversations/{conversation_id}/title", response_model=Conversation)
 async def rename_conversation(
-    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: NewTitle
+    tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, new: NewTitle
 ) -> Response:
     title = clean_title(new.title)
     return json_response(
-        await house.db.write(lambda tx: conversations.rename(tx, actor, conversation_id, title))
+        await tertulia.db.write(lambda tx: conversations.rename(tx, actor, conversation_id, title))
     )
 
 
 @router.put("/api/conversations/{conversation_id}/pinned", response_model=Conversation)
 async def pin_conversation(
-    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: Pin
+    tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, new: Pin
 ) -> Response:
     return json_response(
-        await house.db.write(lambda tx: conversations.set_pinned(tx, actor, conversation_id, new.pinned))
+        await tertulia.db.write(lambda tx: conversations.set_pinned(tx, actor, conversation_id, new.pinned))
     )
 
 
 @router.put("/api/conversations/{conversation_id}/archived", response_model=Conversation)
 async def archive_conversation(
-    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: Archive
+    tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, new: Archive
 ) -> Response:
     return json_response(
-        await house.db.write(lambda tx: conversations.set_archived(tx, actor, conversation_id, new.archived))
+        await tertulia.db.write(
+            lambda tx: conversations.set_archived(tx, actor, conversation_id, new.archived)
+        )
     )
 
 
 @router.delete("/api/conversations/{conversation_id}", status_code=204)
-async def remove_conversation(house: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
+async def remove_conversation(tertulia: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
     """Deletes its branches too and stops running replies."""
-    gone = await house.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
-    house.turns.withdraw(gone)
-    house.job_left()
+    gone = await tertulia.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
+    tertulia.turns.withdraw(gone)
+    tertulia.job_left()
     return no_content()
 
 

@@ -102,7 +102,7 @@ _RAW_OR_FORM = {
 
 @router.get("/api/projects/{project_id}/files", response_model=FileList)
 async def list_files(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     project_id: str,
     prefix: str = "",
@@ -114,9 +114,9 @@ async def list_files(
         number = events.last_number(tx, project_topic(project_id))
         page = file_listing.page(tx, actor, project_id, limit=limit, cursor=cursor, prefix=prefix, tag=tag)
         used = files.used_bytes(tx, actor.user_id)
-        return FileList(page.items, page.next, number, used, house.means.limits.quota_bytes)
+        return FileList(page.items, page.next, number, used, tertulia.dependencies.limits.quota_bytes)
 
-    return json_response(await house.db.read(read))
+    return json_response(await tertulia.db.read(read))
 
 
 @router.post(
@@ -126,7 +126,7 @@ async def list_files(
     openapi_extra=_RAW_OR_FORM,
 )
 async def add_files(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     project_id: str,
     request: Request,
@@ -135,12 +135,12 @@ async def add_files(
     upload_key: UploadKey = None,
 ) -> Response:
     """One file as it is, at the path of the query, or several in a form; a zip may be unpacked on its way."""
-    upload, taken = Upload(house, actor, project_id, unzip, upload_key), UploadResult()
+    upload, taken = Upload(tertulia, actor, project_id, unzip, upload_key), UploadResult()
     if is_form(request):
         form = FormReader(request.headers.get("content-type", ""), body(request))
         await _take_form(upload, form, path, taken)
     else:
-        must_be_raw(request, house.means.limits)
+        must_be_raw(request, tertulia.dependencies.limits)
         if not path and not unzip:
             raise Invalid("Say where the file goes: send ?path=, like docs/plan.md.")
         await _take(upload, path or "", body(request), taken)
@@ -157,7 +157,7 @@ def _why(refused: RejectedFile) -> str:
 class Upload:
     """Who brings files where, and how."""
 
-    house: Tertulia
+    tertulia: Tertulia
     actor: Actor
     project_id: str
     unzip: bool
@@ -166,7 +166,7 @@ class Upload:
 
 async def _take_form(upload: Upload, form: FormReader, path: str | None, taken: UploadResult) -> None:
     """A field "path" names the file after it, or with a slash at its end the folder of all that follow."""
-    await upload.house.db.read(lambda tx: files.begin(tx, upload.actor, upload.project_id))
+    await upload.tertulia.db.read(lambda tx: files.begin(tx, upload.actor, upload.project_id))
     has_files = False
     async for part in form.parts():
         if part.filename is None:
@@ -190,7 +190,7 @@ def _placed(path: str | None, filename: str, unzip: bool) -> str:
 
 
 async def _take(upload: Upload, path: str, chunks: AsyncIterator[bytes], taken: UploadResult) -> None:
-    shelf, actor, project_id = upload.house.files, upload.actor, upload.project_id
+    shelf, actor, project_id = upload.tertulia.files, upload.actor, upload.project_id
     if not upload.unzip:
         taken.items.append(await shelf.add(actor, project_id, path, chunks, upload.key))
         return
@@ -201,13 +201,13 @@ async def _take(upload: Upload, path: str, chunks: AsyncIterator[bytes], taken: 
 
 @router.delete("/api/projects/{project_id}/uploads/{upload_key}", status_code=204)
 async def cancel_upload(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     project_id: str,
     upload_key: Annotated[str, Path(pattern=f"^{UPLOAD_KEY}$")],
 ) -> Response:
     """Nothing of it is kept, whether it was already saved or is still arriving."""
-    await house.files.cancel_upload(actor, project_id, upload_key)
+    await tertulia.files.cancel_upload(actor, project_id, upload_key)
     return no_content()
 
 
@@ -217,7 +217,7 @@ async def cancel_upload(
 @router.head("/api/projects/{project_id}/files/{file_id}", responses=ABOUT, response_class=Response)
 @router.get("/api/projects/{project_id}/files/{file_id}", responses=CONTENT, response_class=Response)
 async def get_file(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     project_id: str,
     file_id: str,
@@ -225,18 +225,18 @@ async def get_file(
     inline: bool = False,
 ) -> Response:
     """The file itself or a range of it, to be saved; of pictures also to be shown."""
-    file = await house.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
-    return await download(request, house.means.blobs, file.path, file, inline=inline)
+    file = await tertulia.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
+    return await download(request, tertulia.dependencies.blobs, file.path, file, inline=inline)
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/info", response_model=ProjectFile)
-async def get_info(house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str) -> Response:
-    return json_response(await house.db.read(lambda tx: files.get(tx, actor, project_id, file_id)))
+async def get_info(tertulia: InjectedApp, actor: CurrentActor, project_id: str, file_id: str) -> Response:
+    return json_response(await tertulia.db.read(lambda tx: files.get(tx, actor, project_id, file_id)))
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/text", response_model=FileText)
 async def get_text(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     project_id: str,
     file_id: str,
@@ -246,13 +246,13 @@ async def get_text(
     """The text that was read from the file, in the lines that hits and citations name."""
     if end_line < start_line:
         raise Invalid("The last line does not come before the first.")
-    file, lines = await house.files.lines(actor, project_id, file_id, start_line, end_line)
+    file, lines = await tertulia.files.lines(actor, project_id, file_id, start_line, end_line)
     return json_response(FileText(file.path, lines.text, lines.start_line, lines.end_line, lines.total_lines))
 
 
 @router.put("/api/projects/{project_id}/files/{file_id}", response_model=ProjectFile, openapi_extra=RAW)
 async def change_file(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     project_id: str,
     file_id: str,
@@ -260,9 +260,9 @@ async def change_file(
     if_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """New content, as the next version; If-Match names the version that was read, or its ETag."""
-    must_be_raw(request, house.means.limits)
+    must_be_raw(request, tertulia.dependencies.limits)
     seen = _seen(if_match)
-    return json_response(await house.files.change(actor, project_id, file_id, body(request), seen))
+    return json_response(await tertulia.files.change(actor, project_id, file_id, body(request), seen))
 
 
 def _seen(if_match: str | None) -> int | str | None:
@@ -276,23 +276,23 @@ def _seen(if_match: str | None) -> int | str | None:
 
 @router.put("/api/projects/{project_id}/files/{file_id}/path", response_model=ProjectFile)
 async def rename_file(
-    house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, new: NewPath
+    tertulia: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, new: NewPath
 ) -> Response:
-    return json_response(await house.files.rename(actor, project_id, file_id, new.path))
+    return json_response(await tertulia.files.rename(actor, project_id, file_id, new.path))
 
 
 @router.patch("/api/projects/{project_id}/files/{file_id}/metadata", response_model=ProjectFile)
 async def change_metadata(
-    house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, change: MetadataChange
+    tertulia: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, change: MetadataChange
 ) -> Response:
     """What is named is changed; the rest stays."""
-    return json_response(await house.files.set_metadata(actor, project_id, file_id, change))
+    return json_response(await tertulia.files.set_metadata(actor, project_id, file_id, change))
 
 
 @router.delete("/api/projects/{project_id}/files/{file_id}", status_code=204)
-async def remove_file(house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str) -> Response:
+async def remove_file(tertulia: InjectedApp, actor: CurrentActor, project_id: str, file_id: str) -> Response:
     """With all its versions."""
-    await house.files.remove(actor, project_id, file_id)
+    await tertulia.files.remove(actor, project_id, file_id)
     return no_content()
 
 
@@ -300,8 +300,10 @@ async def remove_file(house: InjectedApp, actor: CurrentActor, project_id: str, 
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/versions", response_model=VersionList)
-async def list_versions(house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str) -> Response:
-    found = await house.db.read(lambda tx: versions.of_file(tx, actor, project_id, file_id))
+async def list_versions(
+    tertulia: InjectedApp, actor: CurrentActor, project_id: str, file_id: str
+) -> Response:
+    found = await tertulia.db.read(lambda tx: versions.of_file(tx, actor, project_id, file_id))
     return json_response(VersionList(found))
 
 
@@ -316,7 +318,7 @@ async def list_versions(house: InjectedApp, actor: CurrentActor, project_id: str
     response_class=Response,
 )
 async def get_version(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     project_id: str,
     file_id: str,
@@ -330,13 +332,13 @@ async def get_version(
         file = files.get(tx, actor, project_id, file_id)
         return file, versions.get(tx, actor, project_id, file_id, number)
 
-    file, then = await house.db.read(read)
-    return await download(request, house.means.blobs, file.path, then, inline=inline)
+    file, then = await tertulia.db.read(read)
+    return await download(request, tertulia.dependencies.blobs, file.path, then, inline=inline)
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/versions/{number}/diff", response_model=Difference)
 async def compare_versions(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     project_id: str,
     file_id: str,
@@ -345,14 +347,14 @@ async def compare_versions(
 ) -> Response:
     """What changed in its text since another version, or the one before; 0 stands for nothing at all."""
     before = number - 1 if against is None else against
-    return json_response(Difference(await house.files.diff(actor, project_id, file_id, number, before)))
+    return json_response(Difference(await tertulia.files.diff(actor, project_id, file_id, number, before)))
 
 
 @router.post(
     "/api/projects/{project_id}/files/{file_id}/versions/{number}/restore", response_model=ProjectFile
 )
 async def restore_version(
-    house: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, number: Number
+    tertulia: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, number: Number
 ) -> Response:
     """What it held then becomes its next version."""
-    return json_response(await house.files.restore(actor, project_id, file_id, number))
+    return json_response(await tertulia.files.restore(actor, project_id, file_id, number))

@@ -28,7 +28,7 @@ async def get_health(anyone: Public) -> Response:
 
 
 @router.get("/api/ready", response_model=Health)
-async def get_ready(house: InjectedApp, anyone: Public) -> Response:
+async def get_ready(tertulia: InjectedApp, anyone: Public) -> Response:
     """The database answers."""
-    await house.db.read(users.count)
+    await tertulia.db.read(users.count)
     return json_response(Health("ready", __version__))

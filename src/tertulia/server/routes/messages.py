@@ -16,25 +16,25 @@ router = APIRouter(tags=["turns"])
 
 
 @router.get("/api/messages/{message_id}/receipt", response_model=Receipt)
-async def get_receipt(house: InjectedApp, actor: CurrentActor, message_id: str) -> Response:
+async def get_receipt(tertulia: InjectedApp, actor: CurrentActor, message_id: str) -> Response:
     """Not before the names of a blind round are shown: it would reveal them."""
 
     def read(tx: Tx) -> Receipt:
         blind.must_be_known(tx, actor, message_id)
         return receipts.get(tx, actor, message_id)
 
-    return json_response(await house.db.read(read))
+    return json_response(await tertulia.db.read(read))
 
 
 @router.get("/api/messages/{message_id}/removal", response_model=MessageDeletionPreview)
-async def preview_message_removal(house: InjectedApp, actor: CurrentActor, message_id: str) -> Response:
+async def preview_message_removal(tertulia: InjectedApp, actor: CurrentActor, message_id: str) -> Response:
     """What deleting it would delete."""
-    return json_response(await house.db.read(lambda tx: trees.message_removal(tx, actor, message_id)))
+    return json_response(await tertulia.db.read(lambda tx: trees.message_removal(tx, actor, message_id)))
 
 
 @router.delete("/api/messages/{message_id}", status_code=204)
-async def remove_message(house: InjectedApp, actor: CurrentActor, message_id: str) -> Response:
+async def remove_message(tertulia: InjectedApp, actor: CurrentActor, message_id: str) -> Response:
     """Deletes a reply with its versions, a question with its round; branches continue without them."""
-    await house.db.write(lambda tx: trees.remove_message(tx, actor, message_id))
-    house.job_left()
+    await tertulia.db.write(lambda tx: trees.remove_message(tx, actor, message_id))
+    tertulia.job_left()
     return no_content()

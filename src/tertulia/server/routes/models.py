@@ -52,30 +52,30 @@ class Catalogue:
 
 
 @router.get("/api/models", response_model=ModelList)
-async def list_models(house: InjectedApp, actor: CurrentActor, request: Request) -> Response:
+async def list_models(tertulia: InjectedApp, actor: CurrentActor, request: Request) -> Response:
     """All models, available ones first."""
-    views = [_view(model, house.providers) for model in house.providers.models()]
+    views = [_view(model, tertulia.providers) for model in tertulia.providers.models()]
     return large_json_response(
         request, ModelList(tuple(sorted(views, key=lambda view: not view.is_available)))
     )
 
 
 @router.get("/api/models/metadata", response_model=Catalogue)
-async def list_metadata(house: InjectedApp, actor: CurrentActor, request: Request) -> Response:
-    providers = house.providers
+async def list_metadata(tertulia: InjectedApp, actor: CurrentActor, request: Request) -> Response:
+    providers = tertulia.providers
     return large_json_response(request, Catalogue(providers.models(), providers.known_better))
 
 
 @router.put("/api/models/metadata", response_model=Model)
-async def describe_model(house: InjectedApp, admin: Admin, model: str, facts: ModelOverrides) -> Response:
+async def describe_model(tertulia: InjectedApp, admin: Admin, model: str, facts: ModelOverrides) -> Response:
     """Overrides the catalogue from the next question on; omitted fields keep the catalogue's values."""
-    return json_response(await models.describe(house.means, model, facts))
+    return json_response(await models.describe(tertulia.dependencies, model, facts))
 
 
 @router.delete("/api/models/metadata", response_model=Model)
-async def forget_description(house: InjectedApp, admin: Admin, model: str) -> Response:
+async def forget_description(tertulia: InjectedApp, admin: Admin, model: str) -> Response:
     """Back to what the catalogue says."""
-    return json_response(await models.forget(house.means, model))
+    return json_response(await models.forget(tertulia.dependencies, model))
 
 
 def _view(model: Model, providers: ProviderRegistry) -> ModelView:

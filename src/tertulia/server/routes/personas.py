@@ -44,51 +44,60 @@ class NewCopy:
 
 
 @router.get("/api/personas", response_model=PersonaList)
-async def list_personas(house: InjectedApp, actor: CurrentActor, project_id: str | None = None) -> Response:
+async def list_personas(
+    tertulia: InjectedApp, actor: CurrentActor, project_id: str | None = None
+) -> Response:
     """Everyone's, the project's and one's own: those that can answer there."""
 
     def read(tx: Tx) -> PersonaList:
         cursor = events.last_number(tx, project_topic(project_id)) if project_id else 0
         return PersonaList(personas.visible_to(tx, actor, project_id), cursor)
 
-    return json_response(await house.db.read(read))
+    return json_response(await tertulia.db.read(read))
 
 
 @router.post("/api/personas", response_model=Persona, status_code=201)
-async def add_persona(house: InjectedApp, actor: CurrentActor, new: NewPersona) -> Response:
-    made = await house.db.write(lambda tx: personas.add(tx, actor, new.scope, new.project_id, new.character))
+async def add_persona(tertulia: InjectedApp, actor: CurrentActor, new: NewPersona) -> Response:
+    made = await tertulia.db.write(
+        lambda tx: personas.add(tx, actor, new.scope, new.project_id, new.character)
+    )
     return json_response(made, 201)
 
 
 @router.put("/api/personas/{persona_id}", response_model=Persona)
 async def change_persona(
-    house: InjectedApp, actor: CurrentActor, persona_id: str, new: PersonaChange
+    tertulia: InjectedApp, actor: CurrentActor, persona_id: str, new: PersonaChange
 ) -> Response:
     """Saves a new version; earlier replies keep the version that wrote them."""
     return json_response(
-        await house.db.write(lambda tx: personas.change(tx, actor, persona_id, new.character))
+        await tertulia.db.write(lambda tx: personas.change(tx, actor, persona_id, new.character))
     )
 
 
 @router.delete("/api/personas/{persona_id}", status_code=204)
-async def remove_persona(house: InjectedApp, actor: CurrentActor, persona_id: str) -> Response:
-    await house.db.write(lambda tx: personas.remove(tx, actor, persona_id))
+async def remove_persona(tertulia: InjectedApp, actor: CurrentActor, persona_id: str) -> Response:
+    await tertulia.db.write(lambda tx: personas.remove(tx, actor, persona_id))
     return no_content()
 
 
 @router.post("/api/personas/{persona_id}/duplicate", response_model=Persona, status_code=201)
 async def duplicate_persona(
-    house: InjectedApp, actor: CurrentActor, persona_id: str, new: NewCopy
+    tertulia: InjectedApp, actor: CurrentActor, persona_id: str, new: NewCopy
 ) -> Response:
     return json_response(
-        await house.db.write(lambda tx: personas.duplicate(tx, actor, persona_id, new.scope, new.project_id)),
+        await tertulia.db.write(
+            lambda tx: personas.duplicate(tx, actor, persona_id, new.scope, new.project_id)
+        ),
         201,
     )
 
 
 @router.get("/api/personas/{persona_id}/versions/{number}", response_model=PersonaProfile)
 async def get_persona_version(
-    house: InjectedApp, actor: CurrentActor, persona_id: str, number: Annotated[int, Path(ge=1, le=1 << 31)]
+    tertulia: InjectedApp,
+    actor: CurrentActor,
+    persona_id: str,
+    number: Annotated[int, Path(ge=1, le=1 << 31)],
 ) -> Response:
     """A persona as it was when it answered, even when it was changed or removed since."""
-    return json_response(await house.db.read(lambda tx: personas.version(tx, actor, persona_id, number)))
+    return json_response(await tertulia.db.read(lambda tx: personas.version(tx, actor, persona_id, number)))

@@ -65,30 +65,30 @@ class PersonList:
 
 
 @router.get("/api/projects", response_model=ProjectList)
-async def list_projects(house: InjectedApp, actor: CurrentActor) -> Response:
-    return json_response(ProjectList(await house.db.read(lambda tx: projects.visible_to(tx, actor))))
+async def list_projects(tertulia: InjectedApp, actor: CurrentActor) -> Response:
+    return json_response(ProjectList(await tertulia.db.read(lambda tx: projects.visible_to(tx, actor))))
 
 
 @router.post("/api/projects", response_model=Project, status_code=201)
-async def add_project(house: InjectedApp, actor: CurrentActor, new: NewProject) -> Response:
-    made = await house.db.write(
+async def add_project(tertulia: InjectedApp, actor: CurrentActor, new: NewProject) -> Response:
+    made = await tertulia.db.write(
         lambda tx: projects.add(tx, actor, new.name, new.description, new.instructions)
     )
     return json_response(made, 201)
 
 
 @router.get("/api/projects/{project_id}", response_model=ProjectPage)
-async def get_project(house: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
-    return json_response(await house.db.read(lambda tx: _page(tx, actor, project_id)))
+async def get_project(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
+    return json_response(await tertulia.db.read(lambda tx: _page(tx, actor, project_id)))
 
 
 @router.put("/api/projects/{project_id}", response_model=Project)
 async def change_project(
-    house: InjectedApp, actor: CurrentActor, project_id: str, change: ProjectChange
+    tertulia: InjectedApp, actor: CurrentActor, project_id: str, change: ProjectChange
 ) -> Response:
     if change.settings is not None:
         council.get(change.settings.default_mode)
-    changed = await house.db.write(
+    changed = await tertulia.db.write(
         lambda tx: projects.save(
             tx,
             actor,
@@ -103,41 +103,45 @@ async def change_project(
 
 
 @router.delete("/api/projects/{project_id}", status_code=204)
-async def remove_project(house: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
+async def remove_project(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
     """Deletes its conversations too and stops running replies."""
-    gone = await house.db.write(lambda tx: projects.remove(tx, actor, project_id))
-    house.turns.withdraw(gone)
+    gone = await tertulia.db.write(lambda tx: projects.remove(tx, actor, project_id))
+    tertulia.turns.withdraw(gone)
     return no_content()
 
 
 @router.get("/api/projects/{project_id}/members", response_model=MemberList)
-async def list_members(house: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
-    return json_response(MemberList(await house.db.read(lambda tx: projects.members(tx, actor, project_id))))
+async def list_members(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
+    return json_response(
+        MemberList(await tertulia.db.read(lambda tx: projects.members(tx, actor, project_id)))
+    )
 
 
 @router.put("/api/projects/{project_id}/members", response_model=MemberList)
-async def set_member(house: InjectedApp, actor: CurrentActor, project_id: str, new: NewMember) -> Response:
-    members = await house.db.write(
+async def set_member(tertulia: InjectedApp, actor: CurrentActor, project_id: str, new: NewMember) -> Response:
+    members = await tertulia.db.write(
         lambda tx: projects.set_member(tx, actor, project_id, new.user_id, new.role)
     )
     return json_response(MemberList(members))
 
 
 @router.delete("/api/projects/{project_id}/members/{user_id}", status_code=204)
-async def remove_member(house: InjectedApp, actor: CurrentActor, project_id: str, user_id: str) -> Response:
-    await house.db.write(lambda tx: projects.remove_member(tx, actor, project_id, user_id))
+async def remove_member(
+    tertulia: InjectedApp, actor: CurrentActor, project_id: str, user_id: str
+) -> Response:
+    await tertulia.db.write(lambda tx: projects.remove_member(tx, actor, project_id, user_id))
     return no_content()
 
 
 @router.get("/api/projects/{project_id}/people", response_model=PersonList)
-async def list_people(house: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
+async def list_people(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
     """The names of everyone who is or was a member, for what they wrote there."""
 
     def read(tx: Tx) -> PersonList:
         items = people.of_project(tx, actor, project_id)
         return PersonList(items, events.last_number(tx, project_topic(project_id)))
 
-    return json_response(await house.db.read(read))
+    return json_response(await tertulia.db.read(read))
 
 
 def _page(tx: Tx, actor: Actor, project_id: str) -> ProjectPage:

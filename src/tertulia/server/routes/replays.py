@@ -28,24 +28,24 @@ async def estimate_replay(
 ) -> Response:
     """What it would cost, round by round; nothing is asked or kept."""
     async with door.turnstile.passed(actor.user_id):
-        return json_response(await door.house.replays.estimate(actor, conversation_id, new))
+        return json_response(await door.tertulia.replays.estimate(actor, conversation_id, new))
 
 
 @router.post("/api/conversations/{conversation_id}/replay", response_model=ReplayProgress, status_code=202)
 async def begin_replay(
-    house: InjectedApp, actor: CurrentActor, conversation_id: str, new: NewReplay
+    tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, new: NewReplay
 ) -> Response:
     """A branch in which the questions are asked again, one after the other."""
-    return json_response(await house.replays.begin(actor, conversation_id, new), 202)
+    return json_response(await tertulia.replays.begin(actor, conversation_id, new), 202)
 
 
 @router.get("/api/conversations/{conversation_id}/replay", response_model=ReplayView)
-async def get_replay(house: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
+async def get_replay(tertulia: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
     """How far the replay is that fills this conversation."""
-    found = await house.db.read(lambda tx: replays.find(tx, actor, conversation_id))
+    found = await tertulia.db.read(lambda tx: replays.find(tx, actor, conversation_id))
     return json_response(ReplayView(found))
 
 
 @router.post("/api/conversations/{conversation_id}/replay/stop", response_model=ReplayView)
-async def stop_replay(house: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
-    return json_response(ReplayView(await house.replays.stop(actor, conversation_id)))
+async def stop_replay(tertulia: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
+    return json_response(ReplayView(await tertulia.replays.stop(actor, conversation_id)))

@@ -65,22 +65,22 @@ async def search_everywhere(
     request: Request, door: InjectedState, actor: CurrentActor, search: SearchRequest
 ) -> Response:
     """The same in all projects one is a member of."""
-    visible = await door.house.db.read(lambda tx: projects.visible_to(tx, actor))
+    visible = await door.tertulia.db.read(lambda tx: projects.visible_to(tx, actor))
     return large_json_response(
         request, await _found(door, actor, [project.id for project in visible], search)
     )
 
 
 @router.post("/api/projects/{project_id}/rebuild", response_model=Rebuilding, status_code=202)
-async def rebuild_index(house: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
+async def rebuild_index(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
     """Re-indexes all files and messages of the project; search works meanwhile."""
 
     def leave(tx: Tx) -> int:
         access.to_project(tx, actor, project_id).must_write()
         return enqueue_rebuild(tx, project_id)
 
-    left = await house.db.write(leave)
-    house.job_left()
+    left = await tertulia.db.write(leave)
+    tertulia.job_left()
     return json_response(Rebuilding(left), 202)
 
 
@@ -89,11 +89,11 @@ async def _found(
 ) -> SearchAnswer:
     _must_be_sane(search)
     start = _rank(search.cursor)
-    means = door.house.means
-    began = means.monotonic()
+    dependencies = door.tertulia.dependencies
+    began = dependencies.monotonic()
     async with door.turnstile.passed(actor.user_id):
         found = await find(
-            means.library,
+            dependencies.library,
             actor,
             project_ids,
             search.query,
@@ -102,7 +102,7 @@ async def _found(
             search.mode,
             start=start,
         )
-    took_ms = int((means.monotonic() - began) * 1000)
+    took_ms = int((dependencies.monotonic() - began) * 1000)
     return SearchAnswer(
         found.hits, took_ms, found.without_meaning, None if found.next is None else str(found.next)
     )

@@ -21,12 +21,12 @@ class SessionList:
 
 
 @router.get("/api/sessions", response_model=SessionList)
-async def list_sessions(house: InjectedApp, actor: CurrentActor) -> Response:
-    return json_response(SessionList(await house.db.read(lambda tx: sessions.visible_to(tx, actor))))
+async def list_sessions(tertulia: InjectedApp, actor: CurrentActor) -> Response:
+    return json_response(SessionList(await tertulia.db.read(lambda tx: sessions.visible_to(tx, actor))))
 
 
 @router.delete("/api/sessions/{session_id}", status_code=204)
-async def remove_session(house: InjectedApp, actor: CurrentActor, session_id: str) -> Response:
+async def remove_session(tertulia: InjectedApp, actor: CurrentActor, session_id: str) -> Response:
     """Signs a device out."""
-    await house.db.write(lambda tx: sessions.remove(tx, actor, session_id))
+    await tertulia.db.write(lambda tx: sessions.remove(tx, actor, session_id))
     return no_content()

@@ -45,47 +45,47 @@ class NewTable:
 
 
 @router.get("/api/tables", response_model=TableList)
-async def list_tables(house: InjectedApp, actor: CurrentActor, project_id: str | None = None) -> Response:
+async def list_tables(tertulia: InjectedApp, actor: CurrentActor, project_id: str | None = None) -> Response:
     """The project's, then one's own."""
 
     def read(tx: Tx) -> TableList:
         cursor = events.last_number(tx, project_topic(project_id)) if project_id else 0
         return TableList(tables.visible_to(tx, actor, project_id), cursor)
 
-    return json_response(await house.db.read(read))
+    return json_response(await tertulia.db.read(read))
 
 
 @router.post("/api/tables", response_model=SavedTable, status_code=201)
-async def add_table(house: InjectedApp, actor: CurrentActor, new: NewTable) -> Response:
+async def add_table(tertulia: InjectedApp, actor: CurrentActor, new: NewTable) -> Response:
     setting = _checked(new.setting)
     return json_response(
-        await house.db.write(lambda tx: tables.add(tx, actor, new.scope, new.project_id, setting)), 201
+        await tertulia.db.write(lambda tx: tables.add(tx, actor, new.scope, new.project_id, setting)), 201
     )
 
 
 @router.put("/api/tables/{table_id}", response_model=SavedTable)
-async def change_table(house: InjectedApp, actor: CurrentActor, table_id: str, new: TableSpec) -> Response:
+async def change_table(tertulia: InjectedApp, actor: CurrentActor, table_id: str, new: TableSpec) -> Response:
     setting = _checked(new)
-    return json_response(await house.db.write(lambda tx: tables.change(tx, actor, table_id, setting)))
+    return json_response(await tertulia.db.write(lambda tx: tables.change(tx, actor, table_id, setting)))
 
 
 @router.delete("/api/tables/{table_id}", status_code=204)
-async def remove_table(house: InjectedApp, actor: CurrentActor, table_id: str) -> Response:
-    await house.db.write(lambda tx: tables.remove(tx, actor, table_id))
+async def remove_table(tertulia: InjectedApp, actor: CurrentActor, table_id: str) -> Response:
+    await tertulia.db.write(lambda tx: tables.remove(tx, actor, table_id))
     return no_content()
 
 
 @router.get("/api/me/defaults", response_model=Defaults)
-async def get_defaults(house: InjectedApp, actor: CurrentActor) -> Response:
-    return json_response(await house.db.read(lambda tx: tables.defaults(tx, actor)))
+async def get_defaults(tertulia: InjectedApp, actor: CurrentActor) -> Response:
+    return json_response(await tertulia.db.read(lambda tx: tables.defaults(tx, actor)))
 
 
 @router.put("/api/me/defaults", response_model=Defaults)
-async def set_defaults(house: InjectedApp, actor: CurrentActor, new: Defaults) -> Response:
+async def set_defaults(tertulia: InjectedApp, actor: CurrentActor, new: Defaults) -> Response:
     """All of them at once; what is left out is no longer set."""
     if new.mode is not None:
         council.get(new.mode)
-    return json_response(await house.db.write(lambda tx: tables.set_defaults(tx, actor, new)))
+    return json_response(await tertulia.db.write(lambda tx: tables.set_defaults(tx, actor, new)))
 
 
 def _checked(setting: TableSpec) -> TableSpec:

@@ -36,30 +36,30 @@ class NewSkip:
 
 
 @router.post("/api/turn", response_model=OpenedTurn, status_code=202)
-async def open_turn(house: InjectedApp, actor: CurrentActor, request: Request, new: NewTurn) -> Response:
+async def open_turn(tertulia: InjectedApp, actor: CurrentActor, request: Request, new: NewTurn) -> Response:
     """Answers 202 at once, or the stream itself when asked for one. The turn goes on either way."""
-    opened = await house.turns.open(actor, new)
+    opened = await tertulia.turns.open(actor, new)
     encoding = encoding_for(request.headers.get("accept", ""))
     if encoding is None:
         return json_response(opened.as_told(), 202)
-    return stream_turn(house, actor, opened.turn, encoding)
+    return stream_turn(tertulia, actor, opened.turn, encoding)
 
 
 @router.post("/api/estimate", response_model=Estimate)
 async def estimate_turn(door: InjectedState, actor: CurrentActor, new: NewEstimate) -> Response:
     """What a message would take from each voice, and what it would cost; nothing is sent or kept."""
     async with door.turnstile.passed(actor.user_id):
-        return json_response(await estimate(door.house.means, actor, new))
+        return json_response(await estimate(door.tertulia.dependencies, actor, new))
 
 
 @router.get("/api/turns/{turn_id}", response_model=Turn)
-async def get_turn(house: InjectedApp, actor: CurrentActor, turn_id: str) -> Response:
-    return json_response(anonymised_turn(await house.db.read(lambda tx: turns.get(tx, actor, turn_id))))
+async def get_turn(tertulia: InjectedApp, actor: CurrentActor, turn_id: str) -> Response:
+    return json_response(anonymised_turn(await tertulia.db.read(lambda tx: turns.get(tx, actor, turn_id))))
 
 
 @router.get("/api/turns/{turn_id}/events")
 async def follow_turn(
-    house: InjectedApp,
+    tertulia: InjectedApp,
     actor: CurrentActor,
     request: Request,
     turn_id: str,
@@ -69,39 +69,39 @@ async def follow_turn(
     """The turn's events after a mark of this stream, as SSE or NDJSON; then live to its end."""
     encoding = encoding_for(request.headers.get("accept", ""), otherwise="text/event-stream")
     assert encoding is not None
-    turn = await house.db.read(lambda tx: turns.get(tx, actor, turn_id))
-    return stream_turn(house, actor, turn, encoding, last_event_id or after)
+    turn = await tertulia.db.read(lambda tx: turns.get(tx, actor, turn_id))
+    return stream_turn(tertulia, actor, turn, encoding, last_event_id or after)
 
 
 @router.post("/api/turns/{turn_id}/stop", response_model=Turn, status_code=202)
 async def stop_turn(
-    house: InjectedApp, actor: CurrentActor, turn_id: str, new: NewStop | None = None
+    tertulia: InjectedApp, actor: CurrentActor, turn_id: str, new: NewStop | None = None
 ) -> Response:
-    stopped = await house.turns.stop(actor, turn_id, new.reply_id if new else None)
+    stopped = await tertulia.turns.stop(actor, turn_id, new.reply_id if new else None)
     return json_response(anonymised_turn(stopped), 202)
 
 
 @router.post("/api/turns/{turn_id}/retry-now", response_model=Turn, status_code=202)
 async def retry_now(
-    house: InjectedApp, actor: CurrentActor, turn_id: str, new: NewSkip | None = None
+    tertulia: InjectedApp, actor: CurrentActor, turn_id: str, new: NewSkip | None = None
 ) -> Response:
     """Ends the wait before a retry: the provider is asked again at once."""
-    turn = await house.turns.retry_now(actor, turn_id, new.reply_id if new else None)
+    turn = await tertulia.turns.retry_now(actor, turn_id, new.reply_id if new else None)
     return json_response(anonymised_turn(turn), 202)
 
 
 @router.post("/api/messages/{message_id}/retry", response_model=OpenedTurn, status_code=202)
 async def retry_reply(
-    house: InjectedApp, actor: CurrentActor, message_id: str, new: RetryRequest
+    tertulia: InjectedApp, actor: CurrentActor, message_id: str, new: RetryRequest
 ) -> Response:
-    return json_response((await house.turns.retry(actor, message_id, new)).as_told(), 202)
+    return json_response((await tertulia.turns.retry(actor, message_id, new)).as_told(), 202)
 
 
 @router.post("/api/messages/{message_id}/continue", response_model=OpenedTurn, status_code=202)
 async def continue_reply(
-    house: InjectedApp, actor: CurrentActor, message_id: str, new: RetryRequest
+    tertulia: InjectedApp, actor: CurrentActor, message_id: str, new: RetryRequest
 ) -> Response:
-    return json_response((await house.turns.resume(actor, message_id, new)).as_told(), 202)
+    return json_response((await tertulia.turns.resume(actor, message_id, new)).as_told(), 202)
 
 
 @router.post(
@@ -110,7 +110,9 @@ async def continue_reply(
     status_code=202,
 )
 async def synthesise_round(
-    house: InjectedApp, actor: CurrentActor, conversation_id: str, number: RoundNumber, new: NewSynthesis
+    tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, number: RoundNumber, new: NewSynthesis
 ) -> Response:
     """The chair writes a summary of a round, now or long after it."""
-    return json_response((await house.turns.synthesise(actor, conversation_id, number, new)).as_told(), 202)
+    return json_response(
+        (await tertulia.turns.synthesise(actor, conversation_id, number, new)).as_told(), 202
+    )

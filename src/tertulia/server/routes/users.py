@@ -36,8 +36,8 @@ class UserChange:
 
 
 @router.get("/api/users", response_model=UserList)
-async def list_users(house: InjectedApp, admin: Admin) -> Response:
-    return json_response(UserList(await house.db.read(lambda tx: users.visible_to(tx, admin))))
+async def list_users(tertulia: InjectedApp, admin: Admin) -> Response:
+    return json_response(UserList(await tertulia.db.read(lambda tx: users.visible_to(tx, admin))))
 
 
 @router.post("/api/users", response_model=User, status_code=201)
@@ -46,15 +46,15 @@ async def add_user(door: InjectedState, admin: Admin, new: NewUser) -> Response:
     check_password(new.password)
     hashed = await door.passwords.hash(new.password)
     return json_response(
-        await door.house.db.write(lambda tx: users.add(tx, name, email, hashed, new.role)), 201
+        await door.tertulia.db.write(lambda tx: users.add(tx, name, email, hashed, new.role)), 201
     )
 
 
 @router.put("/api/users/{user_id}", response_model=User)
-async def change_user(house: InjectedApp, admin: Admin, user_id: str, change: UserChange) -> Response:
+async def change_user(tertulia: InjectedApp, admin: Admin, user_id: str, change: UserChange) -> Response:
     name = None if change.name is None else clean_name(change.name)
     return json_response(
-        await house.db.write(
+        await tertulia.db.write(
             lambda tx: users.save(tx, admin, user_id, name=name, role=change.role, suspended=change.suspended)
         )
     )

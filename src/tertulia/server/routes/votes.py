@@ -23,14 +23,16 @@ class NewVote:
 
 
 @router.post("/api/messages/{message_id}/vote", response_model=Vote)
-async def cast_vote(house: InjectedApp, actor: CurrentActor, message_id: str, new: NewVote) -> Response:
+async def cast_vote(tertulia: InjectedApp, actor: CurrentActor, message_id: str, new: NewVote) -> Response:
     """One vote of each person in a round; a second one takes the place of the first."""
-    vote = await house.db.write(lambda tx: votes.cast(tx, actor, message_id, new.verdict))
-    house.job_left()  # a blind round is indexed anew, with its names
+    vote = await tertulia.db.write(lambda tx: votes.cast(tx, actor, message_id, new.verdict))
+    tertulia.job_left()  # a blind round is indexed anew, with its names
     return json_response(vote)
 
 
 @router.get("/api/projects/{project_id}/leaderboard", response_model=Leaderboard)
-async def get_leaderboard(house: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
+async def get_leaderboard(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
     """Ratings of each voice from the project's votes, with its cost and time per reply."""
-    return json_response(await house.db.read(lambda tx: leaderboard(tx, actor, project_id, house.providers)))
+    return json_response(
+        await tertulia.db.read(lambda tx: leaderboard(tx, actor, project_id, tertulia.providers))
+    )
