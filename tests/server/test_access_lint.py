@@ -28,7 +28,7 @@ WITHOUT_ASKING = {
     "sessions.touch",
     "users.count",
     "users.add_first",
-    "users.find_login",
+    "users.find_credentials",
     # about oneself, after the session was checked
     "users.password_hash",
     "users.set_password",

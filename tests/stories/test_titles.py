@@ -156,6 +156,7 @@ async def test_a_conversation_whose_first_round_was_stopped_has_a_name_and_gets_
     upstream.says("Blue Skies", model=cheapest(priced))
     upstream.plays((Say("Because"), Stall()), says("Of the air."), model="gpt-4o")
     opened = await ada.ask("Why is the sky blue?", "openai:gpt-4o")
+    await upstream.heard()
     await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
     await ada.ended(opened["turn"]["id"])
     conversation = opened["conversation"]["id"]
@@ -190,6 +191,7 @@ async def test_a_name_a_person_gave_stays_through_every_later_round(priced, upst
     upstream.plays((Stall(),), says("Of the air."), model="gpt-4o")
     opened = await ada.ask("Why is the sky blue?", "openai:gpt-4o")
     path = f"/api/conversations/{opened['conversation']['id']}"
+    await upstream.heard()
     await ada.put(f"{path}/title", {"title": "Why is the sky blue?"})
     await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
     await ada.ended(opened["turn"]["id"])
