@@ -25,9 +25,9 @@ BEEKEEPER = {
 
 
 SCROLLED = """
-    (list) => new Promise((settled) => {
-        list.addEventListener('scroll', () => requestAnimationFrame(() => settled()), { once: true });
+    (list) => new Promise((drawn) => {
         list.scrollTop = list.scrollTop ? 0 : list.scrollHeight;
+        requestAnimationFrame(() => requestAnimationFrame(() => drawn(list.scrollTop)));
     })
 """
 
@@ -222,11 +222,11 @@ async def test_a_table_is_kept_under_a_name_and_used_again(
     await page.get_by_role("button", name="Saved groups", exact=True).click()
     await tables.get_by_role("button", name="More for Garden council").click()
     await page.get_by_role("menuitem", name="Rename").click()
-    await tables.get_by_label("Name of the table").fill("Orchard council")
-    await tables.get_by_label("Name of the table").press("Enter")
+    await tables.get_by_label("Name of the group").fill("Orchard council")
+    await tables.get_by_label("Name of the group").press("Enter")
     await tables.get_by_role("button", name="More for Orchard council").click()
     await page.get_by_role("menuitem", name="Delete").click()
-    await page.get_by_role("button", name="Delete table").click()
+    await page.get_by_role("button", name="Delete group").click()
     await expect(page.get_by_text("Orchard council")).to_have_count(0)
 
 
