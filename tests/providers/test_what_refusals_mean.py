@@ -72,6 +72,10 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
      DECLINED),
     (400, error("Content Exists Risk"), DECLINED),
     (400, error("Input data may contain inappropriate content.", code="data_inspection_failed"), DECLINED),
+    (400, error("Output blocked by content filtering policy", type="invalid_request_error"), DECLINED),
+    (400, error("System detected potentially unsafe or sensitive content in input or generation.",
+                code="1301"), DECLINED),
+    (400, error("Your prompt was flagged. Please try another one."), DECLINED),
     # Pictures.
     (500, error("image input is not supported - hint: you may need to provide the mmproj",
                 code=500, type="server_error"), NO_PICTURES),
@@ -81,6 +85,7 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
     # Too many bytes; the server names no number of tokens.
     (413, error("Request exceeds the maximum allowed number of bytes.", type="request_too_large"), TOO_LARGE),
     (413, "<html><center><h1>413 Request Entity Too Large</h1></center></html>", TOO_LARGE),
+    (400, error("Request payload size exceeds the limit: 20971520 bytes."), TOO_LARGE),
     # Similar words, but none of the errors above.
     (400, error("Unsupported parameter: 'stop' is not supported with this model."), NOT_ACCEPTED),
     (400, error("Previous response with id 'resp_1' not found.", param="previous_response_id"), NOT_ACCEPTED),
@@ -118,6 +123,10 @@ SIZES: list[tuple[str, str]] = [
      "This is 1,119,046 tokens too long for GPT-4o."),
     ("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens. "
      "Please reduce the length of the messages.", HELD.format("272,000", "300,001")),
+    ("Please reduce the length of the messages or completion. Current length is 9000 while limit is 8192",
+     HELD.format("8,192", "9,000")),
+    ("<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 98304]",
+     "This is too long for GPT-4o, which holds 98,304 tokens."),
     ("Please reduce the length of the messages.", "This is too long for GPT-4o, which holds 128,000 tokens."),
 ]  # fmt: skip
 

@@ -140,9 +140,12 @@ class Faults:
                 f"{self.model.display_name} cannot be shown pictures. Ask without them, or use another model."
             )
             return self._error("unavailable", sentence, detail)
+        if (limit := patterns.output_limit(text)) and status in (0, 400, 422):
+            sentence = f"{self.name} did not accept the request."
+            return self._error("unavailable", sentence, detail, affordable_tokens=limit)
         if patterns.TOO_LONG.search(text) and status in (0, 400, 413, 422, 500):
             return self._context_too_long(text, detail)
-        if status == 413:
+        if status == 413 or (status in (0, 400) and patterns.TOO_MANY_BYTES.search(text)):
             sentence = (
                 f"{self.name} does not take a request this large. Ask with less, or with smaller files."
             )
