@@ -202,7 +202,7 @@ class Faults:
         if rate_limits.NO_QUOTA.search(text):
             sentence = f"{self.name} gives this key no quota for {self.model.model_id}. Use another model."
             return self._error("rate_limited", sentence, detail)
-        if rate_limits.SPENT_QUOTA.search(text):
+        if rate_limits.SPENT_QUOTA.search(text) and not (wait_s and rate_limits.ROLLING.search(text)):
             return self._out_of_quota(detail, wait_s, now)
         if excess := rate_limits.excess(text):
             return self._over_minute_limit(excess, detail)
