@@ -268,6 +268,24 @@ async def test_an_error_inside_a_choice_is_quoted(upstream: Upstream, listener: 
     assert (reply.text, reply.error.detail) == ("Some", "The upstream is gone. (502)")
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"error": {"message": "Gone.", "code": "over_capacity"}},
+        {"object": "error", "message": "Gone.", "code": "over_capacity"},
+        {"type": "error", "error": {"message": "Gone.", "code": "over_capacity"}},
+        {"choices": [], "x_groq": {"id": "req_1", "error": "Gone. (over_capacity)"}},
+    ],
+)
+async def test_an_error_event_of_any_form_is_quoted(
+    upstream: Upstream, listener: Listener, event: dict[str, Any]
+) -> None:
+    upstream.plays((chunks(chunk({"content": "Some"}), event), Bare()))
+    reply = await listener.ask()
+    assert reply.error is not None
+    assert (reply.text, reply.error.detail) == ("Some", "Gone. (over_capacity)")
+
+
 async def test_groqs_own_usage_field_is_read(upstream: Upstream, listener: Listener) -> None:
     usage = {"prompt_tokens": 30, "completion_tokens": 4}
     upstream.plays((chunks(chunk({"content": "Yes."}, "stop", x_groq={"usage": usage})), Bare()))

@@ -271,6 +271,19 @@ async def test_openrouters_reset_time_inside_the_body_appears_in_the_message(
     )
 
 
+async def test_a_reset_time_inside_the_stream_appears_in_the_message(
+    upstream: Upstream, listener: Listener
+) -> None:
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{IN_2096}000"}
+    limited = {"error": {"message": "Rate limited.", "code": 429, "metadata": {"headers": headers}}}
+    upstream.plays((Head(), Raw(b"data: " + json.dumps(limited).encode() + b"\n\n"), Bare()))
+    reply = await listener.ask(OPENROUTER)
+    assert (reply.retries, message(reply)) == (
+        [],
+        "OpenRouter asked us to slow down. It can be asked again at 07:06 UTC on 2 October.",
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [

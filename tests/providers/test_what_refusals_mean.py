@@ -201,6 +201,39 @@ async def test_an_overloaded_provider_is_reported_with_nothing_charged(
     )
 
 
+@pytest.mark.parametrize(
+    "invalid",
+    [
+        error("Unsupported value.", type="invalid_request_error", code="unsupported_value"),
+        error("Use a valid role.", code=400, status="INVALID_ARGUMENT"),
+    ],
+)
+async def test_an_invalid_request_reported_inside_the_stream_is_no_outage(
+    upstream: Upstream, listener: Listener, invalid: dict[str, Any]
+) -> None:
+    upstream.plays((Head(), Raw(b"data: " + json.dumps(invalid).encode() + b"\n\n"), Bare()))
+    reply = await listener.ask(CHAT)
+    assert code_and_message(reply) == NOT_ACCEPTED
+    assert (reply.retries, reply.error is not None and reply.error.is_outage) == ([], False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"success": False, "errors": [{"code": 5006, "message": "Bad input."}]},
+        {"Message": "Bad input."},
+        {"error_message": "Bad input."},
+    ],
+)
+async def test_the_providers_message_is_found_under_its_other_names(
+    upstream: Upstream, listener: Listener, body: dict[str, Any]
+) -> None:
+    upstream.plays(refuses(400, body))
+    reply = await listener.ask()
+    assert reply.error is not None
+    assert (reply.error.detail or "").startswith("Bad input.")
+
+
 async def test_a_filter_error_in_the_middle_of_a_reply_has_code_filtered(
     upstream: Upstream, listener: Listener
 ) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -38,6 +39,8 @@ class Faults:
     """The provider never charges, so no message says that nothing was charged."""
     asked_tokens: int | None = None
     """The output limit that the request carried; None if it carried none."""
+    now: Callable[[], float] = field(default=time.time, repr=False)
+    """The time for errors inside a stream, in seconds since 1970."""
 
     # --- before the reply ----------------------------------------------------------------------------------
 
@@ -121,7 +124,8 @@ class Faults:
     def _from_body(self, error: ErrorBody) -> ProviderFault:
         detail = error.said or "The provider reported an error without saying which."
         error = ErrorBody(detail, error.status, error.fields)
-        return self._judge(error.status, error, rate_limits.wait_s({}, error), None)
+        now = self.now()
+        return self._judge(error.status, error, rate_limits.wait_s({}, error, now), now)
 
     def _judge(self, status: int, error: ErrorBody, wait_s: float | None, now: float | None) -> ProviderFault:
         detail = error.said or f"HTTP {status}"

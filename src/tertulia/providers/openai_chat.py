@@ -105,8 +105,10 @@ class ChatReading(Reading):
         self._tags = ThinkTags()
 
     def _decode(self, event: dict[str, Any]) -> Words:
-        if event.get("error"):
+        if event.get("error") or event.get("object") == "error" or event.get("type") == "error":
             raise self._error(event)
+        if reason := inside(event, "x_groq", "error"):
+            raise self._error(reason)
         if usage := event.get("usage") or inside(event, "x_groq", "usage"):
             self._counts(counted(usage))
         if cited_pages := sources(event):
