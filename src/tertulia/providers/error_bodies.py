@@ -89,6 +89,7 @@ def _message(error: object) -> str | None:
             return _message(first)
         case dict():
             tags = [str(error[name]) for name in TAGS if isinstance(error.get(name), str | int)]
+            tags = [tag for tag in tags if tag != "error"]  # {"type": "error"} tells nothing.
             messages = (_message(error[name]) for name in SENTENCES if name in error)
             text = _upstream_message(error) or next((nested for nested in messages if nested), None)
             return f"{text} ({', '.join(tags)})" if text and tags else text or ", ".join(tags) or None
