@@ -259,6 +259,21 @@ async def test_a_gateway_reply_gives_the_finish_reason_of_the_provider_behind_it
     assert (reply.text, reply.end.reason) == ("", reason)
 
 
+@pytest.mark.parametrize(
+    ("native", "finish"),
+    [("refusal", "filtered"), ("SAFETY", "filtered"), ("SPII", "filtered"), ("MAX_TOKENS", "length")],
+)
+async def test_a_cut_that_only_the_provider_behind_a_gateway_names_is_told(
+    upstream: Upstream, listener: Listener, native: str, finish: str
+) -> None:
+    last = chunk({"content": "Some"}, "stop")
+    last["choices"][0]["native_finish_reason"] = native
+    upstream.plays((chunks(last), Bare()))
+    reply = await listener.ask()
+    assert reply.end is not None
+    assert (reply.text, reply.end.finish, reply.end.reason) == ("Some", finish, native)
+
+
 async def test_an_error_inside_a_choice_is_quoted(upstream: Upstream, listener: Listener) -> None:
     last = chunk({"content": ""}, "error")
     last["choices"][0]["error"] = {"code": 502, "message": "The upstream is gone."}

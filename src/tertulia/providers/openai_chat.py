@@ -29,6 +29,9 @@ FILTER_REASONS = (
     "recitation",
     "prohibited_content",
     "blocklist",
+    "spii",
+    "model_armor",
+    "image_safety",
 )
 FINISHES: dict[str, Finish] = {
     **dict.fromkeys(LENGTH_REASONS, "length"),
@@ -170,7 +173,10 @@ class ChatReading(Reading):
         """A gateway also names the finish reason of the provider behind it."""
         kind = reason.partition(":")[0].strip().lower()
         if isinstance(native, str) and native.lower() not in (kind, *NORMAL_STOPS):
-            reason = native if kind == "stop" else f"{reason} ({native})"
+            if kind == "stop":
+                kind, reason = native.lower(), native
+            else:
+                reason = f"{reason} ({native})"
         if kind in FAILURE_REASONS:
             raise self._faults.cut(reason)
         return self._finishes(FINISHES.get(kind, "stop"), reason if reason.lower() != "stop" else None)
