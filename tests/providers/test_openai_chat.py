@@ -191,6 +191,8 @@ DETAILS = [
     [
         {"reasoning_content": "First this."},
         {"reasoning": "First this."},
+        {"reasoning_text": "First this."},
+        {"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "First this."}]}]},
         {"reasoning_details": DETAILS},
         {"reasoning": "First this.", "reasoning_content": "First this.", "reasoning_details": DETAILS},
         {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "First this."}]}]},

@@ -150,7 +150,7 @@ class ChatReading(Reading):
             yield self._says(refusal)
 
     def _decode_parts(self, parts: list[object]) -> Iterable[Text | Thought]:
-        """Mistral's thinking models send lists of typed parts."""
+        """The thinking models of Mistral and Databricks send lists of typed parts."""
         for part in parts:
             match part:
                 case {"type": "text", "text": str(text)}:
@@ -159,6 +159,9 @@ class ChatReading(Reading):
                     yield self._says(text)
                 case {"type": "thinking", "thinking": list(thoughts)}:
                     texts = (thought.get("text") for thought in thoughts if isinstance(thought, dict))
+                    yield self._thinks("".join(entry for entry in texts if isinstance(entry, str)))
+                case {"type": "reasoning", "summary": list(summaries)}:
+                    texts = (summary.get("text") for summary in summaries if isinstance(summary, dict))
                     yield self._thinks("".join(entry for entry in texts if isinstance(entry, str)))
                 case {"type": "thinking", "thinking": str(text)}:
                     yield self._thinks(text)
@@ -193,7 +196,7 @@ class ChatReading(Reading):
 
 def _thinking_text(delta: dict[str, Any]) -> str:
     """Providers use different fields for the thinking, and some fill several with the same text."""
-    for name in ("reasoning_content", "reasoning"):
+    for name in ("reasoning_content", "reasoning", "reasoning_text"):
         if (thinking := delta.get(name)) and isinstance(thinking, str):
             return thinking
     details = delta.get("reasoning_details")
