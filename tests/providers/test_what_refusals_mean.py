@@ -82,6 +82,8 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
     (404, error("No endpoints found that support image input", code=404), NO_PICTURES),
     (400, error("unknown variant `image_url`, expected `text` at line 1 column 391"), NO_PICTURES),
     (400, error("This model does not support image input."), NO_PICTURES),
+    (500, {"error": "model requires more system memory (5.5 GiB) than is available (3.0 GiB)"},
+     ("unavailable", "OpenAI has too little memory for gpt-4o. Use another model.")),
     # Too many bytes; the server names no number of tokens.
     (413, error("Request exceeds the maximum allowed number of bytes.", type="request_too_large"), TOO_LARGE),
     (413, "<html><center><h1>413 Request Entity Too Large</h1></center></html>", TOO_LARGE),
@@ -175,6 +177,24 @@ async def test_the_status_inside_a_gateways_400_response_is_used(
     upstream: Upstream, listener: Listener, status: int
 ) -> None:
     upstream.plays(refuses(400, error("Later, please.", code=status)), says("Now."))
+    assert (await listener.ask()).text == "Now."
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (
+            400,
+            {"__type": "ThrottlingException", "message": "Too many tokens, please wait before trying again."},
+        ),
+        (403, error("Rate Limit Exceeded", errors=[{"reason": "rateLimitExceeded"}])),
+        (403, error("API rate limit exceeded for installation.")),
+    ],
+)
+async def test_a_rate_limit_with_another_status_is_retried(
+    upstream: Upstream, listener: Listener, status: int, body: Any
+) -> None:
+    upstream.plays(refuses(status, body), says("Now."))
     assert (await listener.ask()).text == "Now."
 
 

@@ -47,6 +47,8 @@ NO_PICTURES = re.compile(
     r"|at most 0 image|missing data required for image input|\bmmproj\b",
     re.IGNORECASE,
 )
+NO_MEMORY = re.compile(r"more system memory|out of memory|not enough memory", re.IGNORECASE)
+"""Local servers send status 500 if a model does not fit into the machine. Smaller ones still do."""
 NO_REGION = re.compile(
     r"unsupported_country|country, region|location is not supported"
     r"|not (?:available|supported) in your (?:country|region|location)",

@@ -187,6 +187,9 @@ class Faults:
     def _provider_error(
         self, status: int, detail: str, wait_s: float | None, now: float | None
     ) -> ProviderFault:
+        if status == 500 and patterns.NO_MEMORY.search(detail):
+            sentence = f"{self.name} has too little memory for {self.model.model_id}. Use another model."
+            return self._error("unavailable", sentence, detail)
         if 300 <= status < 400:
             sentence = (
                 f"{self.name} redirected to another address, which is not followed. Check its base URL."
@@ -354,8 +357,10 @@ class Faults:
 
 
 def _is_rate_limit(status: int, text: str) -> bool:
-    """429, and 413 with a rate limit message: Groq sends 413 if a request exceeds what the key has left this
-    minute."""
+    """429, and other statuses with a rate limit message: Groq sends 413 if a request exceeds what the key has
+    left this minute, and AWS 400."""
+    if status in (400, 403):
+        return rate_limits.EXCEEDED.search(text) is not None
     return status == 429 or (status in (0, 413, 498) and rate_limits.SIGNAL.search(text) is not None)
 
 

@@ -21,6 +21,12 @@ SIGNAL = re.compile(
     re.IGNORECASE,
 )
 """Matches messages about a limit on use within a short time."""
+EXCEEDED = re.compile(
+    r"rate[ _-]?limit[\w-]* (?:was |is |has been )?(?:exceeded|reached)|rate_?limit_?exceeded|throttl"
+    r"|too[ _]many[ _]requests",
+    re.IGNORECASE,
+)
+"""Matches messages that can only be about a rate limit, whatever the HTTP status."""
 SPENT_QUOTA = re.compile(
     r"per[\s_-]?(?:day|week|month)|/ ?(?:day|week|month)\b|\b(?:hourly|daily|weekly|monthly)\b"
     r"|\b[TR]PD\b|requests?-day|tokens?-day|\busage[ _]limit",
