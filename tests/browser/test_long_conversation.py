@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 from tests.browser.room import Room
 from tests.browser.seeds import long_conversation
 from tests.browser.windows import Windows
-from tests.upstream.scripted import Upstream, says
+from tests.upstream.scripted import Stall, Upstream, says
 from tests.world import Person, World
 
 MESSAGES = 10_000
@@ -80,7 +80,7 @@ async def test_earlier_rounds_come_without_a_jump(page: Page, top: int, is_asked
 
 async def test_no_letter_is_lost_while_replies_come_in(page: Page, upstream: Upstream) -> None:
     room = Room(page)
-    upstream.plays(says("A word or two. " * 200, pace=0.002))
+    upstream.plays((*says("A word or two. " * 200, pace=0.002)[:-1], Stall()))
     await room.ask("Speak while I write.")
     await expect(room.reply("Alpha", "writing")).to_be_visible()
     await room.field.press_sequentially("This is typed while three minds are writing.")

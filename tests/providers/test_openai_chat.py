@@ -191,6 +191,8 @@ DETAILS = [
     [
         {"reasoning_content": "First this."},
         {"reasoning": "First this."},
+        {"reasoning_text": "First this."},
+        {"content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "First this."}]}]},
         {"reasoning_details": DETAILS},
         {"reasoning": "First this.", "reasoning_content": "First this.", "reasoning_details": DETAILS},
         {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "First this."}]}]},
@@ -259,6 +261,21 @@ async def test_a_gateway_reply_gives_the_finish_reason_of_the_provider_behind_it
     assert (reply.text, reply.end.reason) == ("", reason)
 
 
+@pytest.mark.parametrize(
+    ("native", "finish"),
+    [("refusal", "filtered"), ("SAFETY", "filtered"), ("SPII", "filtered"), ("MAX_TOKENS", "length")],
+)
+async def test_a_cut_that_only_the_provider_behind_a_gateway_names_is_told(
+    upstream: Upstream, listener: Listener, native: str, finish: str
+) -> None:
+    last = chunk({"content": "Some"}, "stop")
+    last["choices"][0]["native_finish_reason"] = native
+    upstream.plays((chunks(last), Bare()))
+    reply = await listener.ask()
+    assert reply.end is not None
+    assert (reply.text, reply.end.finish, reply.end.reason) == ("Some", finish, native)
+
+
 async def test_an_error_inside_a_choice_is_quoted(upstream: Upstream, listener: Listener) -> None:
     last = chunk({"content": ""}, "error")
     last["choices"][0]["error"] = {"code": 502, "message": "The upstream is gone."}
@@ -266,6 +283,24 @@ async def test_an_error_inside_a_choice_is_quoted(upstream: Upstream, listener: 
     reply = await listener.ask()
     assert reply.error is not None
     assert (reply.text, reply.error.detail) == ("Some", "The upstream is gone. (502)")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"error": {"message": "Gone.", "code": "over_capacity"}},
+        {"object": "error", "message": "Gone.", "code": "over_capacity"},
+        {"type": "error", "error": {"message": "Gone.", "code": "over_capacity"}},
+        {"choices": [], "x_groq": {"id": "req_1", "error": "Gone. (over_capacity)"}},
+    ],
+)
+async def test_an_error_event_of_any_form_is_quoted(
+    upstream: Upstream, listener: Listener, event: dict[str, Any]
+) -> None:
+    upstream.plays((chunks(chunk({"content": "Some"}), event), Bare()))
+    reply = await listener.ask()
+    assert reply.error is not None
+    assert (reply.text, reply.error.detail) == ("Some", "Gone. (over_capacity)")
 
 
 async def test_groqs_own_usage_field_is_read(upstream: Upstream, listener: Listener) -> None:

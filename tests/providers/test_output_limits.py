@@ -105,6 +105,31 @@ async def test_a_retry_with_a_smaller_limit_uses_the_dialects_field_name(
     assert (reply.text, limits(upstream.last.body)) == ("In short.", {name: 300})
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "`max_tokens` must be less than or equal to `300`, the maximum value for `max_tokens` is less than "
+        "the `context_window` for this model",
+        "max_tokens is too large: 500. This model supports at most 300 completion tokens, whereas you "
+        "provided 500.",
+        "max_tokens: 500 > 300, which is the maximum allowed number of output tokens for claude-x",
+        "Invalid max_tokens value, the valid range of max_tokens is [1, 300]",
+    ],
+)
+async def test_a_limit_above_the_models_own_is_lowered_once(
+    upstream: Upstream, new_listener: NewListener, message: str
+) -> None:
+    """The message may mention the context window, but the question is not too long."""
+    row = {"name": "Mine", "base_url": upstream.url, "models": ["blend"], "output_limit": "max_tokens"}
+    refusal = refuses(400, {"error": {"message": message}})
+    upstream.plays(refusal, says("In short."), refusal)
+    listener = new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))
+    assert (await listener.ask("mine:blend")).text == "In short."
+    assert limits(upstream.last.body) == {"max_tokens": 300}
+    reply = await listener.ask("mine:blend")
+    assert (reply.code, len(upstream.requests)) == ("unavailable", 4)
+
+
 async def test_a_custom_google_endpoint_receives_the_named_output_limit(
     upstream: Upstream, new_listener: NewListener
 ) -> None:

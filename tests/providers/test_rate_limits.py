@@ -58,6 +58,10 @@ WAITS: list[tuple[str, dict[str, Any], dict[str, str], float]] = [
     (GROQ, groq_429(f"{TOKENS_PER_MINUTE} Please try again in 5.4s."), {}, 5.4),
     (GROQ, groq_429(f"{REQUESTS_PER_MINUTE} Please try again in 120ms."), {}, 0.12),
     (GROQ, groq_429(TOKENS_PER_MINUTE), {"retry_after": "3"}, 3),
+    (GROQ, groq_429("tokens per day (TPD): Limit 2000, Used 1950, Requested 150. Please try again in 43s."),
+     {}, 43),
+    (CHAT, {"error": {"message": "Rate limit reached. To raise your spending limit, add more credits to your "
+                                 "account balance."}}, {"retry_after": "9"}, 9),
     (CHAT, {"error": {"message": OPENAI_TPM, "type": "tokens", "code": "rate_limit_exceeded"}}, {}, 1.2),
     (CHAT, {"error": {"message": "Please wait 20 seconds."}}, {}, 20),
     (CHAT, {"error": {"message": "Retry after about 1 minute."}}, {}, 60),
@@ -132,6 +136,11 @@ USED_UP_BALANCES: list[tuple[int, dict[str, Any] | str]] = [
     (429, "Not enough credit"),
     (400, {"error": {"message": "You have reached your specified API usage limits. You will regain access on "
                                 "2026-10-01 at 00:00 UTC.", "type": "invalid_request_error"}}),
+    (403, {"error": {"message": "The free tier of the model has been exhausted. To go on, use the paid tier.",
+                     "code": "AllocationQuota.FreeTierOnly"}}),
+    (429, {"error": {"message": "Your project has exceeded its monthly spending cap.",
+                     "status": "RESOURCE_EXHAUSTED"}}),
+    (429, {"error": {"message": "Your account balance is too low."}}),
     (412, {"error": {"message": "Account a is suspended, possibly due to reaching the monthly spending limit "
                                 "or failure to pay past invoices."}}),
 ]  # fmt: skip
@@ -153,6 +162,9 @@ DAILY_QUOTAS: list[tuple[str, dict[str, Any]]] = [
     (CHAT, {"error": {"message": "Tokens per day limit exceeded - too many tokens processed.",
                       "code": "token_quota_exceeded", "type": "too_many_tokens_error"}}),
     (CHAT, {"error": "you have reached your hourly usage limit, please upgrade to continue"}),
+    (CHAT, {"message": "You are using a Trial key, which is limited to 1000 API calls / month."}),
+    (CHAT, {"error": {"code": "1308", "message": "Usage limit reached for 5 hour."}}),
+    (CHAT, gemini_429("GenerateRequestsPerDay", delay="9s")),
     (OPENROUTER, {"error": {"message": "Rate limit exceeded: free-models-per-day. Add 10 credits.",
                             "code": 429}}),
 ]  # fmt: skip
@@ -193,6 +205,8 @@ TOO_LONG: list[tuple[int, dict[str, Any], dict[str, str], float]] = [
     (429, gemini_429(PER_MINUTE, delay="120s"), {}, 120),
     (429, groq_429(f"{TOKENS_PER_DAY} Please try again in 7m12.5s."), {}, 432.5),
     (429, groq_429(f"{REQUESTS_PER_MINUTE} Please try again in 1h2m3s."), {}, 3723),
+    (429, {"error": {"type": "usage_limit_reached", "message": "The usage limit has been reached",
+                     "resets_in_seconds": 9000}}, {}, 9000),
     (503, {}, {"retry_after": "600"}, 600),
 ]  # fmt: skip
 
@@ -254,6 +268,19 @@ async def test_openrouters_reset_time_inside_the_body_appears_in_the_message(
     assert message(reply) == (
         "OpenRouter says the quota of this key is used up for now. "
         "It can be asked again at 07:06 UTC on 2 October."
+    )
+
+
+async def test_a_reset_time_inside_the_stream_appears_in_the_message(
+    upstream: Upstream, listener: Listener
+) -> None:
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{IN_2096}000"}
+    limited = {"error": {"message": "Rate limited.", "code": 429, "metadata": {"headers": headers}}}
+    upstream.plays((Head(), Raw(b"data: " + json.dumps(limited).encode() + b"\n\n"), Bare()))
+    reply = await listener.ask(OPENROUTER)
+    assert (reply.retries, message(reply)) == (
+        [],
+        "OpenRouter asked us to slow down. It can be asked again at 07:06 UTC on 2 October.",
     )
 
 

@@ -72,15 +72,22 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
      DECLINED),
     (400, error("Content Exists Risk"), DECLINED),
     (400, error("Input data may contain inappropriate content.", code="data_inspection_failed"), DECLINED),
+    (400, error("Output blocked by content filtering policy", type="invalid_request_error"), DECLINED),
+    (400, error("System detected potentially unsafe or sensitive content in input or generation.",
+                code="1301"), DECLINED),
+    (400, error("Your prompt was flagged. Please try another one."), DECLINED),
     # Pictures.
     (500, error("image input is not supported - hint: you may need to provide the mmproj",
                 code=500, type="server_error"), NO_PICTURES),
     (404, error("No endpoints found that support image input", code=404), NO_PICTURES),
     (400, error("unknown variant `image_url`, expected `text` at line 1 column 391"), NO_PICTURES),
     (400, error("This model does not support image input."), NO_PICTURES),
+    (500, {"error": "model requires more system memory (5.5 GiB) than is available (3.0 GiB)"},
+     ("unavailable", "OpenAI has too little memory for gpt-4o. Use another model.")),
     # Too many bytes; the server names no number of tokens.
     (413, error("Request exceeds the maximum allowed number of bytes.", type="request_too_large"), TOO_LARGE),
     (413, "<html><center><h1>413 Request Entity Too Large</h1></center></html>", TOO_LARGE),
+    (400, error("Request payload size exceeds the limit: 20971520 bytes."), TOO_LARGE),
     # Similar words, but none of the errors above.
     (400, error("Unsupported parameter: 'stop' is not supported with this model."), NOT_ACCEPTED),
     (400, error("Previous response with id 'resp_1' not found.", param="previous_response_id"), NOT_ACCEPTED),
@@ -118,6 +125,10 @@ SIZES: list[tuple[str, str]] = [
      "This is 1,119,046 tokens too long for GPT-4o."),
     ("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens. "
      "Please reduce the length of the messages.", HELD.format("272,000", "300,001")),
+    ("Please reduce the length of the messages or completion. Current length is 9000 while limit is 8192",
+     HELD.format("8,192", "9,000")),
+    ("<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 98304]",
+     "This is too long for GPT-4o, which holds 98,304 tokens."),
     ("Please reduce the length of the messages.", "This is too long for GPT-4o, which holds 128,000 tokens."),
 ]  # fmt: skip
 
@@ -169,6 +180,24 @@ async def test_the_status_inside_a_gateways_400_response_is_used(
     assert (await listener.ask()).text == "Now."
 
 
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (
+            400,
+            {"__type": "ThrottlingException", "message": "Too many tokens, please wait before trying again."},
+        ),
+        (403, error("Rate Limit Exceeded", errors=[{"reason": "rateLimitExceeded"}])),
+        (403, error("API rate limit exceeded for installation.")),
+    ],
+)
+async def test_a_rate_limit_with_another_status_is_retried(
+    upstream: Upstream, listener: Listener, status: int, body: Any
+) -> None:
+    upstream.plays(refuses(status, body), says("Now."))
+    assert (await listener.ask()).text == "Now."
+
+
 @pytest.mark.parametrize("status", [500, 502, 520])
 async def test_a_server_error_is_reported_as_the_providers_trouble(
     upstream: Upstream, listener: Listener, status: int
@@ -190,6 +219,39 @@ async def test_an_overloaded_provider_is_reported_with_nothing_charged(
         code_and_message(await listener.ask())[1]
         == "OpenAI is having trouble and did not answer. Nothing was charged."
     )
+
+
+@pytest.mark.parametrize(
+    "invalid",
+    [
+        error("Unsupported value.", type="invalid_request_error", code="unsupported_value"),
+        error("Use a valid role.", code=400, status="INVALID_ARGUMENT"),
+    ],
+)
+async def test_an_invalid_request_reported_inside_the_stream_is_no_outage(
+    upstream: Upstream, listener: Listener, invalid: dict[str, Any]
+) -> None:
+    upstream.plays((Head(), Raw(b"data: " + json.dumps(invalid).encode() + b"\n\n"), Bare()))
+    reply = await listener.ask(CHAT)
+    assert code_and_message(reply) == NOT_ACCEPTED
+    assert (reply.retries, reply.error is not None and reply.error.is_outage) == ([], False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"success": False, "errors": [{"code": 5006, "message": "Bad input."}]},
+        {"Message": "Bad input."},
+        {"error_message": "Bad input."},
+    ],
+)
+async def test_the_providers_message_is_found_under_its_other_names(
+    upstream: Upstream, listener: Listener, body: dict[str, Any]
+) -> None:
+    upstream.plays(refuses(400, body))
+    reply = await listener.ask()
+    assert reply.error is not None
+    assert (reply.error.detail or "").startswith("Bad input.")
 
 
 async def test_a_filter_error_in_the_middle_of_a_reply_has_code_filtered(

@@ -27,7 +27,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
     async with (
         scripted() as upstream,
         running(
-            tmp_path_factory.mktemp("house"), {"TERTULIA_ENDPOINTS": endpoints(upstream)} | limits
+            tmp_path_factory.mktemp("home"), {"TERTULIA_ENDPOINTS": endpoints(upstream)} | limits
         ) as made,
     ):
         yield made

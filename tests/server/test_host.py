@@ -19,7 +19,7 @@ PATHS = sorted({entry.path for entry in ENTRIES if entry.method != "WEBSOCKET"} 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    home = tmp_path_factory.mktemp("house")
+    home = tmp_path_factory.mktemp("home")
     async with running(home, {"TERTULIA_ALLOWED_HOSTS": "Tertulia.Example"}) as made:
         yield made
 

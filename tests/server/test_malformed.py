@@ -42,7 +42,7 @@ async def world(
         more["TERTULIA_DATABASE_URL"] = new_postgres_database(server, name)
     async with scripted() as upstream:
         environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)} | more
-        async with running(tmp_path_factory.mktemp("house"), environ) as made:
+        async with running(tmp_path_factory.mktemp("home"), environ) as made:
             patient = Throttle(time.monotonic, attempts=1_000_000)
             made.app.state.door = replace(made.app.state.door, throttle=patient)
             yield made

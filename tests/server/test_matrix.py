@@ -34,7 +34,7 @@ MAY_BE_ANYONES = {
 async def cast(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cast]:
     async with (
         scripted() as upstream,
-        running(tmp_path_factory.mktemp("house"), {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as world,
+        running(tmp_path_factory.mktemp("home"), {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as world,
     ):
         yield await gather_cast(world)
 

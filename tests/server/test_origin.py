@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def cast(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cast]:
     async with (
         scripted() as upstream,
-        running(tmp_path_factory.mktemp("house"), {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as world,
+        running(tmp_path_factory.mktemp("home"), {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as world,
     ):
         yield await gather_cast(world)
 

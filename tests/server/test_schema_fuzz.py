@@ -40,7 +40,7 @@ DESTROYS = ("DELETE", "POST /api/logout")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     async with (
         scripted() as upstream,
-        running(tmp_path_factory.mktemp("house"), {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as made,
+        running(tmp_path_factory.mktemp("home"), {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as made,
     ):
         made.app.state.door = replace(
             made.app.state.door, throttle=Throttle(time.monotonic, attempts=1_000_000)

@@ -36,7 +36,7 @@ BYTES = {"Content-Type": "application/octet-stream"}
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     limits = {"TERTULIA_UPLOAD_LIMIT_MIB": "4", "TERTULIA_QUOTA_MIB": "12"}
-    async with running(tmp_path_factory.mktemp("house"), limits) as made:
+    async with running(tmp_path_factory.mktemp("home"), limits) as made:
         yield made
 
 

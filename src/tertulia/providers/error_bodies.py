@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-SENTENCES = ("error", "message", "detail", "msg", "error_description")
+SENTENCES = ("error", "message", "detail", "msg", "error_description", "errors", "Message", "error_message")
 TAGS = ("type", "code", "status")
 STATUSES = ("status_code", "status", "code", "http_status")
 NAMED_STATUSES = {
+    "invalid_request_error": 400,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
     "overloaded_error": 529,
@@ -23,6 +24,8 @@ NAMED_STATUSES = {
     "timeout_error": 504,
     "api_error": 500,
     "server_error": 500,
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
     "RESOURCE_EXHAUSTED": 429,
     "UNAUTHENTICATED": 401,
     "PERMISSION_DENIED": 403,
@@ -86,6 +89,7 @@ def _message(error: object) -> str | None:
             return _message(first)
         case dict():
             tags = [str(error[name]) for name in TAGS if isinstance(error.get(name), str | int)]
+            tags = [tag for tag in tags if tag != "error"]  # {"type": "error"} tells nothing.
             messages = (_message(error[name]) for name in SENTENCES if name in error)
             text = _upstream_message(error) or next((nested for nested in messages if nested), None)
             return f"{text} ({', '.join(tags)})" if text and tags else text or ", ".join(tags) or None
@@ -122,7 +126,7 @@ def _status(error: object) -> int:
             value = int(value)
         if isinstance(value, int) and 400 <= value < 600:
             return value
-    statuses = (NAMED_STATUSES.get(str(error.get(name)), 0) for name in ("type", "code", "status"))
+    statuses = (NAMED_STATUSES.get(str(error.get(name)), 0) for name in ("code", "type", "status"))
     return next((status for status in statuses if status), 0)
 
 

@@ -7,14 +7,15 @@ import re
 TOO_LONG = re.compile(
     r"context[ _-]?(?:length|size|window|limit)|max(?:imum)? (?:context|prompt)|exceed_context_size"
     r"|prompt (?:is )?too long|too many tokens|input token count|input (?:is )?too (?:long|large)"
-    r"|reduce the length|string_above_max_length|tokens? > \d+ maximum"
+    r"|reduce the length|string_above_max_length|tokens? > \d+ maximum|range of input length"
     r"|too large for model|max_new_tokens. must be <=",
     re.IGNORECASE,
 )
 FILTERED = re.compile(
-    r"content_?filter|content_policy|content management policy|moderation|safety system|bio_policy"
+    r"content[ _]?filter|content_policy|content management policy|moderation|safety system|bio_policy"
     r"|misalignment_policy|violat\w+ (?:our |the )?usage (?:polic|guideline)|SAFETY_CHECK|ResponsibleAIPolicy"
-    r"|data_?inspection_?failed|content exists risk",
+    r"|data_?inspection_?failed|content exists risk|unsafe or sensitive content"
+    r"|(?:prompt|input|request|content) (?:was |is |has been )?(?:flagged|blocked)",
     re.IGNORECASE,
 )
 BAD_KEY = re.compile(
@@ -22,6 +23,11 @@ BAD_KEY = re.compile(
     r"|api[ _-]key[^.]{0,40}? is (?:currently )?(?:not valid|invalid|expired|disabled|blocked)"
     r"|(?:invalid|incorrect|expired|revoked|missing|no)[ _](?:x-)?api[ _-]key|API_KEY_INVALID"
     r"|api key was reported as leaked|authentication_error|didn.t provide an api key",
+    re.IGNORECASE,
+)
+TOO_MANY_BYTES = re.compile(
+    r"payload size exceeds|request_too_large|request (?:body )?(?:is )?too large(?! for model)"
+    r"|exceeds the maximum (?:request )?size|maximum allowed number of bytes",
     re.IGNORECASE,
 )
 NO_SUCH_MODEL = re.compile(
@@ -41,6 +47,8 @@ NO_PICTURES = re.compile(
     r"|at most 0 image|missing data required for image input|\bmmproj\b",
     re.IGNORECASE,
 )
+NO_MEMORY = re.compile(r"more system memory|out of memory|not enough memory", re.IGNORECASE)
+"""Local servers send status 500 if a model does not fit into the machine. Smaller ones still do."""
 NO_REGION = re.compile(
     r"unsupported_country|country, region|location is not supported"
     r"|not (?:available|supported) in your (?:country|region|location)",
@@ -54,13 +62,27 @@ NO_ADDRESS = re.compile(r"\A(?:resource |page |404 page )?not found\b", re.IGNOR
 _FIGURE = r"(\d{1,3}(?:,\d{3})+|\d{3,9})"
 _WINDOW = re.compile(
     r"(?:context (?:length|size|window)|maximum (?:context|prompt) length|maximum number of tokens allowed"
-    rf"|n_ctx|context_length|must be <=|configured limit of)\D{{0,24}}?{_FIGURE}(?![\w-])|> {_FIGURE} maximum"
+    r"|n_ctx|context_length|must be <=|configured limit of|while limit is|input length should be \[1,)"
+    rf"\D{{0,24}}?{_FIGURE}(?![\w-])|> {_FIGURE} maximum"
     rf"|context limit: [\d,+ ]+> {_FIGURE}"
     rf"|{_FIGURE} maximum context",
     re.IGNORECASE,
 )
 _OVER_BY = re.compile(rf"\bby {_FIGURE} tokens", re.IGNORECASE)
 _TOKENS = re.compile(rf"(?<![\w.-]){_FIGURE}(?![\w-]|\.\d)")
+_OUTPUT_LIMIT = re.compile(
+    r"max_(?:completion_|output_|new_)?tokens\W{0,4}"
+    r"(?:(?:must|should) be (?:less than or equal to|at most)|\d[\d,]* >"
+    r"|is too large: \d[\d,]*\. This model supports at most"
+    rf"|value, the valid range of max_tokens is \[1,)\W{{0,4}}{_FIGURE}",
+    re.IGNORECASE,
+)
+
+
+def output_limit(text: str) -> int | None:
+    """The largest output limit that the model takes, if the request named a larger one."""
+    match = _OUTPUT_LIMIT.search(text)
+    return _figure(match[1]) if match else None
 
 
 def sizes(text: str, known_window: int) -> tuple[int, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -38,6 +39,8 @@ class ErrorFactory:
     """The provider never charges, so no message says that nothing was charged."""
     asked_tokens: int | None = None
     """The output limit that the request carried; None if it carried none."""
+    now: Callable[[], float] = field(default=time.time, repr=False)
+    """The time for errors inside a stream, in seconds since 1970."""
 
     # --- before the reply ----------------------------------------------------------------------------------
 
@@ -121,7 +124,8 @@ class ErrorFactory:
     def _from_body(self, error: ErrorBody) -> ProviderError:
         detail = error.said or "The provider reported an error without saying which."
         error = ErrorBody(detail, error.status, error.fields)
-        return self._judge(error.status, error, rate_limits.wait_s({}, error), None)
+        now = self.now()
+        return self._judge(error.status, error, rate_limits.wait_s({}, error, now), now)
 
     def _judge(self, status: int, error: ErrorBody, wait_s: float | None, now: float | None) -> ProviderError:
         detail = error.said or f"HTTP {status}"
@@ -140,9 +144,12 @@ class ErrorFactory:
                 f"{self.model.display_name} cannot be shown pictures. Ask without them, or use another model."
             )
             return self._error("unavailable", sentence, detail)
+        if (limit := patterns.output_limit(text)) and status in (0, 400, 422):
+            sentence = f"{self.name} did not accept the request."
+            return self._error("unavailable", sentence, detail, affordable_tokens=limit)
         if patterns.TOO_LONG.search(text) and status in (0, 400, 413, 422, 500):
             return self._context_too_long(text, detail)
-        if status == 413:
+        if status == 413 or (status in (0, 400) and patterns.TOO_MANY_BYTES.search(text)):
             sentence = (
                 f"{self.name} does not take a request this large. Ask with less, or with smaller files."
             )
@@ -180,6 +187,9 @@ class ErrorFactory:
     def _provider_error(
         self, status: int, detail: str, wait_s: float | None, now: float | None
     ) -> ProviderError:
+        if status == 500 and patterns.NO_MEMORY.search(detail):
+            sentence = f"{self.name} has too little memory for {self.model.model_id}. Use another model."
+            return self._error("unavailable", sentence, detail)
         if 300 <= status < 400:
             sentence = (
                 f"{self.name} redirected to another address, which is not followed. Check its base URL."
@@ -199,7 +209,7 @@ class ErrorFactory:
         if rate_limits.NO_QUOTA.search(text):
             sentence = f"{self.name} gives this key no quota for {self.model.model_id}. Use another model."
             return self._error("rate_limited", sentence, detail)
-        if rate_limits.SPENT_QUOTA.search(text):
+        if rate_limits.SPENT_QUOTA.search(text) and not (wait_s and rate_limits.ROLLING.search(text)):
             return self._out_of_quota(detail, wait_s, now)
         if excess := rate_limits.excess(text):
             return self._over_minute_limit(excess, detail)
@@ -347,8 +357,10 @@ class ErrorFactory:
 
 
 def _is_rate_limit(status: int, text: str) -> bool:
-    """429, and 413 with a rate limit message: Groq sends 413 if a request exceeds what the key has left this
-    minute."""
+    """429, and other statuses with a rate limit message: Groq sends 413 if a request exceeds what the key has
+    left this minute, and AWS 400."""
+    if status in (400, 403):
+        return rate_limits.EXCEEDED.search(text) is not None
     return status == 429 or (status in (0, 413, 498) and rate_limits.SIGNAL.search(text) is not None)
 
 

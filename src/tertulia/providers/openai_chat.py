@@ -38,6 +38,9 @@ FILTER_REASONS = (
     "recitation",
     "prohibited_content",
     "blocklist",
+    "spii",
+    "model_armor",
+    "image_safety",
 )
 FINISHES: dict[str, Finish] = {
     **dict.fromkeys(LENGTH_REASONS, "length"),
@@ -114,8 +117,10 @@ class ChatDecoder(StreamDecoder):
         self._tags = ThinkTags()
 
     def _decode(self, event: dict[str, Any]) -> Deltas:
-        if event.get("error"):
+        if event.get("error") or event.get("object") == "error" or event.get("type") == "error":
             raise self._error(event)
+        if reason := inside(event, "x_groq", "error"):
+            raise self._error(reason)
         if usage := event.get("usage") or inside(event, "x_groq", "usage"):
             self._counts(counted(usage))
         if cited_pages := sources(event):
@@ -154,7 +159,7 @@ class ChatDecoder(StreamDecoder):
             yield self._says(refusal)
 
     def _decode_parts(self, parts: list[object]) -> Iterable[TextDelta | ThinkingDelta]:
-        """Mistral's thinking models send lists of typed parts."""
+        """The thinking models of Mistral and Databricks send lists of typed parts."""
         for part in parts:
             match part:
                 case {"type": "text", "text": str(text)}:
@@ -163,6 +168,9 @@ class ChatDecoder(StreamDecoder):
                     yield self._says(text)
                 case {"type": "thinking", "thinking": list(thoughts)}:
                     texts = (thought.get("text") for thought in thoughts if isinstance(thought, dict))
+                    yield self._thinks("".join(entry for entry in texts if isinstance(entry, str)))
+                case {"type": "reasoning", "summary": list(summaries)}:
+                    texts = (summary.get("text") for summary in summaries if isinstance(summary, dict))
                     yield self._thinks("".join(entry for entry in texts if isinstance(entry, str)))
                 case {"type": "thinking", "thinking": str(text)}:
                     yield self._thinks(text)
@@ -177,7 +185,10 @@ class ChatDecoder(StreamDecoder):
         """A gateway also names the finish reason of the provider behind it."""
         kind = reason.partition(":")[0].strip().lower()
         if isinstance(native, str) and native.lower() not in (kind, *NORMAL_STOPS):
-            reason = native if kind == "stop" else f"{reason} ({native})"
+            if kind == "stop":
+                kind, reason = native.lower(), native
+            else:
+                reason = f"{reason} ({native})"
         if kind in FAILURE_REASONS:
             raise self._faults.cut(reason)
         return self._finishes(FINISHES.get(kind, "stop"), reason if reason.lower() != "stop" else None)
@@ -194,7 +205,7 @@ class ChatDecoder(StreamDecoder):
 
 def _thinking_text(delta: dict[str, Any]) -> str:
     """Providers use different fields for the thinking, and some fill several with the same text."""
-    for name in ("reasoning_content", "reasoning"):
+    for name in ("reasoning_content", "reasoning", "reasoning_text"):
         if (thinking := delta.get(name)) and isinstance(thinking, str):
             return thinking
     details = delta.get("reasoning_details")

@@ -21,22 +21,35 @@ SIGNAL = re.compile(
     re.IGNORECASE,
 )
 """Matches messages about a limit on use within a short time."""
+EXCEEDED = re.compile(
+    r"rate[ _-]?limit[\w-]* (?:was |is |has been )?(?:exceeded|reached)|rate_?limit_?exceeded|throttl"
+    r"|too[ _]many[ _]requests",
+    re.IGNORECASE,
+)
+"""Matches messages that can only be about a rate limit, whatever the HTTP status."""
 SPENT_QUOTA = re.compile(
-    r"per[\s_-]?(?:day|week|month)|\b(?:hourly|daily|weekly|monthly)\b|\b[TR]PD\b|requests?-day|tokens?-day",
+    r"per[\s_-]?(?:day|week|month)|/ ?(?:day|week|month)\b|\b(?:hourly|daily|weekly|monthly)\b"
+    r"|\b[TR]PD\b|requests?-day|tokens?-day|\busage[ _]limit",
     re.IGNORECASE,
 )
 """Matches messages about a quota that does not renew within minutes."""
 SPENT_CREDIT = re.compile(
     r"insufficient[ _](?:quota|balance|credits?|funds)|billing_(?:hard_limit|not_active)|credit balance"
-    r"|(?:out of|no|any|not enough|insufficient|all available|requires? more|add more) credits?\b"
+    r"|(?:out of|no|any|not enough|insufficient|all available|requires? more) credits?\b"
     r"|credits? (?:are |is |have been |has been )?(?:depleted|exhausted|used up|required)"
-    r"|exceeded your (?:account|monthly) (?:balance|budget)|spend(?:ing)? (?:limit|cap)|key limit exceeded"
+    r"|free (?:tier|quota)[^.]{0,40} (?:exhausted|used up)"
+    r"|(?:reach|exceed|hit)\w*[^.]{0,40} (?:balance|budget|spend(?:ing)? (?:limit|cap))|key limit exceeded"
+    r"|spend(?:ing)? (?:limit|cap) (?:is |was |has been )?(?:reached|exceeded|hit)"
     r"|reached your (?:specified|configured) (?:workspace )?(?:API )?usage limits?"
-    r"|payment required|account is not active|account balance|arrears|\bArrearage\b",
+    r"|payment required|account is not active|account balance (?:is|was)|insufficient account"
+    r"|arrears|\bArrearage\b",
     re.IGNORECASE,
 )
-"""Matches messages about a used up balance: waiting does not help."""
+"""Matches messages about a used up balance: waiting does not help. Advice about credit ("add more credits")
+stands in rate limits too, so it does not match."""
 CREDIT = re.compile(r"\bcredits?\b", re.IGNORECASE)
+ROLLING = re.compile(r"\bLimit:?\s*~?[\d,]+,?\s+Used:?\s*~?[\d,]+,?\s+Requested", re.IGNORECASE)
+"""Matches messages about a quota that renews bit by bit, so that even a short wait helps."""
 NO_QUOTA = re.compile(r"\blimit: 0\b(?!.*\blimit: [1-9])", re.DOTALL)
 """Gemini's free tier has no quota for some models."""
 EARLIEST_EPOCH_S = 1e9
@@ -120,7 +133,15 @@ def _candidates(headers: Mapping[str, str], body: ErrorBody, now: float) -> Iter
     yield _from_resets(headers, now)
 
 
-_DELAYS = ("retryDelay", "retry_delay", "retry_after", "retryAfter", "retry-after", "retry_after_seconds")
+_DELAYS = (
+    "retryDelay",
+    "retry_delay",
+    "retry_after",
+    "retryAfter",
+    "retry-after",
+    "retry_after_seconds",
+    "resets_in_seconds",
+)
 
 
 def _from_body(body: ErrorBody, now: float) -> Iterator[float | None]:

@@ -1,9 +1,9 @@
 """Retry with a smaller output limit: repeats a call whose output limit is more than the key allows.
 
-OpenRouter refuses a request that the balance does not cover ("can only afford 3919"), and Groq one that
-exceeds the limit per minute, both before they run it. Both name a limit that would work. A call is repeated
-once for a balance. Groq may need two repeats: it may first name the limit of a whole minute, and then what
-remains of it.
+OpenRouter refuses a request that the balance does not cover ("can only afford 3919"), Groq one that exceeds
+the limit per minute, and other servers one whose limit is above the model's own, all before they run it. Each
+names a limit that would work. A call is repeated once with it. Groq may need two repeats: it may first name
+the limit of a whole minute, and then what remains of it.
 """
 
 from __future__ import annotations

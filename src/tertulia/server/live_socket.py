@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
@@ -53,6 +53,8 @@ class Subscription:
 
 
 class LiveSocket:
+    frame_s: ClassVar[float] = FRAME_S
+
     def __init__(self, socket: WebSocket, tertulia: Tertulia, actor: Actor) -> None:
         self._socket = socket
         self._tertulia = tertulia
@@ -163,7 +165,7 @@ class LiveSocket:
     # ── what the tab is told
 
     async def _speak(self) -> None:
-        """At most one frame with words per FRAME_S; what is said meanwhile joins the next one."""
+        """At most one frame with words per `frame_s`; what is said meanwhile joins the next one."""
         while not self._is_signed_out:
             await self._bell.rung()
             await self._look_at_rights()
@@ -173,7 +175,7 @@ class LiveSocket:
                 self._spoke_at = self._tertulia.dependencies.monotonic()
                 await self._socket.send_text(f"[{','.join(news.items)}]")
             if news.has_words:
-                await asyncio.sleep(FRAME_S)  # the first word went out at once; the next ones may gather
+                await asyncio.sleep(self.frame_s)  # the first word went out at once; the next ones may gather
 
     async def _tick(self) -> None:
         """Rights and silence are looked at even when nothing happens."""

@@ -13,7 +13,7 @@ from tests.world import Person, World, running
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     limits = {"TERTULIA_UPLOAD_LIMIT_MIB": "2", "TERTULIA_QUOTA_MIB": "40"}
-    async with running(tmp_path_factory.mktemp("house"), limits) as made:
+    async with running(tmp_path_factory.mktemp("home"), limits) as made:
         yield made
 
 
