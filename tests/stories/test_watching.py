@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tertulia.server.live import Connection
 
 from tertulia.app import new_id
+from tertulia.server.live_socket import LiveSocket
 from tests.device import Device, Item
 from tests.patience import soon
 from tests.server.cast import at_rest
@@ -89,7 +89,7 @@ def is_waiting(item: Item) -> bool:
 
 async def test_a_fast_model_does_not_flood_the_window(ada, upstream, monkeypatch):
     """A frame with words is followed by a pause, here of an hour, however many words there are."""
-    monkeypatch.setattr(Connection, "frame_s", HOUR)
+    monkeypatch.setattr(LiveSocket, "frame_s", HOUR)
     follows, reads = asyncio.Event(), asyncio.Event()
     words = [Say(f"{n} ") for n in range(300)]
     upstream.plays((Say("One, "), Hold(follows), Say("two, "), Hold(reads), *words, Finish()))
