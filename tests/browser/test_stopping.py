@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.room import Room, in_parts, stored
+from tests.browser.windows import PHONE
 from tests.upstream.scripted import Bare, Cut, Say, Script, Upstream, refuses, says
 from tests.world import Person
 
@@ -140,6 +141,9 @@ async def test_another_model_can_take_the_place_of_one_that_failed(page: Page, u
     await picker.get_by_role("combobox").fill("gamma")
     await page.keyboard.press("Enter")
     await expect(room.reply("Gamma", "finished")).to_contain_text("gamma heard: Who answers?")
+    await page.set_viewport_size(PHONE)
+    await expect(page.get_by_role("tab", name="Gamma")).to_be_visible()
+    await expect(page.get_by_role("tab", name="Beta")).to_have_count(0)
 
 
 async def test_a_provider_that_asks_for_patience_is_waited_for_in_sight(

@@ -34,6 +34,23 @@ def test_a_search_result_states_its_source_and_its_reason():
     assert [s.reason for s in assembled.receipt.segments if s.source_id == "k1:4-9"] == ["match"]
 
 
+def test_a_receipt_names_who_wrote_each_message_that_was_found():
+    found = [
+        replace(hit(f"k{i}", "x" * 40, conversation_id="other", round_number=3), heading=heading, title=title)
+        for i, (title, heading) in enumerate(
+            (
+                ("Tea", "Sam, 16 November 2026"),
+                ("Tea", "GPT-4o, 16 November 2026"),
+                ("", "Voice A, 1 May 2026"),
+            )
+        )
+    ]
+    receipt = assemble(make_inputs(hits=tuple(found), max_results=2), count).receipt
+    shown = [s.name for s in receipt.segments if s.layer is Layer.RETRIEVED and s.source_id]
+    assert shown == ["Tea, round 3, Sam", "Tea, round 3, GPT-4o"]
+    assert [item.name for item in receipt.left_out] == ["round 3, Voice A"]
+
+
 def test_the_best_hits_are_shown_and_the_receipt_lists_the_rest():
     hits = tuple(
         hit(f"k{i}", f"text {i}", 1 - i / 20, path="a.py", start_line=1, end_line=2) for i in range(6)

@@ -189,10 +189,12 @@ def _recalled_text(round_: Round, inputs: PromptInputs) -> str:
 
 
 def _name(hit: Hit) -> str:
+    """The row of the receipt. The author is called what people call them: a blind round has letters."""
     location = hit.location
     if hit.source_type is Source.FILE:
         return citations.place(location.path or "", location.start_line, location.end_line)
-    return f"{hit.title}, round {location.round_number}" if hit.title else f"round {location.round_number}"
+    author = hit.heading.rpartition(", ")[0]
+    return ", ".join(filter(None, (hit.title, f"round {location.round_number}", author)))
 
 
 def _text(hit: Hit) -> str:

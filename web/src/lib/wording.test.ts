@@ -25,7 +25,7 @@ const RETIRED = [
   /\byou (own it|can write|can read)$/i,
   /\bsilent\b|\b(hear|hears|heard|told)\b|\b(seat|seats|seated|seating)\b/i,
   /\bat the table\b|\bat hand\b|\btaken out of (the|every)\b|\bwho (shares|holds) what\b|\bnobody here\b/i,
-  /\bwent wrong here\b|\bany more\b|\bwhat if\b|\blooks? after\b|\bretrieval\b/i,
+  /\bhide the names\b|\bwent wrong here\b|\bany more\b|\bwhat if\b|\blooks? after\b|\bretrieval\b/i,
   /^(Paper|Evening|As the system|Literary|Glyph|Said|Quick|In turn|Each alone|Chosen replies|Find the hole)$/,
 ];
 

@@ -41,6 +41,7 @@ describe('the lanes of a round', () => {
     const lanes = lanesOf(round(...messages), [], []);
     expect(lanes.map((lane) => lane.versions.map((version) => version.id))).toEqual([['r1', 'r3'], ['r2']]);
     expect(lanes[0]!.key).toBe(a.id);
+    expect(lanes.map((lane) => lane.voice.name)).toEqual(['Dee', 'Bo']);
   });
 
   it('show a reply that is asked for again as queued behind its last version', () => {

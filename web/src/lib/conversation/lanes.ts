@@ -39,6 +39,7 @@ const ORDER: Step[] = ['answer', 'summary', 'rebuttal', 'critique', 'review', 's
 export interface Lane {
   /** The same from the moment the table is set to the last version, also when a blind round's names are told. */
   key: string;
+  /** Of the last version: another model may have taken the place of the first. */
   voice: Voice;
   step: Step;
   /** Oldest first; never empty. */
@@ -57,7 +58,7 @@ export function lanesOf(round: Round, turns: Turn[], drafts: Draft[]): Lane[] {
     chains
       .map((versions) => ({ voice: voiceOf(versions[0]!), step: stepOf(versions[0]!), versions }))
       .sort(byPlace(mine.find((turn) => turn.purpose === 'ask')?.table ?? [])),
-  );
+  ).map((lane) => ({ ...lane, voice: voiceOf(latest(lane)) }));
 
   function isNew(draft: Draft): boolean {
     return draft.round_number === round.number && !round.messages.some((each) => each.id === draft.id);

@@ -43,6 +43,7 @@ export class View {
 
   async #draw(formula: Element): Promise<void> {
     this.#later.delete(formula);
+    if (this.#origins.has(formula)) return; // planned again while it was drawn
     const origin = formula.outerHTML;
     const drawn = await draw(formula.textContent, formula.classList.contains('display'));
     if (!formula.isConnected || formula.outerHTML !== origin) return;

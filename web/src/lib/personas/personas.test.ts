@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canChange, gistOf, nameFault, whyNot } from './personas';
+import { blank, canChange, gistOf, nameFault, whyNot } from './personas';
 
 describe('a persona', () => {
   it('has a name that can be written with an @', () => {
@@ -7,6 +7,15 @@ describe('a persona', () => {
     expect(nameFault(' ')).toBe('Give it a name.');
     expect(nameFault('a:b')).toMatch(/no \[/);
     expect(nameFault('!!!')).toMatch(/letters/);
+  });
+
+  it('begins with a model that is ready, and with the demo only where there is no other', () => {
+    const demo = { key: 'builtin:small', is_available: true, is_demo: true };
+    const keyless = { key: 'a:large', is_available: false, is_demo: false };
+    const ready = { key: 'b:large', is_available: true, is_demo: false };
+    expect(blank([demo, keyless, ready]).model).toBe('b:large');
+    expect(blank([demo, keyless]).model).toBe('builtin:small');
+    expect(blank([keyless]).model).toBe('');
   });
 
   it('is changed by whoever it belongs to', () => {

@@ -8,7 +8,10 @@ const FIRST_WORDS = 400;
 
 export const SCOPES: Record<Scope, string> = { all: 'All', project: 'Project', user: 'Me' };
 
-export function blank(model: string): Character {
+/** A new one begins with a model that is ready; with the demo only where there is no other. */
+export function blank(models: Pick<Model, 'key' | 'is_available' | 'is_demo'>[]): Character {
+  const ready = models.filter((each) => each.is_available);
+  const model = (ready.find((each) => !each.is_demo) ?? ready[0])?.key ?? '';
   return { name: '', glyph: '', hue: 4, instructions: '', model, tools: true, effort: null };
 }
 

@@ -64,6 +64,9 @@ describe('a blind round', () => {
     const [hidden] = veiled([a]);
     expect(outcomeOf(vote(), lanesOf(round(reply('r1', hidden!)), [], []), 'You')).toBe('');
     expect(outcomeOf(undefined, lanes, 'You')).toBe('');
+    const later = lanesOf(round(reply('r1', a), reply('r3', voice(1, 'Dee'), { replaces_id: 'r1' })), [], []);
+    expect(outcomeOf(vote(), later, 'You')).toBe('You chose Ada.');
+    expect(outcomeOf(vote({ message_id: 'r3' }), later, 'You')).toBe('You chose Dee.');
   });
 
   it('has the same lanes in the same order before and after the names are told', () => {

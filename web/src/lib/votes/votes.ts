@@ -1,6 +1,6 @@
 /** Votes: which reply of a round was best; in a blind round, before the names are known. Pure. */
 import type { Message, Round, Vote, Voice } from '$lib/api/types';
-import type { Lane } from '$lib/conversation/lanes';
+import { voiceOf, type Lane } from '$lib/conversation/lanes';
 
 /**
  * The last word of each person on this round, the newest last. Whoever voted before a branch, and in it on what it made of
@@ -43,7 +43,8 @@ export function outcomeOf(vote: Vote | undefined, lanes: Lane[], who: string): s
   if (vote?.verdict === 'tie') return `${who} voted for a tie.`;
   if (vote?.verdict === 'both_bad') return `${who} chose none of the answers.`;
   if (vote?.verdict !== 'best') return '';
-  const voice = lanes.find((lane) => lane.versions.some(({ id }) => id === vote.message_id))?.voice;
+  const chosen = lanes.flatMap(({ versions }) => versions).find(({ id }) => id === vote.message_id);
+  const voice = chosen && voiceOf(chosen);
   return voice?.model ? `${who} chose ${voice.name}.` : '';
 }
 
