@@ -55,7 +55,7 @@ class World:
 
     @property
     def tertulia(self) -> Tertulia:
-        tertulia: Tertulia = self.app.state.door.tertulia
+        tertulia: Tertulia = self.app.state.server.tertulia
         return tertulia
 
     @property

@@ -44,7 +44,7 @@ async def world(
         environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)} | more
         async with running(tmp_path_factory.mktemp("house"), environ) as made:
             patient = Throttle(time.monotonic, attempts=1_000_000)
-            made.app.state.door = replace(made.app.state.door, throttle=patient)
+            made.app.state.server = replace(made.app.state.server, throttle=patient)
             yield made
 
 

@@ -33,18 +33,18 @@ def serve(
     uvicorn_server.serve(settings, os.environ, secrets.token_urlsafe(16), _greet)
 
 
-async def _greet(door: ServerState, port: int) -> None:
-    settings = door.tertulia.settings
+async def _greet(state: ServerState, port: int) -> None:
+    settings = state.tertulia.settings
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     console.print(f"[bold]Tertulia {__version__}[/] is at [bold green]http://{host}:{port}[/]")
     console.print(f"  data    {escape(str(settings.home))}")
-    console.print(f"  models  {escape(_minds(door))}")
-    if door.needs_setup_token and not await door.tertulia.db.read(users.count):
-        console.print(f"  set-up token for the first account: [bold]{door.setup_token}[/]")
+    console.print(f"  models  {escape(_minds(state))}")
+    if state.needs_setup_token and not await state.tertulia.db.read(users.count):
+        console.print(f"  set-up token for the first account: [bold]{state.setup_token}[/]")
 
 
-def _minds(door: ServerState) -> str:
-    available = door.tertulia.providers.available()
+def _minds(state: ServerState) -> str:
+    available = state.tertulia.providers.available()
     if not available:
         return "none can answer yet: run `tertulia models pull smollm2` or set a provider's key"
     return ", ".join(model.display_name for model in available[:4]) + (" …" if len(available) > 4 else "")

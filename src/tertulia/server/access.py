@@ -35,21 +35,21 @@ def token_hash(token: str) -> str:
 
 async def signed_in(connection: HTTPConnection) -> SignedIn:
     """Who sent this, by its session cookie alone."""
-    door: ServerState = connection.app.state.door
-    token = connection.cookies.get(door.cookie, "")
+    state: ServerState = connection.app.state.server
+    token = connection.cookies.get(state.cookie, "")
     if token and len(token) <= 200:
         mark = token_hash(token)
-        found = await door.tertulia.db.read(lambda tx: sessions.find_signed_in(tx, mark))
+        found = await state.tertulia.db.read(lambda tx: sessions.find_signed_in(tx, mark))
         if found is not None:
-            await _keep(door, found)
+            await _keep(state, found)
             return found
     raise NotSignedIn("Sign in first.")
 
 
-async def _keep(door: ServerState, client: SignedIn) -> None:
+async def _keep(state: ServerState, client: SignedIn) -> None:
     """A session that is used does not grow idle; written down now and then, not on every request."""
     if now_ms() - client.session.last_active_at >= sessions.TOUCH_MS:
-        await door.tertulia.db.write(lambda tx: sessions.touch(tx, client.session.id))
+        await state.tertulia.db.write(lambda tx: sessions.touch(tx, client.session.id))
 
 
 async def _anyone() -> None:
@@ -70,21 +70,21 @@ async def _admin(request: Request) -> Actor:
     return actor
 
 
-async def _door(request: Request) -> ServerState:
+async def _server_state(request: Request) -> ServerState:
     """A coroutine like the others here: FastAPI sends every plain function to a thread and back."""
-    door: ServerState = request.app.state.door
-    return door
+    state: ServerState = request.app.state.server
+    return state
 
 
 async def _tertulia(request: Request) -> Tertulia:
-    return (await _door(request)).tertulia
+    return (await _server_state(request)).tertulia
 
 
 Public = Annotated[None, Depends(_anyone)]
 CurrentSession = Annotated[SignedIn, Depends(_signed_in)]
 CurrentActor = Annotated[Actor, Depends(_actor)]
 Admin = Annotated[Actor, Depends(_admin)]
-InjectedState = Annotated[ServerState, Depends(_door)]
+InjectedState = Annotated[ServerState, Depends(_server_state)]
 InjectedApp = Annotated[Tertulia, Depends(_tertulia)]
 
 CLASSES = {

@@ -32,7 +32,7 @@ def build(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_app(settings, environ) as tertulia:
-            app.state.door = ServerState(
+            app.state.server = ServerState(
                 tertulia, Throttle(time.monotonic), setup_token, passwords or Passwords()
             )
             yield

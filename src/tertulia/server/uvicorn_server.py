@@ -51,11 +51,11 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         _settle_in()
         if self.started and sockets:
-            await self._greet(self._app.state.door, sockets[0].getsockname()[1])
+            await self._greet(self._app.state.server, sockets[0].getsockname()[1])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Replies first: their readers hear the end, and no stream is waited for in vain."""
-        await self._app.state.door.tertulia.turns.close()
+        await self._app.state.server.tertulia.turns.close()
         await super().shutdown(sockets)
 
     @contextmanager

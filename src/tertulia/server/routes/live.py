@@ -21,4 +21,4 @@ async def live(socket: WebSocket) -> None:
         await socket.send_denial_response(respond(error))
         return
     await socket.accept()
-    await LiveSocket(socket, socket.app.state.door.tertulia, client.actor).run()
+    await LiveSocket(socket, socket.app.state.server.tertulia, client.actor).run()

@@ -24,11 +24,11 @@ class ReplayView:
 
 @router.post("/api/conversations/{conversation_id}/replay/estimate", response_model=ReplayEstimate)
 async def estimate_replay(
-    door: InjectedState, actor: CurrentActor, conversation_id: str, new: NewReplay
+    state: InjectedState, actor: CurrentActor, conversation_id: str, new: NewReplay
 ) -> Response:
     """What it would cost, round by round; nothing is asked or kept."""
-    async with door.turnstile.passed(actor.user_id):
-        return json_response(await door.tertulia.replays.estimate(actor, conversation_id, new))
+    async with state.limiter.slot(actor.user_id):
+        return json_response(await state.tertulia.replays.estimate(actor, conversation_id, new))
 
 
 @router.post("/api/conversations/{conversation_id}/replay", response_model=ReplayProgress, status_code=202)

@@ -54,20 +54,20 @@ class Rebuilding:
 
 @router.post("/api/projects/{project_id}/search", response_model=SearchAnswer)
 async def search_project(
-    request: Request, door: InjectedState, actor: CurrentActor, project_id: str, search: SearchRequest
+    request: Request, state: InjectedState, actor: CurrentActor, project_id: str, search: SearchRequest
 ) -> Response:
     """Words in any order; the best hits first, each with where it is and why it was found."""
-    return large_json_response(request, await _found(door, actor, [project_id], search))
+    return large_json_response(request, await _found(state, actor, [project_id], search))
 
 
 @router.post("/api/search/global", response_model=SearchAnswer)
 async def search_everywhere(
-    request: Request, door: InjectedState, actor: CurrentActor, search: SearchRequest
+    request: Request, state: InjectedState, actor: CurrentActor, search: SearchRequest
 ) -> Response:
     """The same in all projects one is a member of."""
-    visible = await door.tertulia.db.read(lambda tx: projects.visible_to(tx, actor))
+    visible = await state.tertulia.db.read(lambda tx: projects.visible_to(tx, actor))
     return large_json_response(
-        request, await _found(door, actor, [project.id for project in visible], search)
+        request, await _found(state, actor, [project.id for project in visible], search)
     )
 
 
@@ -85,13 +85,13 @@ async def rebuild_index(tertulia: InjectedApp, actor: CurrentActor, project_id: 
 
 
 async def _found(
-    door: ServerState, actor: Actor, project_ids: Sequence[str], search: SearchRequest
+    state: ServerState, actor: Actor, project_ids: Sequence[str], search: SearchRequest
 ) -> SearchAnswer:
     _must_be_sane(search)
     start = _rank(search.cursor)
-    dependencies = door.tertulia.dependencies
+    dependencies = state.tertulia.dependencies
     began = dependencies.monotonic()
-    async with door.turnstile.passed(actor.user_id):
+    async with state.limiter.slot(actor.user_id):
         found = await find(
             dependencies.library,
             actor,

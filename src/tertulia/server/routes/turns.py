@@ -46,10 +46,10 @@ async def open_turn(tertulia: InjectedApp, actor: CurrentActor, request: Request
 
 
 @router.post("/api/estimate", response_model=Estimate)
-async def estimate_turn(door: InjectedState, actor: CurrentActor, new: NewEstimate) -> Response:
+async def estimate_turn(state: InjectedState, actor: CurrentActor, new: NewEstimate) -> Response:
     """What a message would take from each voice, and what it would cost; nothing is sent or kept."""
-    async with door.turnstile.passed(actor.user_id):
-        return json_response(await estimate(door.tertulia.dependencies, actor, new))
+    async with state.limiter.slot(actor.user_id):
+        return json_response(await estimate(state.tertulia.dependencies, actor, new))
 
 
 @router.get("/api/turns/{turn_id}", response_model=Turn)
