@@ -17,7 +17,8 @@ import websockets
 from starlette.types import Message
 
 from tertulia.app import new_id
-from tertulia.server.security_middleware import JSON_DEPTH, JSON_LIMIT, JSON_PARTS, SecurityMiddleware
+from tertulia.server.json_body import JSON_DEPTH, JSON_LIMIT, JSON_PARTS
+from tertulia.server.security_middleware import SecurityMiddleware
 from tertulia.server.throttle import Throttle
 from tests.calls import counted_calls
 from tests.server.cast import Things, things

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tertulia.core.errors import CannotStart
 from tertulia.server.asgi import build
-from tertulia.server.security_middleware import SILENCE_S
+from tertulia.server.json_body import SILENCE_S
 from tertulia.server.state import ServerState
 from tertulia.settings import Settings
 
