@@ -16,8 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from sqlalchemy import text
-
 from benchmarks.figures import Figure, tell
 from benchmarks.search import SMALL_WORDS, Language, Vectors, embed_all
 from tertulia.app import new_id, now_ms, report
@@ -56,6 +54,7 @@ from tertulia.store import (
 )
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 
 ROUNDS, FILES = 1_000, 1_000
 VOICES = 3
@@ -254,7 +253,7 @@ class Stage:
         return gather_for(tx, self._actor, project, "Much", turn, asked, models)
 
 
-_KEEP = text("""
+_KEEP = sql("""
     INSERT INTO blobs (hash, size_bytes, keeping, content, used_at)
     VALUES (:hash, :size_bytes, 'row', :content, :now) ON CONFLICT (hash) DO NOTHING
 """)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.chunks import Filters, Location, Source, Weights
 from tertulia.core.files import MetadataChange
@@ -12,6 +11,7 @@ from tertulia.library.query import terms
 from tertulia.store import chunks, conversations, files, projects, retrieval, vectors, versions
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tertulia.store.text_index import ENOUGH
 from tests.store.samples import answered, conversation, file, home, person
 
@@ -327,13 +327,13 @@ async def test_deleting_a_file_conversation_or_project_deletes_its_chunks_and_ve
     await db.write(lambda tx: projects.remove(tx, ada, project_id))
     assert await db.read(_row_counts) == (0, 0)
     if db.version.startswith("SQLite"):
-        index_rows = await db.read(lambda tx: tx.execute(text("SELECT rowid FROM retrieval_index")))
+        index_rows = await db.read(lambda tx: tx.execute(sql("SELECT rowid FROM retrieval_index")))
         assert index_rows == []
 
 
 def _row_counts(tx: Tx) -> tuple[int, int]:
     count = "SELECT (SELECT COUNT(*) FROM content_chunks) AS a, (SELECT COUNT(*) FROM chunk_vectors) AS b"
-    row = tx.one(text(count))
+    row = tx.one(sql(count))
     return row.a, row.b
 
 

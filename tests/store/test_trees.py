@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Forbidden, NotFound
@@ -19,6 +18,7 @@ from tertulia.core.users import Actor
 from tertulia.core.votes import VoteValue
 from tertulia.store import branches, conversations, messages, projects, receipts, trees, turns, usage, votes
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tests.store.samples import FIRST, answered, conversation, opened, reply, said_with
 from tests.store.samples import attachment as stored_attachment
 from tests.store_fixtures import Watch, contents
@@ -250,7 +250,7 @@ async def test_a_deleted_message_leaves_nothing_but_its_cost(db: Database, ada: 
     with pytest.raises(NotFound):
         await db.read(lambda tx: receipts.get(tx, ada, deleted.id))
     assert (await db.read(lambda tx: usage.of_conversation(tx, ada, root.id))).cost_micros == 900
-    jobs = text("SELECT payload FROM jobs WHERE kind = 'index_round' ORDER BY payload")
+    jobs = sql("SELECT payload FROM jobs WHERE kind = 'index_round' ORDER BY payload")
     payloads = [row.payload for row in await db.read(lambda tx: tx.execute(jobs))]
     assert payloads == sorted([f"{root.id}:1", f"{branch.id}:1"])
 

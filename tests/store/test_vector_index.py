@@ -8,7 +8,6 @@ from math import sqrt
 
 import psycopg
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.chunks import Filters, Location, Source
 from tertulia.core.users import Actor
@@ -17,6 +16,7 @@ from tertulia.store import chunks, projects, retrieval, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
 from tertulia.store.retrieval import ScoredChunk
+from tertulia.store.sql import sql
 from tertulia.store.vector_index import INDEXED_DIMENSIONS, Pgvector
 from tests.store.samples import file, home, person
 from tests.store_fixtures import Clock, Ids, new_postgres_database
@@ -89,11 +89,11 @@ async def test_a_search_by_the_index_finds_the_same_as_an_exact_search(db: Datab
         exact_result = near(tx, home(tx, ada))
         for setting in ("enable_seqscan", "enable_bitmapscan", "enable_sort"):
             # For so few rows the planner would sort them instead.
-            tx.execute(text(f"SELECT set_config('{setting}', 'off', TRUE)"))
+            tx.execute(sql(f"SELECT set_config('{setting}', 'off', TRUE)"))
         index_result = near(tx, home(tx, ada), exact=0)
         statement = Pgvector().find(1, DIMENSIONS, "", True).text
         plan = tx.execute(
-            text(f"EXPLAIN {statement}"),
+            sql(f"EXPLAIN {statement}"),
             asked=tx.nearness.near(vector(-1)),
             project_ids=[home(tx, ada)],
             source_type="file",
@@ -114,7 +114,7 @@ async def test_a_search_by_the_index_fills_the_limit_for_a_small_project(db: Dat
         fill(tx, bruno, 450)
         fill(tx, ada, 50)
         for setting in ("enable_seqscan", "enable_bitmapscan", "enable_sort"):
-            tx.execute(text(f"SELECT set_config('{setting}', 'off', TRUE)"))
+            tx.execute(sql(f"SELECT set_config('{setting}', 'off', TRUE)"))
         both_projects = near(tx, home(tx, ada), home(tx, bruno))
         return near(tx, home(tx, ada)), near(tx, home(tx, ada), exact=0), both_projects
 
@@ -180,7 +180,7 @@ async def test_the_database_searches_only_once_all_vectors_are_in_its_index(db: 
     def fill_index(tx: Tx) -> tuple[list[int], list[int | None]]:
         ada = person(tx, "Ada")
         fill(tx, ada, 5)
-        tx.execute(text("UPDATE chunk_vectors SET near = NULL"))
+        tx.execute(sql("UPDATE chunk_vectors SET near = NULL"))
         added_counts, result_counts = [], []
         for _ in range(3):
             scored = retrieval.by_meaning(tx, 1, [home(tx, ada)], Source.FILE, vector(-1), LIMIT)

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.chunks import Chunk, Location, Source
 from tertulia.core.passages import SearchScope
 from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
+from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import plain, scope
 from tertulia.store.transactions import Row, Tx, as_json
 
@@ -53,7 +52,7 @@ def remove_file(tx: Tx, file_id: str) -> None:
     tx.execute(_REMOVE_FILE, file_id=file_id)
 
 
-_REMOVE_FILE = text("DELETE FROM content_chunks WHERE file_id = :file_id")
+_REMOVE_FILE = sql("DELETE FROM content_chunks WHERE file_id = :file_id")
 
 
 def add_to_file(
@@ -64,7 +63,7 @@ def add_to_file(
     return _add(tx, _ChunkSource(Source.FILE, project_id, file_id=file_id, at=at), first, new)
 
 
-_LATEST_VERSION_DATE = text("""
+_LATEST_VERSION_DATE = sql("""
     SELECT created_at FROM file_versions WHERE file_id = :file_id ORDER BY number DESC LIMIT 1
 """)
 
@@ -85,11 +84,11 @@ def replace_message(
     return _add(tx, source, 0, new)
 
 
-_OF_MESSAGE = text("""
+_OF_MESSAGE = sql("""
     SELECT number, content, heading FROM content_chunks WHERE message_id = :message_id ORDER BY chunk_index
 """)
 
-_REMOVE_MESSAGE = text("DELETE FROM content_chunks WHERE message_id = :message_id")
+_REMOVE_MESSAGE = sql("DELETE FROM content_chunks WHERE message_id = :message_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def _add(tx: Tx, source: _ChunkSource, first: int, new: Sequence[NewChunk]) -> t
     return tuple(numbers)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO content_chunks (
         id, source_type, file_id, message_id, conversation_id, project_id, speaker, chunk_index, token_count,
         created_at, location, heading, summary, content
@@ -154,7 +153,7 @@ def _add_to_text_index(tx: Tx, number: int, source: _ChunkSource, chunk: NewChun
     )
 
 
-_DUE = text("INSERT INTO vectors_due (number, project_id) VALUES (:number, :project_id)")
+_DUE = sql("INSERT INTO vectors_due (number, project_id) VALUES (:number, :project_id)")
 
 
 def remove_message(tx: Tx, message_id: str) -> None:
@@ -166,7 +165,7 @@ def all_files(tx: Tx, project_id: str | None) -> tuple[tuple[str, str], ...]:
     return tuple((row.id, row.project_id) for row in tx.execute(_ALL_FILES, project_id=project_id))
 
 
-_ALL_FILES = text("""
+_ALL_FILES = sql("""
     SELECT id, project_id FROM project_files
     WHERE project_id = COALESCE(CAST(:project_id AS TEXT), project_id) ORDER BY id
 """)
@@ -178,7 +177,7 @@ def all_conversations(tx: Tx, project_id: str | None) -> tuple[tuple[str, str, i
     return tuple((row.id, row.project_id, row.round_count) for row in rows)
 
 
-_ALL_CONVERSATIONS = text("""
+_ALL_CONVERSATIONS = sql("""
     SELECT id, project_id, round_count FROM conversations
     WHERE project_id = COALESCE(CAST(:project_id AS TEXT), project_id) ORDER BY id
 """)
@@ -211,8 +210,8 @@ def facts(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, RankingFact
 
 
 @cache
-def _facts(among: str) -> TextClause:
-    return text(f"""
+def _facts(among: str) -> Statement:
+    return sql(f"""
         SELECT c.number, COALESCE(c.file_id, c.conversation_id) AS belongs_to, COALESCE(f.path, '') AS path,
             c.heading, c.created_at, COALESCE(c.file_id, c.message_id) AS source_id
         FROM content_chunks AS c {_MEMBERS} LEFT JOIN project_files AS f ON f.id = c.file_id
@@ -232,8 +231,8 @@ def get_many(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, FoundChu
 
 
 @cache
-def _get(among: str) -> TextClause:
-    return text(f"""
+def _get(among: str) -> Statement:
+    return sql(f"""
         SELECT c.number, c.id, c.source_type, c.file_id, c.message_id, c.project_id, c.chunk_index, c.content,
             c.heading, c.location, c.summary, c.token_count, c.created_at,
             COALESCE(f.path, t.title, '') AS title
@@ -268,8 +267,8 @@ def count(tx: Tx, project_ids: Sequence[str], limit: int) -> int:
 
 
 @cache
-def _count(among: str) -> TextClause:
-    return text(f"""
+def _count(among: str) -> Statement:
+    return sql(f"""
         SELECT COUNT(*) AS number FROM (
             SELECT 1 FROM content_chunks WHERE {among.format(column="project_id", name="project_ids")}
             LIMIT :limit
@@ -293,7 +292,7 @@ def has_outside(tx: Tx, project_id: str, conversation_id: str, first_round: int,
     return row is not None
 
 
-_HAS_OUTSIDE = text("""
+_HAS_OUTSIDE = sql("""
     SELECT 1 FROM content_chunks AS c LEFT JOIN conversation_messages AS m ON m.id = c.message_id
     WHERE c.project_id = :project_id
         AND (

@@ -10,8 +10,6 @@ from functools import cache, partial
 from queue import SimpleQueue
 
 import psycopg
-from sqlalchemy import TextClause, text
-from sqlalchemy.dialects import postgresql
 
 from tertulia.core.errors import (
     Busy,
@@ -27,6 +25,7 @@ from tertulia.core.ids import Clock, NewId
 from tertulia.store import events, migrate, postgres_setup
 from tertulia.store.commit_order import CommitOrder, DeliverTasks
 from tertulia.store.postgres_setup import Wire
+from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import TextIndex, Tsvector
 from tertulia.store.transactions import GONE, TransactionTask, Tx, check_capacity
 from tertulia.store.vector_index import VectorIndex
@@ -228,7 +227,7 @@ class Postgres:
 
     # ── what differs from SQLite
 
-    def render(self, statement: TextClause) -> str:
+    def render(self, statement: Statement) -> str:
         return _rendered(statement)
 
     def hold(self, tx: Tx, name: str) -> None:
@@ -281,26 +280,26 @@ _RETRYABLE = ("40001", "40P01")
 
 _BUSY = frozenset((*_RETRYABLE, "55P03", "57014", "53300", "57P01", "57P02", "57P03"))
 
-_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_LOCK = sql("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 
-_DATABASE_CLOCK = text("SELECT CAST(1000 * EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) AS now")
+_DATABASE_CLOCK = sql("SELECT CAST(1000 * EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) AS now")
 
 _SEARCH_TABLES = ("content_chunks", "chunk_vectors")
 
 # Tables that grew by a fifth and a megabyte since the last ANALYZE. This check costs next to nothing.
-_GROWN_TABLES = text(f"""
+_GROWN_TABLES = sql(f"""
     SELECT relname AS name FROM pg_class
     WHERE oid IN ({", ".join(f"CAST('{name}' AS REGCLASS)" for name in _SEARCH_TABLES)})
         AND pg_relation_size(oid) > 1.2 * relpages * CAST(current_setting('block_size') AS BIGINT) + 1048576
 """)
 
 # SKIP_LOCKED, because another server or autovacuum may be analysing the same table.
-_ANALYZE = {name: text(f"ANALYZE (SKIP_LOCKED) {name}") for name in _SEARCH_TABLES}
+_ANALYZE = {name: sql(f"ANALYZE (SKIP_LOCKED) {name}") for name in _SEARCH_TABLES}
 
-_ASYNC_COMMIT = text("SET LOCAL synchronous_commit TO off")
+_ASYNC_COMMIT = sql("SET LOCAL synchronous_commit TO off")
 """Notifications are stored nowhere, so their commit need not wait for the disk."""
 
-_NOTIFY = text("SELECT pg_notify(:channel, :payload)")
+_NOTIFY = sql("SELECT pg_notify(:channel, :payload)")
 
 
 def _drop(connection: Wire | None) -> None:
@@ -343,5 +342,5 @@ def _new_events(tx: Tx, lines: Sequence[str]) -> tuple[Event, ...]:
 
 
 @cache
-def _rendered(statement: TextClause) -> str:
-    return str(statement.compile(dialect=postgresql.psycopg.dialect()))  # type: ignore[no-untyped-call]
+def _rendered(statement: Statement) -> str:
+    return statement.with_percent_parameters()

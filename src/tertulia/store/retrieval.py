@@ -9,10 +9,9 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.chunks import Filters, Source, Weights
 from tertulia.core.serialization import from_json
+from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import ENOUGH, phrases, scope
 from tertulia.store.transactions import Row, Tx
 from tertulia.store.vector_index import EXACT
@@ -57,7 +56,7 @@ def filter_for(tx: Tx, project_ids: Sequence[str], source: Source, filters: Filt
     return ResolvedFilters(file_ids=file_ids, since=filters.since, until=filters.until)
 
 
-_FILES = text("SELECT id, path, tags FROM project_files WHERE project_id = :project_id")
+_FILES = sql("SELECT id, path, tags FROM project_files WHERE project_id = :project_id")
 
 
 def _matches(row: Row, filters: Filters) -> bool:
@@ -137,12 +136,12 @@ def _hold_most_chunks(tx: Tx, project_ids: Sequence[str], source: Source, minimu
     return bool(row.its * 2 > row.rows)
 
 
-_LAST = text("SELECT MAX(number) AS number FROM content_chunks")
+_LAST = sql("SELECT MAX(number) AS number FROM content_chunks")
 
 
 @cache
-def _sample(among: str) -> TextClause:
-    return text(f"""
+def _sample(among: str) -> Statement:
+    return sql(f"""
         SELECT COUNT(*) AS rows, COUNT(CASE WHEN source_type = :source_type
             AND {among.format(column="project_id", name="project_ids")} THEN 1 END) AS its
         FROM content_chunks WHERE {among.format(column="number", name="numbers")}
@@ -186,8 +185,8 @@ def _only_of_projects(
 
 
 @cache
-def _select_of_projects(among: str) -> TextClause:
-    return text(f"""
+def _select_of_projects(among: str) -> Statement:
+    return sql(f"""
         SELECT number FROM content_chunks
         WHERE {among.format(column="number", name="numbers")}
             AND {among.format(column="project_id", name="project_ids")} AND source_type = :source_type
@@ -273,8 +272,8 @@ def within(tx: Tx, project_id: str, source: Source, limits: ResolvedFilters) -> 
 
 
 @cache
-def _within(conditions: str) -> TextClause:
-    return text(f"""
+def _within(conditions: str) -> Statement:
+    return sql(f"""
         SELECT c.number FROM content_chunks AS c
         WHERE c.project_id = :project_id AND c.source_type = :source_type {conditions}
     """)

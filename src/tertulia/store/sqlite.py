@@ -15,9 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from sqlalchemy import Connection, Engine, TextClause, create_engine
-from sqlalchemy.pool import StaticPool
-
 from tertulia.core.errors import (
     Busy,
     CannotStart,
@@ -31,6 +28,7 @@ from tertulia.core.errors import (
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import migrate
+from tertulia.store.sql import Statement
 from tertulia.store.text_index import Fts5, TextIndex
 from tertulia.store.transactions import GONE, TransactionTask, Tx, check_capacity, to_app_error
 from tertulia.store.vector_index import NoVectorIndex, VectorIndex
@@ -103,8 +101,7 @@ class Sqlite:
         if _revision(writer) is not None:
             _copy(writer, self._path.with_name(f"{self._path.name}.before-{history.head}"))
         writer.execute("PRAGMA foreign_keys = OFF")  # a migration may rebuild a table that others refer to
-        with _engine(writer).connect() as wrapped:
-            _upgrade(writer, wrapped, history)
+        _upgrade(writer, history)
         writer.execute("PRAGMA foreign_keys = ON")
 
     def start(
@@ -234,7 +231,7 @@ class Sqlite:
 
     # ── what differs from PostgreSQL
 
-    def render(self, statement: TextClause) -> str:
+    def render(self, statement: Statement) -> str:
         return statement.text
 
     def hold(self, tx: Tx, name: str) -> None:
@@ -321,27 +318,18 @@ def _revision(connection: sqlite3.Connection) -> str | None:
     return migrate.revision_of(connection) if exists else None
 
 
-def _upgrade(connection: sqlite3.Connection, wrapped: Connection, history: migrate.MigrationHistory) -> None:
-    """Runs the missing migrations in one transaction and checks the foreign keys before it commits.
-
-    SQLAlchemy rolls the connection back when `wrapped` opens and closes, so our transaction runs in between.
-    """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        migrate.upgrade(wrapped, history)
-        if connection.execute("PRAGMA foreign_key_check").fetchone():
-            raise CannotStart("The upgrade would leave rows without their parents. Nothing was changed.")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
-
-
-def _engine(connection: sqlite3.Connection) -> Engine:
-    """An SQLAlchemy engine over our connection, for Alembic; closing it leaves the connection open."""
-    return create_engine(
-        "sqlite://", creator=lambda: connection, poolclass=StaticPool, isolation_level="AUTOCOMMIT"
-    )
+def _upgrade(connection: sqlite3.Connection, history: migrate.MigrationHistory) -> None:
+    """Runs the missing migrations in one transaction and checks the foreign keys before it commits."""
+    with migrate.for_alembic(connection, "sqlite://") as wrapped:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            migrate.upgrade(wrapped, history)
+            if connection.execute("PRAGMA foreign_key_check").fetchone():
+                raise CannotStart("The upgrade would leave rows without their parents. Nothing was changed.")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.rollback()
+            raise
 
 
 def _copy(connection: sqlite3.Connection, target: Path) -> None:

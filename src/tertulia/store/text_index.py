@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.chunks import Source, Weights
+from tertulia.store.sql import Statement, sql
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
@@ -73,16 +72,16 @@ def is_unspaced(word: str) -> bool:
 
 
 class TextIndex(Protocol):
-    add: TextClause
+    add: Statement
     """Indexes a chunk. Takes number, scope, body, heading, place and around."""
     among: str
     """A condition template: the column's value is in the list parameter, which `list_param` creates."""
     hurries: bool
     """Whether a search by `global_query` can be faster in this database."""
-    count: TextClause
+    count: Statement
     """Counts matching rows, up to a limit. Takes query and limit; returns rows."""
 
-    def find(self, weights: Weights, conditions: str) -> TextClause:
+    def find(self, weights: Weights, conditions: str) -> Statement:
         """The search statement. Takes query, project_ids, source_type and limit; returns number and score.
 
         A higher score is better.
@@ -110,16 +109,16 @@ class Fts5:
 
     among = "{column} IN (SELECT value FROM json_each(:{name}))"
     hurries = True
-    count = text("""
+    count = sql("""
         SELECT COUNT(*) AS rows
         FROM (SELECT 1 FROM retrieval_index WHERE retrieval_index MATCH :query LIMIT :limit) AS some
     """)
-    add = text("""
+    add = sql("""
         REPLACE INTO retrieval_index (rowid, scope, body, heading, place, around)
         VALUES (:number, :scope, :body, :heading, :place, :around)
     """)
 
-    def find(self, weights: Weights, conditions: str) -> TextClause:
+    def find(self, weights: Weights, conditions: str) -> Statement:
         return _fts5(weights, conditions)
 
     def query(self, scope: Sequence[str], phrases: Sequence[str]) -> str:
@@ -152,15 +151,15 @@ def _any(phrases: Sequence[str]) -> str:
 
 
 @cache
-def _fts5(weights: Weights, conditions: str) -> TextClause:
+def _fts5(weights: Weights, conditions: str) -> Statement:
     w = weights
     score = f"-bm25(retrieval_index, 0.0, {w.body}, {w.heading}, {w.place}, {w.around}) AS score"
     if not conditions:
-        return text(f"""
+        return sql(f"""
             SELECT rowid AS number, {score} FROM retrieval_index WHERE retrieval_index MATCH :query
             ORDER BY score DESC, number LIMIT :limit
         """)  # with the column `rank`, FTS5 would compute each score twice
-    return text(f"""
+    return sql(f"""
         SELECT c.number, {score} FROM retrieval_index CROSS JOIN content_chunks AS c
         WHERE retrieval_index MATCH :query AND c.number = retrieval_index.rowid {conditions}
         ORDER BY score DESC, number LIMIT :limit
@@ -172,8 +171,8 @@ class Tsvector:
 
     among = "{column} = ANY(:{name})"
     hurries = False
-    count = text("SELECT 0 AS rows WHERE CAST(:query AS TEXT[]) IS NOT NULL LIMIT :limit")
-    add = text("""
+    count = sql("SELECT 0 AS rows WHERE CAST(:query AS TEXT[]) IS NOT NULL LIMIT :limit")
+    add = sql("""
         UPDATE content_chunks SET words =
             setweight(to_tsvector('tertulia', :heading), 'A')
             || setweight(to_tsvector('tertulia', :place), 'B')
@@ -181,7 +180,7 @@ class Tsvector:
         WHERE number = :number AND CAST(:scope AS TEXT) IS NOT NULL
     """)
 
-    def find(self, weights: Weights, conditions: str) -> TextClause:
+    def find(self, weights: Weights, conditions: str) -> Statement:
         return _tsvector(weights, conditions)
 
     def query(self, scope: Sequence[str], phrases: Sequence[str]) -> list[str]:
@@ -195,11 +194,11 @@ class Tsvector:
 
 
 @cache
-def _tsvector(weights: Weights, conditions: str) -> TextClause:
+def _tsvector(weights: Weights, conditions: str) -> Statement:
     all_weights = (weights.body, weights.around, weights.place, weights.heading)
     highest = max(all_weights)  # becomes 1, the most that ts_rank allows
     letters = ", ".join(f"{weight / highest:.4f}" for weight in all_weights)
-    return text(f"""
+    return sql(f"""
         WITH asked AS (
             SELECT phraseto_tsquery('tertulia', one) AS q, COUNT(*) AS times
             FROM unnest(CAST(:query AS TEXT[])) AS one GROUP BY phraseto_tsquery('tertulia', one)

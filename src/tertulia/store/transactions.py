@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.errors import Busy, NotFound, TertuliaError
 from tertulia.core.events import Event, EventKind
 from tertulia.core.ids import Clock, NewId
 from tertulia.core.serialization import to_json
 from tertulia.core.text import storable
+from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import TextIndex
 from tertulia.store.vector_index import VectorIndex
 
@@ -32,7 +31,7 @@ Row = Any
 
 
 class Cursor(Protocol):
-    """The driver's own cursor: SQLAlchemy's results would take five times as long as their statements."""
+    """The driver's own cursor."""
 
     @property
     def description(self) -> Any: ...
@@ -59,7 +58,7 @@ class Dialect(Protocol):
     node: str
     """The name of this node among those that share the database."""
 
-    def render(self, statement: TextClause) -> str:
+    def render(self, statement: Statement) -> str:
         """The statement with placeholders in the driver's style."""
 
     def hold(self, tx: Tx, name: str) -> None:
@@ -85,24 +84,24 @@ class Tx:
         self.now = clock()
         self.new_id = new_id
 
-    def execute(self, statement: TextClause, **params: object) -> list[Row]:
+    def execute(self, statement: Statement, **params: object) -> list[Row]:
         self._cursor.execute(self._dialect.render(statement), _storable(params))
         if statement not in _SHAPES:
             _SHAPES[statement] = _shape(self._cursor)
         shape = _SHAPES[statement]
         return [] if shape is None else [shape(row) for row in self._cursor.fetchall()]
 
-    def execute_many(self, statement: TextClause, rows: Sequence[Mapping[str, object]]) -> None:
+    def execute_many(self, statement: Statement, rows: Sequence[Mapping[str, object]]) -> None:
         if rows:
             self._cursor.executemany(self._dialect.render(statement), [_storable(row) for row in rows])
 
-    def one(self, statement: TextClause, **params: object) -> Row:
+    def one(self, statement: Statement, **params: object) -> Row:
         rows = self.execute(statement, **params)
         if not rows:
             raise NotFound(GONE)
         return rows[0]
 
-    def maybe(self, statement: TextClause, **params: object) -> Row | None:
+    def maybe(self, statement: Statement, **params: object) -> Row | None:
         rows = self.execute(statement, **params)
         return rows[0] if rows else None
 
@@ -159,7 +158,7 @@ class Tx:
         return number
 
 
-_SHAPES: dict[TextClause, Callable[[Iterable[Any]], Row] | None] = {}
+_SHAPES: dict[Statement, Callable[[Iterable[Any]], Row] | None] = {}
 """The row constructor of each statement; None for a statement without result rows."""
 
 
@@ -172,13 +171,13 @@ def _shape(cursor: Cursor) -> Callable[[Iterable[Any]], Row] | None:
     return make
 
 
-_RESERVE_NUMBERS = text("""
+_RESERVE_NUMBERS = sql("""
     INSERT INTO places (place, number) VALUES (:place, :count)
     ON CONFLICT (place) DO UPDATE SET number = places.number + excluded.number
     RETURNING number
 """)
 
-_APPEND = text("""
+_APPEND = sql("""
     INSERT INTO events (place, number, kind, noun, id, value, at)
     VALUES (:place, :number, :kind, :noun, :id, :value, :at)
 """)

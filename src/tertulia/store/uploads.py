@@ -7,11 +7,10 @@ saved the upload yet; in both orders nothing stays saved. Saving and cancelling 
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from tertulia.core.errors import Conflict
 from tertulia.core.users import Actor
 from tertulia.store import attachments, files
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Tx
 
 
@@ -29,7 +28,7 @@ def cancel(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[str,
     return hashes
 
 
-_CANCEL = text("""
+_CANCEL = sql("""
     INSERT INTO cancelled_uploads (user_id, upload_key, cancelled_at) VALUES (:user_id, :upload_key, :now)
     ON CONFLICT (user_id, upload_key) DO NOTHING
 """)
@@ -40,7 +39,7 @@ def must_not_be_cancelled(tx: Tx, user_id: str, upload_key: str) -> None:
         raise Conflict("This upload was cancelled. Nothing of it was kept.")
 
 
-_IS_CANCELLED = text("""
+_IS_CANCELLED = sql("""
     SELECT 1 FROM cancelled_uploads WHERE user_id = :user_id AND upload_key = :upload_key
 """)
 
@@ -50,4 +49,4 @@ def forget_cancelled(tx: Tx, before_ms: int) -> None:
     tx.execute(_FORGET, before=before_ms)
 
 
-_FORGET = text("DELETE FROM cancelled_uploads WHERE cancelled_at < :before")
+_FORGET = sql("DELETE FROM cancelled_uploads WHERE cancelled_at < :before")
