@@ -243,7 +243,7 @@ async def test_whoever_has_no_project_is_told_to_make_one(world: World, ada: Per
     homeless = await world.another(ada, "Nils")
     await homeless.delete(f"/api/projects/{homeless.home}")
     told = await homeless.ask("Hello", expect=422)
-    assert "Make one first" in told["message"]
+    assert "Create one first" in told["message"]
 
 
 @pytest.mark.parametrize(

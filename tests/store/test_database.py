@@ -28,7 +28,7 @@ from tertulia.core.events import Event, EventKind
 from tertulia.store import config, events
 from tertulia.store.database import Database, Tx
 from tertulia.store.sql import sql
-from tertulia.store.transactions import WAITING_LIMIT
+from tertulia.store.transaction_task import WAITING_LIMIT
 from tests.patience import PATIENCE_S, soon
 from tests.store_fixtures import Clock, Ids, contents
 

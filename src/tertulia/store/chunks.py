@@ -14,9 +14,10 @@ from tertulia.core.chunks import Chunk, Location, Source
 from tertulia.core.passages import SearchScope
 from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import plain, scope
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from tertulia.store.transactions import TransactionTask, Tx
+from tertulia.store.transaction_task import TransactionTask
+from tertulia.store.transactions import Tx
 
 DeliverTasks = Callable[[Sequence[TransactionTask]], None]
 

@@ -17,8 +17,9 @@ from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import HeldSeat, Voice, holding
 from tertulia.store import access, attachments, events, messages, receipts, sessions
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 PAGE_LIMIT = 100
 

@@ -14,7 +14,8 @@ from tertulia.core.ids import Clock, NewId
 from tertulia.store import events
 from tertulia.store.event_dispatcher import EventDispatcher, Listener
 from tertulia.store.sqlite import Sqlite
-from tertulia.store.transactions import TransactionTask, Tx
+from tertulia.store.transaction_task import TransactionTask
+from tertulia.store.transactions import Tx
 
 __all__ = ["Database", "Tx"]
 

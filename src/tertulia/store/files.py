@@ -21,8 +21,9 @@ from tertulia.core.files import (
 )
 from tertulia.core.users import Actor
 from tertulia.store import access, blob_cleanup, events, jobs, receipts, versions
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 INDEX_JOB = "index_file"
 

@@ -33,9 +33,10 @@ from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import access
+from tertulia.store.column_values import as_json
 from tertulia.store.lineage import LINEAGE
 from tertulia.store.sql import Statement, sql
-from tertulia.store.transactions import GONE, Row, Tx, as_json
+from tertulia.store.transactions import GONE, Row, Tx
 
 ROUNDS_LIMIT = 100
 

@@ -27,7 +27,8 @@ from tertulia.store.commit_order import CommitOrder, DeliverTasks
 from tertulia.store.postgres_setup import Wire
 from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import TextIndex, Tsvector
-from tertulia.store.transactions import GONE, TransactionTask, Tx, check_capacity
+from tertulia.store.transaction_task import TransactionTask, check_capacity
+from tertulia.store.transactions import GONE, Tx
 from tertulia.store.vector_index import VectorIndex
 
 THREADS = 10

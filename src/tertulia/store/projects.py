@@ -18,8 +18,9 @@ from tertulia.core.projects import (
 from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.store import access, attachments, conversations, events, files, people, sessions, tables
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 _COLUMNS = "p.id, p.name, p.description, p.instructions, p.settings, p.created_at, p.updated_at"
 

@@ -16,8 +16,9 @@ from tertulia.core.text import storable
 from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.store import access, jobs, messages, personas
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import Statement, sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 
 def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached_tokens: int) -> None:

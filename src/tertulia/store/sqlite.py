@@ -30,7 +30,8 @@ from tertulia.core.ids import Clock, NewId
 from tertulia.store import migrate
 from tertulia.store.sql import Statement
 from tertulia.store.text_index import Fts5, TextIndex
-from tertulia.store.transactions import GONE, TransactionTask, Tx, check_capacity, to_app_error
+from tertulia.store.transaction_task import TransactionTask, check_capacity, to_app_error
+from tertulia.store.transactions import GONE, Tx
 from tertulia.store.vector_index import NoVectorIndex, VectorIndex
 
 READERS = 4

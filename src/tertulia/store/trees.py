@@ -39,10 +39,11 @@ from tertulia.store import (
     turns,
 )
 from tertulia.store.branches import TREE
+from tertulia.store.column_values import as_json
 from tertulia.store.conversations import SUBTREE
 from tertulia.store.messages import InheritingBranch, voice
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 
 def get(tx: Tx, actor: Actor, conversation_id: str) -> Tree:

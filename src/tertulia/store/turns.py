@@ -16,11 +16,12 @@ from tertulia.core.serialization import from_json
 from tertulia.core.turns import Purpose, Style, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.store import access, events, receipts
+from tertulia.store.column_values import as_json
 from tertulia.store.conversations import voices
 from tertulia.store.lineage import LINEAGE
 from tertulia.store.messages import voice
 from tertulia.store.sql import Statement, sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 _COLUMNS = """
     t.id, t.conversation_id, t.round_number, t.purpose, t.mode, t.voices, t.visibility, t.state, t.message_id,

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from tertulia.core.chunks import Source
 from tertulia.store.chunks import NewChunk
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Tx, as_json
+from tertulia.store.transactions import Tx
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.votes import Contender, Vote, VoteValue
 from tertulia.store import access, blind, events, messages, turns
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 COUNTED = 10_000
 """How many of a project's newest votes and replies its leaderboard counts."""
