@@ -317,10 +317,10 @@ async def test_a_deadlock_is_retried_and_both_writes_succeed(postgres: Database)
 
     def lock_both(tx: Tx, first: str, second: str) -> None:
         attempts.append(first)
-        tx.hold(first)
+        tx.lock(first)
         if len(attempts) <= 2:
             both_locked.wait()
-        tx.hold(second)
+        tx.lock(second)
         set_key(tx, first)
 
     await asyncio.gather(

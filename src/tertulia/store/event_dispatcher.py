@@ -35,7 +35,7 @@ class EventDispatcher:
     def add(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def dispatch(self, events: Sequence[Event]) -> None:
         deliverable = [event for event in events if self._accepts(event)]
         if deliverable:
             for listener in self._listeners:
@@ -58,7 +58,7 @@ class EventDispatcher:
         if len(self._delivered) > REMEMBERED:
             self._delivered.popitem(last=False)
 
-    def reach(self, topic: str, number: int) -> None:
+    def catch_up_to(self, topic: str, number: int) -> None:
         """Learns the last number in a topic's log, and reads missing events if it is ahead.
 
         That happens when another node wrote events while this one was not connected to the database.
@@ -86,7 +86,7 @@ class EventDispatcher:
                 events = await self._read_after(topic, self._delivered[topic].stop - 1)
                 if not events:  # the topic was deleted with its events
                     return
-                self.tell(events)
+                self.dispatch(events)
         except TertuliaError:
             pass
         finally:

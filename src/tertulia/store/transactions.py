@@ -40,10 +40,10 @@ class Dialect(Protocol):
     skip_locked: str
     """The clause at the end of a SELECT that skips rows which another transaction has locked."""
 
-    words: TextIndex
+    text_index: TextIndex
     """The full-text index."""
 
-    nearness: VectorIndex
+    vector_index: VectorIndex
     """The vector index."""
 
     node: str
@@ -52,10 +52,10 @@ class Dialect(Protocol):
     def render(self, statement: Statement) -> str:
         """The statement with placeholders in the driver's style."""
 
-    def hold(self, tx: Tx, name: str) -> None:
+    def lock(self, tx: Tx, name: str) -> None:
         """Takes the advisory lock of this name until the transaction ends."""
 
-    def numbered(self, tx: Tx, topics: Sequence[str]) -> None:
+    def register_commit_order(self, tx: Tx, topics: Sequence[str]) -> None:
         """Registers a transaction for the commit order, while it holds the locks of these topics."""
 
     def translate(self, error: Exception) -> TertuliaError | None:
@@ -101,20 +101,20 @@ class Tx:
         return self._dialect.skip_locked
 
     @property
-    def words(self) -> TextIndex:
-        return self._dialect.words
+    def text_index(self) -> TextIndex:
+        return self._dialect.text_index
 
     @property
-    def nearness(self) -> VectorIndex:
-        return self._dialect.nearness
+    def vector_index(self) -> VectorIndex:
+        return self._dialect.vector_index
 
     @property
     def node(self) -> str:
         return self._dialect.node
 
-    def hold(self, name: str) -> None:
+    def lock(self, name: str) -> None:
         """Takes an advisory lock until the commit, for writes that depend on what was read before."""
-        self._dialect.hold(self, name)
+        self._dialect.lock(self, name)
 
     def emit(self, topic: str, kind: EventKind, noun: str, id: str, value: object | None = None) -> None:
         """Emits an event. Of several for one thing in a topic, only the transaction's last one is logged."""
@@ -134,7 +134,7 @@ class Tx:
             counts[topic] = counts.get(topic, 0) + 1
         topics = sorted(counts)
         last = {topic: self._reserve_numbers(topic, counts[topic]) - counts[topic] for topic in topics}
-        self._dialect.numbered(self, topics)
+        self._dialect.register_commit_order(self, topics)
         new_events = []
         for (topic, noun, id), (kind, value) in pending.items():
             last[topic] += 1
