@@ -425,7 +425,7 @@ async def test_another_server_gets_every_event_of_a_commit_to_many_topics(
     done = asyncio.Event()
 
     def on_events(events_: Sequence[Event]) -> None:
-        topics.update(event.place for event in events_)
+        topics.update(event.topic for event in events_)
         if len(topics) > 400:
             done.set()
 

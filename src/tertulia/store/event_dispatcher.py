@@ -43,11 +43,11 @@ class EventDispatcher:
 
     def _accepts(self, event: Event) -> bool:
         """Whether to deliver an event now; after a gap, it is read from the log with the missing ones."""
-        delivered = self._delivered.get(event.place, range(event.number, event.number))
+        delivered = self._delivered.get(event.topic, range(event.number, event.number))
         if event.number == delivered.stop:
-            self._remember(event.place, range(delivered.start, event.number + 1))
+            self._remember(event.topic, range(delivered.start, event.number + 1))
         elif event.number > delivered.stop:
-            self._catch_up(event.place, event.number)
+            self._catch_up(event.topic, event.number)
             return False
         # An event older than the remembered range is late but was never delivered, so it is delivered now.
         return event.number not in delivered

@@ -323,8 +323,8 @@ def _payloads(node: str, new_events: Sequence[Event]) -> list[str]:
     """The notifications for a commit: the node's id, then for each topic its first and last new number."""
     spans: dict[str, tuple[int, int]] = {}
     for event in new_events:
-        first, _ = spans.get(event.place, (event.number, 0))
-        spans[event.place] = (first, event.number)
+        first, _ = spans.get(event.topic, (event.number, 0))
+        spans[event.topic] = (first, event.number)
     payloads: list[str] = []
     for topic, (first, last) in spans.items():
         line = f"\n{topic} {first} {last}"

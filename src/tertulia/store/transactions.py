@@ -176,7 +176,7 @@ _APPEND = sql("""
 
 def _row(event: Event) -> dict[str, object]:
     return {
-        "place": event.place,
+        "place": event.topic,
         "number": event.number,
         "kind": event.kind.value,
         "noun": event.noun,
