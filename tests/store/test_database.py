@@ -452,14 +452,14 @@ def test_a_clock_that_differs_from_the_databases_causes_a_warning(
     postgres_url: str, ids: Ids, offset_ms: int, warning: str | None
 ) -> None:
     db = Database.open(postgres_url, clock=lambda: time.time_ns() // 1_000_000 + offset_ms, new_id=ids)
-    actual = db.clock_trouble()
+    actual = db.clock_warning()
     db.close()
     assert actual is None if warning is None else warning in str(actual)
 
 
 def test_sqlite_never_warns_about_the_clock(sqlite_url: str, clock: Clock, ids: Ids) -> None:
     db = Database.open(sqlite_url, clock=clock, new_id=ids)
-    assert db.clock_trouble() is None
+    assert db.clock_warning() is None
     db.close()
 
 

@@ -1,4 +1,4 @@
-"""`tertulia serve`: the server, in the foreground."""
+"""`tertulia serve`: runs the server in the foreground."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ def serve(
     ] = None,
 ) -> None:
     """Serve Tertulia until stopped with Ctrl-C."""
-    given = settings_.read(os.environ)
-    settings = replace(given, host=host or given.host, port=given.port if port is None else port)
-    logs.keep(settings.log_level)
-    uvicorn_server.serve(settings, os.environ, secrets.token_urlsafe(16), _greet)
+    settings = settings_.read(os.environ)
+    settings = replace(settings, host=host or settings.host, port=settings.port if port is None else port)
+    logs.configure(settings.log_level)
+    uvicorn_server.serve(settings, os.environ, secrets.token_urlsafe(16), _print_greeting)
 
 
-async def _greet(state: ServerState, port: int) -> None:
+async def _print_greeting(state: ServerState, port: int) -> None:
     settings = state.tertulia.settings
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     console.print(f"[bold]Tertulia {__version__}[/] is at [bold green]http://{host}:{port}[/]")
     console.print(f"  data    {escape(str(settings.home))}")
-    console.print(f"  models  {escape(_minds(state))}")
+    console.print(f"  models  {escape(_available_models(state))}")
     if state.needs_setup_token and not await state.tertulia.db.read(users.count):
         console.print(f"  set-up token for the first account: [bold]{state.setup_token}[/]")
 
 
-def _minds(state: ServerState) -> str:
+def _available_models(state: ServerState) -> str:
     available = state.tertulia.providers.available()
     if not available:
         return "none can answer yet: run `tertulia models pull smollm2` or set a provider's key"

@@ -1,4 +1,4 @@
-"""Live permissions: checks an open connection again, so that a lost permission ends it within five seconds."""
+"""Live permissions: rechecks an open connection, so that a lost permission ends it within five seconds."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Database:
         """True if several servers may use the database; shared data must then be stored in it."""
         return self._backend.is_shared
 
-    def clock_trouble(self) -> str | None:
+    def clock_warning(self) -> str | None:
         """A warning if this machine's clock differs from the database's: servers detect dead ones by time."""
         ahead_ms = self.read_now(self._backend.ahead_ms)
         if abs(ahead_ms) <= CLOCKS_AGREE_MS:

@@ -1,4 +1,4 @@
-"""The live socket: one per tab, carrying events and deltas of every place the tab follows."""
+"""Live route: one WebSocket per tab, with the events and deltas of every topic that the tab follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users: the accounts of this server, for its administrators."""
+"""User routes: the accounts of this server, for administrators."""
 
 from __future__ import annotations
 
