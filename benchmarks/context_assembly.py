@@ -18,7 +18,7 @@ from statistics import median
 
 from benchmarks.figures import Figure, tell
 from benchmarks.search import SMALL_WORDS, Language, Vectors, embed_all
-from tertulia.app import new_id, now_ms, report
+from tertulia.app import log_incident, new_id, now_ms
 from tertulia.context.assemble import Assembled, assemble
 from tertulia.context.budget import output_limit
 from tertulia.core.attachments import Attachment
@@ -99,7 +99,7 @@ def opened(folder: Path) -> Dependencies:
         time.monotonic,
         new_id,
         counter,
-        report,
+        log_incident,
         Blobs(db, folder / "blobs", new_id),
         Extractor(limits),
         limits,

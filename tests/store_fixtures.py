@@ -282,8 +282,8 @@ class Watch:
     def _must_be_in_order(self, new_events: Sequence[Event]) -> None:
         last: dict[str, int] = {}
         for event in new_events:
-            assert event.number == last.get(event.place, event.number - 1) + 1
-            last[event.place] = event.number
+            assert event.number == last.get(event.topic, event.number - 1) + 1
+            last[event.topic] = event.number
 
 
 @dataclass

@@ -214,15 +214,15 @@ async def test_very_common_words_affect_scores_but_select_no_rows(db: Database) 
     """Each row scores the same as with the full query. PostgreSQL has no reduced query."""
 
     def compare(tx: Tx) -> None:
-        text_index, ada = tx.words, person(tx, "Ada")
-        if not text_index.hurries:
+        text_index, ada = tx.text_index, person(tx, "Ada")
+        if not text_index.prefers_global_query:
             return
         for index in range(40):
             add_file(
                 tx, ada, f"{index}.md", f"oak {'walnut' if index % 4 == 0 else ''} {'elm ' * (index % 3)}"
             )
         query = ["walnut", "oak", "elm"]
-        reduced_query, factor = text_index.hurried(
+        reduced_query, factor = text_index.global_query(
             query, {"walnut": ENOUGH, "oak": ENOUGH + 1, "elm": ENOUGH + 2}
         )
         reduced = tx.execute(text_index.find(EQUAL_WEIGHTS, ""), query=reduced_query, limit=100)

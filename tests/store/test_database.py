@@ -28,7 +28,7 @@ from tertulia.core.events import Event, EventKind
 from tertulia.store import config, events
 from tertulia.store.database import Database, Tx
 from tertulia.store.sql import sql
-from tertulia.store.transactions import WAITING_LIMIT
+from tertulia.store.transaction_task import WAITING_LIMIT
 from tests.patience import PATIENCE_S, soon
 from tests.store_fixtures import Clock, Ids, contents
 
@@ -317,10 +317,10 @@ async def test_a_deadlock_is_retried_and_both_writes_succeed(postgres: Database)
 
     def lock_both(tx: Tx, first: str, second: str) -> None:
         attempts.append(first)
-        tx.hold(first)
+        tx.lock(first)
         if len(attempts) <= 2:
             both_locked.wait()
-        tx.hold(second)
+        tx.lock(second)
         set_key(tx, first)
 
     await asyncio.gather(
@@ -425,7 +425,7 @@ async def test_another_server_gets_every_event_of_a_commit_to_many_topics(
     done = asyncio.Event()
 
     def on_events(events_: Sequence[Event]) -> None:
-        topics.update(event.place for event in events_)
+        topics.update(event.topic for event in events_)
         if len(topics) > 400:
             done.set()
 
@@ -452,14 +452,14 @@ def test_a_clock_that_differs_from_the_databases_causes_a_warning(
     postgres_url: str, ids: Ids, offset_ms: int, warning: str | None
 ) -> None:
     db = Database.open(postgres_url, clock=lambda: time.time_ns() // 1_000_000 + offset_ms, new_id=ids)
-    actual = db.clock_trouble()
+    actual = db.clock_warning()
     db.close()
     assert actual is None if warning is None else warning in str(actual)
 
 
 def test_sqlite_never_warns_about_the_clock(sqlite_url: str, clock: Clock, ids: Ids) -> None:
     db = Database.open(sqlite_url, clock=clock, new_id=ids)
-    assert db.clock_trouble() is None
+    assert db.clock_warning() is None
     db.close()
 
 

@@ -57,10 +57,10 @@ def new_database(postgres_server: str, clock: Clock, ids: Ids) -> Iterator[Datab
 async def test_the_first_search_after_a_large_import_uses_the_full_text_index(new_database: Database) -> None:
     stored = await new_database.write(lambda tx: file(tx, person(tx, "Ada"), "a.md", "a"))
     await new_database.write(lambda tx: many_chunks(tx, stored, 40))
-    await new_database.survey()
+    await new_database.analyze()
     assert await new_database.read(known_rows) == -1, "a few rows are not worth an ANALYZE"
     await new_database.write(lambda tx: many_chunks(tx, stored, 8000))
-    await new_database.survey()
+    await new_database.analyze()
     assert await new_database.read(known_rows) > 7000
 
     def plan(tx: Tx) -> str:

@@ -168,7 +168,7 @@ async def test_a_deleted_reply_disappears_with_its_versions_from_every_branch(
     other = await db.write(lambda tx: branches.add(tx, ada, root.id, at_round=2, message_id=replies[1][1].id))
     async with watch(ada) as new_events:
         await db.write(lambda tx: trees.remove_message(tx, ada, newer.id))
-    removed = {(event.place, event.id) for event in new_events if event.noun == "message"}
+    removed = {(event.topic, event.id) for event in new_events if event.noun == "message"}
     topics = [conversation_topic(chat.id) for chat in (root, branch, deeper)]
     assert removed == {(topic, id) for topic in topics for id in (newer.id, replies[1][0].id)}
     assert {event.kind for event in new_events} == {EventKind.REMOVED}
@@ -264,7 +264,7 @@ async def test_votes_on_a_deleted_message_are_removed_in_every_conversation_that
     async with watch(ada) as new_events:
         await db.write(lambda tx: trees.remove_message(tx, ada, replies[0][0].id))
     removed = {
-        (event.place, event.kind) for event in new_events if (event.noun, event.id) == ("vote", vote.id)
+        (event.topic, event.kind) for event in new_events if (event.noun, event.id) == ("vote", vote.id)
     }
     assert removed == {(conversation_topic(chat.id), EventKind.REMOVED) for chat in (root, branch)}
     assert contents(db)["votes"] == []
@@ -309,6 +309,6 @@ async def test_new_versions_of_inherited_replies_are_emitted_in_the_branch_too(
     branch = await db.write(lambda tx: branches.add(tx, ada, root.id, at_round=1))
     async with watch(ada) as new_events:
         version = await db.write(lambda tx: regenerate(tx, replies[0][0], root.id))
-    assert [event.place for event in new_events if event.id == version.id] == [
+    assert [event.topic for event in new_events if event.id == version.id] == [
         conversation_topic(chat.id) for chat in (root, branch)
     ]

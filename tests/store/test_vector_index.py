@@ -94,7 +94,7 @@ async def test_a_search_by_the_index_finds_the_same_as_an_exact_search(db: Datab
         statement = Pgvector().find(1, DIMENSIONS, "", True).text
         plan = tx.execute(
             sql(f"EXPLAIN {statement}"),
-            asked=tx.nearness.near(vector(-1)),
+            asked=tx.vector_index.near(vector(-1)),
             project_ids=[home(tx, ada)],
             source_type="file",
             limit=LIMIT,
@@ -157,7 +157,7 @@ async def test_a_new_embedding_configuration_replaces_the_index(db: Database) ->
 
 
 def indexes(tx: Tx) -> list[str]:
-    return [row.name for row in tx.execute(tx.nearness.indexes)]
+    return [row.name for row in tx.execute(tx.vector_index.indexes)]
 
 
 async def test_vectors_too_long_for_an_index_are_searched_exactly(db: Database) -> None:
@@ -209,7 +209,7 @@ def test_without_the_right_to_create_the_extension_vectors_are_compared_in_memor
     try:
         assert "may not create the extension `vector`" in db.vectors
         assert "CREATE EXTENSION vector" in db.vectors
-        assert not db.read_now(lambda tx: tx.nearness.is_in_database)
+        assert not db.read_now(lambda tx: tx.vector_index.is_in_database)
     finally:
         db.close()
 

@@ -145,4 +145,4 @@ async def test_an_extension_that_comes_later_takes_over_the_vectors_there_are(
 
 
 def _has_unplaced(tx: Tx) -> bool:
-    return tx.maybe(tx.nearness.unplaced, config=1, limit=1) is not None
+    return tx.maybe(tx.vector_index.without_near, config=1, limit=1) is not None

@@ -1,4 +1,4 @@
-"""`tertulia serve`: the server, in the foreground."""
+"""`tertulia serve`: runs the server in the foreground."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def serve(
     ] = None,
 ) -> None:
     """Serve Tertulia until stopped with Ctrl-C."""
-    given = settings_.read(os.environ)
-    settings = replace(given, host=host or given.host, port=given.port if port is None else port)
-    logs.keep(settings.log_level)
-    uvicorn_server.serve(settings, os.environ, secrets.token_urlsafe(16), _greet)
+    settings = settings_.read(os.environ)
+    settings = replace(settings, host=host or settings.host, port=settings.port if port is None else port)
+    logs.configure(settings.log_level)
+    uvicorn_server.serve(settings, os.environ, secrets.token_urlsafe(16), _print_greeting)
 
 
-async def _greet(door: ServerState, port: int) -> None:
-    settings = door.tertulia.settings
+async def _print_greeting(state: ServerState, port: int) -> None:
+    settings = state.tertulia.settings
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     console.print(f"[bold]Tertulia {__version__}[/] is at [bold green]http://{host}:{port}[/]")
     console.print(f"  data    {escape(str(settings.home))}")
-    console.print(f"  models  {escape(_minds(door))}")
-    if door.needs_setup_token and not await door.tertulia.db.read(users.count):
-        console.print(f"  set-up token for the first account: [bold]{door.setup_token}[/]")
+    console.print(f"  models  {escape(_available_models(state))}")
+    if state.needs_setup_token and not await state.tertulia.db.read(users.count):
+        console.print(f"  set-up token for the first account: [bold]{state.setup_token}[/]")
 
 
-def _minds(door: ServerState) -> str:
-    available = door.tertulia.providers.available()
+def _available_models(state: ServerState) -> str:
+    available = state.tertulia.providers.available()
     if not available:
         return "none can answer yet: run `tertulia models pull smollm2` or set a provider's key"
     return ", ".join(model.display_name for model in available[:4]) + (" …" if len(available) > 4 else "")

@@ -43,7 +43,7 @@ class Blobs:
 
         A large blob gets its final place after the block, so that an error in the block leaves no file.
         """
-        tx.hold(f"blob:{upload.hash}")
+        tx.lock(f"blob:{upload.hash}")
         is_new = tx.maybe(_TOUCH, hash=upload.hash, now=tx.now) is None
         is_small = upload.size_bytes < ROW_LIMIT
         if is_new:
@@ -140,5 +140,5 @@ _REMOVE = sql(f"DELETE FROM blobs WHERE hash = :hash AND used_at < :before AND {
 
 
 def _remove(tx: Tx, hash: str, before_ms: int) -> int:
-    tx.hold(f"blob:{hash}")
+    tx.lock(f"blob:{hash}")
     return len(tx.execute(_REMOVE, hash=hash, before=before_ms))

@@ -31,7 +31,7 @@ def add(
     deleted without deleting the new one.
     """
     access.to_conversation(tx, actor, parent_id).must_write()
-    tx.hold(conversation_topic(parent_id))  # so that nothing in it is deleted meanwhile
+    tx.lock(conversation_topic(parent_id))  # so that nothing in it is deleted meanwhile
     parent = conversations.get(tx, actor, parent_id)
     if not 0 <= at_round <= parent.round_count:
         raise Invalid("Choose a round of this conversation to branch from.")

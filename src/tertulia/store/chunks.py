@@ -14,9 +14,10 @@ from tertulia.core.chunks import Chunk, Location, Source
 from tertulia.core.passages import SearchScope
 from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import plain, scope
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ _ADD = sql("""
 
 def _add_to_text_index(tx: Tx, number: int, source: _ChunkSource, chunk: NewChunk) -> None:
     tx.execute(
-        tx.words.add,
+        tx.text_index.add,
         number=number,
         scope=scope(source.project_id, source.type),
         body=plain(chunk.content),
@@ -205,17 +206,19 @@ class RankingFacts(NamedTuple):
 
 def facts(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, RankingFacts]:
     """The ranking facts of the chunks with these numbers, as far as the actor may see them."""
-    rows = tx.execute(_facts(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
+    rows = tx.execute(
+        _facts(tx.text_index.in_list), actor_id=actor.user_id, numbers=tx.text_index.list_param(numbers)
+    )
     return {row.number: RankingFacts._make(row) for row in rows}
 
 
 @cache
-def _facts(among: str) -> Statement:
+def _facts(in_list: str) -> Statement:
     return sql(f"""
         SELECT c.number, COALESCE(c.file_id, c.conversation_id) AS belongs_to, COALESCE(f.path, '') AS path,
             c.heading, c.created_at, COALESCE(c.file_id, c.message_id) AS source_id
         FROM content_chunks AS c {_MEMBERS} LEFT JOIN project_files AS f ON f.id = c.file_id
-        WHERE {among.format(column="c.number", name="numbers")} {_IS_VISIBLE}
+        WHERE {in_list.format(column="c.number", name="numbers")} {_IS_VISIBLE}
     """)
 
 
@@ -226,12 +229,14 @@ _IS_VISIBLE = "AND seen.project_id = c.project_id AND seen.user_id = :actor_id"
 
 def get_many(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, FoundChunk]:
     """The chunks with these numbers, as far as the actor may see them."""
-    rows = tx.execute(_get(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
+    rows = tx.execute(
+        _get(tx.text_index.in_list), actor_id=actor.user_id, numbers=tx.text_index.list_param(numbers)
+    )
     return {row.number: _found_chunk(row) for row in rows}
 
 
 @cache
-def _get(among: str) -> Statement:
+def _get(in_list: str) -> Statement:
     return sql(f"""
         SELECT c.number, c.id, c.source_type, c.file_id, c.message_id, c.project_id, c.chunk_index, c.content,
             c.heading, c.location, c.summary, c.token_count, c.created_at,
@@ -239,7 +244,7 @@ def _get(among: str) -> Statement:
         FROM content_chunks AS c {_MEMBERS}
         LEFT JOIN project_files AS f ON f.id = c.file_id
         LEFT JOIN conversations AS t ON t.id = c.conversation_id
-        WHERE {among.format(column="c.number", name="numbers")} {_IS_VISIBLE}
+        WHERE {in_list.format(column="c.number", name="numbers")} {_IS_VISIBLE}
     """)
 
 
@@ -262,15 +267,17 @@ def _found_chunk(row: Row) -> FoundChunk:
 
 def count(tx: Tx, project_ids: Sequence[str], limit: int) -> int:
     """The number of chunks in these projects; counting stops at the limit."""
-    number: int = tx.one(_count(tx.words.among), project_ids=tx.words.many(project_ids), limit=limit).number
+    number: int = tx.one(
+        _count(tx.text_index.in_list), project_ids=tx.text_index.list_param(project_ids), limit=limit
+    ).number
     return number
 
 
 @cache
-def _count(among: str) -> Statement:
+def _count(in_list: str) -> Statement:
     return sql(f"""
         SELECT COUNT(*) AS number FROM (
-            SELECT 1 FROM content_chunks WHERE {among.format(column="project_id", name="project_ids")}
+            SELECT 1 FROM content_chunks WHERE {in_list.format(column="project_id", name="project_ids")}
             LIMIT :limit
         ) AS counted
     """)

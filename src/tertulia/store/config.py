@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Tx, as_json
+from tertulia.store.transactions import Tx
 
 
 def get_all(tx: Tx) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import HeldSeat, Voice, holding
 from tertulia.store import access, attachments, events, messages, receipts, sessions
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 PAGE_LIMIT = 100
 
@@ -80,7 +81,7 @@ _ADD = sql("""
 def changed(tx: Tx, conversation_id: str) -> Conversation:
     """Emits an event with the conversation's current value in the project's topic, and returns the value."""
     # Two turns of one conversation may end at once: the second to read must see what the first has written.
-    tx.hold(conversation_topic(conversation_id))
+    tx.lock(conversation_topic(conversation_id))
     conversation = read(tx, conversation_id)
     tx.emit(
         project_topic(conversation.project_id),

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from tertulia.core.messages import ReadReply, Role, Step
 from tertulia.core.serialization import from_json
 from tertulia.core.turns import Draft
+from tertulia.store.column_values import as_json
 from tertulia.store.messages import voice
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 _COLUMNS = """
     d.id, d.turn_id, d.conversation_id, d.round_number, d.voice, d.role, d.content, d.thinking, d.number,

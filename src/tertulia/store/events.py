@@ -41,13 +41,13 @@ _LAST = sql("SELECT number FROM places WHERE place = :place")
 
 def last_numbers(tx: Tx, topics: Sequence[str]) -> dict[str, int]:
     """The number of each topic's newest event, without topics that have none."""
-    rows = tx.execute(_last_of(tx.words.among), places=tx.words.many(topics))
+    rows = tx.execute(_last_of(tx.text_index.in_list), places=tx.text_index.list_param(topics))
     return {row.place: row.number for row in rows}
 
 
 @cache
-def _last_of(among: str) -> Statement:
-    return sql(f"SELECT place, number FROM places WHERE {among.format(column='place', name='places')}")
+def _last_of(in_list: str) -> Statement:
+    return sql(f"SELECT place, number FROM places WHERE {in_list.format(column='place', name='places')}")
 
 
 def first_number(tx: Tx, topic: str) -> int:

@@ -21,8 +21,9 @@ from tertulia.core.files import (
 )
 from tertulia.core.users import Actor
 from tertulia.store import access, blob_cleanup, events, jobs, receipts, versions
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 INDEX_JOB = "index_file"
 
@@ -48,7 +49,7 @@ def put(
     tx: Tx, actor: Actor, project_id: str, path: str, content: Content, upload_key: str | None = None
 ) -> ProjectFile:
     """Stores content at a path: as a new file, its next version, or unchanged if the content is equal."""
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_write()
     normal_path = clean_path(path)
     row = tx.maybe(_BY_PATH, project_id=project_id, path=normal_path)
@@ -202,7 +203,7 @@ def change(
 
 
 def _writable(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     file = get(tx, actor, project_id, file_id)
     access.to_project(tx, actor, project_id).must_write()
     return file
@@ -356,7 +357,7 @@ def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[s
 
     Files that were changed again since then stay. Returns the hashes of the removed contents.
     """
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_write()
     upload = {"project_id": project_id, "upload_key": upload_key, "user_id": actor.user_id}
     removed_hashes: list[str] = []

@@ -33,9 +33,10 @@ from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import access
+from tertulia.store.column_values import as_json
 from tertulia.store.lineage import LINEAGE
 from tertulia.store.sql import Statement, sql
-from tertulia.store.transactions import GONE, Row, Tx, as_json
+from tertulia.store.transactions import GONE, Row, Tx
 
 ROUNDS_LIMIT = 100
 
@@ -161,13 +162,15 @@ def find_many(tx: Tx, actor: Actor, ids: Collection[str]) -> tuple[Message, ...]
     """The messages with these ids that still exist and that the actor may see, ordered by id."""
     if not ids:
         return ()
-    rows = tx.execute(_select_some(tx.words.among), actor_id=actor.user_id, ids=tx.words.many(sorted(ids)))
+    rows = tx.execute(
+        _select_some(tx.text_index.in_list), actor_id=actor.user_id, ids=tx.text_index.list_param(sorted(ids))
+    )
     return tuple(map(_message, rows))
 
 
 @cache
-def _select_some(among: str) -> Statement:
-    return sql(f"{_FROM_VISIBLE} WHERE {among.format(column='m.id', name='ids')} ORDER BY m.id")
+def _select_some(in_list: str) -> Statement:
+    return sql(f"{_FROM_VISIBLE} WHERE {in_list.format(column='m.id', name='ids')} ORDER BY m.id")
 
 
 def _message(row: Row) -> Message:
@@ -268,11 +271,11 @@ def some(tx: Tx, conversation_id: str, numbers: Collection[int]) -> dict[int, Ro
     if not numbers:
         return {}
     rows = tx.execute(
-        _select_rounds(tx.words.among),
+        _select_rounds(tx.text_index.in_list),
         id=conversation_id,
         first_round=min(numbers),
         last_round=max(numbers),
-        numbers=tx.words.many(sorted(numbers)),
+        numbers=tx.text_index.list_param(sorted(numbers)),
     )
     by_round = groupby(map(_message, rows), lambda message: message.round_number)
     return {number: Round(number, tuple(round_messages)) for number, round_messages in by_round}
@@ -290,8 +293,8 @@ _HISTORY = sql(f"{_LINEAGE} {_IN_ORDER}")
 
 
 @cache
-def _select_rounds(among: str) -> Statement:
-    return sql(f"{_LINEAGE} AND {among.format(column='m.round_number', name='numbers')} {_IN_ORDER}")
+def _select_rounds(in_list: str) -> Statement:
+    return sql(f"{_LINEAGE} AND {in_list.format(column='m.round_number', name='numbers')} {_IN_ORDER}")
 
 
 def is_shown(tx: Tx, conversation_id: str, message: Message) -> bool:

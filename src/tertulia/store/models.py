@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tertulia.core.models import Abilities, Model, Prices, Tier
 from tertulia.core.serialization import from_json
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 
 def overrides(tx: Tx) -> tuple[Model, ...]:

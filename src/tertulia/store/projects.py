@@ -18,8 +18,9 @@ from tertulia.core.projects import (
 from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.store import access, attachments, conversations, events, files, people, sessions, tables
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 _COLUMNS = "p.id, p.name, p.description, p.instructions, p.settings, p.created_at, p.updated_at"
 
@@ -128,7 +129,7 @@ def save(
     instructions: str | None = None,
     settings: ProjectSettings | None = None,
 ) -> Project:
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_write()
     if settings is not None:
         _must_have_table(tx, actor, project_id, settings.default_table_id)
@@ -166,7 +167,7 @@ _SAVE = sql("""
 
 def remove(tx: Tx, actor: Actor, project_id: str) -> tuple[str, ...]:
     """Deletes a project with everything in it. Returns the ids of its conversations."""
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_own()
     for row in tx.execute(_MEMBER_IDS, project_id=project_id):
         _emit_removed(tx, project_id, row.user_id)
@@ -205,7 +206,7 @@ _MEMBERS = sql("""
 
 def set_member(tx: Tx, actor: Actor, project_id: str, user_id: str, role: ProjectRole) -> tuple[Member, ...]:
     """Adds a member, or changes a member's role."""
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_own()
     _must_be_able_to_join(tx, project_id, user_id)
     tx.execute(_SET_MEMBER, project_id=project_id, user_id=user_id, role=role.value, now=tx.now)
@@ -241,7 +242,7 @@ _OWNER = sql("SELECT 1 FROM project_members WHERE project_id = :project_id AND r
 
 def remove_member(tx: Tx, actor: Actor, project_id: str, user_id: str) -> None:
     """Removes a member. Owners may remove anyone, and all members may leave."""
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     role = access.to_project(tx, actor, project_id)
     if user_id != actor.user_id:
         role.must_own()

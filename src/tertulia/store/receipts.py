@@ -16,8 +16,9 @@ from tertulia.core.text import storable
 from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.store import access, jobs, messages, personas
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import Statement, sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 
 def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached_tokens: int) -> None:
@@ -225,12 +226,17 @@ def _source_id(source_id: str) -> str:
 
 def existing_sources(tx: Tx, ids: Collection[str]) -> set[str]:
     """Which of these ids of messages and files still exist."""
-    return {row.id for row in tx.execute(_select_existing(tx.words.among), ids=tx.words.many(sorted(ids)))}
+    return {
+        row.id
+        for row in tx.execute(
+            _select_existing(tx.text_index.in_list), ids=tx.text_index.list_param(sorted(ids))
+        )
+    }
 
 
 @cache
-def _select_existing(among: str) -> Statement:
-    has_id = among.format(column="id", name="ids")
+def _select_existing(in_list: str) -> Statement:
+    has_id = in_list.format(column="id", name="ids")
     return sql(f"""
         SELECT id FROM conversation_messages WHERE {has_id}
         UNION ALL SELECT id FROM project_files WHERE {has_id}

@@ -8,8 +8,9 @@ from tertulia.core.events import EventKind, user_topic
 from tertulia.core.serialization import from_json
 from tertulia.core.sessions import ABSOLUTE_DAYS, DAY_MS, IDLE_DAYS, ClientInfo, Session, is_over
 from tertulia.core.users import Actor, ServerRole, User
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 TOUCH_MS = 600_000
 """The least time between two writes of a session's last activity."""

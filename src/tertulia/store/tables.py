@@ -12,8 +12,9 @@ from tertulia.core.serialization import from_json
 from tertulia.core.tables import Defaults, SavedTable, TableSpec, VoiceRef, check_voices, cleaned
 from tertulia.core.users import Actor
 from tertulia.store import access, events, personas
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 LIMIT = 100
 """The most saved tables that a user or a project can have."""

@@ -74,9 +74,9 @@ def is_unspaced(word: str) -> bool:
 class TextIndex(Protocol):
     add: Statement
     """Indexes a chunk. Takes number, scope, body, heading, place and around."""
-    among: str
+    in_list: str
     """A condition template: the column's value is in the list parameter, which `list_param` creates."""
-    hurries: bool
+    prefers_global_query: bool
     """Whether a search by `global_query` can be faster in this database."""
     count: Statement
     """Counts matching rows, up to a limit. Takes query and limit; returns rows."""
@@ -90,14 +90,14 @@ class TextIndex(Protocol):
     def query(self, scope: Sequence[str], phrases: Sequence[str]) -> object:
         """The query, in the database's language, for rows with any of the phrases in any of the scopes."""
 
-    def hurried(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[object, int]:
+    def global_query(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[object, int]:
         """The query without the project filter, and the factor by which its scores are too high.
 
         It skips rows that match only very common words. `rows` holds how many rows match each phrase, counted
         up to RARE_WORD_ROWS.
         """
 
-    def many(self, values: Sequence[str] | Sequence[int]) -> object: ...
+    def list_param(self, values: Sequence[str] | Sequence[int]) -> object: ...
 
 
 class Fts5:
@@ -107,8 +107,8 @@ class Fts5:
     phrase, even of one with weight 0, and the source alone would match half of all rows.
     """
 
-    among = "{column} IN (SELECT value FROM json_each(:{name}))"
-    hurries = True
+    in_list = "{column} IN (SELECT value FROM json_each(:{name}))"
+    prefers_global_query = True
     count = sql("""
         SELECT COUNT(*) AS rows
         FROM (SELECT 1 FROM retrieval_index WHERE retrieval_index MATCH :query LIMIT :limit) AS some
@@ -125,7 +125,7 @@ class Fts5:
         scope_filter = f"scope : ({_any(scope)}) AND " if scope else ""
         return f"{scope_filter}{_COLUMNS} : ({_any(phrases)})"
 
-    def hurried(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[str, int]:
+    def global_query(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[str, int]:
         rare: list[str] = []
         common: list[str] = []
         row_count = 0
@@ -139,7 +139,7 @@ class Fts5:
         # phrases must keep the same weight.
         return f"{_COLUMNS} : ({_any(rare)}) AND {_COLUMNS} : ({_any([*rare, *common, *common])})", 2
 
-    def many(self, values: Sequence[str] | Sequence[int]) -> str:
+    def list_param(self, values: Sequence[str] | Sequence[int]) -> str:
         return json.dumps(list(values))
 
 
@@ -169,8 +169,8 @@ def _fts5(weights: Weights, conditions: str) -> Statement:
 class Tsvector:
     """PostgreSQL tsvector. Its rank ignores how rare a word is, so the query computes that itself."""
 
-    among = "{column} = ANY(:{name})"
-    hurries = False
+    in_list = "{column} = ANY(:{name})"
+    prefers_global_query = False
     count = sql("SELECT 0 AS rows WHERE CAST(:query AS TEXT[]) IS NOT NULL LIMIT :limit")
     add = sql("""
         UPDATE content_chunks SET words =
@@ -186,10 +186,10 @@ class Tsvector:
     def query(self, scope: Sequence[str], phrases: Sequence[str]) -> list[str]:
         return list(phrases)
 
-    def hurried(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[list[str], int]:
+    def global_query(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[list[str], int]:
         return list(phrases), 1
 
-    def many(self, values: Sequence[str] | Sequence[int]) -> list[str] | list[int]:
+    def list_param(self, values: Sequence[str] | Sequence[int]) -> list[str] | list[int]:
         return [*values]
 
 

@@ -39,10 +39,11 @@ from tertulia.store import (
     turns,
 )
 from tertulia.store.branches import TREE
+from tertulia.store.column_values import as_json
 from tertulia.store.conversations import SUBTREE
 from tertulia.store.messages import InheritingBranch, voice
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 
 def get(tx: Tx, actor: Actor, conversation_id: str) -> Tree:
@@ -182,7 +183,7 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
     message = messages.get(tx, actor, message_id)
     access.to_conversation(tx, actor, message.conversation_id).must_write()
     for conversation_id in sorted(_find_deletion(tx, message).conversation_ids):
-        tx.hold(conversation_topic(conversation_id))  # so that _must_not_be_answering sees every turn
+        tx.lock(conversation_topic(conversation_id))  # so that _must_not_be_answering sees every turn
     deletion = _find_deletion(tx, message)
     _must_not_be_answering(tx, deletion, message.round_number)
     ids = frozenset(

@@ -16,11 +16,12 @@ from tertulia.core.serialization import from_json
 from tertulia.core.turns import Purpose, Style, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.store import access, events, receipts
+from tertulia.store.column_values import as_json
 from tertulia.store.conversations import voices
 from tertulia.store.lineage import LINEAGE
 from tertulia.store.messages import voice
 from tertulia.store.sql import Statement, sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 _COLUMNS = """
     t.id, t.conversation_id, t.round_number, t.purpose, t.mode, t.voices, t.visibility, t.state, t.message_id,
@@ -88,7 +89,7 @@ def find_opened(tx: Tx, user_id: str, turn_id: str) -> tuple[Turn, str] | None:
 
     Of two simultaneous requests, the second waits here for the first, and then finds its turn.
     """
-    tx.hold(f"turn:{turn_id}")
+    tx.lock(f"turn:{turn_id}")
     row = tx.maybe(_FIND_OPENED, id=turn_id, user_id=user_id)
     return (_turn(row), row.fingerprint) if row else None
 
@@ -170,29 +171,31 @@ _INHERITING = sql(f"""
 def of_rounds(tx: Tx, rounds: Sequence[Round]) -> tuple[Turn, ...]:
     """The turns that wrote the messages of these rounds, inherited rounds included, oldest first."""
     ids = sorted({message.turn_id for round_ in rounds for message in round_.messages})
-    rows = tx.execute(_select_of_rounds(tx.words.among), ids=tx.words.many(ids))
+    rows = tx.execute(_select_of_rounds(tx.text_index.in_list), ids=tx.text_index.list_param(ids))
     return tuple(_turn(row) for row in rows)
 
 
 @cache
-def _select_of_rounds(among: str) -> Statement:
+def _select_of_rounds(in_list: str) -> Statement:
     return sql(f"""
-        SELECT {_COLUMNS} FROM turns AS t WHERE {among.format(column="t.id", name="ids")}
+        SELECT {_COLUMNS} FROM turns AS t WHERE {in_list.format(column="t.id", name="ids")}
         ORDER BY t.round_number, t.created_at, t.id
     """)
 
 
 def reveal(tx: Tx, conversation_ids: Sequence[str], number: int) -> tuple[Turn, ...]:
     """Makes the blind turns of a round visible and returns them. The caller emits their events."""
-    rows = tx.execute(_reveal_rounds(tx.words.among), ids=tx.words.many(conversation_ids), number=number)
+    rows = tx.execute(
+        _reveal_rounds(tx.text_index.in_list), ids=tx.text_index.list_param(conversation_ids), number=number
+    )
     return tuple(_turn(row) for row in rows)
 
 
 @cache
-def _reveal_rounds(among: str) -> Statement:
+def _reveal_rounds(in_list: str) -> Statement:
     return sql(f"""
         UPDATE turns AS t SET is_blind = FALSE
-        WHERE {among.format(column="t.conversation_id", name="ids")}
+        WHERE {in_list.format(column="t.conversation_id", name="ids")}
             AND t.round_number = :number AND t.is_blind
         RETURNING {_COLUMNS.replace("t.", "")}
     """)

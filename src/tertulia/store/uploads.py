@@ -14,14 +14,14 @@ from tertulia.store.sql import sql
 from tertulia.store.transactions import Tx
 
 
-def hold(tx: Tx, user_id: str) -> None:
+def lock_quota(tx: Tx, user_id: str) -> None:
     """Serialises saving and cancelling a user's uploads, so that the quota check is exact as well."""
-    tx.hold(f"quota:{user_id}")
+    tx.lock(f"quota:{user_id}")
 
 
 def cancel(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[str, ...]:
     """Cancels an upload. Returns the content hashes of the files that were removed."""
-    hold(tx, actor.user_id)
+    lock_quota(tx, actor.user_id)
     attachments.take_back(tx, actor, project_id, upload_key)
     hashes = files.take_back(tx, actor, project_id, upload_key)
     tx.execute(_CANCEL, user_id=actor.user_id, upload_key=upload_key, now=tx.now)

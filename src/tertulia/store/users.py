@@ -54,7 +54,7 @@ _COLUMNS = "id, name, email, role, suspended, created_at"
 
 def add_first(tx: Tx, name: str, email: str, password_hash: str) -> User:
     """Creates the administrator of a new server. Of simultaneous attempts, one succeeds."""
-    tx.hold(_ADMINS)
+    tx.lock(_ADMINS)
     if count(tx):
         raise AlreadySetUp("This server already has an administrator. Sign in, or ask them for an account.")
     return add(tx, name, email, password_hash, ServerRole.ADMIN)
@@ -111,7 +111,7 @@ def save(
     after it began.
     """
     _must_be_allowed(actor, user_id, changes_rights=role is not None or suspended is not None)
-    tx.hold(_ADMINS)
+    tx.lock(_ADMINS)
     before = get(tx, user_id)
     row = tx.one(
         _SAVE,

@@ -28,16 +28,16 @@ class VectorIndex(Protocol):
     """Stores a vector. Takes number, project_id, source_type, config, generation, vector and near."""
     indexes: Statement
     """Lists the existing HNSW indexes. Returns name."""
-    unplaced: Statement
+    without_near: Statement
     """Lists vectors whose column `near` is empty, so that searches miss them.
 
     Takes config and limit; returns number and vector.
     """
-    place: Statement
+    fill_near: Statement
     """Fills the column `near` of one vector. Takes number and near."""
     count: Statement
     """Counts the vectors of some projects, up to a limit. Takes config, project_ids and limit."""
-    walk: Statement
+    scan_further: Statement
     """Makes later searches of the transaction read on in the index until enough rows pass the filters."""
 
     def near(self, vector: bytes) -> str | None:
@@ -60,7 +60,7 @@ class NoVectorIndex:
     """Stores vectors as bytes that the database cannot compare."""
 
     is_in_database = False
-    indexes = unplaced = place = count = walk = sql("SELECT 1 WHERE FALSE")
+    indexes = without_near = fill_near = count = scan_further = sql("SELECT 1 WHERE FALSE")
     save = sql("""
         INSERT INTO chunk_vectors (number, project_id, source_type, config, generation, vector)
         VALUES (:number, :project_id, :source_type, :config, :generation, :vector)
@@ -75,7 +75,7 @@ class NoVectorIndex:
         return None
 
     def find(self, config: int, dimensions: int, conditions: str, use_index: bool) -> Statement:
-        return self.unplaced
+        return self.without_near
 
 
 class Pgvector:
@@ -96,11 +96,11 @@ class Pgvector:
         WHERE schemaname = current_schema() AND tablename = 'chunk_vectors'
             AND starts_with(indexname, 'chunk_vectors_near_')
     """)
-    unplaced = sql("""
+    without_near = sql("""
         SELECT number, vector FROM chunk_vectors WHERE near IS NULL AND config = :config
         ORDER BY number LIMIT :limit
     """)
-    place = sql("""
+    fill_near = sql("""
         UPDATE chunk_vectors SET near = CAST(CAST(:near AS TEXT) AS HALFVEC) WHERE number = :number
     """)
     count = sql("""
@@ -108,7 +108,7 @@ class Pgvector:
             SELECT 1 FROM chunk_vectors WHERE project_id = ANY(:project_ids) AND config = :config LIMIT :limit
         ) AS counted
     """)
-    walk = sql("""
+    scan_further = sql("""
         SELECT set_config('hnsw.iterative_scan', 'strict_order', TRUE),
             set_config('hnsw.ef_search', '400', TRUE), set_config('hnsw.max_scan_tuples', '100000', TRUE)
     """)

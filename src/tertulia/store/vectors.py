@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from tertulia.core.chunks import Source
 from tertulia.store.chunks import NewChunk
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Tx, as_json
+from tertulia.store.transactions import Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,10 @@ _ALL_DUE = sql("""
 
 def _replace_index(tx: Tx, config: int, dimensions: int) -> None:
     """Creates the database's index for this configuration and drops the older indexes."""
-    if not tx.nearness.is_in_database:
+    if not tx.vector_index.is_in_database:
         return
-    index = tx.nearness.index(config, dimensions)
-    existing = [row.name for row in tx.execute(tx.nearness.indexes)]
+    index = tx.vector_index.index(config, dimensions)
+    existing = [row.name for row in tx.execute(tx.vector_index.indexes)]
     for name in existing:
         if index is None or name != index[0]:
             tx.execute(sql(f"DROP INDEX {name}"))
@@ -152,14 +153,14 @@ def save(tx: Tx, config: int, vectors: Iterable[tuple[int, bytes]]) -> None:
         if row.project_id not in generations:
             generations[row.project_id] = tx.one(_NEXT_GENERATION, project_id=row.project_id).generation
         tx.execute(
-            tx.nearness.save,
+            tx.vector_index.save,
             number=number,
             project_id=row.project_id,
             source_type=row.source_type,
             config=config,
             generation=generations[row.project_id],
             vector=vector,
-            near=tx.nearness.near(vector),
+            near=tx.vector_index.near(vector),
         )
         tx.execute(_NOT_DUE, number=number)
 
@@ -239,11 +240,11 @@ def add_to_index(tx: Tx, limit: int) -> int:
     Returns their number.
     """
     last = tx.maybe(_LAST_CONFIG)
-    if last is None or not tx.nearness.is_in_database:
+    if last is None or not tx.vector_index.is_in_database:
         return 0
-    rows = tx.execute(tx.nearness.unplaced, config=last.id, limit=limit)
+    rows = tx.execute(tx.vector_index.without_near, config=last.id, limit=limit)
     for row in rows:
-        tx.execute(tx.nearness.place, number=row.number, near=tx.nearness.near(bytes(row.vector)))
+        tx.execute(tx.vector_index.fill_near, number=row.number, near=tx.vector_index.near(bytes(row.vector)))
     return len(rows)
 
 

@@ -17,8 +17,9 @@ from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.votes import Contender, Vote, VoteValue
 from tertulia.store import access, blind, events, messages, turns
+from tertulia.store.column_values import as_json
 from tertulia.store.sql import sql
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 COUNTED = 10_000
 """How many of a project's newest votes and replies its leaderboard counts."""
@@ -33,7 +34,7 @@ def cast(tx: Tx, actor: Actor, message_id: str, verdict: VoteValue) -> Vote:
     """Stores the actor's vote in a round, and replaces an earlier one."""
     reply = messages.get(tx, actor, message_id)
     access.to_conversation(tx, actor, reply.conversation_id).must_write()
-    tx.hold(conversation_topic(reply.conversation_id))  # orders simultaneous votes
+    tx.lock(conversation_topic(reply.conversation_id))  # orders simultaneous votes
     if verdict is VoteValue.NONE:
         return _withdraw(tx, actor, reply)
     round_ = messages.round(tx, reply.conversation_id, reply.round_number)
@@ -78,7 +79,7 @@ _CAST = sql(f"""
 def _reveal_if_blind(tx: Tx, actor: Actor, round_: Round) -> bool:
     """Reveals a blind round's names if this is its first vote by any user; returns whether it was."""
     question = round_.question
-    tx.hold(conversation_topic(question.conversation_id))  # of two simultaneous first votes, one is blind
+    tx.lock(conversation_topic(question.conversation_id))  # of two simultaneous first votes, one is blind
     if not turns.get(tx, actor, question.turn_id).is_blind:
         return False
     for conversation_id in {message.conversation_id for message in round_.messages}:
