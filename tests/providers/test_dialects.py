@@ -517,7 +517,7 @@ def test_arbitrary_events_decode_to_text_and_thinking_only(
     decoder_class: type[StreamDecoder], events: list[dict[str, Any]]
 ) -> None:
     decoder = decoder_class(ERRORS)
-    deltas = decoder.take([SseEvent("", json.dumps(event)) for event in events])
+    deltas = decoder.decode([SseEvent("", json.dumps(event)) for event in events])
     assert all(isinstance(delta, TextDelta | ThinkingDelta) and delta.text for delta in deltas)
     for delta in deltas:
         delta.text.encode("utf-8")
@@ -537,8 +537,8 @@ def test_events_with_unknown_names_are_ignored(decoder_class: type[StreamDecoder
         {"candidates": [{"content": {"parts": [{"text": "x"}]}}]},
     ]
     events = [json.dumps(event) for event in events_of_all_dialects]
-    assert decoder_class(ERRORS).take([SseEvent("", data) for data in events]) == [TextDelta("x")]
-    assert decoder_class(ERRORS).take([SseEvent("execute", data) for data in events]) == []
+    assert decoder_class(ERRORS).decode([SseEvent("", data) for data in events]) == [TextDelta("x")]
+    assert decoder_class(ERRORS).decode([SseEvent("execute", data) for data in events]) == []
 
 
 # --- structured output -------------------------------------------------------------------------------------

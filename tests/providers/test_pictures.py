@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tertulia.core.prompts import Picture, Prompt, PromptMessage
-from tertulia.providers.usage_parsing import estimated
+from tertulia.providers.tokens import estimated_usage
 from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, GOOGLE, RESPONSES, Listener
 from tests.upstream.scripted import Upstream, refuses, says
 
@@ -159,7 +159,7 @@ async def test_a_picture_without_bytes_raises_an_error_before_the_request(
 
 def test_pictures_are_included_in_the_estimated_token_count() -> None:
     prompt = Prompt("", (PromptMessage("user", "abcd", pictures=(DOT, OTHER)),))
-    assert estimated(prompt, 0).input_tokens == 3001
+    assert estimated_usage(prompt, 0).input_tokens == 3001
 
 
 def test_built_in_models_have_no_vision(listener: Listener) -> None:

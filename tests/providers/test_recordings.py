@@ -110,7 +110,7 @@ async def listen(recording: Recording, form: tuple[bytes, ...]) -> Reply:
         endpoint = Endpoint("recorded", "Recorded", address, dialect=recording.dialect)
         model = catalogue.unknown("recorded", str(recording.request.get("model") or "model"))
         call = ModelRequest(model, Prompt("", (PromptMessage("user", "Hello?"),)), 500)
-        client = await clients.speaker(endpoint, recording.dialect)
+        client = await clients.client_for(endpoint, recording.dialect)
         try:
             async with aclosing(client.stream(call)) as stream:
                 async for item in stream:

@@ -72,7 +72,7 @@ async def play(
     try:
         with EventStream(TimedBody(clock, list(arrivals)), limits, errors, keep_alive, clock) as stream:
             while not decoder.is_over and (events := await stream.read()) is not None:
-                outcome.text += "".join(item.text for item in decoder.take(events))
+                outcome.text += "".join(item.text for item in decoder.decode(events))
                 if decoder.has_spoken:
                     stream.expect_words()
     except ProviderError as error:

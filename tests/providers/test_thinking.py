@@ -8,7 +8,7 @@ import pytest
 from tertulia.core.models import Abilities
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers import catalogue
-from tertulia.providers.dialects import is_openai_thinker
+from tertulia.providers.endpoints import is_openai_thinker
 from tests.providers.conftest import Listener, NewListener
 from tests.upstream.scripted import Upstream, refuses, says
 

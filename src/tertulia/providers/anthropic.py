@@ -15,8 +15,8 @@ from tertulia.providers.interface import Finish, ModelRequest
 from tertulia.providers.limits import Limits
 from tertulia.providers.request_encoding import HEADERS, Part, as_base64, as_body, bearer, parts, said
 from tertulia.providers.stream_decoder import PLAIN_EVENTS, Deltas, StreamDecoder, inside
+from tertulia.providers.tokens import as_count
 from tertulia.providers.transport import Request
-from tertulia.providers.usage_parsing import number
 
 VERSION = "2026-10-21"
 """The API version. It no longer accepts a temperature."""
@@ -37,7 +37,7 @@ INPUT_FIGURES = ("input_tokens", "cache_creation_input_tokens", "cache_read_inpu
 cache."""
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
+def create_client(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
     return DialectClient(endpoint, limits, request, MessagesDecoder, stays_inside=stays_inside)
 
 
@@ -172,9 +172,9 @@ class MessagesDecoder(StreamDecoder):
     def _add_figures(self, usage: object, names: tuple[str, ...]) -> None:
         """Adds usage figures. Each one is a running total that may come at the start, at the end, or both."""
         for name in names:
-            if (figure := number(inside(usage, name))) is not None:
+            if (figure := as_count(inside(usage, name))) is not None:
                 self._figures[name] = max(figure, self._figures.get(name, 0))
-        thinking_tokens = number(inside(usage, "output_tokens_details", "thinking_tokens")) or 0
+        thinking_tokens = as_count(inside(usage, "output_tokens_details", "thinking_tokens")) or 0
         self._counts(counted(self._figures, thinking_tokens))
 
 

@@ -83,7 +83,7 @@ class EmbeddingClient:
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Embeds the texts. Raises ProviderError."""
-        async with self._transport.ask(self._request(texts), self._errors) as stream:
+        async with self._transport.post(self._request(texts), self._errors) as stream:
             events = await stream.read() or []
             while more_events := await stream.read():
                 events += more_events

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -13,11 +14,19 @@ from tertulia.core.errors import CannotStart, Invalid
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers import catalogue
-from tertulia.providers.dialects import OUTPUT_LIMITS, Dialect, is_openai_thinker
+from tertulia.providers.catalogue import Dialect
 from tertulia.providers.egress import checked_address, is_loopback
 from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import ModelRequest
 from tertulia.providers.limits import Limits
+
+OUTPUT_LIMITS: dict[Dialect, str] = {
+    "openai_chat": "max_tokens",
+    "openai_responses": "max_output_tokens",
+    "anthropic": "max_tokens",
+    "google": "maxOutputTokens",
+}
+"""The request field that limits the reply in each dialect, unless an endpoint uses another name."""
 
 EffortField = Literal["reasoning_effort", "reasoning", "thinking"]
 """The field for the effort: a field of its own (most providers), an object (OpenRouter), or a switch and a
@@ -85,6 +94,17 @@ class Endpoint:
 
     def faults(self, model: Model, limits: Limits, asked_tokens: int | None = None) -> ErrorFactory:
         return ErrorFactory(self.name, model, limits, self.key, self.is_free, asked_tokens)
+
+
+_SERIES = re.compile(r"o\d|gpt-(?P<number>\d+)", re.IGNORECASE)
+FIRST_THINKING_GPT = 5
+
+
+def is_openai_thinker(model_id: str) -> bool:
+    """Whether an OpenAI model thinks, by its name alone: o1 and later, GPT-5 and later, including unreleased
+    ones."""
+    series = _SERIES.match(model_id)
+    return series is not None and int(series["number"] or FIRST_THINKING_GPT) >= FIRST_THINKING_GPT
 
 
 ENDPOINTS = (

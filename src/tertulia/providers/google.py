@@ -14,8 +14,8 @@ from tertulia.providers.interface import Finish, ModelRequest
 from tertulia.providers.limits import Limits
 from tertulia.providers.request_encoding import HEADERS, Part, as_base64, as_body, parts, said
 from tertulia.providers.stream_decoder import Deltas, StreamDecoder, inside
+from tertulia.providers.tokens import as_count
 from tertulia.providers.transport import Request
-from tertulia.providers.usage_parsing import number
 
 VERSION = "v1beta"
 ROLES = {"user": "user", "assistant": "model"}
@@ -41,7 +41,7 @@ BUDGETS = {Effort.LOW: 1_024, Effort.MEDIUM: 8_192, Effort.HIGH: 24_576}
 NO_FINISH_REASON = (None, "", "FINISH_REASON_UNSPECIFIED")
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
+def create_client(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
     return DialectClient(endpoint, limits, request, GeminiDecoder, stays_inside=stays_inside)
 
 
@@ -148,20 +148,23 @@ def _with_message(reason: str, message: object) -> str:
 def counted(usage: object) -> TokenCount | None:
     """The provider's token count, or None if it is implausible. Google counts thinking in addition to the
     output."""
-    prompt = number(inside(usage, "promptTokenCount"))
+    prompt = as_count(inside(usage, "promptTokenCount"))
     reply, thinking = inside(usage, "candidatesTokenCount"), inside(usage, "thoughtsTokenCount")
-    output_counts = [number(figure) for figure in (reply, thinking) if figure is not None]
+    output_counts = [as_count(figure) for figure in (reply, thinking) if figure is not None]
     if not prompt or None in output_counts:
         return None
     if reply is None:
-        output_counts.append(_unreported_output(usage, prompt + (number(thinking) or 0)))
-    cache_read = number(inside(usage, "cachedContentTokenCount")) or 0
+        output_counts.append(_unreported_output(usage, prompt + (as_count(thinking) or 0)))
+    cache_read = as_count(inside(usage, "cachedContentTokenCount")) or 0
     return TokenCount(
-        prompt, min(cache_read, prompt), sum(figure or 0 for figure in output_counts), number(thinking) or 0
+        prompt, min(cache_read, prompt), sum(figure or 0 for figure in output_counts), as_count(thinking) or 0
     )
 
 
 def _unreported_output(usage: object, reported: int) -> int:
     """The output tokens of Gemini 2.0, which reports only the total."""
-    total, tools = number(inside(usage, "totalTokenCount")), number(inside(usage, "toolUsePromptTokenCount"))
+    total, tools = (
+        as_count(inside(usage, "totalTokenCount")),
+        as_count(inside(usage, "toolUsePromptTokenCount")),
+    )
     return max(0, (total or 0) - (tools or 0) - reported)

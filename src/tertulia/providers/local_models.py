@@ -140,7 +140,7 @@ class LocalModels:
 
     async def provider(self, model: Model) -> Provider:
         process = await self._running_process(model)
-        return await self._clients.speaker(process.endpoint, "openai_chat")
+        return await self._clients.client_for(process.endpoint, "openai_chat")
 
     async def _running_process(self, model: Model) -> ModelProcess:
         """The running process of this model. Cancelling the wait for a start does not cancel the start."""

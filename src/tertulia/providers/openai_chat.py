@@ -25,8 +25,8 @@ from tertulia.providers.request_encoding import (
 )
 from tertulia.providers.stream_decoder import Deltas, StreamDecoder, inside
 from tertulia.providers.think_tags import Part, ThinkTags
+from tertulia.providers.tokens import as_count
 from tertulia.providers.transport import Request
-from tertulia.providers.usage_parsing import number
 
 TAGGED = ThinkingForm.TAGGED
 LENGTH_REASONS = ("length", "max_tokens", "max_output_tokens", "model_length")
@@ -49,7 +49,7 @@ FAILURE_REASONS = frozenset({"error", "network_error", "insufficient_system_reso
 SOURCES_LIMIT = 100
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
+def create_client(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
     return DialectClient(endpoint, limits, request, ChatDecoder, stays_inside=stays_inside)
 
 
@@ -235,18 +235,18 @@ def counted(usage: object) -> TokenCount | None:
     """The provider's token count, or None if it is implausible."""
     if not isinstance(usage, dict):
         return None
-    prompt, output = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))
+    prompt, output = as_count(usage.get("prompt_tokens")), as_count(usage.get("completion_tokens"))
     if prompt is None or output is None:
         return None
-    cache_read = number(inside(usage, "prompt_tokens_details", "cached_tokens"))
-    cache_read = cache_read if cache_read is not None else number(usage.get("prompt_cache_hit_tokens"))
-    cache_read = cache_read if cache_read is not None else number(usage.get("cache_read_input_tokens"))
-    thinking = number(inside(usage, "completion_tokens_details", "reasoning_tokens")) or 0
-    if thinking and number(usage.get("total_tokens")) == prompt + output + thinking:
+    cache_read = as_count(inside(usage, "prompt_tokens_details", "cached_tokens"))
+    cache_read = cache_read if cache_read is not None else as_count(usage.get("prompt_cache_hit_tokens"))
+    cache_read = cache_read if cache_read is not None else as_count(usage.get("cache_read_input_tokens"))
+    thinking = as_count(inside(usage, "completion_tokens_details", "reasoning_tokens")) or 0
+    if thinking and as_count(usage.get("total_tokens")) == prompt + output + thinking:
         output += thinking  # xAI counts thinking in addition to the output, others as part of it.
-    cache_write = number(inside(usage, "prompt_tokens_details", "cache_write_tokens"))
+    cache_write = as_count(inside(usage, "prompt_tokens_details", "cache_write_tokens"))
     cache_write = (
-        cache_write if cache_write is not None else number(usage.get("cache_creation_input_tokens"))
+        cache_write if cache_write is not None else as_count(usage.get("cache_creation_input_tokens"))
     ) or 0
     return TokenCount(
         prompt,

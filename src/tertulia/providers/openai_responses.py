@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from tertulia.core.models import TokenCount
@@ -10,7 +13,7 @@ from tertulia.core.prompts import PromptMessage
 from tertulia.core.thinking import Effort
 from tertulia.providers.client import DialectClient
 from tertulia.providers.endpoints import Endpoint
-from tertulia.providers.interface import Finish, ModelRequest, ProviderError
+from tertulia.providers.interface import Finish, ModelRequest, ProviderError, StreamItem
 from tertulia.providers.limits import Limits
 from tertulia.providers.request_encoding import (
     HEADERS,
@@ -23,8 +26,8 @@ from tertulia.providers.request_encoding import (
     said,
 )
 from tertulia.providers.stream_decoder import PLAIN_EVENTS, Deltas, StreamDecoder, inside
+from tertulia.providers.tokens import as_count
 from tertulia.providers.transport import Request
-from tertulia.providers.usage_parsing import number
 
 FINISHES: dict[object, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
 SUMMARY_REFUSED = re.compile(r"reasoning[ ._]summar", re.IGNORECASE)
@@ -32,15 +35,8 @@ TEMPORARY_CODES = frozenset({"server_error", "rate_limit_exceeded", "vector_stor
 """Error codes of a failed response for which the request is not to blame."""
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
-    return DialectClient(
-        endpoint,
-        limits,
-        request,
-        ResponsesDecoder,
-        stays_inside=stays_inside,
-        refuses_thoughts=refuses_summary,
-    )
+def create_client(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
+    return ResponsesClient(endpoint, limits, request, ResponsesDecoder, stays_inside=stays_inside)
 
 
 def request(call: ModelRequest, endpoint: Endpoint) -> Request:
@@ -77,12 +73,6 @@ def _reasoning(call: ModelRequest) -> dict[str, object]:
     return effort | ({"summary": "auto"} if is_shown else {})
 
 
-def refuses_summary(error: ProviderError) -> bool:
-    """OpenAI shows summaries of some models only to verified organisations and refuses the
-    request of others."""
-    return SUMMARY_REFUSED.search(error.detail or "") is not None
-
-
 def _input(call: ModelRequest) -> list[dict[str, object]]:
     return [{"role": message.role, "content": _content(message, call)} for message in said(call.prompt)]
 
@@ -95,6 +85,30 @@ def _content(message: PromptMessage, call: ModelRequest) -> object:
         lambda picture: {"type": "input_image", "image_url": as_data_url(call, picture), "detail": "auto"},
         lambda text: {"type": "input_text", "text": text},
     )
+
+
+class ResponsesClient(DialectClient):
+    """Repeats a call without the summary of the thinking if OpenAI refuses it: it shows the summaries of some
+    models to verified organisations only."""
+
+    _models_without_summary: frozenset[str] = frozenset()
+
+    async def stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        model_id = call.model.model_id
+        is_refused = model_id in self._models_without_summary
+        first_call = replace(call, shows_thinking=call.shows_thinking and not is_refused)
+        try:
+            async with aclosing(super().stream(first_call)) as items:
+                async for item in items:
+                    yield item
+            return
+        except ProviderError as error:
+            if not first_call.shows_thinking or not SUMMARY_REFUSED.search(error.detail or ""):
+                raise
+            self._models_without_summary |= {model_id}
+        async with aclosing(super().stream(replace(call, shows_thinking=False))) as items:
+            async for item in items:
+                yield item
 
 
 class ResponsesDecoder(StreamDecoder):
@@ -180,12 +194,12 @@ def _with_status(error: object) -> object:
 
 def counted(usage: object) -> TokenCount | None:
     """The provider's token count, or None if it is implausible."""
-    prompt, output = number(inside(usage, "input_tokens")), number(inside(usage, "output_tokens"))
+    prompt, output = as_count(inside(usage, "input_tokens")), as_count(inside(usage, "output_tokens"))
     if not prompt or output is None:
         return None
-    cache_read = number(inside(usage, "input_tokens_details", "cached_tokens")) or 0
-    thinking = number(inside(usage, "output_tokens_details", "reasoning_tokens")) or 0
-    cache_write = number(inside(usage, "input_tokens_details", "cache_write_tokens")) or 0
+    cache_read = as_count(inside(usage, "input_tokens_details", "cached_tokens")) or 0
+    thinking = as_count(inside(usage, "output_tokens_details", "reasoning_tokens")) or 0
+    cache_write = as_count(inside(usage, "input_tokens_details", "cache_write_tokens")) or 0
     return TokenCount(
         prompt,
         min(cache_read, prompt),

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from tertulia.core.models import Model, in_proportion
-from tertulia.providers import catalogue, endpoints, smaller_limit
+from tertulia.providers import catalogue, endpoints
+from tertulia.providers.catalogue import Dialect
 from tertulia.providers.circuit_breaker import CircuitBreaker
 from tertulia.providers.client_pool import ClientPool
-from tertulia.providers.dialects import Dialect
 from tertulia.providers.egress import is_under_pytest
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import ModelRequest, Provider, ProviderError, StreamItem
@@ -125,10 +125,8 @@ class ProviderRegistry:
 
     def stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """The reply as stream items. A failed call is retried until its first output."""
-        return self._retry.keep_trying(partial(self._attempt, call), self._breaker(call.model))
-
-    async def _attempt(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        return smaller_limit.stream(await self._provider(call.model), call)
+        find_client = partial(self._client, call.model)
+        return self._retry.stream_with_retries(call, find_client, self._breaker(call.model))
 
     def _breaker(self, model: Model) -> CircuitBreaker:
         breaker = self._breakers.get(model.provider)
@@ -136,13 +134,13 @@ class ProviderRegistry:
             breaker = self._breakers[model.provider] = CircuitBreaker(self.provider_name(model), self._now)
         return breaker
 
-    async def _provider(self, model: Model) -> Provider:
+    async def _client(self, model: Model) -> Provider:
         if reason := self.unavailable_reason(model):
             raise ProviderError("auth" if model.key in self._listings else "unavailable", reason)
         listing = self._listings.get(model.key)
         if listing is None:
             return await self._local_models.provider(model)
-        return await self._clients.speaker(listing.endpoint, listing.dialect)
+        return await self._clients.client_for(listing.endpoint, listing.dialect)
 
     # --- start and stop ------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import Completed, Finish, ProviderError, TextDelta, ThinkingDelta, WebSource
 from tertulia.providers.sanitize import SurrogateJoiner, quotable
 from tertulia.providers.sse import SseEvent
-from tertulia.providers.usage_parsing import estimated, size_bytes
+from tertulia.providers.tokens import estimated_usage, size_bytes
 
 Deltas = list[TextDelta | ThinkingDelta]
 
@@ -51,7 +51,7 @@ class StreamDecoder:
         self.is_over = False
         """True if nothing that may still arrive matters."""
 
-    def take(self, events: Iterable[SseEvent]) -> Deltas:
+    def decode(self, events: Iterable[SseEvent]) -> Deltas:
         """The deltas of these events. Neighbours of the same kind are joined."""
         deltas: Deltas = []
         try:
@@ -90,7 +90,7 @@ class StreamDecoder:
 
     def count(self, prompt: Prompt) -> TokenCount:
         """The provider's token count, else an estimate."""
-        return self._usage or estimated(prompt, self._said_bytes)
+        return self._usage or estimated_usage(prompt, self._said_bytes)
 
     # --- overridden by the dialects ------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ class Transport:
         self._drains: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def ask(
+    async def post(
         self, request: Request, errors: ErrorFactory, is_keep_alive: Callable[[SseEvent], bool] | None = None
     ) -> AsyncGenerator[EventStream, None]:
         """Sends the request. Leaving the block before the finish reason closes the connection at once."""
