@@ -28,6 +28,7 @@ from tertulia.engine.worker import Worker
 from tertulia.library import embedders
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import SearchIndex
+from tertulia.providers.egress import Egress
 from tertulia.providers.limits import Limits
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
@@ -73,9 +74,9 @@ def report(error: Exception) -> str:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[Tertulia]:
+async def open_app(settings: Settings, environ: Mapping[str, str], egress: Egress) -> AsyncIterator[Tertulia]:
     """Everything open and at work; closed in the opposite order."""
-    dependencies = await _dependencies(settings, environ)
+    dependencies = await _dependencies(settings, environ, egress)
     workers = _workers(dependencies, new_id())
     relay = NodeRelay(dependencies.db, dependencies.live, new_id, report)
     tertulia = _tertulia(settings, dependencies, workers, relay)
@@ -110,7 +111,7 @@ async def reported(work: Awaitable[None]) -> None:
         raise
 
 
-async def _dependencies(settings: Settings, environ: Mapping[str, str]) -> Dependencies:
+async def _dependencies(settings: Settings, environ: Mapping[str, str], egress: Egress) -> Dependencies:
     """The database first: without it nothing else is worth opening."""
     make_home(settings.home)
     db = await asyncio.to_thread(Database.open, settings.database_url, clock=now_ms, new_id=new_id)
@@ -121,7 +122,7 @@ async def _dependencies(settings: Settings, environ: Mapping[str, str]) -> Depen
     return Dependencies(
         db=db,
         providers=ProviderRegistry.from_environment(
-            environ, settings.home, limits=Limits(first_byte_s=settings.answer_timeout_s)
+            environ, settings.home, egress, limits=Limits(first_byte_s=settings.answer_timeout_s)
         ),
         live=live,
         clock=now_ms,
@@ -132,7 +133,7 @@ async def _dependencies(settings: Settings, environ: Mapping[str, str]) -> Depen
         blobs=await asyncio.to_thread(Blobs, db, settings.home / "blobs", new_id),
         extractor=Extractor(settings.file_limits),
         limits=settings.file_limits,
-        library=SearchIndex(db, embedders.embedder_for(settings.embeddings, environ, settings.home)),
+        library=SearchIndex(db, embedders.embedder_for(settings.embeddings, environ, settings.home, egress)),
     )
 
 

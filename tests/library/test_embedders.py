@@ -30,6 +30,7 @@ from tertulia.library.embedders import (
 )
 from tertulia.library.wordpiece import WordPieces
 from tertulia.providers import embeddings, model_downloads
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.embeddings import EmbeddingEndpoint
 from tertulia.providers.limits import Limits
 from tests.library.bags import numbers
@@ -216,11 +217,11 @@ def test_an_invalid_endpoint_setting_stops_the_server_from_starting() -> None:
 def test_the_configured_endpoint_replaces_the_local_embedder() -> None:
     value = '{"base_url": "http://127.0.0.1:1/v1", "key": "secret", "model": "m", "dimensions": 8}'
     configured = settings.read({embeddings.VARIABLE: value})
-    embedder = embedder_for(configured.embeddings, {}, Path())
+    embedder = embedder_for(configured.embeddings, {}, Path(), LOOPBACK_ONLY)
     assert isinstance(embedder, EndpointEmbedder)
     assert embedder.dimensions == 8
     assert "secret" not in repr(configured)
-    assert isinstance(embedder_for(settings.read({}).embeddings, {}, Path()), LocalEmbedder)
+    assert isinstance(embedder_for(settings.read({}).embeddings, {}, Path(), LOOPBACK_ONLY), LocalEmbedder)
 
 
 # ── an endpoint
@@ -229,7 +230,7 @@ def test_the_configured_endpoint_replaces_the_local_embedder() -> None:
 @pytest.fixture
 async def endpoint_embedder(upstream: Upstream) -> AsyncIterator[EndpointEmbedder]:
     upstream.embeds = numbers
-    embedder = EndpointEmbedder(endpoint_at(upstream), {}, question_s=PATIENCE_S)
+    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, question_s=PATIENCE_S)
     yield embedder
     await embedder.close()
 
@@ -257,7 +258,9 @@ async def test_each_call_is_billed_with_the_tokens_that_the_endpoint_reports(ups
     upstream.embeds = numbers
     bills: list[EmbeddingCharge] = []
     for price in (0.5, None):
-        embedder = EndpointEmbedder(EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, "sk", price=price), {})
+        embedder = EndpointEmbedder(
+            EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, "sk", price=price), LOOPBACK_ONLY
+        )
         await embedder.embed(["a walnut"] * 40, billed=bills.append)
         await embedder.close()
     assert [(bill.model, bill.tokens, bill.cost_micros) for bill in bills] == [
@@ -335,7 +338,7 @@ async def test_a_call_to_a_silent_endpoint_times_out(
     # Each case has one limit that ends the call; the other one is never reached.
     text_s, question_s = (AGES, 5.0) if is_query else (30.0, AGES)
     limits = Limits(first_byte_s=text_s, idle_s=text_s, total_s=AGES)
-    embedder = EndpointEmbedder(endpoint_at(upstream), {}, limits, question_s=question_s)
+    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, limits, question_s=question_s)
     embedding = asyncio.create_task(embedder.embed(["x"], is_query=is_query))
     request = await upstream.heard()
     with pytest.raises(EmbeddingFailed):
@@ -351,7 +354,7 @@ async def test_after_a_query_timed_out_others_fail_at_once_until_a_call_succeeds
     upstream.embeds = numbers
     upstream.plays((Stall(),))
     limits = Limits(first_byte_s=AGES, idle_s=AGES, total_s=AGES)
-    embedder = EndpointEmbedder(endpoint_at(upstream), {}, limits, question_s=5.0, rest_s=AGES)
+    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, limits, question_s=5.0, rest_s=AGES)
     waiting = asyncio.create_task(embedder.embed(["x"], is_query=True))
     await upstream.heard()
     with pytest.raises(EmbeddingFailed, match="in time"):
@@ -367,7 +370,7 @@ async def test_after_a_query_timed_out_others_fail_at_once_until_a_call_succeeds
 
 async def test_an_unreachable_endpoint_raises_embedding_failed() -> None:
     endpoint = EmbeddingEndpoint("http://127.0.0.1:1/v1", "m", 8)
-    embedder = EndpointEmbedder(endpoint, {})
+    embedder = EndpointEmbedder(endpoint, LOOPBACK_ONLY)
     with pytest.raises(EmbeddingFailed):
         await embedder.embed(["x"])
     await embedder.close()

@@ -12,6 +12,7 @@ import pytest
 from tertulia.core.models import Model
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.core.thinking import Effort
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.interface import (
     Completed,
     ModelRequest,
@@ -143,6 +144,7 @@ async def new_listener(upstream: Upstream, tmp_path: Path) -> AsyncIterator[NewL
         providers = ProviderRegistry.from_environment(
             upstream.environ() | environ,
             tmp_path,
+            LOOPBACK_ONLY,
             limits=limits,
             sleep=sleep,
             random=lambda: 0.5,

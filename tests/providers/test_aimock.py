@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.registry import ProviderRegistry
 from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, GOOGLE, Listener
 
@@ -59,7 +60,9 @@ async def listener(aimock: str, tmp_path: Path) -> AsyncIterator[Listener]:
     names = ("OPENAI", "ANTHROPIC", "GOOGLE")
     environ = {f"{name}_API_KEY": "any" for name in names} | {f"{name}_BASE_URL": aimock for name in names}
     environ["OPENAI_BASE_URL"] += "/v1"
-    listener = Listener(ProviderRegistry.from_environment(environ, tmp_path, sleep=sleep), sleeps)
+    listener = Listener(
+        ProviderRegistry.from_environment(environ, tmp_path, LOOPBACK_ONLY, sleep=sleep), sleeps
+    )
     yield listener
     await listener.providers.close()
 

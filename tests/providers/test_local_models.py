@@ -22,6 +22,7 @@ import pytest
 from tertulia import settings
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.providers import local_models, model_downloads
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.interface import ModelRequest, TextDelta
 from tertulia.providers.local_models import SMOLLM2, RestartBackoff
 from tertulia.providers.registry import ProviderRegistry
@@ -41,7 +42,7 @@ KEY = SMOLLM2.key
 @pytest.fixture
 async def local() -> AsyncIterator[Listener]:
     providers = ProviderRegistry.from_environment(
-        {**os.environ, "OPENAI_API_KEY": "sk-canary-in-environment"}, HOME
+        {**os.environ, "OPENAI_API_KEY": "sk-canary-in-environment"}, HOME, LOOPBACK_ONLY
     )
     yield Listener(providers, [], max_output_tokens=40)
     await providers.close()
@@ -179,12 +180,14 @@ def test_the_worker_ends_when_its_server_is_killed() -> None:
     program = textwrap.dedent(f"""
         import asyncio, os, pathlib
         from tertulia.core.prompts import Prompt, PromptMessage
+        from tertulia.providers.egress import LOOPBACK_ONLY
         from tertulia.providers.local_models import SMOLLM2
         from tertulia.providers.registry import ProviderRegistry
         from tertulia.providers.interface import ModelRequest
 
         async def main():
-            providers = ProviderRegistry.from_environment(os.environ, pathlib.Path({str(HOME)!r}))
+            home = pathlib.Path({str(HOME)!r})
+            providers = ProviderRegistry.from_environment(os.environ, home, LOOPBACK_ONLY)
             call = ModelRequest(SMOLLM2, Prompt("", (PromptMessage("user", "Count to a thousand."),)), 2000)
             async for piece in providers.stream(call):
                 print("began", flush=True)
@@ -210,7 +213,7 @@ async def test_a_model_file_that_cannot_be_loaded_gives_an_error(tmp_path: Path)
     async def sleep(seconds: float) -> None:
         sleeps.append(seconds)
 
-    providers = ProviderRegistry.from_environment(os.environ, tmp_path, sleep=sleep)
+    providers = ProviderRegistry.from_environment(os.environ, tmp_path, LOOPBACK_ONLY, sleep=sleep)
     reply = await Listener(providers, sleeps).ask("builtin:broken")
     await providers.close()
     assert reply.code == "unavailable"
@@ -231,7 +234,7 @@ def test_the_restart_delay_doubles_with_each_early_death() -> None:
 
 
 async def test_a_model_that_is_not_downloaded_names_the_command_to_fetch_it(tmp_path: Path) -> None:
-    providers = ProviderRegistry.from_environment({}, tmp_path)
+    providers = ProviderRegistry.from_environment({}, tmp_path, LOOPBACK_ONLY)
     reply = await Listener(providers, []).ask(KEY)
     assert reply.code == "unavailable"
     assert reply.error is not None

@@ -10,6 +10,7 @@ from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.providers import catalogue
 from tertulia.providers.client_pool import ClientPool
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import ModelRequest, ProviderError
 from tertulia.providers.limits import Limits
@@ -104,7 +105,7 @@ def meaning(body: str) -> str:
 
 
 async def listen(recording: Recording, form: tuple[bytes, ...]) -> Reply:
-    clients = ClientPool(Limits(), stays_inside=True)
+    clients = ClientPool(Limits(), LOOPBACK_ONLY)
     reply = Reply()
     async with played(recording, form) as address:
         endpoint = Endpoint("recorded", "Recorded", address, dialect=recording.dialect)

@@ -11,6 +11,7 @@ import pytest
 from tertulia.core.errors import CannotStart
 from tertulia.core.models import FREE, Prices, Tier
 from tertulia.providers import catalogue, endpoints
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.registry import ProviderRegistry
 from tests.providers.conftest import NewListener
 from tests.upstream.scripted import Upstream
@@ -32,7 +33,7 @@ GATEWAY = {
 
 
 def with_environ(tmp_path: Path, **environ: str) -> ProviderRegistry:
-    return ProviderRegistry.from_environment(environ, tmp_path)
+    return ProviderRegistry.from_environment(environ, tmp_path, LOOPBACK_ONLY)
 
 
 def test_a_key_in_the_environment_makes_its_models_available(tmp_path: Path) -> None:
@@ -194,7 +195,7 @@ def test_the_catalogue_is_complete_and_plausible() -> None:
     "key", ["openai:gpt-5", "openai:gpt-5-mini", "openai:gpt-5.2", "openai:gpt-5.3-codex"]
 )
 def test_an_administrators_override_keeps_the_input_limit_of_the_catalogue(key: str, tmp_path: Path) -> None:
-    providers = ProviderRegistry.from_environment({"OPENAI_API_KEY": "k"}, tmp_path)
+    providers = ProviderRegistry.from_environment({"OPENAI_API_KEY": "k"}, tmp_path, LOOPBACK_ONLY)
     model = providers.in_catalogue(key)
     assert model is not None
     assert (model.context_window, model.input_limit) == (400_000, 272_000)
@@ -231,9 +232,11 @@ HEAVY = {"pydantic", "aiohttp", "splintr", "xllamacpp", "numpy"}
 def test_listing_the_models_imports_no_heavy_library(tmp_path: Path) -> None:
     program = (
         "import sys, json; from pathlib import Path\n"
+        "from tertulia.providers.egress import LOOPBACK_ONLY\n"
         "from tertulia.providers.registry import ProviderRegistry\n"
         "from tertulia.providers.tokens import counter\n"
-        f"providers = ProviderRegistry.from_environment({{'OPENAI_API_KEY': 'k'}}, Path({str(tmp_path)!r}))\n"
+        f"home, environ = Path({str(tmp_path)!r}), {{'OPENAI_API_KEY': 'k'}}\n"
+        "providers = ProviderRegistry.from_environment(environ, home, LOOPBACK_ONLY)\n"
         "assert len(providers.available()) > 20\n"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
@@ -244,9 +247,11 @@ def test_listing_the_models_imports_no_heavy_library(tmp_path: Path) -> None:
 def test_no_dialect_imports_a_providers_client_library(tmp_path: Path) -> None:
     program = (
         "import sys, json, asyncio; from pathlib import Path\n"
+        "from tertulia.providers.egress import LOOPBACK_ONLY\n"
         "from tertulia.providers.registry import ProviderRegistry\n"
         f"keys = dict.fromkeys({KEY_NAMES!r}, 'k')\n"
-        f"asyncio.run(ProviderRegistry.from_environment(keys, Path({str(tmp_path)!r})).warm())\n"
+        f"providers = ProviderRegistry.from_environment(keys, Path({str(tmp_path)!r}), LOOPBACK_ONLY)\n"
+        "asyncio.run(providers.warm())\n"
         "print(json.dumps(sorted(sys.modules)))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.interface import Completed, StreamItem, TextDelta
 from tertulia.providers.registry import ProviderRegistry
 from tests.patience import PATIENCE_S, soon
@@ -86,7 +87,9 @@ async def test_stopping_while_a_retry_is_pending_sends_no_further_request(
         await asyncio.Event().wait()
 
     upstream.plays(refuses(429, retry_after="30"))
-    listener = Listener(ProviderRegistry.from_environment(upstream.environ(), tmp_path, sleep=sleep), [])
+    listener = Listener(
+        ProviderRegistry.from_environment(upstream.environ(), tmp_path, LOOPBACK_ONLY, sleep=sleep), []
+    )
     consumer = Consumer()
     task = asyncio.create_task(consumer.consume(listener, CHAT))
     await asyncio.wait_for(is_waiting.wait(), PATIENCE_S)

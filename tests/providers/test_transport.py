@@ -225,11 +225,11 @@ def self_signed(folder: Path) -> Path:
 
 
 @every_dialect
-async def test_under_pytest_only_loopback_addresses_are_allowed(new_listener: NewListener, key: str) -> None:
+async def test_the_loopback_policy_refuses_every_other_address(new_listener: NewListener, key: str) -> None:
     remote_addresses = {
         f"{name}_BASE_URL": "https://198.51.100.7" for name in ("OPENAI", "ANTHROPIC", "GOOGLE")
     }
-    with pytest.raises(CannotStart, match="only providers on loopback"):
+    with pytest.raises(CannotStart, match="Only providers on loopback"):
         await new_listener(**remote_addresses).ask(key)
 
 

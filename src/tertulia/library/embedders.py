@@ -26,6 +26,7 @@ from typing import Protocol
 from tertulia.core.errors import TertuliaError
 from tertulia.core.models import cost_micros
 from tertulia.providers import model_downloads, transport
+from tertulia.providers.egress import Egress
 from tertulia.providers.embeddings import EmbeddingClient, EmbeddingEndpoint
 from tertulia.providers.interface import ProviderError
 from tertulia.providers.limits import Limits
@@ -305,7 +306,7 @@ class EndpointEmbedder:
     def __init__(
         self,
         endpoint: EmbeddingEndpoint,
-        environ: Mapping[str, str],
+        egress: Egress,
         limits: Limits | None = None,
         question_s: float = QUESTION_S,
         rest_s: float = REST_S,
@@ -313,7 +314,7 @@ class EndpointEmbedder:
         self.model = f"{endpoint.model} at {endpoint.base_url}, headers 1"
         self.dimensions = endpoint.dimensions
         self._endpoint = endpoint
-        self._client = EmbeddingClient(endpoint, environ, limits)
+        self._client = EmbeddingClient(endpoint, egress, limits)
         self._question_s = question_s
         self._rest_s = rest_s
         self._queries_fail_until = 0.0
@@ -366,5 +367,7 @@ def _unit(vector: Sequence[float]) -> bytes:
     return struct.pack(f"<{len(vector)}e", *(value / length for value in vector))
 
 
-def embedder_for(endpoint: EmbeddingEndpoint | None, environ: Mapping[str, str], home: Path) -> Embedder:
-    return LocalEmbedder(home, environ) if endpoint is None else EndpointEmbedder(endpoint, environ)
+def embedder_for(
+    endpoint: EmbeddingEndpoint | None, environ: Mapping[str, str], home: Path, egress: Egress
+) -> Embedder:
+    return LocalEmbedder(home, environ) if endpoint is None else EndpointEmbedder(endpoint, egress)

@@ -9,6 +9,7 @@ from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Picture, PromptMessage
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.client import DialectClient
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import Finish, ModelRequest
@@ -37,8 +38,8 @@ INPUT_FIGURES = ("input_tokens", "cache_creation_input_tokens", "cache_read_inpu
 cache."""
 
 
-def create_client(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
-    return DialectClient(endpoint, limits, request, MessagesDecoder, stays_inside=stays_inside)
+def create_client(endpoint: Endpoint, limits: Limits, egress: Egress) -> DialectClient:
+    return DialectClient(endpoint, limits, egress, request, MessagesDecoder)
 
 
 def request(call: ModelRequest, endpoint: Endpoint) -> Request:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import ModelRequest, ProviderError, StreamItem
@@ -20,16 +21,15 @@ class DialectClient:
         self,
         endpoint: Endpoint,
         limits: Limits,
+        egress: Egress,
         request: Callable[[ModelRequest, Endpoint], Request],
         new_decoder: Callable[[ErrorFactory], StreamDecoder],
-        *,
-        stays_inside: bool,
     ) -> None:
         self._endpoint = endpoint
         self._limits = endpoint.limits(limits)
         self._request = request
         self._new_decoder = new_decoder
-        self._transport = Transport(self._limits, stays_inside=stays_inside)
+        self._transport = Transport(self._limits, egress)
 
     @property
     def name(self) -> str:

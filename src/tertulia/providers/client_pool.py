@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from tertulia.providers.catalogue import Dialect
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import Provider
 from tertulia.providers.limits import Limits
@@ -26,13 +27,13 @@ class ModelClient(Provider, Protocol):
 
 
 class DialectModule(Protocol):
-    def create_client(self, endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> ModelClient: ...
+    def create_client(self, endpoint: Endpoint, limits: Limits, egress: Egress) -> ModelClient: ...
 
 
 class ClientPool:
-    def __init__(self, limits: Limits, *, stays_inside: bool) -> None:
+    def __init__(self, limits: Limits, egress: Egress) -> None:
         self._limits = limits
-        self._stays_inside = stays_inside
+        self._egress = egress
         self._modules: dict[Dialect, asyncio.Task[DialectModule]] = {}
         self._clients: dict[tuple[Endpoint, Dialect], ModelClient] = {}
 
@@ -60,7 +61,7 @@ class ClientPool:
         self._clients.clear()
 
     def _create(self, endpoint: Endpoint, dialect: Dialect, module: DialectModule) -> ModelClient:
-        client = module.create_client(endpoint, self._limits, stays_inside=self._stays_inside)
+        client = module.create_client(endpoint, self._limits, self._egress)
         return self._clients.setdefault((endpoint, dialect), client)
 
 

@@ -9,6 +9,7 @@ from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.client import DialectClient
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import Finish, ModelRequest
 from tertulia.providers.limits import Limits
@@ -41,8 +42,8 @@ BUDGETS = {Effort.LOW: 1_024, Effort.MEDIUM: 8_192, Effort.HIGH: 24_576}
 NO_FINISH_REASON = (None, "", "FINISH_REASON_UNSPECIFIED")
 
 
-def create_client(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
-    return DialectClient(endpoint, limits, request, GeminiDecoder, stays_inside=stays_inside)
+def create_client(endpoint: Endpoint, limits: Limits, egress: Egress) -> DialectClient:
+    return DialectClient(endpoint, limits, egress, request, GeminiDecoder)
 
 
 def request(call: ModelRequest, endpoint: Endpoint) -> Request:

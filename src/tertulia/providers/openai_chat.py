@@ -9,6 +9,7 @@ from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.client import DialectClient
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import Finish, ModelRequest, TextDelta, ThinkingDelta, WebSource
@@ -49,8 +50,8 @@ FAILURE_REASONS = frozenset({"error", "network_error", "insufficient_system_reso
 SOURCES_LIMIT = 100
 
 
-def create_client(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
-    return DialectClient(endpoint, limits, request, ChatDecoder, stays_inside=stays_inside)
+def create_client(endpoint: Endpoint, limits: Limits, egress: Egress) -> DialectClient:
+    return DialectClient(endpoint, limits, egress, request, ChatDecoder)
 
 
 def request(call: ModelRequest, endpoint: Endpoint) -> Request:

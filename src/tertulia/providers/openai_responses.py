@@ -12,6 +12,7 @@ from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.core.thinking import Effort
 from tertulia.providers.client import DialectClient
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import Finish, ModelRequest, ProviderError, StreamItem
 from tertulia.providers.limits import Limits
@@ -35,8 +36,8 @@ TEMPORARY_CODES = frozenset({"server_error", "rate_limit_exceeded", "vector_stor
 """Error codes of a failed response for which the request is not to blame."""
 
 
-def create_client(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
-    return ResponsesClient(endpoint, limits, request, ResponsesDecoder, stays_inside=stays_inside)
+def create_client(endpoint: Endpoint, limits: Limits, egress: Egress) -> DialectClient:
+    return ResponsesClient(endpoint, limits, egress, request, ResponsesDecoder)
 
 
 def request(call: ModelRequest, endpoint: Endpoint) -> Request:

@@ -15,7 +15,7 @@ from tertulia.providers import catalogue, endpoints
 from tertulia.providers.catalogue import Dialect
 from tertulia.providers.circuit_breaker import CircuitBreaker
 from tertulia.providers.client_pool import ClientPool
-from tertulia.providers.egress import is_under_pytest
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import ModelRequest, Provider, ProviderError, StreamItem
 from tertulia.providers.limits import Limits
@@ -57,6 +57,7 @@ class ProviderRegistry:
         cls,
         environ: Mapping[str, str],
         home: Path,
+        egress: Egress,
         *,
         limits: Limits | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -64,7 +65,7 @@ class ProviderRegistry:
         now: Callable[[], float] = time.monotonic,
     ) -> ProviderRegistry:
         limits = limits or Limits()
-        clients = ClientPool(limits, stays_inside=is_under_pytest(environ))
+        clients = ClientPool(limits, egress)
         local_models = LocalModels(home, clients, environ)
         return cls(_listings(environ), clients, local_models, RetryPolicy(limits, sleep, random), now)
 

@@ -18,7 +18,7 @@ from typing import Protocol, Self
 
 import aiohttp
 
-from tertulia.providers.egress import require_loopback
+from tertulia.providers.egress import Egress
 from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import ProviderError
 from tertulia.providers.limits import Limits
@@ -39,12 +39,10 @@ class Request:
 
 
 class Transport:
-    def __init__(
-        self, limits: Limits, *, now: Callable[[], float] = time.time, stays_inside: bool = False
-    ) -> None:
+    def __init__(self, limits: Limits, egress: Egress, *, now: Callable[[], float] = time.time) -> None:
         self._limits = limits
+        self._egress = egress
         self._now = now
-        self._stays_inside = stays_inside
         self._session: aiohttp.ClientSession | None = None
         self._drains: set[asyncio.Task[None]] = set()
 
@@ -53,8 +51,7 @@ class Transport:
         self, request: Request, errors: ErrorFactory, is_keep_alive: Callable[[SseEvent], bool] | None = None
     ) -> AsyncGenerator[EventStream, None]:
         """Sends the request. Leaving the block before the finish reason closes the connection at once."""
-        if self._stays_inside:
-            require_loopback(request.url)
+        self._egress.check(request.url)
         response = await self._send(request, errors)
         is_ending = False
         try:

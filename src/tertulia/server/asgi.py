@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from tertulia import __version__
 from tertulia.app import open_app
+from tertulia.providers.egress import Egress
 from tertulia.server import errors
 from tertulia.server.passwords import Passwords
 from tertulia.server.route_inventory import inventory
@@ -25,13 +26,17 @@ from tertulia.settings import LOOPBACK, Settings
 
 
 def build(
-    settings: Settings, environ: Mapping[str, str], setup_token: str, passwords: Passwords | None = None
+    settings: Settings,
+    environ: Mapping[str, str],
+    setup_token: str,
+    egress: Egress,
+    passwords: Passwords | None = None,
 ) -> FastAPI:
     """The whole application; the house opens with its first breath and closes with its last."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_app(settings, environ) as tertulia:
+        async with open_app(settings, environ, egress) as tertulia:
             app.state.door = ServerState(
                 tertulia, Throttle(time.monotonic), setup_token, passwords or Passwords()
             )

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tertulia.core.errors import CannotStart
+from tertulia.providers.egress import Egress
 from tertulia.server.asgi import build
 from tertulia.server.security_middleware import SILENCE_S
 from tertulia.server.state import ServerState
@@ -26,9 +27,11 @@ Greet = Callable[[ServerState, int], Awaitable[None]]
 """Told the door and the port when the server has begun to answer."""
 
 
-def serve(settings: Settings, environ: Mapping[str, str], setup_token: str, greet: Greet) -> None:
+def serve(
+    settings: Settings, environ: Mapping[str, str], setup_token: str, egress: Egress, greet: Greet
+) -> None:
     """Runs until a signal ends it."""
-    app = build(settings, environ, setup_token)
+    app = build(settings, environ, setup_token, egress)
     server = Server(config(app, lifespan="off"), app, greet)
     with listen(settings.host, settings.port) as listener:
         server.run(sockets=[listener])
