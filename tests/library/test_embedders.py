@@ -21,6 +21,7 @@ import pytest
 from tertulia import settings
 from tertulia.core.errors import CannotStart
 from tertulia.library.embedders import (
+    IDLE_S,
     MUCH_LATER_S,
     EmbeddingCharge,
     EmbeddingFailed,
@@ -86,16 +87,18 @@ async def test_a_killed_process_is_restarted_and_gives_the_same_vectors(embedder
 
 
 @needs_model
-async def test_the_process_stops_when_idle_and_restarts_on_demand(embedder: LocalEmbedder) -> None:
-    idle = LocalEmbedder(HOME, os.environ, idle_s=0.0)
-    await idle.embed(["a walnut"])
-    async with soon():
-        while idle.pid is not None:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-    assert len(await idle.embed(["a walnut"])) == 1
-    await idle.close()
+async def test_the_process_stops_when_idle_and_restarts_on_demand() -> None:
+    timers = Timers()
+    embedder = LocalEmbedder(HOME, os.environ, get_clock=lambda: timers)
+    await embedder.embed(["a walnut"])
+    timers.move(IDLE_S - 1)
+    assert embedder.pid is not None
+    timers.move(1)
+    assert embedder.pid is None
+    assert len(await embedder.embed(["a walnut"])) == 1
+    await embedder.close()
     with pytest.raises(EmbeddingFailed):
-        await idle.embed(["too late"])
+        await embedder.embed(["too late"])
 
 
 @needs_model

@@ -21,7 +21,8 @@ import pytest
 
 from tertulia import settings
 from tertulia.core.prompts import Prompt, PromptMessage
-from tertulia.providers import local_models, model_downloads
+from tertulia.processes.child import INHERITED
+from tertulia.providers import model_downloads
 from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.interface import ModelRequest, TextDelta
 from tertulia.providers.local_models import SMOLLM2, RestartBackoff
@@ -132,8 +133,8 @@ def check_process_exposes_no_secret() -> None:
     (process,) = children()
     environ = process.environ()
     assert "sk-canary-in-environment" not in str(environ)
-    assert set(environ) <= {*local_models.INHERITED, "LC_CTYPE"}
-    assert process.cmdline()[1:] == ["-m", "tertulia.providers.local_model_worker"]
+    assert set(environ) <= {*INHERITED, "LC_CTYPE"}
+    assert process.cmdline()[1:] == ["-m", "tertulia.providers.local_model_worker", str(os.getpid())]
     assert {
         connection.laddr.ip for connection in process.net_connections() if connection.status == "LISTEN"
     } == {"127.0.0.1"}
