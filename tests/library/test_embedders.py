@@ -22,7 +22,7 @@ from tertulia import settings
 from tertulia.core.errors import CannotStart
 from tertulia.library.embedders import (
     IDLE_S,
-    MUCH_LATER_S,
+    REPAIR_S,
     EmbeddingCharge,
     EmbeddingFailed,
     EndpointEmbedder,
@@ -233,7 +233,7 @@ def test_the_configured_endpoint_replaces_the_local_embedder() -> None:
 @pytest.fixture
 async def endpoint_embedder(upstream: Upstream) -> AsyncIterator[EndpointEmbedder]:
     upstream.embeds = numbers
-    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, question_s=PATIENCE_S)
+    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, query_s=PATIENCE_S)
     yield embedder
     await embedder.close()
 
@@ -316,7 +316,7 @@ async def test_an_answer_with_wrong_vectors_is_rejected(
     upstream.plays(WRONG[case])
     with pytest.raises(EmbeddingFailed) as failed:
         await endpoint_embedder.embed(["x"])
-    assert failed.value.again_in_s == MUCH_LATER_S
+    assert failed.value.again_in_s == REPAIR_S
 
 
 async def test_a_rate_limited_endpoint_is_retried_after_the_time_it_states(
@@ -329,7 +329,7 @@ async def test_a_rate_limited_endpoint_is_retried_after_the_time_it_states(
     upstream.plays(refuses(401, {"error": {"message": "Wrong key: sk-walnut"}}))
     with pytest.raises(EmbeddingFailed) as failed:
         await endpoint_embedder.embed(["x"])
-    assert failed.value.again_in_s == MUCH_LATER_S
+    assert failed.value.again_in_s == REPAIR_S
     assert "sk-walnut" not in failed.value.message
 
 
@@ -339,9 +339,9 @@ async def test_a_call_to_a_silent_endpoint_times_out(
 ) -> None:
     upstream.plays((Stall(),))
     # Each case has one limit that ends the call; the other one is never reached.
-    text_s, question_s = (AGES, 5.0) if is_query else (30.0, AGES)
+    text_s, query_s = (AGES, 5.0) if is_query else (30.0, AGES)
     limits = Limits(first_byte_s=text_s, idle_s=text_s, total_s=AGES)
-    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, limits, question_s=question_s)
+    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, limits, query_s=query_s)
     embedding = asyncio.create_task(embedder.embed(["x"], is_query=is_query))
     request = await upstream.heard()
     with pytest.raises(EmbeddingFailed):
@@ -357,7 +357,7 @@ async def test_after_a_query_timed_out_others_fail_at_once_until_a_call_succeeds
     upstream.embeds = numbers
     upstream.plays((Stall(),))
     limits = Limits(first_byte_s=AGES, idle_s=AGES, total_s=AGES)
-    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, limits, question_s=5.0, rest_s=AGES)
+    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, limits, query_s=5.0, query_pause_s=AGES)
     waiting = asyncio.create_task(embedder.embed(["x"], is_query=True))
     await upstream.heard()
     with pytest.raises(EmbeddingFailed, match="in time"):

@@ -13,7 +13,7 @@ from tertulia.core.models import FREE, Prices, Tier
 from tertulia.providers import catalogue, endpoints
 from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.registry import ProviderRegistry
-from tests.providers.conftest import NewListener
+from tests.providers.conftest import NewCaller
 from tests.upstream.scripted import Upstream
 
 OLLAMA = {
@@ -94,19 +94,19 @@ def test_a_custom_endpoint_is_defined_by_one_row(tmp_path: Path) -> None:
     assert providers.provider_name(llama) == "Ollama"
 
 
-async def test_a_model_of_a_custom_endpoint_replies(upstream: Upstream, new_listener: NewListener) -> None:
+async def test_a_model_of_a_custom_endpoint_replies(upstream: Upstream, new_caller: NewCaller) -> None:
     row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "key": "s3cret", "models": ["blend"]}
-    listener = new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))
+    caller = new_caller(TERTULIA_ENDPOINTS=json.dumps([row]))
     upstream.says("From next door.", model="blend")
-    assert (await listener.ask("mine:blend")).text == "From next door."
+    assert (await caller.ask("mine:blend")).text == "From next door."
     assert upstream.last.headers["authorization"] == "Bearer s3cret"
 
 
 async def test_a_custom_endpoint_without_a_key_receives_none(
-    upstream: Upstream, new_listener: NewListener
+    upstream: Upstream, new_caller: NewCaller
 ) -> None:
     row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "models": ["blend"]}
-    await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
+    await new_caller(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
     assert "authorization" not in upstream.last.headers
 
 
@@ -196,11 +196,11 @@ def test_the_catalogue_is_complete_and_plausible() -> None:
 )
 def test_an_administrators_override_keeps_the_input_limit_of_the_catalogue(key: str, tmp_path: Path) -> None:
     providers = ProviderRegistry.from_environment({"OPENAI_API_KEY": "k"}, tmp_path, LOOPBACK_ONLY)
-    model = providers.in_catalogue(key)
+    model = providers.catalogue_model(key)
     assert model is not None
     assert (model.context_window, model.input_limit) == (400_000, 272_000)
     # An override is stored without the facts that only the catalogue has.
-    providers.know_better([replace(model, display_name="Ours", max_input_tokens=None)])
+    providers.apply_overrides([replace(model, display_name="Ours", max_input_tokens=None)])
     overridden = providers.find(key)
     assert overridden is not None
     assert (overridden.display_name, overridden.input_limit) == ("Ours", 272_000)
@@ -225,7 +225,7 @@ def test_a_model_has_the_same_vision_ability_at_every_provider() -> None:
 
 # --- imports -----------------------------------------------------------------------------------------------
 
-KEY_NAMES = [name for endpoint in endpoints.ENDPOINTS for name in endpoint.key_names]
+KEY_NAMES = [name for endpoint in endpoints.ENDPOINTS for name in endpoint.key_variables]
 HEAVY = {"pydantic", "aiohttp", "splintr", "xllamacpp", "numpy"}
 
 

@@ -32,17 +32,17 @@ from tertulia.providers.limits import Limits
 
 BATCH = 8
 ENDPOINT_BATCH = 32
-QUESTION_S = 5.0
+QUERY_S = 5.0
 """How long a search query waits for the endpoint; after that only the full-text search answers it."""
-REST_S = 15.0
+QUERY_PAUSE_S = 15.0
 """After a query timed out, further queries fail at once for this long."""
 RETRY_S = 60.0
-MUCH_LATER_S = 3600.0
+REPAIR_S = 3600.0
 """Wait before the next try when a person must repair the endpoint first, for example a wrong key."""
 IDLE_S = 300.0
 START_S = 60.0
 ANSWER_S = 60.0
-ASSET = "minilm"
+MODEL_FILE = "minilm"
 TOO_SLOW = "The embedding endpoint did not answer in time, so the search used words only."
 
 
@@ -124,11 +124,11 @@ class LocalEmbedder:
 
     def unavailable_reason(self) -> str | None:
         self._is_installed = self._is_installed or model_downloads.is_installed(
-            model_downloads.get(ASSET), self._home
+            model_downloads.get(MODEL_FILE), self._home
         )
         if self._is_installed:
             return None
-        return f"Run `tertulia models pull {ASSET}` to search by meaning too."
+        return f"Run `tertulia models pull {MODEL_FILE}` to search by meaning too."
 
     @property
     def pid(self) -> int | None:
@@ -258,15 +258,15 @@ class EndpointEmbedder:
         endpoint: EmbeddingEndpoint,
         egress: Egress,
         limits: Limits | None = None,
-        question_s: float = QUESTION_S,
-        rest_s: float = REST_S,
+        query_s: float = QUERY_S,
+        query_pause_s: float = QUERY_PAUSE_S,
     ) -> None:
         self.model = f"{endpoint.model} at {endpoint.base_url}, headers 1"
         self.dimensions = endpoint.dimensions
         self._endpoint = endpoint
         self._client = EmbeddingClient(endpoint, egress, limits)
-        self._question_s = question_s
-        self._rest_s = rest_s
+        self._question_s = query_s
+        self._rest_s = query_pause_s
         self._queries_fail_until = 0.0
 
     def unavailable_reason(self) -> str | None:
@@ -307,7 +307,7 @@ class EndpointEmbedder:
 
 def _retry_in_s(error: ProviderError) -> float:
     if error.retry_after_s is None and not error.is_retryable:
-        return MUCH_LATER_S
+        return REPAIR_S
     return max(RETRY_S, error.retry_after_s or 0.0)
 
 

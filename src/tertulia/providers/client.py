@@ -36,7 +36,8 @@ class DialectClient:
         return self._endpoint.name
 
     async def stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        errors = self._endpoint.faults(call.model, self._limits, self._endpoint.asked_tokens(call))
+        """Sends the request and yields the reply. Raises ProviderError, even after some text."""
+        errors = self._endpoint.error_factory(call.model, self._limits, self._endpoint.requested_tokens(call))
         decoder = self._new_decoder(errors)
         keep_alive = decoder.is_keep_alive if decoder.keep_alive else None
         async with self._transport.post(await self._build_request(call), errors, keep_alive) as stream:
@@ -46,20 +47,20 @@ class DialectClient:
                 except ProviderError as error:
                     if decoder.finish is not None:
                         break  # The finish reason has arrived; only the token count is missing.
-                    decoder.fault = error
+                    decoder.error = error
                     events = []
-                for item in decoder.decode(events) if events else decoder.rest():
+                for item in decoder.decode(events) if events else decoder.flush():
                     yield item
                 if events is None:
-                    decoder.close()
+                    decoder.must_be_finished()
                     break
-                if decoder.fault is not None:
-                    raise decoder.fault
-                if decoder.has_spoken:
-                    stream.expect_words()
+                if decoder.error is not None:
+                    raise decoder.error
+                if decoder.has_text:
+                    stream.expect_text()
                 if decoder.finish is not None:
-                    stream.expect_the_end()
-        yield decoder.end(call.prompt)
+                    stream.expect_end()
+        yield decoder.completed(call.prompt)
 
     async def _build_request(self, call: ModelRequest) -> Request:
         """Builds the HTTP request; in a thread if it has pictures, because encoding twenty large ones takes a

@@ -38,6 +38,7 @@ class ClientPool:
         self._clients: dict[tuple[Endpoint, Dialect], ModelClient] = {}
 
     async def client_for(self, endpoint: Endpoint, dialect: Dialect) -> ModelClient:
+        """The client of this endpoint and dialect, created with the first call and kept for its connections."""
         client = self._clients.get((endpoint, dialect))
         return client or self._create(endpoint, dialect, await self.load(dialect))
 

@@ -77,7 +77,7 @@ class EmbeddingClient:
         self._endpoint = endpoint
         self._transport = Transport(limits, egress)
         provider = Endpoint("embeddings", "The embedding endpoint", endpoint.base_url, key=endpoint.key)
-        self._errors = provider.faults(_as_model(endpoint), limits)
+        self._errors = provider.error_factory(_as_model(endpoint), limits)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Embeds the texts. Raises ProviderError."""

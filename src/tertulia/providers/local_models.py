@@ -70,11 +70,13 @@ KNOWN = {
 class LocalModel:
     model: Model
     path: Path
-    asset: ModelFile | None = None
+    model_file: ModelFile | None = None
     """None for a file that someone put into the folder."""
 
 
-ENDPOINT = Endpoint(PROVIDER, "The built-in model", "", output_limit="max_tokens", is_free=True, is_near=True)
+ENDPOINT = Endpoint(
+    PROVIDER, "The built-in model", "", output_limit="max_tokens", is_free=True, is_self_hosted=True
+)
 """The endpoint of a local model; its address and key are filled in when a process runs."""
 
 
@@ -119,10 +121,10 @@ class LocalModels:
         local_model = self._find_model(model.key)
         if local_model is None:
             return f"There is no model {model.key}. Choose another."
-        if local_model.asset is None or model_downloads.is_installed(local_model.asset, self._home):
+        if local_model.model_file is None or model_downloads.is_installed(local_model.model_file, self._home):
             return None
         which = "the built-in model" if local_model.model.is_demo else local_model.model.display_name
-        return f"Run `tertulia models pull {local_model.asset.name}` to fetch {which}."
+        return f"Run `tertulia models pull {local_model.model_file.name}` to fetch {which}."
 
     def _find_model(self, key: str) -> LocalModel | None:
         if not key.startswith(f"{PROVIDER}:"):
@@ -131,16 +133,18 @@ class LocalModels:
 
     def _all_models(self) -> Iterator[LocalModel]:
         folder = model_downloads.folder(self._home)
-        chat_files = [asset for asset in model_downloads.manifest() if asset.kind == "chat"]
-        for asset in chat_files:
-            yield LocalModel(KNOWN[asset.name], folder / asset.file, asset)
+        chat_files = [model_file for model_file in model_downloads.manifest() if model_file.kind == "chat"]
+        for model_file in chat_files:
+            yield LocalModel(KNOWN[model_file.name], folder / model_file.file, model_file)
         for path in sorted(folder.glob("[!.]*.gguf")):
-            if path.name not in {asset.file for asset in chat_files} and (model := _model_in_file(path)):
+            if path.name not in {model_file.file for model_file in chat_files} and (
+                model := _model_in_file(path)
+            ):
                 yield LocalModel(model, path)
 
     # --- requests ------------------------------------------------------------------------------------------
 
-    async def provider(self, model: Model) -> Provider:
+    async def client_for(self, model: Model) -> Provider:
         process = await self._running_process(model)
         return await self._clients.client_for(process.endpoint, "openai_chat")
 

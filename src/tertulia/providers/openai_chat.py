@@ -16,13 +16,13 @@ from tertulia.providers.interface import Finish, ModelRequest, TextDelta, Thinki
 from tertulia.providers.limits import Limits
 from tertulia.providers.request_encoding import (
     HEADERS,
-    SHAPE,
+    SCHEMA_NAME,
     as_body,
     as_data_url,
     bearer,
     effort_name,
+    non_empty_messages,
     parts,
-    said,
 )
 from tertulia.providers.stream_decoder import Deltas, StreamDecoder, inside
 from tertulia.providers.think_tags import Part, ThinkTags
@@ -64,13 +64,13 @@ def encode(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
         "model": call.model.model_id,
         "messages": _messages(call),
         "stream": True,
-        **endpoint.limited(call),
+        **endpoint.output_limit_field(call),
     }
     if call.schema is not None:
-        shape = {"name": SHAPE, "schema": call.schema, "strict": True}
+        shape = {"name": SCHEMA_NAME, "schema": call.schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
     body |= _thinking(call, endpoint)
-    if endpoint.asks_for_count:
+    if endpoint.requests_usage:
         body["stream_options"] = {"include_usage": True}
     if call.temperature is not None and endpoint.takes_temperature(call.model):
         body["temperature"] = call.temperature
@@ -94,8 +94,10 @@ def _messages(call: ModelRequest) -> list[dict[str, object]]:
     messages: list[dict[str, object]] = []
     if call.prompt.system.strip():
         messages.append({"role": "system", "content": call.prompt.system})
-    non_empty = said(call.prompt)
-    return messages + [{"role": message.role, "content": _content(message, call)} for message in non_empty]
+    return messages + [
+        {"role": message.role, "content": _content(message, call)}
+        for message in non_empty_messages(call.prompt)
+    ]
 
 
 def _content(message: PromptMessage, call: ModelRequest) -> object:
@@ -118,7 +120,7 @@ class ChatDecoder(StreamDecoder):
         if event.get("error"):
             raise self._error(event)
         if usage := event.get("usage") or inside(event, "x_groq", "usage"):
-            self._counts(counted(usage))
+            self._merge_usage(token_count(usage))
         if cited_pages := sources(event):
             self.sources = cited_pages
         match event.get("choices"):
@@ -141,38 +143,40 @@ class ChatDecoder(StreamDecoder):
     def _decode_delta(self, delta: dict[str, Any]) -> Iterable[TextDelta | ThinkingDelta]:
         if thinking := _thinking_text(delta):
             yield from self._tagged_deltas(self._tags.skip())
-            yield self._thinks(thinking)
+            yield self._thinking_delta(thinking)
         content = delta.get("content")
         if isinstance(content, str):
             if content:
-                yield from self._tagged_deltas(self._tags.take(content))
+                yield from self._tagged_deltas(self._tags.feed(content))
         elif isinstance(content, list):
             yield from self._decode_parts(content)
         if delta.get("tool_calls"):
             self._non_text_output = "tool_calls"
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
-            yield self._says(refusal)
+            yield self._text_delta(refusal)
 
     def _decode_parts(self, parts: list[object]) -> Iterable[TextDelta | ThinkingDelta]:
         """Mistral's thinking models send lists of typed parts."""
         for part in parts:
             match part:
                 case {"type": "text", "text": str(text)}:
-                    yield self._says(text)
+                    yield self._text_delta(text)
                 case {"type": "refusal", "refusal": str(text)}:
-                    yield self._says(text)
+                    yield self._text_delta(text)
                 case {"type": "thinking", "thinking": list(thoughts)}:
                     texts = (thought.get("text") for thought in thoughts if isinstance(thought, dict))
-                    yield self._thinks("".join(entry for entry in texts if isinstance(entry, str)))
+                    yield self._thinking_delta("".join(entry for entry in texts if isinstance(entry, str)))
                 case {"type": "thinking", "thinking": str(text)}:
-                    yield self._thinks(text)
+                    yield self._thinking_delta(text)
 
     def _tagged_deltas(self, parts: Iterable[Part]) -> Iterable[TextDelta | ThinkingDelta]:
-        return (self._thinks(text) if is_thought else self._says(text) for text, is_thought in parts)
+        return (
+            self._thinking_delta(text) if is_thought else self._text_delta(text) for text, is_thought in parts
+        )
 
-    def _held(self) -> Deltas:
-        return list(self._tagged_deltas(self._tags.rest()))
+    def _flush_dialect(self) -> Deltas:
+        return list(self._tagged_deltas(self._tags.flush()))
 
     def _finish_with_reason(self, reason: str, native: object) -> Deltas:
         """A gateway also names the finish reason of the provider behind it."""
@@ -180,8 +184,8 @@ class ChatDecoder(StreamDecoder):
         if isinstance(native, str) and native.lower() not in (kind, *NORMAL_STOPS):
             reason = native if kind == "stop" else f"{reason} ({native})"
         if kind in FAILURE_REASONS:
-            raise self._faults.cut(reason)
-        return self._finishes(FINISHES.get(kind, "stop"), reason if reason.lower() != "stop" else None)
+            raise self._errors.connection_lost(reason)
+        return self._finish(FINISHES.get(kind, "stop"), reason if reason.lower() != "stop" else None)
 
     def _end_marker(self) -> Deltas:
         """Counts as a finish reason, because some servers of this dialect send none."""
@@ -189,8 +193,8 @@ class ChatDecoder(StreamDecoder):
         if self.finish is not None:
             return []
         if not self._has_events:
-            raise self._faults.empty()
-        return self._finishes("stop")
+            raise self._errors.empty()
+        return self._finish("stop")
 
 
 def _thinking_text(delta: dict[str, Any]) -> str:
@@ -232,7 +236,7 @@ def _as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def counted(usage: object) -> TokenCount | None:
+def token_count(usage: object) -> TokenCount | None:
     """The provider's token count, or None if it is implausible."""
     if not isinstance(usage, dict):
         return None

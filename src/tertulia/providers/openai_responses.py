@@ -18,13 +18,13 @@ from tertulia.providers.interface import Finish, ModelRequest, ProviderError, St
 from tertulia.providers.limits import Limits
 from tertulia.providers.request_encoding import (
     HEADERS,
-    SHAPE,
+    SCHEMA_NAME,
     as_body,
     as_data_url,
     bearer,
     effort_name,
+    non_empty_messages,
     parts,
-    said,
 )
 from tertulia.providers.stream_decoder import PLAIN_EVENTS, Deltas, StreamDecoder, inside
 from tertulia.providers.tokens import as_count
@@ -50,11 +50,11 @@ def encode(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
         "model": call.model.model_id,
         "input": _input(call),
         "stream": True,
-        **endpoint.limited(call),
+        **endpoint.output_limit_field(call),
         "store": False,  # Otherwise OpenAI stores the conversation for a month.
     }
     if call.schema is not None:
-        shape = {"type": "json_schema", "name": SHAPE, "schema": call.schema, "strict": True}
+        shape = {"type": "json_schema", "name": SCHEMA_NAME, "schema": call.schema, "strict": True}
         body["text"] = {"format": shape}
     if call.prompt.system.strip():
         body["instructions"] = call.prompt.system
@@ -75,7 +75,10 @@ def _reasoning(call: ModelRequest) -> dict[str, object]:
 
 
 def _input(call: ModelRequest) -> list[dict[str, object]]:
-    return [{"role": message.role, "content": _content(message, call)} for message in said(call.prompt)]
+    return [
+        {"role": message.role, "content": _content(message, call)}
+        for message in non_empty_messages(call.prompt)
+    ]
 
 
 def _content(message: PromptMessage, call: ModelRequest) -> object:
@@ -130,16 +133,16 @@ class ResponsesDecoder(StreamDecoder):
     def _decode(self, event: dict[str, Any]) -> Deltas:
         match event:
             case {"type": "response.output_text.delta" | "response.refusal.delta", "delta": str(text)}:
-                return [self._says(text)]
+                return [self._text_delta(text)]
             case {
                 "type": "response.reasoning_summary_text.delta" | "response.reasoning_text.delta",
                 "delta": str(text),
             }:
-                return [self._thinks(text)]
+                return [self._thinking_delta(text)]
             case {"type": "response.output_item.added", "item": {"type": str(kind)}}:
                 self._start_item(kind)
             case {"type": "response.reasoning_summary_part.added", "summary_index": int(index)} if index > 0:
-                return [self._thinks("\n\n")]
+                return [self._thinking_delta("\n\n")]
             case {"type": "response.completed" | "response.incomplete", "response": dict(response)}:
                 return self._finish_with_response(response)
             case {"object": "response", "status": "completed" | "incomplete"}:
@@ -153,15 +156,15 @@ class ResponsesDecoder(StreamDecoder):
 
     def _finish_with_response(self, response: dict[str, Any]) -> Deltas:
         self.is_over = True
-        self._counts(counted(response.get("usage")))
-        deltas = [] if self._has_spoken else self._decode_output(response.get("output"))
+        self._merge_usage(token_count(response.get("usage")))
+        deltas = [] if self._has_text else self._decode_output(response.get("output"))
         reason = inside(response, "incomplete_details", "reason")
         is_early = response.get("status") == "incomplete" and reason not in FINISHES
-        return [*deltas, *self._finishes(FINISHES.get(reason, "stop"), reason, is_early=is_early)]
+        return [*deltas, *self._finish(FINISHES.get(reason, "stop"), reason, is_early=is_early)]
 
     def _start_item(self, kind: str) -> None:
         if kind == "message":
-            self._starts_paragraph()
+            self._start_paragraph()
         elif kind != "reasoning":
             self._non_text_output = kind
 
@@ -172,7 +175,7 @@ class ResponsesDecoder(StreamDecoder):
             match item:
                 case {"type": "message", "content": list(parts)}:
                     self._start_item("message")
-                    deltas += [self._says(text) for text in map(_part_text, parts) if text]
+                    deltas += [self._text_delta(text) for text in map(_part_text, parts) if text]
                 case {"type": str(kind)}:
                     self._start_item(kind)
         return deltas
@@ -193,7 +196,7 @@ def _with_status(error: object) -> object:
     return error | {"status": 400}
 
 
-def counted(usage: object) -> TokenCount | None:
+def token_count(usage: object) -> TokenCount | None:
     """The provider's token count, or None if it is implausible."""
     prompt, output = as_count(inside(usage, "input_tokens")), as_count(inside(usage, "output_tokens"))
     if not prompt or output is None:

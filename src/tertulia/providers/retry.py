@@ -42,20 +42,20 @@ class RetryPolicy:
     ) -> AsyncGenerator[StreamItem, None]:
         has_begun = False
         for retry in range(1, self.limits.retries + 2):
-            breaker.check()
+            breaker.raise_if_open()
             try:
                 async with aclosing(_stream_with_smaller_limit(await find_client(), call)) as items:
                     async for item in items:
                         if not has_begun:
                             has_begun = True
-                            breaker.answered()
+                            breaker.record_success()
                         yield item
                 return
             except ProviderError as error:
                 if has_begun:
                     raise
                 if retry > self.limits.retries or not error.is_retryable:
-                    breaker.failed(error)
+                    breaker.record_failure(error)
                     raise
                 pending = RetryPending(self._wait_s(error, retry), retry, self.limits.retries, error.message)
             yield pending
@@ -79,7 +79,7 @@ class RetryPolicy:
             seconds = error.retry_after_s * (1 + self.random() / 10)
         else:
             seconds = FIRST_WAIT_S * 2 ** (retry - 1) * (0.5 + self.random())
-        return min(seconds, self.limits.retry_after_s)
+        return min(seconds, self.limits.longest_retry_wait_s)
 
 
 async def _stream_with_smaller_limit(
