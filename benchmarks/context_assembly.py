@@ -39,6 +39,7 @@ from tertulia.library.extract import VERSION
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.index import of_file
 from tertulia.library.search import SearchIndex
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
 from tertulia.store import (
@@ -93,7 +94,7 @@ def opened(folder: Path) -> Dependencies:
     limits = FileLimits()
     return Dependencies(
         db,
-        ProviderRegistry.from_environment({}, folder),
+        ProviderRegistry.from_environment({}, folder, LOOPBACK_ONLY),
         LiveHub(),
         now_ms,
         time.monotonic,

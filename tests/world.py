@@ -20,6 +20,7 @@ from fastapi import FastAPI
 
 from tertulia import settings as settings_
 from tertulia.app import Tertulia, new_id
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.server.asgi import build
 from tertulia.server.passwords import Passwords
 from tertulia.server.uvicorn_server import UNREAD_TIMEOUT_MS, config, listen
@@ -259,7 +260,7 @@ async def running(
     """Serves on a free port until the block ends."""
     variables = {"TERTULIA_HOME": str(home), "PYTEST_CURRENT_TEST": os.environ.get("PYTEST_CURRENT_TEST", "")}
     given = variables | environ | settings
-    app = build(settings_.read(given), given, SETUP_TOKEN, Passwords(QUICK_HASHES))
+    app = build(settings_.read(given), given, SETUP_TOKEN, LOOPBACK_ONLY, Passwords(QUICK_HASHES))
     server = uvicorn.Server(config(app, loop="asyncio", timeout_graceful_shutdown=1))
     with listen("127.0.0.1", 0, unread_timeout_ms) as socket_:
         serving = asyncio.create_task(server.serve(sockets=[socket_]))

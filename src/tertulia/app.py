@@ -31,6 +31,7 @@ from tertulia.engine.worker import Worker
 from tertulia.library import embedders
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import SearchIndex
+from tertulia.providers.egress import Egress
 from tertulia.providers.limits import Limits
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
@@ -76,9 +77,9 @@ def log_incident(error: Exception) -> str:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[Tertulia]:
+async def open_app(settings: Settings, environ: Mapping[str, str], egress: Egress) -> AsyncIterator[Tertulia]:
     """Opens Tertulia, yields it while its background tasks run, and closes everything in reverse order."""
-    dependencies = await _dependencies(settings, environ)
+    dependencies = await _dependencies(settings, environ, egress)
     workers = _workers(dependencies, new_id())
     relay = NodeRelay(dependencies.db, dependencies.live, new_id, log_incident)
     tertulia = _tertulia(settings, dependencies, workers, relay)
@@ -113,7 +114,7 @@ async def run_logged(work: Awaitable[None]) -> None:
         raise
 
 
-async def _dependencies(settings: Settings, environ: Mapping[str, str]) -> Dependencies:
+async def _dependencies(settings: Settings, environ: Mapping[str, str], egress: Egress) -> Dependencies:
     """Opens the database first: without it nothing else can start."""
     make_home(settings.home)
     db = await asyncio.to_thread(Database.open, settings.database_url, clock=now_ms, new_id=new_id)
@@ -124,7 +125,7 @@ async def _dependencies(settings: Settings, environ: Mapping[str, str]) -> Depen
     return Dependencies(
         db=db,
         providers=ProviderRegistry.from_environment(
-            environ, settings.home, limits=Limits(first_byte_s=settings.answer_timeout_s)
+            environ, settings.home, egress, limits=Limits(first_byte_s=settings.answer_timeout_s)
         ),
         live=live,
         clock=now_ms,
@@ -135,7 +136,7 @@ async def _dependencies(settings: Settings, environ: Mapping[str, str]) -> Depen
         blobs=await asyncio.to_thread(Blobs, db, settings.home / "blobs", new_id),
         extractor=Extractor(settings.file_limits),
         limits=settings.file_limits,
-        library=SearchIndex(db, embedders.embedder_for(settings.embeddings, environ, settings.home)),
+        library=SearchIndex(db, embedders.embedder_for(settings.embeddings, environ, settings.home, egress)),
     )
 
 

@@ -128,7 +128,7 @@ async def test_a_stop_while_the_next_in_line_takes_its_place_counts(engine, upst
 async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, upstream, timers, script):
     upstream.plays(script, model="alpha")
     upstream.says("I go on.", model="beta")
-    limits = replace(ONCE, idle_s=90, keep_alive_times=1, total_s=AGES)
+    limits = replace(ONCE, idle_s=90, keep_alive_factor=1, total_s=AGES)
     async with engine_in(tmp_path, upstream, limits) as engine:
         opened = await engine.open("Anyone?", "alpha", "beta")
         await engine.said(opened.turn, "Ten tokens")

@@ -15,6 +15,7 @@ from tertulia import __version__
 from tertulia import settings as settings_
 from tertulia.app import new_id, now_ms
 from tertulia.core.errors import TertuliaError
+from tertulia.providers.egress import OPEN
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.server.asgi import web_folder
 from tertulia.settings import Settings
@@ -89,7 +90,7 @@ def _interface() -> CheckResult:
 
 
 def _models(settings: Settings) -> CheckResult:
-    available = ProviderRegistry.from_environment(os.environ, settings.home).available()
+    available = ProviderRegistry.from_environment(os.environ, settings.home, OPEN).available()
     if not available:
         return CheckResult(
             "models", False, "none can answer. Run `tertulia models pull smollm2` or set a provider's key."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -13,8 +14,10 @@ from rich.markup import escape
 
 from tertulia import __version__
 from tertulia import settings as settings_
+from tertulia.providers.egress import OPEN, Egress
 from tertulia.server import logs, uvicorn_server
 from tertulia.server.state import ServerState
+from tertulia.settings import Settings
 from tertulia.store import users
 
 console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -27,10 +30,14 @@ def serve(
     ] = None,
 ) -> None:
     """Serve Tertulia until stopped with Ctrl-C."""
-    settings = settings_.read(os.environ)
-    settings = replace(settings, host=host or settings.host, port=settings.port if port is None else port)
+    given = settings_.read(os.environ)
+    settings = replace(given, host=host or given.host, port=given.port if port is None else port)
+    run(settings, os.environ, OPEN)
+
+
+def run(settings: Settings, environ: Mapping[str, str], egress: Egress) -> None:
     logs.configure(settings.log_level)
-    uvicorn_server.serve(settings, os.environ, secrets.token_urlsafe(16), _print_greeting)
+    uvicorn_server.serve(settings, environ, secrets.token_urlsafe(16), egress, _print_greeting)
 
 
 async def _print_greeting(state: ServerState, port: int) -> None:

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from tertulia import __version__
 from tertulia.app import open_app
+from tertulia.providers.egress import Egress
 from tertulia.server import errors
 from tertulia.server.origin_check import parse_host
 from tertulia.server.passwords import Passwords
@@ -26,13 +27,17 @@ from tertulia.settings import LOOPBACK, Settings
 
 
 def build(
-    settings: Settings, environ: Mapping[str, str], setup_token: str, passwords: Passwords | None = None
+    settings: Settings,
+    environ: Mapping[str, str],
+    setup_token: str,
+    egress: Egress,
+    passwords: Passwords | None = None,
 ) -> FastAPI:
     """The complete application. Its lifespan opens Tertulia at the start and closes it at the end."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_app(settings, environ) as tertulia:
+        async with open_app(settings, environ, egress) as tertulia:
             app.state.server = ServerState(
                 tertulia, Throttle(time.monotonic), setup_token, passwords or Passwords()
             )

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tertulia.core.errors import CannotStart
+from tertulia.providers.egress import Egress
 from tertulia.server.asgi import build
 from tertulia.server.json_body import SILENCE_S
 from tertulia.server.state import ServerState
@@ -26,9 +27,11 @@ OnStarted = Callable[[ServerState, int], Awaitable[None]]
 """Called with the server state and the port when the server accepts requests."""
 
 
-def serve(settings: Settings, environ: Mapping[str, str], setup_token: str, on_started: OnStarted) -> None:
+def serve(
+    settings: Settings, environ: Mapping[str, str], setup_token: str, egress: Egress, on_started: OnStarted
+) -> None:
     """Runs the server until a signal stops it."""
-    app = build(settings, environ, setup_token)
+    app = build(settings, environ, setup_token, egress)
     server = Server(config(app, lifespan="off"), app, on_started)
     with listen(settings.host, settings.port) as listener:
         server.run(sockets=[listener])

@@ -47,7 +47,7 @@ class ModelList:
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     items: tuple[Model, ...]
-    known_better: tuple[str, ...]
+    overridden_keys: tuple[str, ...]
     """The keys of the models with overrides by an administrator."""
 
 
@@ -63,7 +63,7 @@ async def list_models(tertulia: InjectedApp, actor: CurrentActor, request: Reque
 @router.get("/api/models/metadata", response_model=Catalogue)
 async def list_metadata(tertulia: InjectedApp, actor: CurrentActor, request: Request) -> Response:
     providers = tertulia.providers
-    return large_json_response(request, Catalogue(providers.models(), providers.known_better))
+    return large_json_response(request, Catalogue(providers.models(), providers.overridden_keys))
 
 
 @router.put("/api/models/metadata", response_model=Model)
