@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from scripts import reference
+from tertulia import council
 from tertulia.core import errors
 from tertulia.core.errors import CannotStart, TertuliaError
 from tertulia.providers.interface import ErrorCode, ProviderError
@@ -117,6 +118,35 @@ def test_every_room_is_on_the_architecture_page() -> None:
     drawing = page.split("```")[1]
     rooms = {path.stem for path in (ROOT / "src" / "tertulia").glob("[!_]*") if path.name != "py.typed"}
     assert rooms - set(re.findall(r"\w+", drawing)) == set()
+
+
+GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
+TERMS = re.findall(r"\*\*([^*]+)\*\*", GLOSSARY)
+
+# Modules of core that hold a technique and no domain word.
+TECHNIQUES = {"closing", "ids", "lengths", "markdown", "quoting", "serialization", "tasks", "text"}
+
+
+def test_each_glossary_word_has_one_meaning() -> None:
+    assert sorted({term for term in TERMS if TERMS.count(term) > 1}) == []
+
+
+@pytest.mark.parametrize("mode", sorted(council.MODES))
+def test_each_mode_is_in_the_glossary(mode: str) -> None:
+    assert mode.replace("_", " ") in TERMS
+
+
+def test_each_domain_module_has_a_word_in_the_glossary() -> None:
+    modules = {path.stem for path in (ROOT / "src" / "tertulia" / "core").glob("[!_]*.py")} - TECHNIQUES
+    words = set(re.findall(r"\w+", GLOSSARY.lower()))
+    assert [module for module in sorted(modules) if not set(stems(module)) & words] == []
+
+
+def stems(module: str) -> Iterator[str]:
+    """`step_instructions` is found as step or instructions, `votes` as vote."""
+    for word in module.split("_"):
+        yield word
+        yield word.removesuffix("s")
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:
