@@ -1,1 +1,1 @@
-"""What a model can do: one file per tool, and the sandbox."""
+"""Tools: the functions that a model can call, one file each, and the sandbox."""
