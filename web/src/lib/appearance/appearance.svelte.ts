@@ -1,5 +1,5 @@
 /** How the house looks on this device. static/appearance.js reads the same before the first paint. */
-import { remember } from '../ui/remember.svelte';
+import { remember } from '$lib/ui/persisted.svelte';
 
 export type Theme = 'system' | 'light' | 'dark';
 export type Density = 'comfortable' | 'compact';

@@ -3,7 +3,7 @@
  * A component adds its own while it is on the page; of two with the same keys, the later one wins.
  */
 import { untrack } from 'svelte';
-import type { Picture } from '../ui/picture';
+import type { Picture } from '$lib/ui/icon';
 
 export const GROUPS = ['Anywhere', 'Writing', 'Reading', 'On a reply'] as const;
 export type Group = (typeof GROUPS)[number];

@@ -11,7 +11,7 @@ import { titleOf } from '../conversations/groups';
 import { foundBy } from '../files/files';
 import type { SearchMode } from '../search/requests';
 import { excerpt, placeOf, type Piece } from '../search/snippets';
-import type { Picture } from '../ui/picture';
+import type { Picture } from '$lib/ui/icon';
 import type { Command } from './commands.svelte';
 import { score } from './match';
 

@@ -1,7 +1,7 @@
 /** How rounds are laid out for this person, and which reply of each is the open one. */
 import { getContext, setContext } from 'svelte';
 import { inspector } from '$lib/panels/inspector.svelte';
-import { remember } from '$lib/ui/remember.svelte';
+import { remember } from '$lib/ui/persisted.svelte';
 import { viewport } from '$lib/ui/viewport.svelte';
 
 export type Layout = 'columns' | 'focus' | 'stack';

@@ -3,7 +3,7 @@ import Braces from '@lucide/svelte/icons/file-code';
 import Plain from '@lucide/svelte/icons/file';
 import Image from '@lucide/svelte/icons/file-image';
 import Words from '@lucide/svelte/icons/file-text';
-import type { Picture } from '$lib/ui/picture';
+import type { Picture } from '$lib/ui/icon';
 
 const CODE =
   /\.(c|cc|cpp|cs|css|go|h|html?|java|jsx?|json|kt|lua|mjs|php|py|r|rb|rs|scala|sh|sql|svelte|swift|toml|tsx?|vue|xml|ya?ml)$/i;

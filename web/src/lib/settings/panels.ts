@@ -6,7 +6,7 @@ import PaletteIcon from '@lucide/svelte/icons/palette';
 import Users from '@lucide/svelte/icons/users-round';
 import type { Component } from 'svelte';
 import type { Panel } from '../routes';
-import type { Picture } from '../ui/picture';
+import type { Picture } from '$lib/ui/icon';
 
 interface Entry {
   id: Panel;

@@ -1,5 +1,5 @@
 /** The sidebar: whole or a rail where there is room, a drawer where there is not. */
-import { remember } from '../ui/remember.svelte';
+import { remember } from '$lib/ui/persisted.svelte';
 import { viewport } from '../ui/viewport.svelte';
 
 const rail = remember('sidebar-rail', false);

@@ -1,5 +1,5 @@
 /** Short messages in the corner: at most three, newest last; errors stay until they are put away. */
-import type { Picture } from './picture';
+import type { Picture } from './icon';
 
 export interface NewToast {
   text: string;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { place } from './place';
+import { place } from './placement';
 
 const screen = { width: 400, height: 800 };
 const menu = { width: 200, height: 120 };
