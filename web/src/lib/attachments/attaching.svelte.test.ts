@@ -3,7 +3,7 @@ import { ApiError } from '$lib/api/client';
 import type { Attachment, Model, Voice } from '$lib/api/types';
 import { blindness } from './attachments';
 import { Attaching, type Requests } from './attaching.svelte';
-import { Unsettled } from '$lib/live/unsettled.svelte';
+import { Unsettled } from '$lib/live/unfinishedUploads.svelte';
 import { keptAt } from './kept';
 import { pastedFrom } from './pasted';
 

@@ -9,7 +9,7 @@ import type { Attachment } from '$lib/api/types';
 import { ulid } from '$lib/api/ulid';
 import type { Brought } from '$lib/files/dropped';
 import { OFFLINE, whyNot } from '$lib/files/sending';
-import { unsettled, type Unsettled } from '$lib/live/unsettled.svelte';
+import { unsettled, type Unsettled } from '$lib/live/unfinishedUploads.svelte';
 import { isPicture, addressOf, MOST } from './attachments';
 import { forget, keep, keptAt } from './kept';
 import * as requests from './requests';

@@ -1,6 +1,6 @@
 /** What the marks in a conversation's replies lead to: lines of its project's files, and its own rounds. */
 import { untrack } from 'svelte';
-import { house } from '$lib/live/house.svelte';
+import { house } from '$lib/live/store.svelte';
 import type { Citations, Cited, Mark } from '$lib/markdown/citations';
 import { inspector } from '$lib/panels/inspector.svelte';
 

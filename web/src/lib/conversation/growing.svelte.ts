@@ -4,7 +4,7 @@ import { goto } from '$app/navigation';
 import type { Draft, Message, Turn } from '$lib/api/types';
 import { whatGoesWith } from '$lib/conversations/removal';
 import type { Mind } from '$lib/council/minds';
-import { house } from '$lib/live/house.svelte';
+import { house } from '$lib/live/store.svelte';
 import { routes } from '$lib/routes';
 import type { Grove } from '$lib/tree/grove.svelte';
 import * as requests from '$lib/tree/requests';

@@ -1,7 +1,7 @@
 /** The outbox of this browser: kept on the device, and shown by whoever draws the conversation. */
 import { untrack } from 'svelte';
 import { request } from '$lib/api/client';
-import { house } from '$lib/live/house.svelte';
+import { house } from '$lib/live/store.svelte';
 import { Outbox, type NewOutgoing, type Outgoing } from './outbox';
 
 const KEY = 'tertulia.outbox';

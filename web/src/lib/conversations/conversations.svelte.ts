@@ -5,7 +5,7 @@
 import ArchiveIcon from '@lucide/svelte/icons/archive';
 import { ApiError, request } from '../api/client';
 import type { Conversation, Removal } from '../api/types';
-import { house } from '../live/house.svelte';
+import { house } from '$lib/live/store.svelte';
 import { confirm } from '../ui/confirm.svelte';
 import { toast } from '../ui/toasts.svelte';
 import { titleOf } from './groups';

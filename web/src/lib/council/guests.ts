@@ -1,5 +1,5 @@
 /** Who can be invited, as the house knows them now. */
-import { house } from '$lib/live/house.svelte';
+import { house } from '$lib/live/store.svelte';
 import type { Guests } from './table';
 
 export const guests: Guests = {

@@ -3,7 +3,7 @@ import { ApiError } from '$lib/api/client';
 import type { ProjectFile, Uploaded } from '$lib/api/types';
 import { uploadAddress } from './requests';
 import { OFFLINE } from './sending';
-import { Unsettled } from '$lib/live/unsettled.svelte';
+import { Unsettled } from '$lib/live/unfinishedUploads.svelte';
 import { Uploads } from './uploads.svelte';
 
 const file = (path: string) => ({ path, file: new File(['words'], path) });

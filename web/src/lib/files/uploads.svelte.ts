@@ -10,7 +10,7 @@ import { ulid } from '$lib/api/ulid';
 import type { Brought } from './dropped';
 import { uploadAddress } from './requests';
 import { OFFLINE, sendFile, whyNot, type Progress } from './sending';
-import { unsettled, type Unsettled } from '$lib/live/unsettled.svelte';
+import { unsettled, type Unsettled } from '$lib/live/unfinishedUploads.svelte';
 
 export interface Upload {
   id: number;

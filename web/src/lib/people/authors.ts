@@ -1,6 +1,6 @@
 /** Whose words a message holds: a voice's, one's own, or another person's by name. */
 import type { Message } from '../api/types';
-import { house } from '../live/house.svelte';
+import { house } from '$lib/live/store.svelte';
 
 type Said = Pick<Message, 'voice' | 'created_by'>;
 

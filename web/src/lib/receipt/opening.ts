@@ -2,7 +2,7 @@
 import { goto } from '$app/navigation';
 import type { Conversation } from '$lib/api/types';
 import { saying } from '$lib/conversation/acts';
-import { house } from '$lib/live/house.svelte';
+import { house } from '$lib/live/store.svelte';
 import { inspector } from '$lib/panels/inspector.svelte';
 import { routes } from '$lib/routes';
 import { toast } from '$lib/ui/toasts.svelte';

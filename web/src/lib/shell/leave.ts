@@ -1,5 +1,5 @@
 import { ApiError } from '../api/client';
-import { house } from '../live/house.svelte';
+import { house } from '$lib/live/store.svelte';
 import { toast } from '../ui/toasts.svelte';
 
 /** Signs out; says so when that did not work, since someone may walk away from this device. */

@@ -2,7 +2,7 @@
 import { untrack } from 'svelte';
 import type { Conversation, Tree } from '$lib/api/types';
 import { familyOf } from '$lib/conversations/family';
-import { house } from '$lib/live/house.svelte';
+import { house } from '$lib/live/store.svelte';
 import { readTree } from './requests';
 
 type Siblings = Tree['siblings'][number];

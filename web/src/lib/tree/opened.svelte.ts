@@ -1,7 +1,7 @@
 /** A page beside a conversation holds it open, as the conversation's own page does: its branches stay in step. */
 import { untrack } from 'svelte';
 import { ApiError } from '$lib/api/client';
-import { house } from '$lib/live/house.svelte';
+import { house } from '$lib/live/store.svelte';
 
 /** Called while a component is made; `onrefused` hears why a conversation cannot be read. */
 export function holdOpen(id: () => string, onrefused?: (reason: ApiError) => void): void {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ConversationPage, Draft, Me, Message } from '../api/types';
-import { House } from './house.svelte';
+import { House } from './store.svelte';
 import type { Item } from './items';
 
 /** The server's end of the line. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Frames } from './frames';
+import { Frames } from './batching';
 import type { Item } from './items';
 
 it('hands over a burst at once and then at most every 50 ms, in order', () => {

@@ -25,13 +25,13 @@ import type {
 } from '../api/types';
 import { apply, EMPTY, wishOf, type State, type Wish } from './apply';
 import { browserWorld, Connection, type ConnectionState, type World } from './connection';
-import { Frames } from './frames';
+import { Frames } from './batching';
 import { conversationPlace, partsOf, projectPlace, userPlace, type Item, type Place } from './items';
-import * as reads from './reads';
+import * as reads from './api';
 import { Read, roundsOf } from './rounds';
 import * as snapshots from './snapshots';
-import { unsettled } from './unsettled.svelte';
-import * as views from './views';
+import { unsettled } from './unfinishedUploads.svelte';
+import * as views from './selectors';
 
 export type Standing = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
 

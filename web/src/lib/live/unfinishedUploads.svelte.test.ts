@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ApiError } from '$lib/api/client';
 import type { ProjectFile } from '$lib/api/types';
-import { Unsettled } from './unsettled.svelte';
+import { Unsettled } from './unfinishedUploads.svelte';
 
 const KEY = 'upload-1';
 const broughtBy = (upload_key: string | null, version = 1) => ({ upload_key, version }) as ProjectFile;
