@@ -1,5 +1,5 @@
 /** What a conversation is called by until the server has named it: the first words of its question. */
-import { plainText, shortened } from '$lib/markdown/plain';
+import { plainText, shortened } from '$lib/markdown/plainText';
 
 const LONGEST = 60;
 

@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import type { Citations } from './citations';
 import { parse } from './parse';
-import { View } from './view';
+import { View } from './blockView';
 
 function shown(text: string): { element: HTMLElement; view: View } {
   const element = document.createElement('div');

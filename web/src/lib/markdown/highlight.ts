@@ -1,6 +1,6 @@
 /** Colours for programs: highlight.js and the language at hand, fetched when a program is shown. */
 import type { LanguageFn } from 'highlight.js';
-import { sanitise } from './sanitise';
+import { sanitise } from './sanitize';
 
 const LONGEST = 40_000;
 

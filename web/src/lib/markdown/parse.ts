@@ -13,7 +13,7 @@ import MarkdownIt, { type MarkdownIt as Reader, type RendererRule, type Token } 
 import { citations } from './citations';
 import { formulas } from './formulas';
 import { destination, hostToShow } from './links';
-import { visible } from './visible';
+import { visible } from './invisibleCharacters';
 
 export type Block =
   | { kind: 'html'; source: string; html: string }

@@ -2,7 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import Markdown from './Markdown.svelte';
 import { draw } from './math';
-import { sanitise } from './sanitise';
+import { sanitise } from './sanitize';
 
 vi.hoisted(() => {
   // jsdom has no media; nobody here asked for less motion.

@@ -2,10 +2,10 @@
 import { mount, unmount } from 'svelte';
 import { dress, type Citations } from './citations';
 import CodeBlock from './CodeBlock.svelte';
-import { atLeisure } from './leisure';
+import { atLeisure } from './idle';
 import { draw } from './math';
 import { morph, type Origins } from './morph';
-import { sanitise } from './sanitise';
+import { sanitise } from './sanitize';
 
 export class View {
   readonly #origins: Origins = new WeakMap();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Allowance } from './allowance';
+import { Allowance } from './renderBudget';
 
 function setUp() {
   const clock = { now: 0 };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { plainCut, plainLines, plainText } from './plain';
+import { plainCut, plainLines, plainText } from './plainText';
 
 type Case = [name: string, markdown: string, plain: string];
 

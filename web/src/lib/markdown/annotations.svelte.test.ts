@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { markQuotes, wordsOf } from './quoted';
+import { markQuotes, wordsOf } from './annotations';
 
 let root: HTMLElement;
 
