@@ -6,7 +6,7 @@ import { whatGoesWith } from '$lib/conversations/removal';
 import type { Mind } from '$lib/council/minds';
 import { house } from '$lib/live/store.svelte';
 import { routes } from '$lib/routes';
-import type { Grove } from '$lib/tree/grove.svelte';
+import type { Grove } from '$lib/tree/branchTree.svelte';
 import * as requests from '$lib/tree/requests';
 import { announce } from '$lib/ui/announce.svelte';
 import { confirm } from '$lib/ui/confirm.svelte';

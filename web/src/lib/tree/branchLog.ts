@@ -1,7 +1,7 @@
 /** The tree as a log: every round in the order of time, one below another, with the lines of branches beside. */
 import type { Conversation, Tree, TreeRound } from '$lib/api/types';
 import { lineOf } from '$lib/conversations/family';
-import { ordered } from './layout';
+import { ordered } from './mapLayout';
 
 export const LANE = 24;
 export const LINE = 34;

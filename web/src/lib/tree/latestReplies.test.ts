@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Message } from '$lib/api/types';
-import { latestOf } from './latest';
+import { latestOf } from './latestReplies';
 
 const said = (id: string, seat: number | null, more: Partial<Message> = {}) =>
   ({ id, voice: seat === null ? null : { seat }, replaces_id: null, step: 'answer', ...more }) as Message;

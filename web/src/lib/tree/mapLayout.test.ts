@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { branchName, familyOf, lineOf, sizeOf } from '$lib/conversations/family';
-import { layOut, ordered, step } from './layout';
-import { logOf } from './log';
+import { layOut, ordered, step } from './mapLayout';
+import { logOf } from './branchLog';
 import { grown, SESSIONS } from './samples';
 import type { Conversation } from '$lib/api/types';
 

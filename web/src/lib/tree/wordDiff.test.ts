@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { diffWords, type Piece } from './diff';
+import { diffWords, type Piece } from './wordDiff';
 
 const shown = (pieces: Piece[]) =>
   pieces.map(({ text, isOnlyHere }) => (isOnlyHere ? `[${text.trim()}]` : text.trim())).join(' ');
