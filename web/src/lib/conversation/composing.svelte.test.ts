@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Model, Persona } from '$lib/api/types';
 import { ofModel, ofPersona } from '$lib/council/minds';
 import { modeNamed } from '$lib/council/modes';
-import { PLAIN } from '$lib/council/settings';
+import { PLAIN } from '$lib/council/initialSetting';
 import { Composing } from './composing.svelte';
 
 const model = (key: string, is_available = true) =>

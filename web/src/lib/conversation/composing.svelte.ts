@@ -5,7 +5,7 @@ import { thinking } from '$lib/council/efforts';
 import { addressed } from '$lib/council/mentions';
 import { ofPersona, type Mind } from '$lib/council/minds';
 import { modeNamed, tooFew, type Mode } from '$lib/council/modes';
-import type { Setting } from '$lib/council/settings';
+import type { Setting } from '$lib/council/initialSetting';
 import { canCome, NOBODY, seated, SEATS, type Guests, type Held, type Seated } from '$lib/council/table';
 import type { NewOutgoing } from './outbox';
 import { keepUnsent, unsent } from './unsent';

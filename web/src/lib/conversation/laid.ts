@@ -1,5 +1,5 @@
 /** Tables that were set for conversations whose first question went to one mind alone. */
-import type { Setting } from '$lib/council/settings';
+import type { Setting } from '$lib/council/initialSetting';
 
 const laid = new Map<string, Setting>();
 

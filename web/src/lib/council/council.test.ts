@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Model, Persona, SavedTable } from '$lib/api/types';
 import { closingOf, costsOf, fullest, notShown, partsOf, sum } from './estimate';
-import { invitationsTo } from './invitations';
+import { invitationsTo } from './pickerList';
 import { factsOf, ofModel, ofPersona, typicalCost } from './minds';
 import { written } from './requests';
-import { beginning, PLAIN, type Habits } from './settings';
+import { beginning, PLAIN, type Habits } from './initialSetting';
 import { atHand, canCome, firstTable, heldIn, seated, speakerFor } from './table';
 
 function model(key: string, change: Partial<Model> = {}): Model {

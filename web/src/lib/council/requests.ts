@@ -2,7 +2,7 @@
 import { request } from '$lib/api/client';
 import type { Defaults, SavedTable, TableSetting } from '$lib/api/types';
 import { modeNamed } from './modes';
-import type { Setting } from './settings';
+import type { Setting } from './initialSetting';
 
 export function addTable(name: string, setting: Setting, projectId: string | null): Promise<SavedTable> {
   const scope = projectId === null ? 'user' : 'project';

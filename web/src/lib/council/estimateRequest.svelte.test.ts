@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Estimate, NewEstimate } from '$lib/api/types';
-import { Estimating } from './estimating.svelte';
+import { Estimating } from './estimateRequest.svelte';
 
 const wish = (text: string): NewEstimate => ({ text, voices: [] });
 const found: Estimate = { items: [], cost_micros: 7, chair: null };
