@@ -7,8 +7,8 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Attachment } from '$lib/api/types';
 import { ulid } from '$lib/api/ulid';
-import type { Brought } from '$lib/files/dropped';
-import { OFFLINE, whyNot } from '$lib/files/sending';
+import type { Brought } from '$lib/files/droppedFiles';
+import { OFFLINE, whyNot } from '$lib/files/uploadRequest';
 import { unsettled, type Unsettled } from '$lib/live/unfinishedUploads.svelte';
 import { isPicture, addressOf, MOST } from './attachments';
 import { forget, keep, keptAt } from './kept';

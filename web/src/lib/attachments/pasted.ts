@@ -1,5 +1,5 @@
 /** Files out of the clipboard; words beside them are meant as words. */
-import type { Brought } from '$lib/files/dropped';
+import type { Brought } from '$lib/files/droppedFiles';
 
 /** Brings them along; without any, the browser pastes as it always does. */
 export function bringPasted(event: ClipboardEvent, bring: (brought: Brought[]) => void): void {

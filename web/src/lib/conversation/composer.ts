@@ -2,7 +2,7 @@
 import type { ProjectFile } from '$lib/api/types';
 import type { Into } from '$lib/attachments/attaching.svelte';
 import type { Cost, Expected } from '$lib/council/estimate';
-import type { Brought } from '$lib/files/dropped';
+import type { Brought } from '$lib/files/droppedFiles';
 import type { Composing } from './composing.svelte';
 import type { Total } from './numbers';
 

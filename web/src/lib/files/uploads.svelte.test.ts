@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ApiError } from '$lib/api/client';
 import type { ProjectFile, Uploaded } from '$lib/api/types';
 import { uploadAddress } from './requests';
-import { OFFLINE } from './sending';
+import { OFFLINE } from './uploadRequest';
 import { Unsettled } from '$lib/live/unfinishedUploads.svelte';
 import { Uploads } from './uploads.svelte';
 

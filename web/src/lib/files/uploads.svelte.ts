@@ -7,9 +7,9 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Uploaded } from '$lib/api/types';
 import { ulid } from '$lib/api/ulid';
-import type { Brought } from './dropped';
+import type { Brought } from './droppedFiles';
 import { uploadAddress } from './requests';
-import { OFFLINE, sendFile, whyNot, type Progress } from './sending';
+import { OFFLINE, sendFile, whyNot, type Progress } from './uploadRequest';
 import { unsettled, type Unsettled } from '$lib/live/unfinishedUploads.svelte';
 
 export interface Upload {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { broughtFrom, chosenFrom } from './dropped';
+import { broughtFrom, chosenFrom } from './droppedFiles';
 
 const words = (name: string) => new File(['words'], name);
 
