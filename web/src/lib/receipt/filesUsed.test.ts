@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Receipt, Segment } from '$lib/api/types';
-import { touchedBy } from './touched';
+import { touchedBy } from './filesUsed';
 
 const piece = (layer: Segment['layer'], text: string) =>
   ({ layer, text, reason: '', name: '', tokens: 1, source_id: 'x', round_number: null }) as Segment;
