@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import type { SearchAnswer } from '$lib/api/types';
-import { Lookup } from './lookup.svelte';
+import { Lookup } from './searchRequest.svelte';
 
 const PATIENCE = { timeout: 60_000 };
 

@@ -1,5 +1,13 @@
 import { expect, it } from 'vitest';
-import { ANYTHING, addressOfSearch, askedIn, dayBefore, filtersOf, isNarrowed, type Asked } from './asked';
+import {
+  ANYTHING,
+  addressOfSearch,
+  askedIn,
+  dayBefore,
+  filtersOf,
+  isNarrowed,
+  type Asked,
+} from './searchParams';
 
 const all: Asked = {
   query: 'old token & keys',
