@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { afterSignIn, doorFor, safeNext } from './door';
+import { afterSignIn, doorFor, safeNext } from './routeGuard';
 
 it('shows the door to whoever is out, and lets in whoever is in', () => {
   expect(doorFor('out', '/c/1')).toBe('sign-in');
