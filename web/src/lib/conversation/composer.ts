@@ -1,6 +1,6 @@
 /** What the places to write have in common: the docked form, the line on a phone and its sheet. */
 import type { ProjectFile } from '$lib/api/types';
-import type { Into } from '$lib/attachments/attaching.svelte';
+import type { Into } from '$lib/attachments/attachmentQueue.svelte';
 import type { Cost, Expected } from '$lib/council/estimate';
 import type { Brought } from '$lib/files/droppedFiles';
 import type { Composing } from './composing.svelte';

@@ -1,5 +1,5 @@
 /** What is being written: the words, who is at the table, how they answer, and what each may read. */
-import { Attaching } from '$lib/attachments/attaching.svelte';
+import { Attaching } from '$lib/attachments/attachmentQueue.svelte';
 import type { Effort, Message, NewEstimate, Quote, SearchScope, Visibility, Voice } from '$lib/api/types';
 import { thinking } from '$lib/council/efforts';
 import { addressed } from '$lib/council/mentions';

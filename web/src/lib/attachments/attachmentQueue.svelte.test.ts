@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ApiError } from '$lib/api/client';
 import type { Attachment, Model, Voice } from '$lib/api/types';
 import { blindness } from './attachments';
-import { Attaching, type Requests } from './attaching.svelte';
+import { Attaching, type Requests } from './attachmentQueue.svelte';
 import { Unsettled } from '$lib/live/unfinishedUploads.svelte';
-import { keptAt } from './kept';
-import { pastedFrom } from './pasted';
+import { keptAt } from './savedAttachments';
+import { pastedFrom } from './clipboardFiles';
 
 const DAY_MS = 86_400_000;
 

@@ -11,7 +11,7 @@ import type { Brought } from '$lib/files/droppedFiles';
 import { OFFLINE, whyNot } from '$lib/files/uploadRequest';
 import { unsettled, type Unsettled } from '$lib/live/unfinishedUploads.svelte';
 import { isPicture, addressOf, MOST } from './attachments';
-import { forget, keep, keptAt } from './kept';
+import { forget, keep, keptAt } from './savedAttachments';
 import * as requests from './requests';
 
 /** With this message alone, or among the project's files from now on. */

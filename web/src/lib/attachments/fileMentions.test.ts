@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ProjectFile } from '$lib/api/types';
-import { filesFor, filingAt } from './naming';
+import { filesFor, filingAt } from './fileMentions';
 
 it.each([
   ['#', { start: 0, typed: '' }],
