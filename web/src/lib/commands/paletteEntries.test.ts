@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import type { Conversation, Hit, ProjectFile } from '../api/types';
-import { howToSearch, searchedFor, sectionsFor } from './entries';
+import { howToSearch, searchedFor, sectionsFor } from './paletteEntries';
 
 const hit = (chunk_id: string, source_type: Hit['source_type'], title: string) =>
   ({
