@@ -2,7 +2,7 @@
 import { getContext, setContext } from 'svelte';
 import { goto } from '$app/navigation';
 import type { Draft, Message, Turn } from '$lib/api/types';
-import { whatGoesWith } from '$lib/conversations/removal';
+import { whatGoesWith } from '$lib/conversations/deletionText';
 import type { Mind } from '$lib/council/minds';
 import { house } from '$lib/live/store.svelte';
 import { routes } from '$lib/routes';

@@ -9,7 +9,7 @@ import { house } from '$lib/live/store.svelte';
 import { confirm } from '../ui/confirm.svelte';
 import { toast } from '../ui/toasts.svelte';
 import { titleOf } from './groups';
-import { whatGoes } from './removal';
+import { whatGoes } from './deletionText';
 
 type Change = Partial<Pick<Conversation, 'title' | 'pinned' | 'archived'>>;
 

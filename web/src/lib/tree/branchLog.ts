@@ -1,6 +1,6 @@
 /** The tree as a log: every round in the order of time, one below another, with the lines of branches beside. */
 import type { Conversation, Tree, TreeRound } from '$lib/api/types';
-import { lineOf } from '$lib/conversations/family';
+import { lineOf } from '$lib/conversations/branchFamily';
 import { ordered } from './mapLayout';
 
 export const LANE = 24;

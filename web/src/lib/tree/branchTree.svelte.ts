@@ -1,7 +1,7 @@
 /** The tree a conversation stands in: read when it has branches, and again whenever something in it changed. */
 import { untrack } from 'svelte';
 import type { Conversation, Tree } from '$lib/api/types';
-import { familyOf } from '$lib/conversations/family';
+import { familyOf } from '$lib/conversations/branchFamily';
 import { house } from '$lib/live/store.svelte';
 import { readTree } from './requests';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { branchName, familyOf, lineOf, sizeOf } from '$lib/conversations/family';
+import { branchName, familyOf, lineOf, sizeOf } from '$lib/conversations/branchFamily';
 import { layOut, ordered, step } from './mapLayout';
 import { logOf } from './branchLog';
 import { grown, SESSIONS } from './samples';

@@ -6,7 +6,7 @@
  *      └──●──●
  */
 import type { Conversation, Tree, TreeNode, TreeRound } from '$lib/api/types';
-import { lineOf } from '$lib/conversations/family';
+import { lineOf } from '$lib/conversations/branchFamily';
 
 export const COLUMN = 158;
 const FIRST_X = 92;

@@ -1,6 +1,6 @@
 /** The part of a tree that is one's own: branches one began, where one is, and the way to each of them. */
 import type { Tree } from '$lib/api/types';
-import { lineOf } from '$lib/conversations/family';
+import { lineOf } from '$lib/conversations/branchFamily';
 
 export function keptOf(tree: Tree, userId: string, here: string): Tree {
   const wanted = tree.nodes.map((node) => node.conversation).filter((each) => each.owner_id === userId);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { titleOfQuestion } from './naming';
+import { titleOfQuestion } from './provisionalTitle';
 
 it.each([
   ['**Why** is the sky blue? I always wondered.', 'Why is the sky blue?'],

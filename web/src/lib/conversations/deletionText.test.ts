@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Conversation, Removal } from '../api/types';
-import { whatGoes, whatGoesWith } from './removal';
+import { whatGoes, whatGoesWith } from './deletionText';
 
 const conversation = (title: string, parent_id: string | null = null) =>
   ({ title, parent_id }) as Conversation;
