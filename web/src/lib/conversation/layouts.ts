@@ -3,6 +3,6 @@ import AppWindow from '@lucide/svelte/icons/app-window';
 import Columns3 from '@lucide/svelte/icons/columns-3';
 import Rows3 from '@lucide/svelte/icons/rows-3';
 import type { Picture } from '$lib/ui/icon';
-import type { Layout } from './reading.svelte';
+import type { Layout } from './layoutState.svelte';
 
 export const LAYOUT_ICONS: Record<Layout, Picture> = { columns: Columns3, focus: AppWindow, stack: Rows3 };

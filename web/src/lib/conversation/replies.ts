@@ -2,7 +2,7 @@
 import type { Draft, Message } from '$lib/api/types';
 import { withNames } from './council/labels';
 import type { LaneState, Version } from './lanes';
-import { faultOf } from './faults';
+import { faultOf } from './replyErrors';
 import { counted, wordCount } from './numbers';
 
 export function contentOf(version: Version): string {

@@ -1,7 +1,7 @@
 /** The way from a piece of a receipt to where it stands. */
 import { goto } from '$app/navigation';
 import type { Conversation } from '$lib/api/types';
-import { saying } from '$lib/conversation/acts';
+import { saying } from '$lib/conversation/replyActions';
 import { house } from '$lib/live/store.svelte';
 import { inspector } from '$lib/panels/inspector.svelte';
 import { routes } from '$lib/routes';

@@ -1,7 +1,7 @@
 /** Giving a vote, and reading what all of them say. */
 import { request } from '$lib/api/client';
 import type { Choice, Leaderboard, Vote } from '$lib/api/types';
-import { saying } from '$lib/conversation/acts';
+import { saying } from '$lib/conversation/replyActions';
 
 export function vote(messageId: string, verdict: Choice): Promise<void> {
   return saying(

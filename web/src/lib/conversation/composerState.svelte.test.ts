@@ -3,7 +3,7 @@ import type { Model, Persona } from '$lib/api/types';
 import { ofModel, ofPersona } from '$lib/council/minds';
 import { modeNamed } from '$lib/council/modes';
 import { PLAIN } from '$lib/council/initialSetting';
-import { Composing } from './composing.svelte';
+import { Composing } from './composerState.svelte';
 
 const model = (key: string, is_available = true) =>
   ({ key, display_name: key.toUpperCase(), is_available, is_demo: false, tier: 'smart' }) as Model;

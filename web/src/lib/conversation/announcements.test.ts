@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Message } from '$lib/api/types';
 import { lanesOf } from './lanes';
-import { milestones, standingsOf } from './milestones';
+import { milestones, standingsOf } from './announcements';
 import { progressOf, settingOf } from './progress';
 import { cutSentence } from './replies';
 import { draft, reply, round, turn, usage, voice } from './samples';

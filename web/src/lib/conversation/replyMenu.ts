@@ -12,8 +12,8 @@ import type { Message } from '$lib/api/types';
 import { inspector } from '$lib/panels/inspector.svelte';
 import type { MenuItem } from '$lib/ui/menu';
 import { vote } from '$lib/votes/requests';
-import { copyText, type Acts } from './acts';
-import type { Growing } from './growing.svelte';
+import { copyText, type Acts } from './replyActions';
+import type { Growing } from './branchActions.svelte';
 import { wordsOf } from './replies';
 
 export function againItems(

@@ -11,7 +11,7 @@ import PenLine from '@lucide/svelte/icons/pen-line';
 import Square from '@lucide/svelte/icons/square';
 import type { Command } from '$lib/commands/commands.svelte';
 import { MODES, type Mode } from '$lib/council/modes';
-import type { Walking } from './walking';
+import type { Walking } from './keyboardNavigation';
 
 export interface Hands {
   walking: Walking;

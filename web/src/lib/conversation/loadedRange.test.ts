@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Read } from '$lib/live/rounds';
-import { firstJoined, lastJoined, placeIn } from './stretch';
+import { firstJoined, lastJoined, placeIn } from './loadedRange';
 
 it('joins rounds up to the next gap, either way', () => {
   const read = new Read();

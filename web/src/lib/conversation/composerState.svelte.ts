@@ -8,7 +8,7 @@ import { modeNamed, tooFew, type Mode } from '$lib/council/modes';
 import type { Setting } from '$lib/council/initialSetting';
 import { canCome, NOBODY, seated, SEATS, type Guests, type Held, type Seated } from '$lib/council/table';
 import type { NewOutgoing } from './outbox';
-import { keepUnsent, unsent } from './unsent';
+import { keepUnsent, unsent } from './unsentText';
 
 /** As many as one question may bring along. */
 const QUOTES = 10;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Draft, Message, Voice } from '$lib/api/types';
 import { lanesOf } from '../lanes';
 import { draft, reply, round, turn, voice } from '../samples';
-import { placesOf } from './places';
+import { placesOf } from './ranking';
 
 const VOICES = [voice(1, 'Ada'), voice(2, 'Bea'), voice(3, 'Cleo')];
 const [ada, bea, cleo] = VOICES as [Voice, Voice, Voice];

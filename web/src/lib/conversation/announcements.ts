@@ -1,7 +1,7 @@
 /** What a screen reader is told, once each: who begins, who finished and at what length, who failed and why. */
 import { isOver, latest, type Lane, type Version } from './lanes';
 import { counted, inWords, wordCount } from './numbers';
-import { faultOf } from './faults';
+import { faultOf } from './replyErrors';
 import { stateWords } from './replies';
 
 /** One that waits for others is not answering yet. */

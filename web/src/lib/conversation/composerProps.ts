@@ -3,7 +3,7 @@ import type { ProjectFile } from '$lib/api/types';
 import type { Into } from '$lib/attachments/attachmentQueue.svelte';
 import type { Cost, Expected } from '$lib/council/estimate';
 import type { Brought } from '$lib/files/droppedFiles';
-import type { Composing } from './composing.svelte';
+import type { Composing } from './composerState.svelte';
 import type { Total } from './numbers';
 
 export interface Written {

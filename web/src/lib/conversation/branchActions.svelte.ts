@@ -12,8 +12,8 @@ import { announce } from '$lib/ui/announce.svelte';
 import { confirm } from '$lib/ui/confirm.svelte';
 import { toast } from '$lib/ui/toasts.svelte';
 import { viewport } from '$lib/ui/viewport.svelte';
-import { saying } from './acts';
-import type { Composing } from './composing.svelte';
+import { saying } from './replyActions';
+import type { Composing } from './composerState.svelte';
 import { wanted } from './outbox';
 import { stop } from './requests';
 

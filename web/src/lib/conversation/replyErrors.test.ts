@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { faultOf, isUncharged } from './faults';
+import { faultOf, isUncharged } from './replyErrors';
 
 it('a fault names who it was, and its sentence goes on from there', () => {
   const failure = {
