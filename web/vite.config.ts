@@ -62,7 +62,7 @@ function oneFormatOfFace(): Plugin {
 /** What every page needs comes in one file instead of fifty small ones. */
 function oneFrame(): Plugin {
   const frame =
-    /node_modules\/(svelte|@sveltejs|@lucide|esm-env|clsx)\/|src\/lib\/(api|appearance|commands|conversations|live|people|projects|seats|shell|ui)\//;
+    /node_modules\/(svelte|@sveltejs|@lucide|esm-env|clsx)\/|src\/lib\/(api|appearance|commands|conversations|frame|live|people|projects|seats|shell|ui)\//;
   const groups = [{ name: 'frame', test: (id: string) => frame.test(id) }];
   return {
     name: 'one-frame',

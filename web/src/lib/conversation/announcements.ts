@@ -1,6 +1,6 @@
 /** What a screen reader is told, once each: who begins, who finished and at what length, who failed and why. */
 import { isOver, latest, type Lane, type Version } from './lanes';
-import { counted, inWords, wordCount } from './numbers';
+import { counted, inWords, wordCount } from '$lib/format/numbers';
 import { faultOf } from './replyErrors';
 import { stateWords } from './replies';
 

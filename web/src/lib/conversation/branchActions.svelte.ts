@@ -12,7 +12,7 @@ import { announce } from '$lib/ui/announce.svelte';
 import { confirm } from '$lib/ui/confirm.svelte';
 import { toast } from '$lib/ui/toasts.svelte';
 import { viewport } from '$lib/ui/viewport.svelte';
-import { saying } from './replyActions';
+import { withErrorToast } from '$lib/ui/errorToast';
 import type { Composing } from './composerState.svelte';
 import { wanted } from './outbox';
 import { stop } from './requests';
@@ -63,7 +63,7 @@ export class Growing {
       ...(table.chair && { chair: wanted(table.chair) }),
       ...(asked && { brief: asked.brief, is_blind: asked.table.some((each) => each.letter !== '') }),
     });
-    await saying('The question was not asked.', this.#goTo(work, question.round_number));
+    await withErrorToast('The question was not asked.', this.#goTo(work, question.round_number));
   }
 
   /** The question stays as it was, and one is back where one writes. */
@@ -103,12 +103,12 @@ export class Growing {
       await goto(routes.conversation(branch.id), { state: { isWriting: true } });
       announce(`New branch from round ${round}`);
     };
-    return saying('The branch was not created.', made());
+    return withErrorToast('The branch was not created.', made());
   }
 
   regenerate(message: Message, how: requests.How = {}): Promise<void> {
     const work = requests.regenerate(message.id, this.id, how);
-    return saying('The reply was not regenerated.', this.#goTo(work, message.round_number));
+    return withErrorToast('The reply was not regenerated.', this.#goTo(work, message.round_number));
   }
 
   /** A reply with its versions, or a question with its round. */
@@ -128,7 +128,7 @@ export class Growing {
       if (this.grove.tree) void this.grove.read();
       toast({ text: isQuestion ? `Round ${message.round_number} deleted` : 'Reply deleted' });
     };
-    await saying('It was not deleted.', gone());
+    await withErrorToast('It was not deleted.', gone());
   }
 
   /** One mind is asked about what another said; the table stays as it is. */
@@ -149,7 +149,7 @@ export class Growing {
   /** A voice that waits for its provider is stopped, and another model takes its place. */
   replaceWaiting(draft: Draft, anchor: HTMLElement): void {
     const run = ({ model }: Mind) => {
-      if (model !== null) void saying('The model was not changed.', this.#replace(draft, model));
+      if (model !== null) void withErrorToast('The model was not changed.', this.#replace(draft, model));
     };
     this.#pick('Use another model', anchor, false, run, draft.voice.model);
   }

@@ -4,7 +4,7 @@ import type { Into } from '$lib/attachments/attachmentQueue.svelte';
 import type { Cost, Expected } from '$lib/council/estimate';
 import type { Brought } from '$lib/files/droppedFiles';
 import type { Composing } from './composerState.svelte';
-import type { Total } from './numbers';
+import type { Total } from '$lib/format/numbers';
 
 export interface Written {
   composing: Composing;

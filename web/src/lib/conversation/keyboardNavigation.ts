@@ -1,7 +1,7 @@
 /** Moving through rounds and replies by key. Reads the page: what is on it is what one can walk through. */
 import { tick } from 'svelte';
 import type { Reading } from './layoutState.svelte';
-import type { Standing } from './scrollAnchor.svelte';
+import type { Standing } from '$lib/ui/scrollAnchor.svelte';
 
 export class Walking {
   constructor(

@@ -11,7 +11,7 @@
 import type { Draft, Message, Round, Step, Turn, Voice } from '$lib/api/types';
 import { modeNamed } from '$lib/council/modes';
 import type { Seat, SeatState } from '$lib/seats/seats';
-import { totalOf, type Total } from './numbers';
+import { totalOf, type Total } from '$lib/format/numbers';
 
 export type LaneState =
   'queued' | 'asked' | 'thinking' | 'waiting' | 'writing' | 'finished' | 'stopped' | 'interrupted' | 'failed';

@@ -3,7 +3,7 @@ import type { Round, Turn } from '$lib/api/types';
 import { modeNamed } from '$lib/council/modes';
 import { visibilityNamed } from '$lib/council/visibilities';
 import { costOf, isOver, latest, stateOf, type Lane } from './lanes';
-import { counted, duration, totalMoney } from './numbers';
+import { counted, duration, totalMoney } from '$lib/format/numbers';
 import { stateWords } from './replies';
 
 /** "Parallel · everyone sees all". A round whose turn is not known says only what its replies tell. */

@@ -3,7 +3,7 @@ import type { Draft, Message } from '$lib/api/types';
 import { withNames } from './council/labels';
 import type { LaneState, Version } from './lanes';
 import { faultOf } from './replyErrors';
-import { counted, wordCount } from './numbers';
+import { counted, wordCount } from '$lib/format/numbers';
 
 export function contentOf(version: Version): string {
   if (version.kind === 'message') return wordsOf(version.message);

@@ -1,8 +1,7 @@
 /** What a person does to replies, with a word when it could not be done. Shared by cards, menus and keys. */
 import { getContext, setContext } from 'svelte';
 import type { Draft, Message, Voice } from '$lib/api/types';
-import { copy } from '$lib/markdown/copy';
-import { toast } from '$lib/ui/toasts.svelte';
+import { withErrorToast } from '$lib/ui/errorToast';
 import type { Version } from './lanes';
 import * as requests from './requests';
 
@@ -32,17 +31,12 @@ export function useActs(): Acts {
   return getContext<Acts>(KEY);
 }
 
-export async function copyText(text: string): Promise<void> {
-  const isCopied = await copy(text);
-  toast(isCopied ? { text: 'Copied' } : { text: 'The browser did not let us copy.', tone: 'error' });
-}
-
 export function goOn(messageId: string): Promise<void> {
-  return saying('The reply was not continued.', requests.goOn(messageId));
+  return withErrorToast('The reply was not continued.', requests.goOn(messageId));
 }
 
 export function retryNow(draft: Draft): Promise<void> {
-  return saying('The retry was not started.', requests.retryNow(draft.turn_id, draft.id));
+  return withErrorToast('The retry was not started.', requests.retryNow(draft.turn_id, draft.id));
 }
 
 export function stopReply(version: Version): Promise<void> {
@@ -55,13 +49,5 @@ export function stopTurns(turnIds: string[]): Promise<void> {
 }
 
 function stopped(work: Promise<unknown>): Promise<void> {
-  return saying('It could not be stopped.', work);
-}
-
-export async function saying(what: string, work: Promise<unknown>): Promise<void> {
-  try {
-    await work;
-  } catch (reason) {
-    toast({ text: `${what} ${reason instanceof Error ? reason.message : ''}`.trim(), tone: 'error' });
-  }
+  return withErrorToast('It could not be stopped.', work);
 }

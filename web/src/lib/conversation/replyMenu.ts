@@ -12,7 +12,8 @@ import type { Message } from '$lib/api/types';
 import { inspector } from '$lib/panels/inspector.svelte';
 import type { MenuItem } from '$lib/ui/menu';
 import { vote } from '$lib/votes/requests';
-import { copyText, type Acts } from './replyActions';
+import { type Acts } from './replyActions';
+import { copyText } from '$lib/ui/clipboard';
 import type { Growing } from './branchActions.svelte';
 import { wordsOf } from './replies';
 

@@ -1,7 +1,7 @@
 /** The way from a piece of a receipt to where it stands. */
 import { goto } from '$app/navigation';
 import type { Conversation } from '$lib/api/types';
-import { saying } from '$lib/conversation/replyActions';
+import { withErrorToast } from '$lib/ui/errorToast';
 import { house } from '$lib/live/store.svelte';
 import { inspector } from '$lib/panels/inspector.svelte';
 import { routes } from '$lib/routes';
@@ -15,7 +15,7 @@ export async function openPlace({ id, project_id }: Conversation, place: PiecePl
     return goto(`${routes.conversation(id)}#round-${place.number}`);
   }
   if (!house.hasFiles(project_id))
-    await saying('The files could not be listed.', house.loadFiles(project_id));
+    await withErrorToast('The files could not be listed.', house.loadFiles(project_id));
   const file = house.filesOf(project_id).find((each) => each.path === place.path);
   if (file) inspector.showFile(project_id, file.id, place.from, place.to);
   else toast({ text: `${place.path} is no longer in the project.` });

@@ -6,7 +6,7 @@
  */
 import type { Draft, Message, Voice } from '$lib/api/types';
 import { isOver, latest, voiceOf, type Lane, type Version } from '../lanes';
-import { inWords, listed } from '../numbers';
+import { inWords, listed } from '$lib/format/numbers';
 
 export interface Coverage {
   /** How many voices it read. */

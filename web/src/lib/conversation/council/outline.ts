@@ -1,7 +1,7 @@
 /** What a synthesis says in a form that can be drawn, and what the map adds up to. */
 import type { Message, Outline, Round, Voice } from '$lib/api/types';
 import { voiceOf, type Lane } from '../lanes';
-import { inWords } from '../numbers';
+import { inWords } from '$lib/format/numbers';
 
 /** The replies that put this synthesis as data; one that is tried again is the last of them. */
 function drawnFor(round: Round, synthesis: Message): Message[] {

@@ -6,7 +6,7 @@
  */
 import type { Ranking, Voice } from '$lib/api/types';
 import { isOver, latest, voiceOf, type Lane, type Version } from '../lanes';
-import { listed } from '../numbers';
+import { listed } from '$lib/format/numbers';
 
 export type Mark =
   { kind: 'place'; place: number; isTied: boolean; isEarlier: boolean } | { kind: 'own' } | { kind: 'none' };

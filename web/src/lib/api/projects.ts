@@ -1,6 +1,6 @@
 /** Requests about projects. */
-import { request } from '../api/client';
-import type { NewProject, Project, ProjectChange, ProjectSettings } from '../api/types';
+import { request } from './client';
+import type { NewProject, Project, ProjectChange, ProjectSettings } from './types';
 
 export const createProject = (words: NewProject) => request<Project>('POST', '/api/projects', words);
 

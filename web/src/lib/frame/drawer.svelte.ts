@@ -1,6 +1,6 @@
 /** The sidebar: whole or a rail where there is room, a drawer where there is not. */
 import { remember } from '$lib/ui/persisted.svelte';
-import { viewport } from '../ui/viewport.svelte';
+import { viewport } from '$lib/ui/viewport.svelte';
 
 const rail = remember('sidebar-rail', false);
 let isOpen = $state(false);
