@@ -2,34 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { ApiError } from '$lib/api/client';
 import type { NewTurn } from '$lib/api/types';
 import { Outbox, type NewOutgoing, type Outgoing } from './outbox';
-import { rowsOf } from '$lib/round/rows';
-import { question, voice } from '$lib/lanes/samples';
+import { voice } from '$lib/lanes/samples';
+import { item } from './samples';
 
 const OFFLINE = new ApiError(0, 'offline', 'No connection.');
 const REFUSED = new ApiError(422, 'invalid', 'Too long.');
-
-function item(id: string, change: Partial<NewOutgoing> = {}): NewOutgoing {
-  return {
-    id,
-    conversation_id: 'c1',
-    project_id: 'p1',
-    created_by: 'u1',
-    created_at: 0,
-    text: `text of ${id}`,
-    mode: 'parallel',
-    table: [voice(1)],
-    visibility: 'open',
-    reply_to_id: null,
-    attachments: [],
-    chair: null,
-    brief: '',
-    is_blind: false,
-    aside: false,
-    quotes: [],
-    scope: null,
-    ...change,
-  };
-}
 
 /** An outbox whose line can be cut, and what it sent. */
 function setUp(kept: Outgoing[] = []) {
@@ -69,8 +46,7 @@ describe('the outbox', () => {
     const attachments = [{ id: 'a1', name: 'a.md' }] as NewOutgoing['attachments'];
     const { outbox, sent, world } = setUp();
     outbox.send(item('t1', { attachments }));
-    const [row] = rowsOf([], [], world.items);
-    expect(row!.round.messages[0]).toMatchObject({ attachments });
+    expect(world.items[0]).toMatchObject({ attachments });
     await settled();
     expect(sent[0]).toMatchObject({ attachments: ['a1'] });
   });
@@ -143,30 +119,5 @@ describe('the outbox', () => {
     outbox.remove('t1');
     expect(world.items).toEqual([]);
     expect(world.kept).toEqual([]);
-  });
-});
-
-describe('the rows of a conversation', () => {
-  const known = { number: 4, messages: [question({ turn_id: 't1', round_number: 4 })] };
-  const going: Outgoing = { ...item('t2'), state: 'queued', reason: '' };
-
-  it('end with what is on its way, under the name it will keep', () => {
-    const before = rowsOf([known], [], [going]);
-    expect(before.map((row) => [row.name, row.round.number, row.pending?.state])).toEqual([
-      ['t1', 4, undefined],
-      ['t2', 5, 'queued'],
-    ]);
-    const arrived = { number: 5, messages: [question({ turn_id: 't2', round_number: 5 })] };
-    const after = rowsOf([known, arrived], [], [going]);
-    expect(after.map((row) => [row.name, row.pending])).toEqual([
-      ['t1', undefined],
-      ['t2', undefined],
-    ]);
-  });
-
-  it('show the table hollow before anyone has answered', () => {
-    const [row] = rowsOf([], [], [going]);
-    expect(row!.turns[0]).toMatchObject({ id: 't2', state: 'queued', table: [voice(1)] });
-    expect(row!.round.messages[0]).toMatchObject({ content: 'text of t2', role: 'user' });
   });
 });
