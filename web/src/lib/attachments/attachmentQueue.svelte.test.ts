@@ -3,7 +3,7 @@ import { ApiError } from '$lib/api/client';
 import type { Attachment, Model, Voice } from '$lib/api/types';
 import { blindness } from './attachments';
 import { Attaching, type Requests } from './attachmentQueue.svelte';
-import { Unsettled } from '$lib/live/unfinishedUploads.svelte';
+import { UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
 import { keptAt } from './savedAttachments';
 import { pastedFrom } from './clipboardFiles';
 
@@ -46,8 +46,8 @@ function setUp(place = 'c1') {
       sent(`${project}/files/${rest[0]}`, ...rest),
     dropAttachment: (id: string) => Promise.resolve(void dropped.push(id)),
   } as unknown as Requests;
-  const unsettled = new Unsettled((_, key) => Promise.resolve(void cancelled.push(key)));
-  const attaching = new Attaching(place, server, unsettled);
+  const unfinishedUploads = new UnfinishedUploads((_, key) => Promise.resolve(void cancelled.push(key)));
+  const attaching = new Attaching(place, server, unfinishedUploads);
   const states = () => attaching.items.map(({ name, state }) => `${name} ${state}`);
   const answer = async (said: Attachment | string | Error) => {
     await settled();

@@ -9,7 +9,7 @@ import type { Attachment } from '$lib/api/types';
 import { ulid } from '$lib/api/ulid';
 import type { Brought } from '$lib/files/droppedFiles';
 import { OFFLINE, whyNot } from '$lib/files/uploadRequest';
-import { unsettled, type Unsettled } from '$lib/live/unfinishedUploads.svelte';
+import { unfinishedUploads, type UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
 import { isPicture, addressOf, MOST } from './attachments';
 import { forget, keep, keptAt } from './savedAttachments';
 import * as requests from './requests';
@@ -58,7 +58,7 @@ export class Attaching {
     /** The conversation, or "new" for one that does not exist yet. */
     private readonly place: string,
     private readonly server: Requests = requests,
-    private readonly ends: Unsettled = unsettled,
+    private readonly ends: UnfinishedUploads = unfinishedUploads,
   ) {
     this.items = keptAt(place).map(({ projectId, attachment }) => this.#known(projectId, attachment));
   }

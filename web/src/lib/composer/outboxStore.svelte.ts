@@ -1,7 +1,7 @@
 /** The outbox of this browser: kept on the device, and shown by whoever draws the conversation. */
 import { untrack } from 'svelte';
 import { request } from '$lib/api/client';
-import { house } from '$lib/live/store.svelte';
+import { store } from '$lib/live/store.svelte';
 import { Outbox, type NewOutgoing, type Outgoing } from './outbox';
 
 const KEY = 'tertulia.outbox';
@@ -19,7 +19,7 @@ class OutgoingQuestions {
     // Whatever waits is sent when the line opens, whoever looks; it is never taken down.
     $effect.root(() => {
       $effect(() => {
-        if (house.connection.state === 'open') untrack(() => this.#outbox.resume());
+        if (store.connection.state === 'open') untrack(() => this.#outbox.resume());
       });
     });
   }

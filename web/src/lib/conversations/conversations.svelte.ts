@@ -5,7 +5,7 @@
 import ArchiveIcon from '@lucide/svelte/icons/archive';
 import { ApiError, request } from '../api/client';
 import type { Conversation, Removal } from '../api/types';
-import { house } from '$lib/live/store.svelte';
+import { store } from '$lib/live/store.svelte';
 import { confirm } from '../ui/confirm.svelte';
 import { toast } from '../ui/toasts.svelte';
 import { titleOf } from './groups';
@@ -20,7 +20,7 @@ let hoped = $state.raw<Record<string, Change>>({});
 
 /** The conversations of a project as the person expects to see them. */
 export function conversationsOf(projectId: string): Conversation[] {
-  return Object.values(house.conversations)
+  return Object.values(store.conversations)
     .filter((each) => each.project_id === projectId)
     .map((each) => (hoped[each.id] ? { ...each, ...hoped[each.id] } : each));
 }

@@ -1,12 +1,12 @@
 /** Who can be invited, as the house knows them now. */
-import { house } from '$lib/live/store.svelte';
+import { store } from '$lib/live/store.svelte';
 import type { Guests } from './table';
 
 export const guests: Guests = {
   get models() {
-    return house.models;
+    return store.models;
   },
   get personas() {
-    return house.personasOf(house.project?.id ?? null);
+    return store.personasOf(store.project?.id ?? null);
   },
 };

@@ -10,7 +10,7 @@ import { ulid } from '$lib/api/ulid';
 import type { Brought } from './droppedFiles';
 import { uploadAddress } from './requests';
 import { OFFLINE, sendFile, whyNot, type Progress } from './uploadRequest';
-import { unsettled, type Unsettled } from '$lib/live/unfinishedUploads.svelte';
+import { unfinishedUploads, type UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
 
 export interface Upload {
   id: number;
@@ -54,7 +54,7 @@ export class Uploads {
 
   constructor(
     private readonly send: Send = sendFile,
-    private readonly ends: Unsettled = unsettled,
+    private readonly ends: UnfinishedUploads = unfinishedUploads,
   ) {}
 
   of(projectId: string): Upload[] {

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { Frames } from './batching';
+import { Batch } from './batching';
 import type { Item } from './items';
 
 it('hands over a burst at once and then at most every 50 ms, in order', () => {
   let now = 1000;
   const planned: { ms: number; run: () => void }[] = [];
   const flushed: Item[][] = [];
-  const frames = new Frames(
+  const frames = new Batch(
     (items) => flushed.push(items),
     (ms, run) => planned.push({ ms, run }),
     () => now,

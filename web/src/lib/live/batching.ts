@@ -4,7 +4,7 @@ import type { Item } from './items';
 const PAUSE_MS = 50;
 const HIDDEN_MS = 250;
 
-export class Frames {
+export class Batch {
   #waiting: Item[] = [];
   #last = 0;
   #isPlanned = false;

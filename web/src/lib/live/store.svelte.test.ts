@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ConversationPage, Draft, Me, Message } from '../api/types';
-import { House } from './store.svelte';
+import { AppStore } from './store.svelte';
 import type { Item } from './items';
 
 /** The server's end of the line. */
@@ -69,7 +69,7 @@ function snapshot(cursor: number, messages = [question]): ConversationPage {
 
 describe('the house', () => {
   let line: Line;
-  let house: House;
+  let store: AppStore;
   let answers: Record<string, unknown>;
   let asked: string[];
   let broken: boolean;
@@ -94,7 +94,7 @@ describe('the house', () => {
       return Promise.resolve(Response.json(answers[path] ?? {}, { status }));
     });
     line = new Line();
-    house = new House({
+    store = new AppStore({
       open: () => line as unknown as WebSocket,
       now: () => Date.now(),
       random: () => 0.5,
@@ -104,7 +104,7 @@ describe('the house', () => {
         return () => clearTimeout(timer);
       },
     });
-    await house.start();
+    await store.start();
     line.onopen?.(); // while the first requests are still under way
     await settled();
   });
@@ -124,9 +124,9 @@ describe('the house', () => {
     line.said.filter((each) => each.type === 'follow' && each.place === place);
 
   it('knows the people of a project by name, and of those it never heard that they have left', async () => {
-    expect(house.nameOf('Z')).toBe('Zoe');
-    expect(house.nameOf('U')).toBe(ME.user.name);
-    expect(house.nameOf('Y')).toBe('Former member');
+    expect(store.nameOf('Z')).toBe('Zoe');
+    expect(store.nameOf('U')).toBe(ME.user.name);
+    expect(store.nameOf('Y')).toBe('Former member');
     const yan = { id: 'Y', name: 'Yan' };
     await hear({
       type: 'event',
@@ -137,13 +137,13 @@ describe('the house', () => {
       kind: 'changed',
       value: yan,
     });
-    expect(house.nameOf('Y')).toBe('Yan');
+    expect(store.nameOf('Y')).toBe('Yan');
   });
 
   it('knows who can be invited: everyone’s, the project’s, one’s own, as they come and go', async () => {
-    const names = () => house.personasOf('P').map((each) => each.id);
+    const names = () => store.personasOf('P').map((each) => each.id);
     expect(names()).toEqual(['sage', 'local']);
-    expect(house.personasOf('Q').map((each) => each.id)).toEqual(['sage']);
+    expect(store.personasOf('Q').map((each) => each.id)).toEqual(['sage']);
     const mine = { id: 'mine', scope: 'user', project_id: null, created_at: 2 };
     await hear(
       { type: 'event', place: 'project:P', number: 10, noun: 'persona', id: 'local', kind: 'removed' },
@@ -167,31 +167,31 @@ describe('the house', () => {
       },
     );
     expect(names()).toEqual(['sage', 'mine']);
-    expect(house.defaults?.mode).toBe('quick');
+    expect(store.defaults?.mode).toBe('quick');
   });
 
   it('knows who is in and follows them, their project and its conversations', () => {
-    expect(house.standing).toBe('in');
-    expect(house.me?.name).toBe('Ana');
-    expect(house.project?.id).toBe('P');
+    expect(store.access).toBe('in');
+    expect(store.me?.name).toBe('Ana');
+    expect(store.project?.id).toBe('P');
     expect(followed('user:U').at(-1)?.after).toBe(4);
     expect(followed('project:P').at(-1)?.after).toBe(9);
     expect(asked.filter((path) => path === '/api/models')).toHaveLength(1);
   });
 
   it('reads a conversation that is opened and follows it from there', async () => {
-    await house.open('C');
-    expect(house.rounds('C').map((round) => round.messages)).toEqual([[question]]);
+    await store.open('C');
+    expect(store.rounds('C').map((round) => round.messages)).toEqual([[question]]);
     expect(followed('conversation:C')).toEqual([{ type: 'follow', place: 'conversation:C', after: 20 }]);
   });
 
   it('shows words as they come, and the message in the place of its draft', async () => {
-    await house.open('C');
+    await store.open('C');
     await hear(
       { type: 'draft', value: draft },
       { type: 'delta', id: 'M2', after: 0, number: 2, text: 'Beca' },
     );
-    expect(house.draftsOf('C').map((each) => each.content)).toEqual(['Beca']);
+    expect(store.draftsOf('C').map((each) => each.content)).toEqual(['Beca']);
     await hear({
       type: 'event',
       place: 'conversation:C',
@@ -201,30 +201,30 @@ describe('the house', () => {
       id: 'M2',
       value: reply,
     });
-    expect(house.draftsOf('C')).toEqual([]);
-    expect(house.rounds('C')[0]?.messages).toEqual([question, reply]);
+    expect(store.draftsOf('C')).toEqual([]);
+    expect(store.rounds('C')[0]?.messages).toEqual([question, reply]);
   });
 
   it('follows again when words are missing', async () => {
-    await house.open('C');
+    await store.open('C');
     await hear(
       { type: 'draft', value: draft },
       { type: 'delta', id: 'M2', after: 5, number: 6, text: 'use' },
     );
     expect(followed('conversation:C')).toHaveLength(2);
-    expect(house.drafts['M2']?.content).toBe('');
+    expect(store.drafts['M2']?.content).toBe('');
   });
 
   it('reads a place afresh when the server cannot go back so far', async () => {
-    await house.open('C');
+    await store.open('C');
     answers['/api/conversations/C'] = snapshot(40, [question, reply]);
     await hear({ type: 'reset', place: 'conversation:C' });
-    expect(house.rounds('C')[0]?.messages).toHaveLength(2);
+    expect(store.rounds('C')[0]?.messages).toHaveLength(2);
     expect(followed('conversation:C').at(-1)?.after).toBe(40);
   });
 
   it('tries again to read a place afresh while the line stays open', async () => {
-    await house.open('C');
+    await store.open('C');
     for (const place of ['conversation:C', 'project:P', 'user:U']) {
       const before = followed(place).length;
       broken = true;
@@ -238,29 +238,29 @@ describe('the house', () => {
   });
 
   it('leaves a conversation when the last who looked at it goes, and keeps its words at hand', async () => {
-    await house.open('C');
-    await house.open('C');
-    house.close('C');
-    expect(house.isOpen('C')).toBe(true);
-    house.close('C');
-    expect(house.isOpen('C')).toBe(false);
+    await store.open('C');
+    await store.open('C');
+    store.close('C');
+    expect(store.isOpen('C')).toBe(true);
+    store.close('C');
+    expect(store.isOpen('C')).toBe(false);
     expect(line.said.at(-1)).toEqual({ type: 'leave', place: 'conversation:C' });
-    expect(house.rounds('C')).toHaveLength(1);
+    expect(store.rounds('C')).toHaveLength(1);
   });
 
   it('says why a conversation went', async () => {
-    await house.open('C');
+    await store.open('C');
     await hear({ type: 'gone', place: 'conversation:C', reason: 'deleted' });
-    expect(house.goneReason('C')).toBe('deleted');
-    expect(house.conversation('C')).toBeUndefined();
+    expect(store.goneReason('C')).toBe('deleted');
+    expect(store.conversation('C')).toBeUndefined();
   });
 
   it('reads again what was lost on the way', async () => {
     const real = fetch;
     let isDown = true;
     vi.stubGlobal('fetch', (path: string) => (isDown ? Promise.reject(new TypeError()) : real(path)));
-    await house.chooseProject('Q');
-    expect(house.isListed('Q')).toBe(false);
+    await store.chooseProject('Q');
+    expect(store.isListed('Q')).toBe(false);
     isDown = false;
     answers['/api/conversations?project_id=Q&limit=50'] = { items: [], next: null, cursor: 2 };
     answers['/api/personas?project_id=Q'] = { items: [], cursor: 1 };
@@ -268,18 +268,18 @@ describe('the house', () => {
     answers['/api/projects/Q/people'] = { items: [], cursor: 2 };
     line.onopen?.();
     await settled();
-    expect(house.isListed('Q')).toBe(true);
+    expect(store.isListed('Q')).toBe(true);
     // From where the oldest of the four answers stood: nothing falls between them.
     expect(line.said.at(-1)).toEqual({ type: 'follow', place: 'project:Q', after: 1 });
   });
 
   it('forgets everything when the session ends', async () => {
-    await house.open('C');
+    await store.open('C');
     answers['/api/setup'] = { needed: false, token_needed: false, instance_name: 'Home' };
     await hear({ type: 'signed_out' });
-    expect(house.standing).toBe('out');
-    expect(house.me).toBeNull();
-    expect(house.messages).toEqual({});
+    expect(store.access).toBe('out');
+    expect(store.me).toBeNull();
+    expect(store.messages).toEqual({});
     expect(asked.at(-1)).toBe('/api/setup');
   });
 
@@ -291,10 +291,10 @@ describe('the house', () => {
       next: null,
       cursor: 9,
     };
-    expect(house.hasFiles('P')).toBe(false);
-    await house.loadFiles('P');
-    expect(house.hasFiles('P')).toBe(true);
-    expect(house.filesOf('P').map(({ path }) => path)).toEqual(['a.md', 'b.md']);
+    expect(store.hasFiles('P')).toBe(false);
+    await store.loadFiles('P');
+    expect(store.hasFiles('P')).toBe(true);
+    expect(store.filesOf('P').map(({ path }) => path)).toEqual(['a.md', 'b.md']);
     const place = 'project:P';
     const value = file('F3', 'aa.md') as never;
     await hear({ type: 'event', place, number: 10, kind: 'changed', noun: 'file', id: 'F3', value }, {
@@ -306,7 +306,7 @@ describe('the house', () => {
       id: 'F2',
       value: null,
     } as never);
-    expect(house.filesOf('P').map(({ path }) => path)).toEqual(['a.md', 'aa.md']);
+    expect(store.filesOf('P').map(({ path }) => path)).toEqual(['a.md', 'aa.md']);
   });
 
   it('shows the first files of a long list while the rest is still read', async () => {
@@ -320,28 +320,28 @@ describe('the house', () => {
       if (path.endsWith('cursor=x')) await gate;
       return real(path);
     });
-    const read = house.loadFiles('P');
-    await vi.waitFor(() => expect(house.filesOf('P').map(({ path }) => path)).toEqual(['a.md']), {
+    const read = store.loadFiles('P');
+    await vi.waitFor(() => expect(store.filesOf('P').map(({ path }) => path)).toEqual(['a.md']), {
       timeout: 60_000,
     });
-    expect(house.hasFiles('P')).toBe(false);
+    expect(store.hasFiles('P')).toBe(false);
     goOn();
     await read;
-    expect(house.hasFiles('P')).toBe(true);
+    expect(store.hasFiles('P')).toBe(true);
   });
 
   it('does not say that it has the files when they could not be read', async () => {
-    await expect(house.loadFiles('P')).rejects.toMatchObject({ status: 404 });
-    expect(house.hasFiles('P')).toBe(false);
+    await expect(store.loadFiles('P')).rejects.toMatchObject({ status: 404 });
+    expect(store.hasFiles('P')).toBe(false);
   });
 
   it('reads the files again with the project when the server cannot go back so far', async () => {
     answers['/api/projects/P/files?limit=100'] = { items: [], next: null, cursor: 9 };
-    await house.loadFiles('P');
+    await store.loadFiles('P');
     const items = [{ id: 'F1', project_id: 'P', path: 'a.md' }];
     answers['/api/projects/P/files?limit=100'] = { items, next: null, cursor: 30 };
     answers['/api/conversations?project_id=P&limit=50'] = { items: [], next: null, cursor: 30 };
     await hear({ type: 'reset', place: 'project:P' });
-    expect(house.filesOf('P')).toEqual(items);
+    expect(store.filesOf('P')).toEqual(items);
   });
 });

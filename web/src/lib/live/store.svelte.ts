@@ -23,17 +23,17 @@ import type {
   Turn,
   User,
 } from '../api/types';
-import { apply, EMPTY, wishOf, type State, type Wish } from './apply';
+import { apply, EMPTY, resyncFor, type State, type Resync } from './apply';
 import { browserWorld, Connection, type ConnectionState, type World } from './connection';
-import { Frames } from './batching';
-import { conversationPlace, partsOf, projectPlace, userPlace, type Item, type Place } from './items';
-import * as reads from './api';
+import { Batch } from './batching';
+import { conversationTopic, partsOf, projectTopic, userTopic, type Item, type Topic } from './items';
+import * as api from './api';
 import { Read, roundsOf } from './rounds';
 import * as snapshots from './snapshots';
-import { unsettled } from './unfinishedUploads.svelte';
-import * as views from './selectors';
+import { unfinishedUploads } from './unfinishedUploads.svelte';
+import * as selectors from './selectors';
 
-export type Standing = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
+export type Access = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
 
 const CHOSEN = 'tertulia.project';
 const AT_HAND = 8;
@@ -41,17 +41,17 @@ const GAP_MS = 3000;
 /** As many as the server gives in one answer. */
 const ROUNDS_AT_ONCE = 100;
 
-export class House {
+export class AppStore {
   #state = $state.raw<State>(EMPTY);
   #userId = $state.raw<string | null>(null);
   #sessionId = $state.raw<string | null>(null);
   #projectId = $state.raw<string | null>(null);
   #next = $state.raw<Record<string, string | null>>({});
-  #gone = $state.raw<Record<Place, string>>({});
+  #gone = $state.raw<Record<Topic, string>>({});
   /** Projects whose files are here. */
   #listed = $state.raw<Record<string, boolean>>({});
 
-  standing = $state.raw<Standing>('starting');
+  access = $state.raw<Access>('starting');
   setup = $state.raw<Setup | null>(null);
   models = $state.raw<Model[]>([]);
   connection = $state.raw<ConnectionState>({ state: 'connecting', retryAt: null });
@@ -87,8 +87,8 @@ export class House {
   #readingModels: Promise<void> | null = null;
   #rounds = new Map<string, { messages: unknown; rounds: Round[] }>();
   #read = new Map<string, Read>();
-  #refetching = new Set<Place>();
-  #frames = new Frames((items) => this.#receive(items));
+  #refetching = new Set<Topic>();
+  #frames = new Batch((items) => this.#receive(items));
   #connection: Connection;
 
   constructor(world: World = browserWorld(liveAddress())) {
@@ -113,7 +113,7 @@ export class House {
       this.enter(await request<Me>('GET', '/api/me'));
     } catch (reason) {
       if (reason instanceof ApiError && reason.status === 401) await this.#lookAtDoor();
-      else this.standing = 'unreachable';
+      else this.access = 'unreachable';
     }
   }
 
@@ -123,7 +123,7 @@ export class House {
     this.defaultModels = me.default_models ?? [];
     this.#userId = me.user.id;
     this.#sessionId = me.session.id;
-    this.standing = 'in';
+    this.access = 'in';
     const remembered = localStorage.getItem(CHOSEN);
     this.#projectId = (me.projects.find((each) => each.id === remembered) ?? me.projects[0])?.id ?? null;
     this.#fillGaps();
@@ -160,13 +160,13 @@ export class House {
   async chooseProject(id: string): Promise<void> {
     this.#projectId = id;
     localStorage.setItem(CHOSEN, id);
-    if (!(projectPlace(id) in this.#state.cursors))
-      await this.#refetch(projectPlace(id)).catch((reason: unknown) => this.#tryLater(reason));
+    if (!(projectTopic(id) in this.#state.cursors))
+      await this.#refetch(projectTopic(id)).catch((reason: unknown) => this.#tryLater(reason));
   }
 
   /** The first page of this project's conversations is here. */
   isListed(projectId: string): boolean {
-    return projectPlace(projectId) in this.#cursors;
+    return projectTopic(projectId) in this.#cursors;
   }
 
   hasMoreConversations(projectId: string): boolean {
@@ -176,7 +176,7 @@ export class House {
   async loadMoreConversations(projectId: string): Promise<void> {
     const cursor = this.#next[projectId];
     if (!cursor) return;
-    const page = await reads.readConversations(projectId, { cursor });
+    const page = await api.readConversations(projectId, { cursor });
     this.#state = snapshots.addConversations(this.#state, page);
     this.#next = { ...this.#next, [projectId]: page.next };
   }
@@ -188,7 +188,7 @@ export class House {
   }
 
   async loadArchived(projectId: string): Promise<void> {
-    const page = await reads.readConversations(projectId, { archived: 'true' });
+    const page = await api.readConversations(projectId, { archived: 'true' });
     this.#state = snapshots.addConversations(this.#state, page);
   }
 
@@ -196,7 +196,7 @@ export class House {
 
   /** By path, without those of an upload that has not ended; all of them once `loadFiles` has come back, and part after part while it is under way. */
   filesOf(projectId: string): ProjectFile[] {
-    return views.filesOf(this.files, projectId).filter((file) => !unsettled.hides(file));
+    return selectors.filesOf(this.files, projectId).filter((file) => !unfinishedUploads.hides(file));
   }
 
   hasFiles(projectId: string): boolean {
@@ -208,7 +208,7 @@ export class House {
     const start = this.#state;
     const items: ProjectFile[] = [];
     let [before, cursor]: [State, number | null] = [start, null];
-    for await (const part of reads.readFiles(projectId)) {
+    for await (const part of api.readFiles(projectId)) {
       this.#state = snapshots.putSome(this.#state, before, 'file', projectId, part);
       items.push(...part.items);
       [before, cursor] = [this.#state, cursor ?? part.cursor];
@@ -221,11 +221,11 @@ export class House {
   // --- who can be invited ----------------------------------------------------------------------------------
 
   personasOf(projectId: string | null): Persona[] {
-    return views.personasOf(this.personas, projectId);
+    return selectors.personasOf(this.personas, projectId);
   }
 
   tablesOf(projectId: string | null): SavedTable[] {
-    return views.tablesOf(this.tables, projectId);
+    return selectors.tablesOf(this.tables, projectId);
   }
 
   /** Who wrote something; empty until the names are here. */
@@ -243,8 +243,8 @@ export class House {
   /** Reads the last rounds and follows what comes; may be called again for the same one. Throws ApiError. */
   async open(id: string): Promise<void> {
     this.#opened.set(id, (this.#opened.get(id) ?? 0) + 1);
-    if (conversationPlace(id) in this.#state.cursors) return;
-    await this.#refetch(conversationPlace(id));
+    if (conversationTopic(id) in this.#state.cursors) return;
+    await this.#refetch(conversationTopic(id));
     const project = this.conversations[id]?.project_id;
     if (project && project !== this.#projectId && project in this.projects) void this.chooseProject(project);
   }
@@ -254,7 +254,7 @@ export class House {
     this.#opened.set(id, watching);
     if (watching > 0) return;
     this.#opened.delete(id);
-    this.#connection.leave(conversationPlace(id));
+    this.#connection.leave(conversationTopic(id));
     this.#state = snapshots.leaveConversation(this.#state, id);
     this.#keepAtHand(id);
   }
@@ -273,12 +273,12 @@ export class House {
 
   /** Its last rounds are here and followed. */
   isOpen(id: string): boolean {
-    return conversationPlace(id) in this.#cursors;
+    return conversationTopic(id) in this.#cursors;
   }
 
   /** Why it can no longer be seen, if so. */
   goneReason(id: string): string | null {
-    return this.#gone[conversationPlace(id)] ?? null;
+    return this.#gone[conversationTopic(id)] ?? null;
   }
 
   rounds(id: string): Round[] {
@@ -291,11 +291,11 @@ export class House {
   }
 
   turnsOf(id: string): Turn[] {
-    return views.turnsOf(this.turns, this.messages, this.#state.inherited[id], id);
+    return selectors.turnsOf(this.turns, this.messages, this.#state.inherited[id], id);
   }
 
   draftsOf(id: string): Draft[] {
-    return views.draftsOf(this.drafts, id);
+    return selectors.draftsOf(this.drafts, id);
   }
 
   /** Whether a round was read, though it may be gone since. Of a conversation that is not there yet all is known. */
@@ -309,7 +309,7 @@ export class House {
     const missing = read?.missing(Math.max(1, first), last) ?? null;
     if (!read || missing === null) return;
     const limit = Math.min(ROUNDS_AT_ONCE, missing.last - missing.first + 1);
-    const page = await reads.readRounds(id, missing.last + 1, limit);
+    const page = await api.readRounds(id, missing.last + 1, limit);
     this.#state = snapshots.addRounds(this.#state, id, page);
     read.page(missing.last - limit + 1, missing.last);
     if (missing.last - limit >= missing.first) await this.loadRounds(id, missing.first, missing.last - limit);
@@ -328,40 +328,40 @@ export class House {
 
   /** Reads what should be here and is not, be it that we just came in or that a request was lost. */
   #fillGaps(): void {
-    const wanted = [...this.#opened.keys()].map(conversationPlace);
-    if (this.#projectId) wanted.push(projectPlace(this.#projectId));
-    if (this.#userId) wanted.push(userPlace(this.#userId));
+    const wanted = [...this.#opened.keys()].map(conversationTopic);
+    if (this.#projectId) wanted.push(projectTopic(this.#projectId));
+    if (this.#userId) wanted.push(userTopic(this.#userId));
     const missing = wanted.filter((place) => !(place in this.#state.cursors));
-    const reads = missing.map((place) => this.#refetch(place));
-    if (!this.models.length) reads.push(this.loadModels());
-    Promise.all(reads).catch((reason: unknown) => this.#tryLater(reason));
+    const api = missing.map((place) => this.#refetch(place));
+    if (!this.models.length) api.push(this.loadModels());
+    Promise.all(api).catch((reason: unknown) => this.#tryLater(reason));
   }
 
   #tryLater(reason: unknown): void {
-    if (reads.isPassing(reason)) setTimeout(() => this.standing === 'in' && this.#fillGaps(), GAP_MS);
+    if (api.isPassing(reason)) setTimeout(() => this.access === 'in' && this.#fillGaps(), GAP_MS);
   }
 
   #receive(items: Item[]): void {
     let state = this.#state;
-    const wishes: Wish[] = [];
+    const resyncs: Resync[] = [];
     for (const item of items) {
-      const wish = wishOf(state, item);
-      if (wish) wishes.push(wish);
+      const resync = resyncFor(state, item);
+      if (resync) resyncs.push(resync);
       state = apply(state, item);
       if (item.type === 'signed_out') return this.#signedOut();
       if (item.type === 'gone') this.#gone = { ...this.#gone, [item.place]: item.reason };
     }
     this.#state = state;
-    for (const wish of distinct(wishes)) this.#fulfil(wish);
+    for (const resync of distinct(resyncs)) this.#fulfil(resync);
   }
 
-  #fulfil(wish: Wish): void {
-    if ('refetch' in wish) this.#refetch(wish.refetch).catch((reason: unknown) => this.#tryLater(reason));
-    else this.#connection.follow(wish.follow, this.#state.cursors[wish.follow] ?? 0);
+  #fulfil(resync: Resync): void {
+    if ('refetch' in resync) this.#refetch(resync.refetch).catch((reason: unknown) => this.#tryLater(reason));
+    else this.#connection.follow(resync.follow, this.#state.cursors[resync.follow] ?? 0);
   }
 
   /** Reads a place afresh and follows it from there. */
-  async #refetch(place: Place): Promise<void> {
+  async #refetch(place: Topic): Promise<void> {
     if (this.#refetching.has(place)) return;
     this.#refetching.add(place);
     try {
@@ -373,7 +373,7 @@ export class House {
     }
   }
 
-  async #readPlace(place: Place): Promise<void> {
+  async #readPlace(place: Topic): Promise<void> {
     const [kind, id] = partsOf(place);
     if (kind === 'user') this.#state = snapshots.putMe(this.#state, await request<Me>('GET', '/api/me'));
     if (kind === 'project') await this.#readProject(id);
@@ -382,7 +382,7 @@ export class House {
 
   async #readProject(id: string): Promise<void> {
     const before = this.#state;
-    const { page, personas, tables, people, cursor } = await reads.readProject(id);
+    const { page, personas, tables, people, cursor } = await api.readProject(id);
     let state = snapshots.putConversations(this.#state, id, page);
     state = snapshots.putAll(state, before, 'persona', id, personas);
     state = snapshots.putAll(state, before, 'table', id, tables);
@@ -393,7 +393,7 @@ export class House {
   }
 
   async #readConversation(id: string): Promise<void> {
-    const snapshot = await reads.readConversation(id);
+    const snapshot = await api.readConversation(id);
     if (!this.#opened.has(id)) return; // closed meanwhile
     const read = this.#read.get(id) ?? new Read();
     const isJoined = snapshots.joinsOn(this.#state, snapshot);
@@ -405,14 +405,14 @@ export class House {
   async #lookAtDoor(): Promise<void> {
     try {
       this.setup = await request<Setup>('GET', '/api/setup');
-      this.standing = this.setup.needed ? 'set_up' : 'out';
+      this.access = this.setup.needed ? 'set_up' : 'out';
     } catch {
-      this.standing = 'unreachable';
+      this.access = 'unreachable';
     }
   }
 
   #signedOut(): void {
-    if (this.standing !== 'in') return;
+    if (this.access !== 'in') return;
     this.#connection.stop();
     this.#state = EMPTY;
     this.#userId = null;
@@ -423,17 +423,17 @@ export class House {
     this.#rounds.clear();
     this.#read.clear();
     this.models = [];
-    this.standing = 'out';
+    this.access = 'out';
     void this.#lookAtDoor();
   }
 }
 
-function distinct(wishes: Wish[]): Wish[] {
-  return [...new Map(wishes.map((wish) => [JSON.stringify(wish), wish])).values()];
+function distinct(resyncs: Resync[]): Resync[] {
+  return [...new Map(resyncs.map((resync) => [JSON.stringify(resync), resync])).values()];
 }
 
 function liveAddress(): string {
   return `${location.origin.replace(/^http/, 'ws')}/api/live`;
 }
 
-export const house = new House();
+export const store = new AppStore();

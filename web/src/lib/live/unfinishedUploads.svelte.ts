@@ -17,7 +17,7 @@ interface Cancelled {
 const cancelUpload = (projectId: string, key: string) =>
   request('DELETE', `/api/projects/${projectId}/uploads/${key}`, undefined, { keepalive: true });
 
-export class Unsettled {
+export class UnfinishedUploads {
   #keys = new SvelteSet<string>();
   #untold: Cancelled[] = [];
 
@@ -61,4 +61,4 @@ export class Unsettled {
   }
 }
 
-export const unsettled = new Unsettled();
+export const unfinishedUploads = new UnfinishedUploads();

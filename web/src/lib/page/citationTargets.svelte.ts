@@ -1,13 +1,13 @@
 /** What the marks in a conversation's replies lead to: lines of its project's files, and its own rounds. */
 import { untrack } from 'svelte';
-import { house } from '$lib/live/store.svelte';
+import { store } from '$lib/live/store.svelte';
 import type { Citations, Cited, Mark } from '$lib/markdown/citations';
 import { inspector } from '$lib/panels/inspector.svelte';
 
 export class CitedHere implements Citations {
   #ids = $derived.by((): Record<string, string | undefined> => {
     const project = this.projectId();
-    const files = project ? house.filesOf(project) : [];
+    const files = project ? store.filesOf(project) : [];
     return Object.fromEntries(files.map((file) => [file.path, file.id]));
   });
   #isAsked = false;
@@ -44,7 +44,7 @@ export class CitedHere implements Citations {
     if (this.#isAsked) return;
     this.#isAsked = true;
     untrack(() => {
-      if (!house.hasFiles(project)) void house.loadFiles(project).catch(() => (this.#isAsked = false));
+      if (!store.hasFiles(project)) void store.loadFiles(project).catch(() => (this.#isAsked = false));
     });
   }
 }

@@ -2,7 +2,7 @@
 import { goto } from '$app/navigation';
 import type { Conversation } from '$lib/api/types';
 import { withErrorToast } from '$lib/ui/errorToast';
-import { house } from '$lib/live/store.svelte';
+import { store } from '$lib/live/store.svelte';
 import { inspector } from '$lib/panels/inspector.svelte';
 import { routes } from '$lib/routes';
 import { toast } from '$lib/ui/toasts.svelte';
@@ -14,9 +14,9 @@ export async function openPlace({ id, project_id }: Conversation, place: PiecePl
     if (viewport.isNarrow) inspector.close(); // it lies over the page
     return goto(`${routes.conversation(id)}#round-${place.number}`);
   }
-  if (!house.hasFiles(project_id))
-    await withErrorToast('The files could not be listed.', house.loadFiles(project_id));
-  const file = house.filesOf(project_id).find((each) => each.path === place.path);
+  if (!store.hasFiles(project_id))
+    await withErrorToast('The files could not be listed.', store.loadFiles(project_id));
+  const file = store.filesOf(project_id).find((each) => each.path === place.path);
   if (file) inspector.showFile(project_id, file.id, place.from, place.to);
   else toast({ text: `${place.path} is no longer in the project.` });
 }

@@ -4,7 +4,7 @@ import { goto } from '$app/navigation';
 import type { Draft, Message, Turn } from '$lib/api/types';
 import { whatGoesWith } from '$lib/conversations/deletionText';
 import type { Mind } from '$lib/council/minds';
-import { house } from '$lib/live/store.svelte';
+import { store } from '$lib/live/store.svelte';
 import { routes } from '$lib/routes';
 import type { Grove } from '$lib/tree/branchTree.svelte';
 import * as requests from '$lib/tree/requests';
@@ -46,7 +46,7 @@ export class Growing {
 
   /** The question once more in other words, to the same table: a branch beside this one. */
   async edit(question: Message, asked: Turn | undefined, text: string): Promise<void> {
-    const here = house.conversation(this.id);
+    const here = store.conversation(this.id);
     const table = asked ?? here;
     // Of a round whose names are hidden it is not known here who sat there.
     const seated = asked?.is_blind ? here : table;
@@ -76,7 +76,7 @@ export class Growing {
     const { conversation } = await work;
     this.editing = null;
     if (conversation.id === this.id) return;
-    house.meet([conversation]);
+    store.meet([conversation]);
     await goto(routes.round(conversation.id, round));
     announce(`Round ${round} continues in a branch`);
   }
@@ -99,7 +99,7 @@ export class Growing {
     const { round_number: round } = message;
     const made = async () => {
       const branch = await requests.branch(this.id, round, message.voice ? message.id : undefined);
-      house.meet([branch]);
+      store.meet([branch]);
       await goto(routes.conversation(branch.id), { state: { isWriting: true } });
       announce(`New branch from round ${round}`);
     };
@@ -181,7 +181,7 @@ function stored(id: string): Promise<Message> {
   return new Promise((resolve) => {
     const end = $effect.root(() => {
       $effect(() => {
-        const message = house.messages[id];
+        const message = store.messages[id];
         if (!message) return;
         resolve(message);
         queueMicrotask(() => end());

@@ -1,14 +1,14 @@
 /** Who may stand where: the pages outside the house, and the way back to what was asked for. */
 import { routes } from '../routes';
 
-type Standing = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
+type Access = 'starting' | 'set_up' | 'out' | 'in' | 'unreachable';
 
 /** Where someone has to go first; null when they are in the right place. */
-export function doorFor(standing: Standing, path: string): 'sign-in' | 'set-up' | 'in' | null {
-  if (standing === 'out') return path === routes.signIn ? null : 'sign-in';
-  if (standing === 'set_up') return path === routes.setup ? null : 'set-up';
+export function doorFor(access: Access, path: string): 'sign-in' | 'set-up' | 'in' | null {
+  if (access === 'out') return path === routes.signIn ? null : 'sign-in';
+  if (access === 'set_up') return path === routes.setup ? null : 'set-up';
   // Set-up goes on inside, with the first table.
-  if (standing === 'in') return path === routes.signIn ? 'in' : null;
+  if (access === 'in') return path === routes.signIn ? 'in' : null;
   return null;
 }
 

@@ -1,11 +1,11 @@
 import { ApiError } from '../api/client';
-import { house } from '$lib/live/store.svelte';
+import { store } from '$lib/live/store.svelte';
 import { toast } from '../ui/toasts.svelte';
 
 /** Signs out; says so when that did not work, since someone may walk away from this device. */
 export async function leave(): Promise<void> {
   try {
-    await house.signOut();
+    await store.signOut();
   } catch (reason) {
     const why = reason instanceof ApiError ? reason.message : '';
     toast({ text: `You are still signed in. ${why}`, tone: 'error' });

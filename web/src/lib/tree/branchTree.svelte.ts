@@ -2,7 +2,7 @@
 import { untrack } from 'svelte';
 import type { Conversation, Tree } from '$lib/api/types';
 import { familyOf } from '$lib/conversations/branchFamily';
-import { house } from '$lib/live/store.svelte';
+import { store } from '$lib/live/store.svelte';
 import { readTree } from './requests';
 
 type Siblings = Tree['siblings'][number];
@@ -18,7 +18,7 @@ export class Grove {
   #asked = 0;
 
   /** All that is known of it, also before it was read. */
-  family = $derived.by<Conversation[]>(() => familyOf(house.conversations, this.id()));
+  family = $derived.by<Conversation[]>(() => familyOf(store.conversations, this.id()));
 
   #standing = $derived.by(() => {
     const each = this.family.map(
@@ -29,13 +29,13 @@ export class Grove {
 
   /** A long list of conversations is not here whole: there may be branches nobody has heard of. */
   #isWorthReading = $derived.by(() => {
-    const conversation = house.conversation(this.id());
-    if (!conversation || house.goneReason(conversation.id) !== null) return false;
+    const conversation = store.conversation(this.id());
+    if (!conversation || store.goneReason(conversation.id) !== null) return false;
     return (
       this.isWanted() ||
       conversation.parent_id !== null ||
       this.family.length > 1 ||
-      (conversation.round_count <= SHORT && house.hasMoreConversations(conversation.project_id))
+      (conversation.round_count <= SHORT && store.hasMoreConversations(conversation.project_id))
     );
   });
 
@@ -52,7 +52,7 @@ export class Grove {
 
   async read(): Promise<void> {
     const asked = ++this.#asked;
-    const before = house.conversations;
+    const before = store.conversations;
     try {
       const tree = await readTree(this.id());
       if (asked !== this.#asked) return;
@@ -60,7 +60,7 @@ export class Grove {
       this.problem = null;
       // Whoever was known and is no longer was deleted while this was on its way.
       const found = tree.nodes.map((node) => node.conversation);
-      house.meet(found.filter(({ id }) => id in house.conversations || !(id in before)));
+      store.meet(found.filter(({ id }) => id in store.conversations || !(id in before)));
     } catch (reason) {
       if (asked === this.#asked) this.problem = reason instanceof Error ? reason.message : '';
     }

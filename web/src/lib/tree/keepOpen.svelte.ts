@@ -1,13 +1,13 @@
 /** A page beside a conversation holds it open, as the conversation's own page does: its branches stay in step. */
 import { untrack } from 'svelte';
 import { ApiError } from '$lib/api/client';
-import { house } from '$lib/live/store.svelte';
+import { store } from '$lib/live/store.svelte';
 
 /** Called while a component is made; `onrefused` hears why a conversation cannot be read. */
 export function holdOpen(id: () => string, onrefused?: (reason: ApiError) => void): void {
   $effect(() => {
     const held = id();
-    untrack(() => void house.open(held).catch((reason) => reason instanceof ApiError && onrefused?.(reason)));
-    return () => house.close(held);
+    untrack(() => void store.open(held).catch((reason) => reason instanceof ApiError && onrefused?.(reason)));
+    return () => store.close(held);
   });
 }
