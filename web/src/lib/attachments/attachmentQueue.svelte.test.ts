@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ApiError } from '$lib/api/client';
 import type { Attachment, Model, Voice } from '$lib/api/types';
 import { blindness } from './attachments';
-import { Attaching, type Requests } from './attachmentQueue.svelte';
+import { AttachmentQueue, type Requests } from './attachmentQueue.svelte';
 import { UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
 import { keptAt } from './savedAttachments';
 import { pastedFrom } from './clipboardFiles';
@@ -47,14 +47,14 @@ function setUp(place = 'c1') {
     dropAttachment: (id: string) => Promise.resolve(void dropped.push(id)),
   } as unknown as Requests;
   const unfinishedUploads = new UnfinishedUploads((_, key) => Promise.resolve(void cancelled.push(key)));
-  const attaching = new Attaching(place, server, unfinishedUploads);
-  const states = () => attaching.items.map(({ name, state }) => `${name} ${state}`);
+  const attachmentQueue = new AttachmentQueue(place, server, unfinishedUploads);
+  const states = () => attachmentQueue.items.map(({ name, state }) => `${name} ${state}`);
   const answer = async (said: Attachment | string | Error) => {
     await settled();
     answers.shift()!(said);
     await settled();
   };
-  return { attaching, asked, dropped, keys, cancelled, states, answer };
+  return { attachmentQueue, asked, dropped, keys, cancelled, states, answer };
 }
 
 const settled = () => new Promise((resolve) => setTimeout(resolve));
@@ -66,54 +66,54 @@ beforeEach(() => {
 
 describe('what is attached', () => {
   it('goes up one after the other, and is ready when it is there', async () => {
-    const { attaching, asked, states, answer } = setUp();
-    attaching.bring('p', [brought('docs/a.md'), brought('b.md')]);
+    const { attachmentQueue, asked, states, answer } = setUp();
+    attachmentQueue.bring('p', [brought('docs/a.md'), brought('b.md')]);
     await settled();
     expect(states()).toEqual(['a.md uploading', 'b.md waiting']);
-    expect(attaching.items[0]!.sent).toBe(3);
-    expect(attaching.isBusy).toBe(true);
+    expect(attachmentQueue.items[0]!.sent).toBe(3);
+    expect(attachmentQueue.isBusy).toBe(true);
     await answer(attachment('A1'));
     expect(asked).toEqual(['p/a.md', 'p/b.md']);
     await answer(attachment('A2'));
-    expect(attaching.isBusy).toBe(false);
-    expect(attaching.ready.map(({ id }) => id)).toEqual(['A1', 'A2']);
+    expect(attachmentQueue.isBusy).toBe(false);
+    expect(attachmentQueue.ready.map(({ id }) => id)).toEqual(['A1', 'A2']);
   });
 
   it('is there again after a reload, until it is sent', async () => {
     const first = setUp();
-    first.attaching.bring('p', [brought('a.md')]);
+    first.attachmentQueue.bring('p', [brought('a.md')]);
     await first.answer(attachment('A1'));
     const second = setUp();
     expect(second.states()).toEqual(['A1.md done']);
     expect(setUp('another').states()).toEqual([]);
-    second.attaching.clear();
+    second.attachmentQueue.clear();
     expect(setUp().states()).toEqual([]);
     expect(second.dropped).toEqual([]);
   });
 
   it('that came by while the page was another is not lost', async () => {
     const left = setUp();
-    left.attaching.bring('p', [brought('a.md')]);
+    left.attachmentQueue.bring('p', [brought('a.md')]);
     const back = setUp();
-    back.attaching.bring('p', [brought('b.md')]);
+    back.attachmentQueue.bring('p', [brought('b.md')]);
     await back.answer(attachment('A2'));
     await left.answer(attachment('A1'));
     expect(setUp().states()).toEqual(['A2.md done', 'A1.md done']);
   });
 
   it('is not taken up again when the server has swept it', () => {
-    const { attaching } = setUp();
-    attaching.restore('p', [attachment('A1')]);
+    const { attachmentQueue } = setUp();
+    attachmentQueue.restore('p', [attachment('A1')]);
     expect(keptAt('c1')).toHaveLength(1);
     expect(keptAt('c1', Date.now() + DAY_MS)).toEqual([]);
   });
 
   it('is dropped at the server when it is removed, and its upload is called off', async () => {
-    const { attaching, dropped, keys, cancelled, states, answer } = setUp();
-    attaching.bring('p', [brought('a.md'), brought('b.md')]);
+    const { attachmentQueue, dropped, keys, cancelled, states, answer } = setUp();
+    attachmentQueue.bring('p', [brought('a.md'), brought('b.md')]);
     await answer(attachment('A1'));
-    attaching.remove(attaching.items[1]!.key);
-    attaching.remove(attaching.items[0]!.key);
+    attachmentQueue.remove(attachmentQueue.items[1]!.key);
+    attachmentQueue.remove(attachmentQueue.items[0]!.key);
     expect(states()).toEqual([]);
     expect(dropped).toEqual(['A1']);
     expect(cancelled).toEqual([keys[1]]);
@@ -123,62 +123,65 @@ describe('what is attached', () => {
   });
 
   it('says why it was refused, and holds nothing else up', async () => {
-    const { attaching, states, answer } = setUp();
-    attaching.bring('p', [brought('large.bin'), brought('b.md')]);
+    const { attachmentQueue, states, answer } = setUp();
+    attachmentQueue.bring('p', [brought('large.bin'), brought('b.md')]);
     await answer(new ApiError(413, 'too_large', 'A file holds at most 1 MiB.'));
     await answer(attachment('A2'));
     expect(states()).toEqual(['large.bin failed', 'b.md done']);
-    expect(attaching.items[0]).toMatchObject({ problem: 'A file holds at most 1 MiB.', canRetry: false });
-    expect(attaching.hasFailed).toBe(true);
+    expect(attachmentQueue.items[0]).toMatchObject({
+      problem: 'A file holds at most 1 MiB.',
+      canRetry: false,
+    });
+    expect(attachmentQueue.hasFailed).toBe(true);
   });
 
   it('is tried again by hand, or when the line is back', async () => {
-    const { attaching, asked, states, answer } = setUp();
-    attaching.bring('p', [brought('a.md')]);
+    const { attachmentQueue, asked, states, answer } = setUp();
+    attachmentQueue.bring('p', [brought('a.md')]);
     await answer(new ApiError(503, 'busy', 'Try again.'));
-    expect(attaching.items[0]!.canRetry).toBe(true);
-    attaching.resume();
+    expect(attachmentQueue.items[0]!.canRetry).toBe(true);
+    attachmentQueue.resume();
     expect(asked).toHaveLength(1);
-    attaching.retry(attaching.items[0]!.key);
+    attachmentQueue.retry(attachmentQueue.items[0]!.key);
     await answer(new ApiError(0, 'offline', 'No line.'));
-    attaching.resume();
+    attachmentQueue.resume();
     await answer(attachment('A1'));
     expect(states()).toEqual(['a.md done']);
   });
 
   it('is never more than a message takes', async () => {
-    const { attaching } = setUp();
-    attaching.restore(
+    const { attachmentQueue } = setUp();
+    attachmentQueue.restore(
       'p',
       Array.from({ length: 20 }, (_, n) => attachment(`A${n}`)),
     );
-    attaching.bring('p', [brought('more.md')]);
-    expect(attaching.items.at(-1)).toMatchObject({
+    attachmentQueue.bring('p', [brought('more.md')]);
+    expect(attachmentQueue.items.at(-1)).toMatchObject({
       state: 'failed',
       problem: 'A message can have up to 20 files.',
     });
-    expect(attaching.ready).toHaveLength(20);
+    expect(attachmentQueue.ready).toHaveLength(20);
   });
 
   it('can go into the project instead, and then not with the message', async () => {
-    const { attaching, asked, answer } = setUp();
-    attaching.bring('p', [brought('docs/a.md')], 'project');
+    const { attachmentQueue, asked, answer } = setUp();
+    attachmentQueue.bring('p', [brought('docs/a.md')], 'project');
     await answer('F1');
     expect(asked).toEqual(['p/files/docs/a.md']);
-    expect(attaching.items[0]).toMatchObject({ state: 'done', fileId: 'F1' });
-    expect(attaching.ready).toEqual([]);
+    expect(attachmentQueue.items[0]).toMatchObject({ state: 'done', fileId: 'F1' });
+    expect(attachmentQueue.ready).toEqual([]);
   });
 
   it('is brought along when the message is asked in another project', async () => {
-    const { attaching, asked, dropped, answer } = setUp();
-    attaching.bring('p', [brought('a.md')]);
+    const { attachmentQueue, asked, dropped, answer } = setUp();
+    attachmentQueue.bring('p', [brought('a.md')]);
     await answer(attachment('A1'));
-    attaching.moveTo('p');
-    attaching.moveTo('q');
+    attachmentQueue.moveTo('p');
+    attachmentQueue.moveTo('q');
     await answer(attachment('A2'));
     expect(asked).toEqual(['p/a.md', 'q/a.md']);
     expect(dropped).toEqual(['A1']);
-    expect(attaching.ready.map(({ id }) => id)).toEqual(['A2']);
+    expect(attachmentQueue.ready.map(({ id }) => id)).toEqual(['A2']);
   });
 });
 

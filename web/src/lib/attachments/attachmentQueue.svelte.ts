@@ -7,7 +7,7 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Attachment } from '$lib/api/types';
 import { ulid } from '$lib/api/ulid';
-import type { Brought } from '$lib/files/droppedFiles';
+import type { DroppedFile } from '$lib/files/droppedFiles';
 import { OFFLINE, whyNot } from '$lib/files/uploadRequest';
 import { unfinishedUploads, type UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
 import { isPicture, addressOf, MOST } from './attachments';
@@ -38,7 +38,7 @@ export interface Item {
 
 export type Requests = typeof requests;
 
-export class Attaching {
+export class AttachmentQueue {
   items = $state.raw<Item[]>([]);
   isBusy = $derived(this.items.some(({ state }) => state === 'waiting' || state === 'uploading'));
   hasFailed = $derived(this.items.some(({ state, into }) => state === 'failed' && into === 'message'));
@@ -63,7 +63,7 @@ export class Attaching {
     this.items = keptAt(place).map(({ projectId, attachment }) => this.#known(projectId, attachment));
   }
 
-  bring(projectId: string, brought: Brought[], into: Into = 'message'): void {
+  bring(projectId: string, brought: DroppedFile[], into: Into = 'message'): void {
     for (const { path, file } of brought) {
       const item = this.#fresh(projectId, path, file, into);
       this.#files.set(item.key, file);

@@ -1,15 +1,15 @@
 /** Files out of the clipboard; words beside them are meant as words. */
-import type { Brought } from '$lib/files/droppedFiles';
+import type { DroppedFile } from '$lib/files/droppedFiles';
 
 /** Brings them along; without any, the browser pastes as it always does. */
-export function bringPasted(event: ClipboardEvent, bring: (brought: Brought[]) => void): void {
+export function bringPasted(event: ClipboardEvent, bring: (brought: DroppedFile[]) => void): void {
   const brought = pastedFrom(event.clipboardData);
   if (!brought.length) return;
   event.preventDefault();
   bring(brought);
 }
 
-export function pastedFrom(clipboard: DataTransfer | null, at: Date = new Date()): Brought[] {
+export function pastedFrom(clipboard: DataTransfer | null, at: Date = new Date()): DroppedFile[] {
   const files = [...(clipboard?.files ?? [])];
   if (!files.length || clipboard?.types.includes('text/plain')) return [];
   return files.map((file, n) => ({ path: nameOf(file, n, at), file }));

@@ -3,7 +3,7 @@ import type { Model, Persona } from '$lib/api/types';
 import { ofModel, ofPersona } from '$lib/council/minds';
 import { modeNamed } from '$lib/council/modes';
 import { PLAIN } from '$lib/council/initialSetting';
-import { Composing } from './composerState.svelte';
+import { ComposerState } from './composerState.svelte';
 
 const model = (key: string, is_available = true) =>
   ({ key, display_name: key.toUpperCase(), is_available, is_demo: false, tier: 'smart' }) as Model;
@@ -15,56 +15,56 @@ const sage = {
 const guests = { models: [model('a'), model('b'), model('gone', false)], personas: [sage] };
 
 describe('what is being written', () => {
-  let composing: Composing;
+  let composer: ComposerState;
 
   beforeEach(() => {
     localStorage.clear();
-    composing = new Composing('c', guests, { ...PLAIN, minds: [ofModel('a'), ofModel('b')] });
-    composing.text = 'Why?';
+    composer = new ComposerState('c', guests, { ...PLAIN, minds: [ofModel('a'), ofModel('b')] });
+    composer.text = 'Why?';
   });
 
   it('goes to everyone at the table', () => {
-    expect(composing.said(7)).toMatchObject({ mode: 'parallel', aside: false, chair: null, brief: '' });
-    expect(composing.said(7).table.map((each) => each.id)).toEqual(['a:0', 'b:0']);
-    expect(composing.canSend).toBe(true);
+    expect(composer.said(7)).toMatchObject({ mode: 'parallel', aside: false, chair: null, brief: '' });
+    expect(composer.said(7).table.map((each) => each.id)).toEqual(['a:0', 'b:0']);
+    expect(composer.canSend).toBe(true);
   });
 
   it('goes to one alone who is named, at the table or not', () => {
-    composing.text = '@b why?';
-    expect(composing.said(7)).toMatchObject({ mode: 'quick', aside: true });
-    expect(composing.said(7).table).toMatchObject([{ id: 'b:0', seat: 2 }]);
-    expect(composing.asked(null)).toMatchObject({ aside: true, lanes: ['b:0'] });
-    composing.text = '@The Sage and @a, why?';
-    expect(composing.said(7)).toMatchObject({ mode: 'parallel', aside: true });
-    expect(composing.asked(null).voices).toEqual([ofPersona('sage'), ofModel('a')]);
-    expect(composing.voices).toHaveLength(2);
+    composer.text = '@b why?';
+    expect(composer.said(7)).toMatchObject({ mode: 'quick', aside: true });
+    expect(composer.said(7).table).toMatchObject([{ id: 'b:0', seat: 2 }]);
+    expect(composer.asked(null)).toMatchObject({ aside: true, lanes: ['b:0'] });
+    composer.text = '@The Sage and @a, why?';
+    expect(composer.said(7)).toMatchObject({ mode: 'parallel', aside: true });
+    expect(composer.asked(null).voices).toEqual([ofPersona('sage'), ofModel('a')]);
+    expect(composer.voices).toHaveLength(2);
   });
 
   it('waits until a mode has the minds it takes, unless one is named', () => {
-    composing.use({ ...PLAIN, mode: 'debate', minds: [ofModel('a')] });
-    expect(composing.problem).toBe('Debate needs at least two voices. Add another.');
-    expect(composing.canSend).toBe(false);
-    composing.text = '@a why?';
-    expect(composing.canSend).toBe(true);
+    composer.use({ ...PLAIN, mode: 'debate', minds: [ofModel('a')] });
+    expect(composer.problem).toBe('Debate needs at least two voices. Add another.');
+    expect(composer.canSend).toBe(false);
+    composer.text = '@a why?';
+    expect(composer.canSend).toBe(true);
   });
 
   it('says who cannot be asked', () => {
-    composing.minds = [ofModel('gone')];
-    expect(composing.problem).toMatch(/^GONE cannot answer now/);
-    composing.minds = [ofPersona('left')];
-    expect(composing.problem).toMatch(/no longer exists/);
+    composer.minds = [ofModel('gone')];
+    expect(composer.problem).toMatch(/^GONE cannot answer now/);
+    composer.minds = [ofPersona('left')];
+    expect(composer.problem).toMatch(/no longer exists/);
   });
 
   it('has a chair where the mode has one: the first, one of the table, or somebody beside it', () => {
-    expect(composing.presiding).toBeNull();
-    composing.mode = modeNamed('brain_trust');
-    composing.brief = ' Briefly. ';
-    expect(composing.presiding?.id).toBe('a:0');
-    expect(composing.said(7)).toMatchObject({ chair: null, brief: 'Briefly.' });
-    composing.chair = ofModel('b');
-    expect(composing.presiding).toBe(composing.voices[1]);
-    composing.chair = ofPersona('sage');
-    expect(composing.said(7).chair).toMatchObject({ name: 'The Sage', seat: 3, model: 'b' });
-    expect(composing.asked(null).chair).toEqual(ofPersona('sage'));
+    expect(composer.presiding).toBeNull();
+    composer.mode = modeNamed('brain_trust');
+    composer.brief = ' Briefly. ';
+    expect(composer.presiding?.id).toBe('a:0');
+    expect(composer.said(7)).toMatchObject({ chair: null, brief: 'Briefly.' });
+    composer.chair = ofModel('b');
+    expect(composer.presiding).toBe(composer.voices[1]);
+    composer.chair = ofPersona('sage');
+    expect(composer.said(7).chair).toMatchObject({ name: 'The Sage', seat: 3, model: 'b' });
+    expect(composer.asked(null).chair).toEqual(ofPersona('sage'));
   });
 });

@@ -1,5 +1,5 @@
 /** What is being written: the words, who is at the table, how they answer, and what each may read. */
-import { Attaching } from '$lib/attachments/attachmentQueue.svelte';
+import { AttachmentQueue } from '$lib/attachments/attachmentQueue.svelte';
 import type { Effort, Message, NewEstimate, Quote, SearchScope, Visibility, Voice } from '$lib/api/types';
 import { thinking } from '$lib/council/efforts';
 import { addressed } from '$lib/council/mentions';
@@ -8,12 +8,12 @@ import { modeNamed, tooFew, type Mode } from '$lib/council/modes';
 import type { Setting } from '$lib/council/initialSetting';
 import { canCome, NOBODY, seated, SEATS, type Guests, type Held, type Seated } from '$lib/council/table';
 import type { NewOutgoing } from './outbox';
-import { keepUnsent, unsent } from './unsentText';
+import { saveUnsentText, unsentText } from './unsentText';
 
 /** As many as one question may bring along. */
 const QUOTES = 10;
 
-export class Composing {
+export class ComposerState {
   #text = $state('');
   minds = $state.raw<Mind[]>([]);
   mode = $state.raw<Mode>(modeNamed('parallel'));
@@ -30,7 +30,7 @@ export class Composing {
   isBlind = $state(false);
   /** What is to be searched; null for what the project's set-up says. */
   scope = $state.raw<SearchScope | null>(null);
-  readonly attaching: Attaching;
+  readonly attachmentQueue: AttachmentQueue;
 
   /** Quick seats one voice; the others keep their chairs for the next round. */
   voices = $derived.by<Seated[]>(() =>
@@ -70,7 +70,9 @@ export class Composing {
     return tooFew(this.way);
   });
   /** Not without a file that was meant to come along. */
-  canSend = $derived.by(() => this.#text.trim() !== '' && this.problem === '' && !this.attaching.hasFailed);
+  canSend = $derived.by(
+    () => this.#text.trim() !== '' && this.problem === '' && !this.attachmentQueue.hasFailed,
+  );
 
   constructor(
     /** The conversation, or "new" for one that does not exist yet. */
@@ -80,8 +82,8 @@ export class Composing {
     /** Whose seat is whose there. */
     private readonly held: () => Held = () => NOBODY,
   ) {
-    this.attaching = new Attaching(place);
-    this.#text = unsent(place);
+    this.attachmentQueue = new AttachmentQueue(place);
+    this.#text = unsentText(place);
     this.use(setting);
   }
 
@@ -91,7 +93,7 @@ export class Composing {
 
   set text(text: string) {
     this.#text = text;
-    keepUnsent(this.place, text);
+    saveUnsentText(this.place, text);
   }
 
   use({ minds, mode, visibility, chair, brief }: Setting): void {
@@ -138,7 +140,7 @@ export class Composing {
       table: this.asking,
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
-      attachments: this.attaching.ready,
+      attachments: this.attachmentQueue.ready,
       chair: this.chair && this.presiding,
       brief: this.way.hasChair ? this.brief.trim() : '',
       is_blind: this.isBlind && this.way.id === 'parallel' && this.asking.length > 1,
@@ -158,7 +160,7 @@ export class Composing {
       visibility: this.visibility,
       reply_to_id: this.replyTo?.id ?? null,
       quotes: this.quotes,
-      attachments: this.attaching.ready.map(({ id }) => id),
+      attachments: this.attachmentQueue.ready.map(({ id }) => id),
       mode: this.way.id,
       chair: this.presiding?.wanted ?? null,
       ...(this.scope && { scope: this.scope }),
@@ -192,7 +194,7 @@ export class Composing {
 
   clear(): void {
     this.text = '';
-    this.attaching.clear();
+    this.attachmentQueue.clear();
     this.unreply();
     this.quotes = [];
   }

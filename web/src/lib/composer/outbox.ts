@@ -42,7 +42,7 @@ export interface Outgoing {
 export type NewOutgoing = Omit<Outgoing, 'state' | 'reason'>;
 
 /** Where unsent questions survive the page. */
-export interface Shelf {
+export interface OutboxStorage {
   load(): Outgoing[];
   keep(items: Outgoing[]): void;
 }
@@ -53,7 +53,7 @@ export class Outbox {
 
   constructor(
     private readonly post: (turn: NewTurn) => Promise<unknown>,
-    private readonly shelf: Shelf,
+    private readonly shelf: OutboxStorage,
     private readonly changed: (items: Outgoing[]) => void,
   ) {
     this.#items = shelf.load().map((item) => ({

@@ -58,4 +58,4 @@ function keep(items: Outgoing[]): void {
   }
 }
 
-export const outgoing = new OutgoingQuestions();
+export const outboxStore = new OutgoingQuestions();

@@ -2,7 +2,7 @@
 
 const PREFIX = 'tertulia.unsent.';
 
-export function unsent(place: string): string {
+export function unsentText(place: string): string {
   try {
     return localStorage.getItem(PREFIX + place) ?? '';
   } catch {
@@ -10,7 +10,7 @@ export function unsent(place: string): string {
   }
 }
 
-export function keepUnsent(place: string, text: string): void {
+export function saveUnsentText(place: string, text: string): void {
   try {
     if (text) localStorage.setItem(PREFIX + place, text);
     else localStorage.removeItem(PREFIX + place);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Estimate, NewEstimate } from '$lib/api/types';
-import { Estimating } from './estimateRequest.svelte';
+import { EstimateRequest } from './estimateRequest.svelte';
 
 const wish = (text: string): NewEstimate => ({ text, voices: [] });
 const found: Estimate = { items: [], cost_micros: 7, chair: null };
@@ -10,34 +10,34 @@ afterEach(() => void vi.useRealTimers());
 
 it('asks once, when the writer pauses', async () => {
   const asked: string[] = [];
-  const estimating = new Estimating((each) => {
+  const estimateRequest = new EstimateRequest((each) => {
     asked.push(each.text);
     return Promise.resolve(found);
   }, 400);
-  estimating.soon(wish('h'))();
-  estimating.soon(wish('hello'));
+  estimateRequest.soon(wish('h'))();
+  estimateRequest.soon(wish('hello'));
   await vi.advanceTimersByTimeAsync(399);
   expect(asked).toEqual([]);
   await vi.advanceTimersByTimeAsync(1);
   expect(asked).toEqual(['hello']);
-  expect(estimating.found).toEqual(found);
+  expect(estimateRequest.found).toEqual(found);
 });
 
 it('shows nothing when it could not be reckoned', async () => {
-  const estimating = new Estimating(() => Promise.reject(new Error('offline')), 0);
-  estimating.found = found;
-  estimating.soon(wish('hello'));
+  const estimateRequest = new EstimateRequest(() => Promise.reject(new Error('offline')), 0);
+  estimateRequest.found = found;
+  estimateRequest.soon(wish('hello'));
   await vi.advanceTimersByTimeAsync(1);
-  expect(estimating.found).toBeNull();
+  expect(estimateRequest.found).toBeNull();
 });
 
 it('leaves an answer aside that comes after it was called off', async () => {
   let answer: (estimate: Estimate) => void = () => undefined;
-  const estimating = new Estimating(() => new Promise((resolve) => (answer = resolve)), 0);
-  const off = estimating.soon(wish('hello'));
+  const estimateRequest = new EstimateRequest(() => new Promise((resolve) => (answer = resolve)), 0);
+  const off = estimateRequest.soon(wish('hello'));
   await vi.advanceTimersByTimeAsync(1);
   off();
   answer(found);
   await vi.advanceTimersByTimeAsync(1);
-  expect(estimating.found).toBeNull();
+  expect(estimateRequest.found).toBeNull();
 });

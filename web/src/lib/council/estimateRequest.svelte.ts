@@ -4,7 +4,7 @@ import type { Estimate, NewEstimate } from '$lib/api/types';
 
 const PAUSE_MS = 400;
 
-export class Estimating {
+export class EstimateRequest {
   found = $state.raw<Estimate | null>(null);
 
   constructor(

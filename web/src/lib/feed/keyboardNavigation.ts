@@ -1,13 +1,13 @@
 /** Moving through rounds and replies by key. Reads the page: what is on it is what one can walk through. */
 import { tick } from 'svelte';
-import type { Reading } from '$lib/lanes/layoutState.svelte';
-import type { Standing } from '$lib/ui/scrollAnchor.svelte';
+import type { LayoutState } from '$lib/lanes/layoutState.svelte';
+import type { ScrollAnchor } from '$lib/ui/scrollAnchor.svelte';
 
-export class Walking {
+export class KeyboardNavigation {
   constructor(
     private readonly scroller: () => HTMLElement | undefined,
-    private readonly reading: Reading,
-    private readonly standing: Standing,
+    private readonly layoutState: LayoutState,
+    private readonly scrollAnchor: ScrollAnchor,
   ) {}
 
   /** The reply that has focus, or holds what has it. */
@@ -41,16 +41,16 @@ export class Walking {
     const at = name ? rounds.findIndex((round) => round.dataset.roundName === name) : this.#inView(rounds);
     const next = rounds[at + step];
     if (!next) return;
-    const open = this.reading.openIn(next.dataset.roundName!);
+    const open = this.layoutState.openIn(next.dataset.roundName!);
     const stops = this.#stops(next.dataset.roundName);
     (stops.find((stop) => stop.dataset.lane === open) ?? stops[0])?.focus({ preventScroll: true });
-    this.standing.bring(next);
+    this.scrollAnchor.bring(next);
   }
 
   async #goTo(stop: HTMLElement | undefined): Promise<void> {
     const { round, lane } = stop?.dataset ?? {};
     if (!round || !lane) return;
-    this.reading.open(round, lane);
+    this.layoutState.open(round, lane);
     await tick();
     const shown = this.#stops(round).find((each) => each.dataset.lane === lane);
     shown?.focus({ preventScroll: true });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Read } from '$lib/live/rounds';
-import { firstJoined, lastJoined, placeIn } from './loadedRange';
+import { firstJoined, lastJoined, scrollTargetIn } from './loadedRange';
 
 it('joins rounds up to the next gap, either way', () => {
   const read = new Read();
@@ -16,9 +16,9 @@ it('joins rounds up to the next gap, either way', () => {
 });
 
 it('reads the round and the reply from an address', () => {
-  expect(placeIn('#round-4')).toEqual({ round: 4, replyId: null });
-  expect(placeIn('#round-12/01JABC')).toEqual({ round: 12, replyId: '01JABC' });
-  for (const hash of ['', '#round-', '#round-x', '#top']) expect(placeIn(hash)).toBeNull();
+  expect(scrollTargetIn('#round-4')).toEqual({ round: 4, replyId: null });
+  expect(scrollTargetIn('#round-12/01JABC')).toEqual({ round: 12, replyId: '01JABC' });
+  for (const hash of ['', '#round-', '#round-x', '#top']) expect(scrollTargetIn(hash)).toBeNull();
 });
 
 it('knows which rounds were read, and forgets them when a gap came between', () => {

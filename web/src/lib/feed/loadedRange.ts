@@ -17,12 +17,12 @@ export function lastJoined(isRead: IsRead, from: number, count: number): number 
 }
 
 /** Where an address points to: "#round-4", and perhaps the reply meant, "#round-4/01J…". */
-export interface Place {
+export interface ScrollTarget {
   round: number;
   replyId: string | null;
 }
 
-export function placeIn(hash: string): Place | null {
+export function scrollTargetIn(hash: string): ScrollTarget | null {
   const found = /^#round-(\d{1,9})(?:\/(\w+))?$/.exec(hash);
   return found ? { round: Number(found[1]), replyId: found[2] ?? null } : null;
 }

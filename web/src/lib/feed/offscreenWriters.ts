@@ -4,7 +4,7 @@
 const COVERED_PX = 140;
 
 /** "Ada is writing", or nothing. Where texts stand side by side only a card that begins out of sight counts. */
-export function hiddenWriters(view: HTMLElement, isFollowing: boolean): string {
+export function offscreenWriters(view: HTMLElement, isFollowing: boolean): string {
   const bottom = view.getBoundingClientRect().bottom - COVERED_PX;
   const hidden = [...view.querySelectorAll<HTMLElement>('article.reply[data-state="writing"]')].filter(
     (card) => {

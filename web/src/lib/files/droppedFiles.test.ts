@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { broughtFrom, chosenFrom } from './droppedFiles';
+import { droppedFrom, chosenFrom } from './droppedFiles';
 
 const words = (name: string) => new File(['words'], name);
 
@@ -23,14 +23,14 @@ const letGo = (...entries: FileSystemEntry[]) =>
 
 it('takes a folder with all that is in it, however many parts it tells it in', async () => {
   const inner = folder([leaf('/docs/deep/c.md')]);
-  const brought = await broughtFrom(letGo(folder([leaf('/docs/a.md'), inner], [leaf('/docs/b.md')])));
+  const brought = await droppedFrom(letGo(folder([leaf('/docs/a.md'), inner], [leaf('/docs/b.md')])));
   expect(brought.map(({ path }) => path)).toEqual(['docs/a.md', 'docs/deep/c.md', 'docs/b.md']);
 });
 
 it('takes plain files where the browser knows no entries', async () => {
   const transfer = { items: [], files: [words('a.md')] } as unknown as DataTransfer;
-  expect((await broughtFrom(transfer)).map(({ path }) => path)).toEqual(['a.md']);
-  expect(await broughtFrom(null)).toEqual([]);
+  expect((await droppedFrom(transfer)).map(({ path }) => path)).toEqual(['a.md']);
+  expect(await droppedFrom(null)).toEqual([]);
 });
 
 it('keeps the folders of what was chosen', () => {
@@ -41,6 +41,6 @@ it('keeps the folders of what was chosen', () => {
 
 it('leaves what systems and version control put into folders', async () => {
   const inside = ['/site/.git/config', '/site/.DS_Store', '/site/.gitignore', '/site/index.html'];
-  const brought = await broughtFrom(letGo(folder(inside.map(leaf))));
+  const brought = await droppedFrom(letGo(folder(inside.map(leaf))));
   expect(brought.map(({ path }) => path)).toEqual(['site/.gitignore', 'site/index.html']);
 });

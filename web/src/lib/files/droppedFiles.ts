@@ -1,6 +1,6 @@
 /** What someone brings by hand: files, and folders with all that is in them. */
 
-export interface Brought {
+export interface DroppedFile {
   /** Below the folder that was dropped, if it was one. */
   path: string;
   file: File;
@@ -10,7 +10,7 @@ export function carriesFiles(event: DragEvent): boolean {
   return event.dataTransfer?.types.includes('Files') ?? false;
 }
 
-export function chosenFrom(list: FileList | null): Brought[] {
+export function chosenFrom(list: FileList | null): DroppedFile[] {
   const chosen = [...(list ?? [])].map((file) => ({ path: file.webkitRelativePath || file.name, file }));
   return chosen.filter(({ path }) => !isLitter(path));
 }
@@ -21,7 +21,7 @@ function isLitter(path: string): boolean {
 }
 
 /** Must be called before the event is over: afterwards the browser has emptied it. */
-export async function broughtFrom(transfer: DataTransfer | null): Promise<Brought[]> {
+export async function droppedFrom(transfer: DataTransfer | null): Promise<DroppedFile[]> {
   const entries = [...(transfer?.items ?? [])].flatMap((item) => {
     const entry = item.kind === 'file' ? item.webkitGetAsEntry() : null;
     return entry ? [entry] : [];
@@ -32,12 +32,12 @@ export async function broughtFrom(transfer: DataTransfer | null): Promise<Brough
     : chosenFrom(transfer?.files ?? null);
 }
 
-async function inside(entry: FileSystemEntry): Promise<Brought[]> {
+async function inside(entry: FileSystemEntry): Promise<DroppedFile[]> {
   if (isFile(entry)) {
     const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
     return [{ path: entry.fullPath.replace(/^\//, ''), file }];
   }
-  const found: Brought[] = [];
+  const found: DroppedFile[] = [];
   for (const each of await entriesIn(entry as FileSystemDirectoryEntry)) found.push(...(await inside(each)));
   return found;
 }

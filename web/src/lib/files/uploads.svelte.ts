@@ -7,7 +7,7 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Uploaded } from '$lib/api/types';
 import { ulid } from '$lib/api/ulid';
-import type { Brought } from './droppedFiles';
+import type { DroppedFile } from './droppedFiles';
 import { uploadAddress } from './requests';
 import { OFFLINE, sendFile, whyNot, type Progress } from './uploadRequest';
 import { unfinishedUploads, type UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
@@ -61,7 +61,7 @@ export class Uploads {
     return this.items.filter((each) => each.projectId === projectId);
   }
 
-  add(projectId: string, files: Brought[], unpack: boolean): Promise<void> {
+  add(projectId: string, files: DroppedFile[], unpack: boolean): Promise<void> {
     const fresh = files.map(({ path, file }) => this.#fresh(projectId, path, file, unpack));
     if (!this.of(projectId).length) this.done.delete(projectId);
     this.items = [...this.items, ...fresh];

@@ -15,7 +15,7 @@ export const LAYOUTS: { value: Layout; label: string }[] = [
 /** As it was chosen on this device. */
 export const layout = remember<Layout>('layout', 'columns');
 
-export class Reading {
+export class LayoutState {
   /** Lane keys by round key, the last opened first. */
   #open = $state.raw<Record<string, string[]>>({});
   /** Rounds and lanes whose traces are unfolded. */
@@ -68,10 +68,10 @@ export class Reading {
 
 const KEY = Symbol('reading');
 
-export function provideReading(): Reading {
-  return setContext(KEY, new Reading());
+export function provideLayoutState(): LayoutState {
+  return setContext(KEY, new LayoutState());
 }
 
-export function useReading(): Reading {
-  return getContext<Reading>(KEY);
+export function useLayoutState(): LayoutState {
+  return getContext<LayoutState>(KEY);
 }

@@ -2,7 +2,7 @@
 import type { Draft, Message } from '$lib/api/types';
 import { withNames } from './labels';
 import type { LaneState, Version } from './lanes';
-import { faultOf } from './replyErrors';
+import { failureText } from './replyErrors';
 import { counted, wordCount } from '$lib/format/numbers';
 
 export function contentOf(version: Version): string {
@@ -62,7 +62,7 @@ export function stateWords(version: Version): string {
 
 /** A model that declines is not a breakdown. */
 function hasDeclined(version: Version): boolean {
-  return version.state === 'failed' && faultOf(version.message.failure, '').isCalm;
+  return version.state === 'failed' && failureText(version.message.failure, '').isCalm;
 }
 
 /** "The Sage, claude-sonnet-4, finished" */
@@ -76,6 +76,6 @@ export function cutSentence(message: Message, provider: string): string {
   const when = words ? `after ${counted(words, 'word')}` : 'before the first word';
   if (message.status === 'stopped') return `Stopped ${when}.`;
   if (message.failure?.code === 'filtered') return `Stopped by the provider’s safety filter ${when}.`;
-  const how = message.failure ? faultOf(message.failure, provider).title : 'Connection lost';
+  const how = message.failure ? failureText(message.failure, provider).title : 'Connection lost';
   return `${how} ${when}.`;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { faultOf, isUncharged } from './replyErrors';
+import { failureText, isUncharged } from './replyErrors';
 
 it('a fault names who it was, and its sentence goes on from there', () => {
   const failure = {
@@ -8,7 +8,7 @@ it('a fault names who it was, and its sentence goes on from there', () => {
     detail: '429',
     retry_at: null,
   };
-  expect(faultOf(failure, 'OpenAI')).toMatchObject({
+  expect(failureText(failure, 'OpenAI')).toMatchObject({
     title: 'OpenAI asked us to slow down',
     sentence: 'Too many requests this minute.',
     detail: '429',
@@ -24,7 +24,7 @@ it('a model that declines is no breakdown, and asking it again would not help', 
     detail: null,
     retry_at: null,
   };
-  expect(faultOf(failure, 'OpenAI')).toMatchObject({
+  expect(failureText(failure, 'OpenAI')).toMatchObject({
     title: 'This model declined',
     isCalm: true,
     isFinal: true,
@@ -38,7 +38,7 @@ it('trouble at the provider is told as its trouble, and not as a lost connection
     detail: 'HTTP 500',
     retry_at: null,
   };
-  expect(faultOf(failure, 'OpenAI')).toMatchObject({
+  expect(failureText(failure, 'OpenAI')).toMatchObject({
     title: 'OpenAI is having trouble and did not answer',
     sentence: '',
     short: 'no answer',
@@ -55,7 +55,7 @@ it('a kind with many reasons is called by its own', () => {
     ],
     ['auth', 'OpenAI does not allow this request with this key.'],
   ].map(([code, message]) => {
-    const { title, sentence } = faultOf(
+    const { title, sentence } = failureText(
       { code: code!, message: message!, detail: null, retry_at: null },
       'OpenAI',
     );
@@ -72,7 +72,7 @@ it('a kind with many reasons is called by its own', () => {
 it('the moment of another try is told once, by the clock at hand', () => {
   const at = new Date(2096, 9, 2, 7, 6).getTime();
   const message = 'Groq asked us to slow down. It can be asked again at 05:06 UTC on 2 October.';
-  expect(faultOf({ code: 'rate_limited', message, detail: null, retry_at: at }, 'Groq')).toMatchObject({
+  expect(failureText({ code: 'rate_limited', message, detail: null, retry_at: at }, 'Groq')).toMatchObject({
     title: 'Groq asked us to slow down',
     sentence: '',
     retryAt: at,
@@ -95,10 +95,10 @@ it('nothing was charged is said only where a request was turned away', () => {
 
 it('a code nobody has heard of still becomes a sentence', () => {
   for (const code of ['brand_new', 'constructor', '__proto__']) {
-    expect(faultOf({ code, message: 'It broke.', detail: null, retry_at: null }, '')).toMatchObject({
+    expect(failureText({ code, message: 'It broke.', detail: null, retry_at: null }, '')).toMatchObject({
       title: 'No reply',
       sentence: 'It broke.',
     });
   }
-  expect(faultOf(null, '').sentence).not.toBe('');
+  expect(failureText(null, '').sentence).not.toBe('');
 });

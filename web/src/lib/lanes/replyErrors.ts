@@ -1,7 +1,7 @@
 /** Why a reply did not come, in words: a title, a short reason, and whether trying again can help. */
 import type { Failure } from '$lib/api/types';
 
-export interface Fault {
+export interface FailureText {
   title: string;
   /** A few words, for a place where the whole sentence is too long. */
   short: string;
@@ -52,7 +52,7 @@ const KINDS: Record<string, Kind> = {
 
 const OTHER: Kind = { title: () => 'No reply', short: 'no reply' };
 
-export function faultOf(failure: Failure | null, provider: string): Fault {
+export function failureText(failure: Failure | null, provider: string): FailureText {
   const kind = (failure && Object.hasOwn(KINDS, failure.code) && KINDS[failure.code]) || OTHER;
   const message = failure?.message || 'The others are not affected. Try again, or ask another model.';
   const title = kind.title?.(provider || 'The provider') ?? firstOf(message);

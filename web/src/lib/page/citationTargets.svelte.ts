@@ -4,7 +4,7 @@ import { store } from '$lib/live/store.svelte';
 import type { Citations, Cited, Mark } from '$lib/markdown/citations';
 import { inspector } from '$lib/panels/inspector.svelte';
 
-export class CitedHere implements Citations {
+export class CitationTargets implements Citations {
   #ids = $derived.by((): Record<string, string | undefined> => {
     const project = this.projectId();
     const files = project ? store.filesOf(project) : [];

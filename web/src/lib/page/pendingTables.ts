@@ -3,10 +3,10 @@ import type { Setting } from '$lib/council/initialSetting';
 
 const laid = new Map<string, Setting>();
 
-export function layFor(conversationId: string, setting: Setting): void {
+export function savePendingTable(conversationId: string, setting: Setting): void {
   laid.set(conversationId, setting);
 }
 
-export function laidFor(conversationId: string): Setting | undefined {
+export function pendingTableFor(conversationId: string): Setting | undefined {
   return laid.get(conversationId);
 }

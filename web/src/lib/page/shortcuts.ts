@@ -11,10 +11,10 @@ import PenLine from '@lucide/svelte/icons/pen-line';
 import Square from '@lucide/svelte/icons/square';
 import type { Command } from '$lib/commands/commands.svelte';
 import { MODES, type Mode } from '$lib/council/modes';
-import type { Walking } from '$lib/feed/keyboardNavigation';
+import type { KeyboardNavigation } from '$lib/feed/keyboardNavigation';
 
-export interface Hands {
-  walking: Walking;
+export interface ShortcutTargets {
+  navigation: KeyboardNavigation;
   canWrite: () => boolean;
   isAnswering: () => boolean;
   newest(): void;
@@ -41,32 +41,44 @@ export interface Hands {
   showIts(): void;
 }
 
-export function commandsOf(hands: Hands): Command[] {
-  const { walking } = hands;
-  const onReply = () => walking.current !== null;
+export function commandsOf(hands: ShortcutTargets): Command[] {
+  const { navigation } = hands;
+  const onReply = () => navigation.current !== null;
   const mayChange = () => onReply() && hands.canWrite();
-  const reading = { group: 'Reading', palette: false } as const;
+  const layoutState = { group: 'Reading', palette: false } as const;
   const reply = { group: 'On a reply', palette: false } as const;
   return [
-    { ...reading, id: 'mind-next', title: 'Next reply', keys: 'ArrowRight', run: () => walking.mind(1) },
     {
-      ...reading,
+      ...layoutState,
+      id: 'mind-next',
+      title: 'Next reply',
+      keys: 'ArrowRight',
+      run: () => navigation.mind(1),
+    },
+    {
+      ...layoutState,
       id: 'mind-before',
       title: 'Previous reply',
       keys: 'ArrowLeft',
-      run: () => walking.mind(-1),
+      run: () => navigation.mind(-1),
     },
-    { ...reading, id: 'minds', title: 'Reply by number', keys: '1' },
+    { ...layoutState, id: 'minds', title: 'Reply by number', keys: '1' },
     ...Array.from({ length: 8 }, (_, n) => ({
-      ...reading,
+      ...layoutState,
       id: `mind-${n + 1}`,
       title: `Reply ${n + 1}`,
       keys: String(n + 1),
       sheet: false,
-      run: () => walking.seat(n + 1),
+      run: () => navigation.seat(n + 1),
     })),
-    { ...reading, id: 'round-next', title: 'Next round', keys: 'j', run: () => walking.round(1) },
-    { ...reading, id: 'round-before', title: 'Previous round', keys: 'k', run: () => walking.round(-1) },
+    { ...layoutState, id: 'round-next', title: 'Next round', keys: 'j', run: () => navigation.round(1) },
+    {
+      ...layoutState,
+      id: 'round-before',
+      title: 'Previous round',
+      keys: 'k',
+      run: () => navigation.round(-1),
+    },
     {
       group: 'Reading',
       id: 'newest',
@@ -120,7 +132,7 @@ export function commandsOf(hands: Hands): Command[] {
       title: 'Back to the reply',
       keys: 'Escape',
       when: () => onReply() && !isOnCard(),
-      run: () => walking.current?.focus(),
+      run: () => navigation.current?.focus(),
     },
     {
       group: 'Anywhere',
@@ -149,7 +161,7 @@ export function commandsOf(hands: Hands): Command[] {
 }
 
 /** What has no key, or whose key needs a reply to stand on: found in the palette by its name. */
-function byName(hands: Hands): Command[] {
+function byName(hands: ShortcutTargets): Command[] {
   const hidden = { sheet: false } as const;
   const { compare, whose } = hands;
   return [

@@ -13,7 +13,7 @@ import { confirm } from '$lib/ui/confirm.svelte';
 import { toast } from '$lib/ui/toasts.svelte';
 import { viewport } from '$lib/ui/viewport.svelte';
 import { withErrorToast } from '$lib/ui/errorToast';
-import type { Composing } from '$lib/composer/composerState.svelte';
+import type { ComposerState } from '$lib/composer/composerState.svelte';
 import { wanted } from '$lib/composer/outbox';
 import { stop } from './requests';
 
@@ -31,7 +31,7 @@ export interface Picking {
 /** The round whose versions are walked through: focus goes along to the branch they lead to. */
 let walked: number | null = null;
 
-export class Growing {
+export class BranchActions {
   /** The question that is being asked differently. */
   editing = $state.raw<string | null>(null);
   picking = $state.raw<Picking | null>(null);
@@ -40,7 +40,7 @@ export class Growing {
   constructor(
     readonly id: string,
     readonly grove: Grove,
-    private readonly composing: Composing,
+    private readonly composer: ComposerState,
     private readonly write: () => void,
   ) {}
 
@@ -134,7 +134,7 @@ export class Growing {
   /** One mind is asked about what another said; the table stays as it is. */
   askAnother(message: Message, anchor: HTMLElement): void {
     this.#pick('Ask another voice about this', anchor, true, (mind) => {
-      this.composing.askAside(message, mind);
+      this.composer.askAside(message, mind);
       this.write();
     });
   }
@@ -171,7 +171,7 @@ export class Growing {
   }
 
   quote(messageId: string, text: string): void {
-    if (this.composing.quote(messageId, text)) this.write();
+    if (this.composer.quote(messageId, text)) this.write();
     else toast({ text: 'A question can have up to ten quotes.', tone: 'error' });
   }
 }
@@ -192,10 +192,10 @@ function stored(id: string): Promise<Message> {
 
 const KEY = Symbol('growing');
 
-export function provideGrowing(growing: Growing): Growing {
-  return setContext(KEY, growing);
+export function provideBranchActions(branchActions: BranchActions): BranchActions {
+  return setContext(KEY, branchActions);
 }
 
-export function useGrowing(): Growing {
-  return getContext<Growing>(KEY);
+export function useBranchActions(): BranchActions {
+  return getContext<BranchActions>(KEY);
 }

@@ -3,11 +3,11 @@
 const KEY = 'tertulia.kept';
 const MOST = 500;
 
-export function isKept(id: string): boolean {
+export function isDismissed(id: string): boolean {
   return read().includes(id);
 }
 
-export function keepAsItIs(id: string): void {
+export function dismissNotice(id: string): void {
   try {
     localStorage.setItem(KEY, JSON.stringify([...read(), id].slice(-MOST)));
   } catch {

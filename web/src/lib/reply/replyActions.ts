@@ -5,7 +5,7 @@ import { withErrorToast } from '$lib/ui/errorToast';
 import type { Version } from '$lib/lanes/lanes';
 import * as requests from './requests';
 
-export interface Acts {
+export interface ReplyActions {
   /** Whether this person may write here. */
   readonly canAct: boolean;
   replyTo(message: Message): void;
@@ -23,12 +23,12 @@ export interface Acts {
 
 const KEY = Symbol('acts');
 
-export function provideActs(acts: Acts): Acts {
-  return setContext(KEY, acts);
+export function provideReplyActions(replyActions: ReplyActions): ReplyActions {
+  return setContext(KEY, replyActions);
 }
 
-export function useActs(): Acts {
-  return getContext<Acts>(KEY);
+export function useReplyActions(): ReplyActions {
+  return getContext<ReplyActions>(KEY);
 }
 
 export function goOn(messageId: string): Promise<void> {

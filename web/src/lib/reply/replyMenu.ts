@@ -12,33 +12,33 @@ import type { Message } from '$lib/api/types';
 import { inspector } from '$lib/panels/inspector.svelte';
 import type { MenuItem } from '$lib/ui/menu';
 import { vote } from '$lib/votes/requests';
-import { type Acts } from './replyActions';
+import { type ReplyActions } from './replyActions';
 import { copyText } from '$lib/ui/clipboard';
-import type { Growing } from './branchActions.svelte';
+import type { BranchActions } from './branchActions.svelte';
 import { wordsOf } from '$lib/lanes/replies';
 
 export function againItems(
-  growing: Growing,
+  branchActions: BranchActions,
   message: Message,
   anchor: () => HTMLElement | undefined,
 ): MenuItem[] {
   return [
-    { label: 'Again', keys: 'shift+r', run: () => void growing.regenerate(message) },
-    { label: 'More concise', run: () => void growing.regenerate(message, { style: 'concise' }) },
-    { label: 'More detail', run: () => void growing.regenerate(message, { style: 'detailed' }) },
+    { label: 'Again', keys: 'shift+r', run: () => void branchActions.regenerate(message) },
+    { label: 'More concise', run: () => void branchActions.regenerate(message, { style: 'concise' }) },
+    { label: 'More detail', run: () => void branchActions.regenerate(message, { style: 'detailed' }) },
     'separator',
     {
       label: 'Another model…',
       run: () => {
         const beside = anchor();
-        if (beside) growing.tryAnother(message, beside);
+        if (beside) branchActions.tryAnother(message, beside);
       },
     },
   ];
 }
 
 export function moreItems(
-  growing: Growing,
+  branchActions: BranchActions,
   message: Message,
   anchor: () => HTMLElement | undefined,
 ): MenuItem[] {
@@ -48,55 +48,60 @@ export function moreItems(
       icon: MessageCircleQuestion,
       run: () => {
         const beside = anchor();
-        if (beside) growing.askAnother(message, beside);
+        if (beside) branchActions.askAnother(message, beside);
       },
     },
     'separator',
-    { label: 'Delete this reply', icon: Trash, danger: true, run: () => void growing.remove(message) },
+    { label: 'Delete this reply', icon: Trash, danger: true, run: () => void branchActions.remove(message) },
   ];
 }
 
-export function branchItem(growing: Growing, message: Message): MenuItem {
-  return { label: 'Branch from here', icon: GitBranch, keys: 'b', run: () => void growing.branch(message) };
+export function branchItem(branchActions: BranchActions, message: Message): MenuItem {
+  return {
+    label: 'Branch from here',
+    icon: GitBranch,
+    keys: 'b',
+    run: () => void branchActions.branch(message),
+  };
 }
 
 interface About {
-  acts: Acts;
-  growing: Growing;
+  replyActions: ReplyActions;
+  branchActions: BranchActions;
   message: Message;
   isBest: boolean;
   anchor: () => HTMLElement | undefined;
 }
 
 /** All of it in one list, for where there is no room for buttons. */
-export function deedItems({ acts, growing, message, isBest, anchor }: About): MenuItem[] {
-  const reading: MenuItem[] = [
+export function replyMenuItems({ replyActions, branchActions, message, isBest, anchor }: About): MenuItem[] {
+  const layoutState: MenuItem[] = [
     { label: 'Copy', icon: Copy, keys: 'c', run: () => void copyText(wordsOf(message)) },
     { label: 'What was sent', icon: ReceiptText, keys: 'r', run: () => inspector.showReceipt(message.id) },
     {
-      label: acts.aloneId === message.id ? 'Back to the round' : 'Open alone',
+      label: replyActions.aloneId === message.id ? 'Back to the round' : 'Open alone',
       icon: Maximize,
       keys: 'o',
-      run: () => acts.openAlone(message),
+      run: () => replyActions.openAlone(message),
     },
   ];
-  if (!acts.canAct) return reading;
-  const again = againItems(growing, message, anchor).map((item) =>
+  if (!replyActions.canAct) return layoutState;
+  const again = againItems(branchActions, message, anchor).map((item) =>
     item !== 'separator' && item.label === 'Again' ? { ...item, label: 'Regenerate', icon: RotateCw } : item,
   );
   return [
-    { label: 'Reply', icon: CornerUpLeft, keys: 'enter', run: () => acts.replyTo(message) },
-    branchItem(growing, message),
+    { label: 'Reply', icon: CornerUpLeft, keys: 'enter', run: () => replyActions.replyTo(message) },
+    branchItem(branchActions, message),
     {
       label: isBest ? 'No longer best' : 'Mark as best',
       icon: Star,
       keys: 's',
       run: () => void vote(message.id, isBest ? 'none' : 'best'),
     },
-    ...reading,
+    ...layoutState,
     'separator',
     ...again,
     'separator',
-    ...moreItems(growing, message, anchor),
+    ...moreItems(branchActions, message, anchor),
   ];
 }

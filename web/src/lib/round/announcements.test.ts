@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Message } from '$lib/api/types';
 import { lanesOf } from '$lib/lanes/lanes';
-import { milestones, standingsOf } from './announcements';
+import { announcementsFor, laneStates } from './announcements';
 import { progressOf, settingOf } from './progress';
 import { cutSentence } from '$lib/lanes/replies';
 import { draft, reply, round, turn, usage, voice } from '$lib/lanes/samples';
@@ -11,20 +11,20 @@ const asked = turn([a, b, c]);
 
 describe('milestones', () => {
   const begun = lanesOf(round(), [asked], []);
-  const standings = standingsOf('t1', begun);
+  const standings = laneStates('t1', begun);
 
   it('say once how many are answering', () => {
-    expect(milestones('t1', begun, new Map())).toEqual(['Three voices are answering']);
-    expect(milestones('t1', begun, standings)).toEqual([]);
+    expect(announcementsFor('t1', begun, new Map())).toEqual(['Three voices are answering']);
+    expect(announcementsFor('t1', begun, standings)).toEqual([]);
     const alone = lanesOf(round(), [turn([a])], []);
-    expect(milestones('t1', alone, new Map())).toEqual(['Ada is answering']);
+    expect(announcementsFor('t1', alone, new Map())).toEqual(['Ada is answering']);
   });
 
   it('say who finished, and how long the reply is; words on the way are silent', () => {
     const writing = lanesOf(round(), [asked], [draft('r1', a, { content: 'one two', number: 2 })]);
-    expect(milestones('t1', writing, standings)).toEqual([]);
+    expect(announcementsFor('t1', writing, standings)).toEqual([]);
     const done = lanesOf(round(reply('r1', a, { content: 'one two three' })), [asked], []);
-    expect(milestones('t1', done, standingsOf('t1', writing))).toEqual(['Ada finished, 3 words']);
+    expect(announcementsFor('t1', done, laneStates('t1', writing))).toEqual(['Ada finished, 3 words']);
   });
 
   it('say who failed and why, who stopped, who was cut off', () => {
@@ -34,7 +34,7 @@ describe('milestones', () => {
       reply('r2', b, { status: 'stopped', content: 'one' }),
       reply('r3', c, { status: 'interrupted', content: 'one two' }),
     ];
-    expect(milestones('t1', lanesOf(round(...messages), [asked], []), standings)).toEqual([
+    expect(announcementsFor('t1', lanesOf(round(...messages), [asked], []), standings)).toEqual([
       'Ada failed: limit reached',
       'Bo stopped after 1 word',
       'Cy was cut off after 2 words',
@@ -44,15 +44,15 @@ describe('milestones', () => {
   it('say that a voice answers when it is asked, not while it waits for others', () => {
     const relay = turn([a, b], { mode: 'relay' });
     const first = lanesOf(round(), [relay], [draft('r1', a)]);
-    expect(milestones('t1', first, new Map())).toEqual(['Ada is answering']);
+    expect(announcementsFor('t1', first, new Map())).toEqual(['Ada is answering']);
     const second = lanesOf(round(reply('r1', a, { content: 'one' })), [relay], [draft('r2', b)]);
-    expect(milestones('t1', second, standingsOf('t1', first))).toEqual([
+    expect(announcementsFor('t1', second, laneStates('t1', first))).toEqual([
       'Bo is answering',
       'Ada finished, 1 word',
     ]);
     const behind = lanesOf(round(), [turn([a, b], { state: 'queued' })], []);
-    expect(milestones('t1', behind, new Map())).toEqual([]);
-    expect(milestones('t1', begun.slice(0, 2), standingsOf('t1', behind))).toEqual([
+    expect(announcementsFor('t1', behind, new Map())).toEqual([]);
+    expect(announcementsFor('t1', begun.slice(0, 2), laneStates('t1', behind))).toEqual([
       'Two voices are answering',
     ]);
   });
@@ -65,7 +65,9 @@ describe('milestones', () => {
       retry_at: null,
     };
     const declined = reply('r1', a, { status: 'failed', content: '', failure });
-    expect(milestones('t1', lanesOf(round(declined), [asked], []), standings)).toContain('Ada declined');
+    expect(announcementsFor('t1', lanesOf(round(declined), [asked], []), standings)).toContain(
+      'Ada declined',
+    );
   });
 
   it('say when a mind is asked again', () => {
@@ -75,7 +77,7 @@ describe('milestones', () => {
       [turn([a], { id: 't2', purpose: 'retry', message_id: 'r1' })],
       [],
     );
-    expect(milestones('t1', again, standingsOf('t1', done))).toEqual(['Ada is answering']);
+    expect(announcementsFor('t1', again, laneStates('t1', done))).toEqual(['Ada is answering']);
   });
 });
 

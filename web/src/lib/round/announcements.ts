@@ -1,21 +1,21 @@
 /** What a screen reader is told, once each: who begins, who finished and at what length, who failed and why. */
 import { isOver, latest, type Lane, type Version } from '$lib/lanes/lanes';
 import { counted, inWords, wordCount } from '$lib/format/numbers';
-import { faultOf } from '$lib/lanes/replyErrors';
+import { failureText } from '$lib/lanes/replyErrors';
 import { stateWords } from '$lib/lanes/replies';
 
 /** One that waits for others is not answering yet. */
 type Standing = 'waiting' | 'answering' | 'over';
 
-export type Standings = Map<string, Standing>;
+export type LaneStates = Map<string, Standing>;
 
-export function standingsOf(round: string, lanes: Lane[]): Standings {
+export function laneStates(round: string, lanes: Lane[]): LaneStates {
   return new Map(lanes.map((lane) => [nameOf(round, lane), standingOf(latest(lane))]));
 }
 
 /** Sentences for what changed. Who answers now and did not before is part of "…are answering". */
-export function milestones(round: string, lanes: Lane[], before: Standings): string[] {
-  const now = standingsOf(round, lanes);
+export function announcementsFor(round: string, lanes: Lane[], before: LaneStates): string[] {
+  const now = laneStates(round, lanes);
   const was = (lane: Lane) => before.get(nameOf(round, lane));
   const is = (lane: Lane) => now.get(nameOf(round, lane));
   const begun = lanes.filter((lane) => is(lane) === 'answering' && was(lane) !== 'answering');
@@ -45,7 +45,7 @@ function ending(lane: Lane): string {
   const words = counted(wordCount(version.message.content), 'word');
   if (version.state === 'finished') return `${name} finished, ${words}`;
   if (version.state === 'failed') {
-    const { isCalm, short } = faultOf(version.message.failure, '');
+    const { isCalm, short } = failureText(version.message.failure, '');
     return isCalm ? `${name} ${stateWords(version)}` : `${name} failed: ${short}`;
   }
   return version.state === 'stopped'

@@ -8,7 +8,7 @@
 const NEAR_PX = 80;
 const LEAVES = new Set(['ArrowUp', 'PageUp', 'Home']);
 
-export class Standing {
+export class ScrollAnchor {
   isStuck = $state(false);
   #scroller: HTMLElement | null = null;
   #lastTop = 0;
