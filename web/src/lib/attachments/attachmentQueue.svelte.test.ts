@@ -4,7 +4,7 @@ import type { Attachment, Model, Voice } from '$lib/api/types';
 import { blindness } from './attachments';
 import { AttachmentQueue, type Requests } from './attachmentQueue.svelte';
 import { UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
-import { keptAt } from './savedAttachments';
+import { savedAttachments } from './savedAttachments';
 import { pastedFrom } from './clipboardFiles';
 
 const DAY_MS = 86_400_000;
@@ -104,8 +104,8 @@ describe('what is attached', () => {
   it('is not taken up again when the server has swept it', () => {
     const { attachmentQueue } = setUp();
     attachmentQueue.restore('p', [attachment('A1')]);
-    expect(keptAt('c1')).toHaveLength(1);
-    expect(keptAt('c1', Date.now() + DAY_MS)).toEqual([]);
+    expect(savedAttachments('c1')).toHaveLength(1);
+    expect(savedAttachments('c1', Date.now() + DAY_MS)).toEqual([]);
   });
 
   it('is dropped at the server when it is removed, and its upload is called off', async () => {
@@ -119,7 +119,7 @@ describe('what is attached', () => {
     expect(cancelled).toEqual([keys[1]]);
     await answer(attachment('A2')); // it was sent before it could be cancelled
     expect(states()).toEqual([]);
-    expect(keptAt('c1')).toEqual([]);
+    expect(savedAttachments('c1')).toEqual([]);
   });
 
   it('says why it was refused, and holds nothing else up', async () => {

@@ -11,7 +11,7 @@ import type { DroppedFile } from '$lib/files/droppedFiles';
 import { OFFLINE, whyNot } from '$lib/files/uploadRequest';
 import { unfinishedUploads, type UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
 import { isPicture, addressOf, MOST } from './attachments';
-import { forget, keep, keptAt } from './savedAttachments';
+import { forgetAttachment, saveAttachment, savedAttachments } from './savedAttachments';
 import * as requests from './requests';
 
 /** With this message alone, or among the project's files from now on. */
@@ -60,7 +60,9 @@ export class AttachmentQueue {
     private readonly server: Requests = requests,
     private readonly ends: UnfinishedUploads = unfinishedUploads,
   ) {
-    this.items = keptAt(place).map(({ projectId, attachment }) => this.#known(projectId, attachment));
+    this.items = savedAttachments(place).map(({ projectId, attachment }) =>
+      this.#known(projectId, attachment),
+    );
   }
 
   bring(projectId: string, brought: DroppedFile[], into: Into = 'message'): void {
@@ -89,7 +91,7 @@ export class AttachmentQueue {
     const item = this.#take(key);
     if (item && uploadKey) void this.ends.cancel(item.projectId, uploadKey);
     if (item?.attachment) {
-      forget(this.place, item.attachment.id);
+      forgetAttachment(this.place, item.attachment.id);
       this.server.dropAttachment(item.attachment.id).catch(() => undefined); // the server sweeps it some day
     }
   }
@@ -98,14 +100,14 @@ export class AttachmentQueue {
   clear(): void {
     for (const { key } of this.items) {
       const item = this.#take(key);
-      if (item?.attachment) forget(this.place, item.attachment.id);
+      if (item?.attachment) forgetAttachment(this.place, item.attachment.id);
     }
   }
 
   /** Those of a message that was taken back. */
   restore(projectId: string, attachments: Attachment[]): void {
     for (const attachment of attachments) {
-      keep(this.place, projectId, attachment);
+      saveAttachment(this.place, projectId, attachment);
       this.items = [...this.items, this.#known(projectId, attachment)];
     }
   }
@@ -193,7 +195,7 @@ export class AttachmentQueue {
           call.signal,
         );
         if (call.signal.aborted) return;
-        keep(this.place, projectId, attachment);
+        saveAttachment(this.place, projectId, attachment);
         this.#change(key, { state: 'done', attachment, mime_type: attachment.mime_type });
       }
       this.ends.settle(uploadKey);

@@ -7,14 +7,14 @@ const MOST = 6;
 const MOST_BYTES = 20_000_000;
 
 /** What stands between a # and the caret; a heading's # and a number are nobody's file. */
-export function filingAt(text: string, caret: number): { start: number; typed: string } | null {
+export function openFileMentionAt(text: string, caret: number): { start: number; typed: string } | null {
   const match = /(?:^|\s)#([^\s#]{0,80})$/u.exec(text.slice(0, caret));
   if (!match || /^\d+$/.test(match[1]!)) return null;
   return { start: caret - match[1]!.length - 1, typed: match[1]! };
 }
 
 /** Those whose path holds what was typed, the nearest first. */
-export function filesFor(typed: string, files: ProjectFile[]): ProjectFile[] {
+export function filesMatching(typed: string, files: ProjectFile[]): ProjectFile[] {
   return files
     .filter((file) => file.size_bytes <= MOST_BYTES)
     .map((file) => ({ file, score: score(file.path, typed) }))

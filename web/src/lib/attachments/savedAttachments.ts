@@ -5,15 +5,15 @@ const PREFIX = 'tertulia.attached.';
 /** The server forgets them a day after they came. */
 const KEPT_MS = 86_400_000;
 
-export interface Kept {
+export interface SavedAttachment {
   projectId: string;
   at: number;
   attachment: Attachment;
 }
 
-export function keptAt(place: string, now: number = Date.now()): Kept[] {
+export function savedAttachments(place: string, now: number = Date.now()): SavedAttachment[] {
   try {
-    const all = JSON.parse(localStorage.getItem(PREFIX + place) ?? '[]') as Kept[];
+    const all = JSON.parse(localStorage.getItem(PREFIX + place) ?? '[]') as SavedAttachment[];
     return all.filter(({ at }) => now - at < KEPT_MS);
   } catch {
     return [];
@@ -21,19 +21,24 @@ export function keptAt(place: string, now: number = Date.now()): Kept[] {
 }
 
 /** What another page of this place has kept meanwhile stays. */
-export function keep(place: string, projectId: string, attachment: Attachment, now = Date.now()): void {
-  const others = keptAt(place, now).filter((each) => each.attachment.id !== attachment.id);
+export function saveAttachment(
+  place: string,
+  projectId: string,
+  attachment: Attachment,
+  now = Date.now(),
+): void {
+  const others = savedAttachments(place, now).filter((each) => each.attachment.id !== attachment.id);
   write(place, [...others, { projectId, at: now, attachment }]);
 }
 
-export function forget(place: string, id: string): void {
+export function forgetAttachment(place: string, id: string): void {
   write(
     place,
-    keptAt(place).filter(({ attachment }) => attachment.id !== id),
+    savedAttachments(place).filter(({ attachment }) => attachment.id !== id),
   );
 }
 
-function write(place: string, all: Kept[]): void {
+function write(place: string, all: SavedAttachment[]): void {
   try {
     if (all.length) localStorage.setItem(PREFIX + place, JSON.stringify(all));
     else localStorage.removeItem(PREFIX + place);

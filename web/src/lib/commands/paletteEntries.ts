@@ -11,14 +11,14 @@ import { titleOf } from '../conversations/groups';
 import { foundBy } from '../files/files';
 import type { SearchMode } from '../search/requests';
 import { excerpt, placeOf, type Piece } from '../search/snippets';
-import type { Picture } from '$lib/ui/icon';
+import type { IconComponent } from '$lib/ui/icon';
 import type { Command } from './commands.svelte';
 import { score } from './match';
 
 export interface Entry {
   id: string;
   title: string;
-  icon?: Picture | undefined;
+  icon?: IconComponent | undefined;
   keys?: string | undefined;
   hint?: string;
   /** The words around what was found. */

@@ -12,14 +12,14 @@ const sage = {
   version: 2,
   character: { name: 'The Sage', hue: 3, model: 'b' },
 } as Persona;
-const guests = { models: [model('a'), model('b'), model('gone', false)], personas: [sage] };
+const invitable = { models: [model('a'), model('b'), model('gone', false)], personas: [sage] };
 
 describe('what is being written', () => {
   let composer: ComposerState;
 
   beforeEach(() => {
     localStorage.clear();
-    composer = new ComposerState('c', guests, { ...PLAIN, minds: [ofModel('a'), ofModel('b')] });
+    composer = new ComposerState('c', invitable, { ...PLAIN, minds: [ofModel('a'), ofModel('b')] });
     composer.text = 'Why?';
   });
 

@@ -5,8 +5,8 @@ import { thinking } from '$lib/council/efforts';
 import { addressed } from '$lib/council/mentions';
 import { ofPersona, type Mind } from '$lib/council/minds';
 import { modeNamed, tooFew, type Mode } from '$lib/council/modes';
-import type { Setting } from '$lib/council/initialSetting';
-import { canCome, NOBODY, seated, SEATS, type Guests, type Held, type Seated } from '$lib/council/table';
+import type { RoundSettings } from '$lib/council/initialSetting';
+import { canCome, NOBODY, seated, SEATS, type Invitable, type Held, type Seated } from '$lib/council/table';
 import type { NewOutgoing } from './outbox';
 import { saveUnsentText, unsentText } from './unsentText';
 
@@ -34,17 +34,17 @@ export class ComposerState {
 
   /** Quick seats one voice; the others keep their chairs for the next round. */
   voices = $derived.by<Seated[]>(() =>
-    seated(this.aside ? [this.aside] : this.minds.slice(0, this.mode.most), this.guests, [], this.held()),
+    seated(this.aside ? [this.aside] : this.minds.slice(0, this.mode.most), this.invitable, [], this.held()),
   );
   isFull = $derived(this.minds.length >= SEATS);
   /** Whom one can address: those at the table, and every persona that could come. */
   known = $derived.by<Seated[]>(() => {
-    const others = this.guests.personas.map(({ id }) => ofPersona(id));
+    const others = this.invitable.personas.map(({ id }) => ofPersona(id));
     const isAbsent = ({ persona_id }: Mind) => this.voices.every((each) => each.persona_id !== persona_id);
-    const beside = others.filter((each) => isAbsent(each) && canCome(each, this.guests));
+    const beside = others.filter((each) => isAbsent(each) && canCome(each, this.invitable));
     return [
       ...this.voices,
-      ...beside.flatMap((each) => seated([each], this.guests, this.voices, this.held())),
+      ...beside.flatMap((each) => seated([each], this.invitable, this.voices, this.held())),
     ];
   });
   /** Those named with an @ are asked alone. */
@@ -57,14 +57,14 @@ export class ComposerState {
   /** One of the table, or somebody beside it. */
   presiding = $derived.by<Seated | null>(() => {
     if (!this.way.hasChair || !this.voices.length) return null;
-    const [beside] = this.chair ? seated([this.chair], this.guests, this.voices, this.held()) : [];
+    const [beside] = this.chair ? seated([this.chair], this.invitable, this.voices, this.held()) : [];
     const isChair = (each: Voice) => each.persona_id === beside?.persona_id && each.model === beside?.model;
     return beside ? (this.voices.find(isChair) ?? beside) : this.voices[0]!;
   });
   /** Why it cannot be asked like this; empty when it can. */
   problem = $derived.by<string>(() => {
-    const absent = this.asking.find((each) => !canCome(each.wanted, this.guests));
-    if (absent && this.guests.models.length) return absentSentence(absent);
+    const absent = this.asking.find((each) => !canCome(each.wanted, this.invitable));
+    if (absent && this.invitable.models.length) return absentSentence(absent);
     if (this.asking.length >= this.way.least) return '';
     if (!this.asking.length) return 'No model is chosen. Add one.';
     return tooFew(this.way);
@@ -77,8 +77,8 @@ export class ComposerState {
   constructor(
     /** The conversation, or "new" for one that does not exist yet. */
     private readonly place: string,
-    private readonly guests: Guests,
-    setting: Setting,
+    private readonly invitable: Invitable,
+    setting: RoundSettings,
     /** Whose seat is whose there. */
     private readonly held: () => Held = () => NOBODY,
   ) {
@@ -96,7 +96,7 @@ export class ComposerState {
     saveUnsentText(this.place, text);
   }
 
-  use({ minds, mode, visibility, chair, brief }: Setting): void {
+  use({ minds, mode, visibility, chair, brief }: RoundSettings): void {
     this.minds = minds;
     this.mode = modeNamed(mode);
     this.visibility = visibility;
@@ -104,7 +104,7 @@ export class ComposerState {
     this.brief = brief;
   }
 
-  get setting(): Setting {
+  get setting(): RoundSettings {
     const { minds, mode, visibility, chair, brief } = this;
     return { minds, mode: mode.id, visibility, chair, brief };
   }

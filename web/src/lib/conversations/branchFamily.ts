@@ -33,15 +33,15 @@ function rootOf(known: Record<string, Conversation>, id: string): string {
 }
 
 /** A stretch of the way from the root to a conversation: up to which of its rounds it is read. */
-export interface Stretch {
+export interface LineagePart {
   node: TreeNode;
   last: number;
 }
 
 /** From the root to a conversation, each as far as it is read on the way. */
-export function lineOf(tree: Tree, id: string): Stretch[] {
+export function lineageOf(tree: Tree, id: string): LineagePart[] {
   const nodes = new Map(tree.nodes.map((node) => [node.conversation.id, node]));
-  const line: Stretch[] = [];
+  const line: LineagePart[] = [];
   let last = Infinity;
   for (let node = nodes.get(id); node; node = nodes.get(node.conversation.parent_id ?? '')) {
     line.unshift({ node, last });

@@ -9,7 +9,7 @@ import { store } from '$lib/live/store.svelte';
 import { confirm } from '../ui/confirm.svelte';
 import { toast } from '../ui/toasts.svelte';
 import { titleOf } from './groups';
-import { whatGoes } from './deletionText';
+import { deletionText } from './deletionText';
 
 type Change = Partial<Pick<Conversation, 'title' | 'pinned' | 'archived'>>;
 
@@ -60,7 +60,7 @@ export async function remove(conversation: Conversation): Promise<boolean> {
     const removal = await request<Removal>('GET', `/api/conversations/${conversation.id}/removal`);
     const isSure = await confirm({
       title: `Delete “${titleOf(conversation)}”?`,
-      body: whatGoes(conversation, removal),
+      body: deletionText(conversation, removal),
       action: conversation.parent_id ? 'Delete branch' : 'Delete conversation',
     });
     if (!isSure) return false;

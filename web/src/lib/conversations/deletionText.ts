@@ -5,7 +5,7 @@ const SHOWN_TITLES = 3;
 const FINAL = 'This cannot be undone.';
 
 /** "1 question and 5 replies will be deleted for everyone. This cannot be undone. …" */
-export function whatGoes(conversation: Conversation, removal: Removal): string {
+export function deletionText(conversation: Conversation, removal: Removal): string {
   const { rounds, replies, conversations } = removal;
   const said = rounds + replies ? `${both(rounds, replies)} will be deleted for everyone.` : 'It is empty.';
   const titles = removal.titles.filter((title) => title !== conversation.title);
@@ -17,7 +17,7 @@ export function whatGoes(conversation: Conversation, removal: Removal): string {
 }
 
 /** "This reply and 1 other version of it will be deleted for everyone. This cannot be undone." */
-export function whatGoesWith(isQuestion: boolean, removal: MessageRemoval): string {
+export function messageDeletionText(isQuestion: boolean, removal: MessageRemoval): string {
   const { rounds, replies, branches } = removal;
   const versions = counted(replies - 1, 'other version');
   const what = isQuestion

@@ -1,5 +1,5 @@
 /** Up and down a list whose links carry data-row. */
-export function walkRows(event: KeyboardEvent): void {
+export function moveBetweenRows(event: KeyboardEvent): void {
   const list = event.currentTarget as HTMLElement;
   const rows = [...list.querySelectorAll<HTMLElement>('[data-row]')];
   const at = rows.indexOf(event.target as HTMLElement);

@@ -1,10 +1,10 @@
 /** How a conversation begins: the project's table, one's own, the last one used here, or what is at hand. */
 import type { Defaults, ProjectSettings, SavedTable, Visibility } from '$lib/api/types';
 import { ofModel, type Mind } from './minds';
-import { atHand, canCome, isDemoAlone, SEATS, type Guests } from './table';
+import { firstAvailable, canCome, isDemoAlone, SEATS, type Invitable } from './table';
 
 /** What is chosen before something is asked. */
-export interface Setting {
+export interface RoundSettings {
   minds: Mind[];
   mode: string;
   visibility: Visibility;
@@ -12,14 +12,20 @@ export interface Setting {
   brief: string;
 }
 
-export const PLAIN: Setting = { minds: [], mode: 'parallel', visibility: 'open', chair: null, brief: '' };
+export const PLAIN: RoundSettings = {
+  minds: [],
+  mode: 'parallel',
+  visibility: 'open',
+  chair: null,
+  brief: '',
+};
 
-export interface Habits {
+export interface SettingSources {
   project: Pick<ProjectSettings, 'default_table_id' | 'default_models' | 'default_mode'> | null;
   defaults: Defaults | null;
   tables: SavedTable[];
   /** As it was last sent from this device. */
-  last: Setting | null;
+  last: RoundSettings | null;
   /** The models of the instance, where nobody has chosen others. */
   instance: string[];
 }
@@ -28,16 +34,16 @@ export interface Habits {
  * Who cannot come is passed over; where nobody can, the next choice counts. So it does where the demo would answer alone
  * and other models are ready: it was chosen while there was nothing else.
  */
-export function beginning(habits: Habits, guests: Guests): Setting {
+export function initialSetting(habits: SettingSources, invitable: Invitable): RoundSettings {
   for (const setting of inOrder(habits)) {
-    const minds = setting.minds.filter((mind) => canCome(mind, guests)).slice(0, SEATS);
-    if (minds.length && !isDemoAlone(minds, guests)) return { ...setting, minds };
+    const minds = setting.minds.filter((mind) => canCome(mind, invitable)).slice(0, SEATS);
+    if (minds.length && !isDemoAlone(minds, invitable)) return { ...setting, minds };
   }
   const mode = habits.defaults?.mode ?? habits.project?.default_mode ?? PLAIN.mode;
-  return { ...PLAIN, mode, minds: atHand(guests) };
+  return { ...PLAIN, mode, minds: firstAvailable(invitable) };
 }
 
-function inOrder({ project, defaults, tables, last, instance }: Habits): Setting[] {
+function inOrder({ project, defaults, tables, last, instance }: SettingSources): RoundSettings[] {
   const table = (id: string | null | undefined) => tables.filter((each) => each.id === id).map(settingOf);
   const own = defaults && {
     ...PLAIN,
@@ -55,6 +61,6 @@ function inOrder({ project, defaults, tables, last, instance }: Habits): Setting
   return [...table(project?.default_table_id), ...table(defaults?.table_id), ...rest];
 }
 
-export function settingOf({ voices, mode, visibility, chair, brief }: SavedTable): Setting {
+export function settingOf({ voices, mode, visibility, chair, brief }: SavedTable): RoundSettings {
   return { minds: voices, mode, visibility, chair, brief };
 }

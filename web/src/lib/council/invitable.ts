@@ -1,8 +1,8 @@
 /** Who can be invited, as the house knows them now. */
 import { store } from '$lib/live/store.svelte';
-import type { Guests } from './table';
+import type { Invitable } from './table';
 
-export const guests: Guests = {
+export const invitable: Invitable = {
   get models() {
     return store.models;
   },

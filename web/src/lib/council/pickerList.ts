@@ -5,9 +5,9 @@
 import type { Model, Persona } from '$lib/api/types';
 import { TIERS } from '$lib/models/tiers';
 import { factsOf, keyOf, ofModel, ofPersona, typicalCost, type Mind } from './minds';
-import { speakerFor, type Guests } from './table';
+import { speakerFor, type Invitable } from './table';
 
-export interface Invitation {
+export interface PickerEntry {
   mind: Mind;
   /** The same word for the same mind. */
   key: string;
@@ -26,26 +26,26 @@ export interface Invitation {
 export interface Group {
   /** Empty while something is typed. */
   name: string;
-  items: Invitation[];
+  items: PickerEntry[];
 }
 
-export interface Invitations {
+export interface PickerList {
   groups: Group[];
   /** Those that cannot be used now. */
-  rest: Invitation[];
+  rest: PickerEntry[];
   /** "84 more with a key"; empty where there are none. */
   restName: string;
 }
 
 interface Candidate {
-  item: Invitation;
+  item: PickerEntry;
   /** What may be typed to find it; the first is its name. */
   names: string[];
   group: string;
   lacksKey: boolean;
 }
 
-export function invitationsTo({ models, personas }: Guests, typed: string): Invitations {
+export function pickerList({ models, personas }: Invitable, typed: string): PickerList {
   const words = typed.trim().toLowerCase();
   const repeated = repeatedNames(models);
   const isNamed = (model: Model) => words !== '' || repeated.has(model.display_name);
@@ -67,7 +67,7 @@ export function invitationsTo({ models, personas }: Guests, typed: string): Invi
 
 /** The demo comes after what answers well. */
 function grouped(found: Candidate[], isTyped: boolean): Group[] {
-  const groups = new Map<string, Invitation[]>();
+  const groups = new Map<string, PickerEntry[]>();
   for (const { item, group } of demoLast(found, ({ item }) => item.isDemo)) {
     const name = isTyped ? '' : group;
     groups.set(name, [...(groups.get(name) ?? []), item]);

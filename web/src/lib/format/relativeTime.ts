@@ -5,7 +5,7 @@ const STEPS: [unit: Intl.RelativeTimeFormatUnit, ms: number][] = [
   ['minute', 60_000],
 ];
 
-export function ago(at: number, now: number = Date.now()): string {
+export function relativeTime(at: number, now: number = Date.now()): string {
   const format = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
   for (const [unit, ms] of STEPS)
     if (now - at >= ms) return format.format(-Math.floor((now - at) / ms), unit);

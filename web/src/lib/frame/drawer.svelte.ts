@@ -1,8 +1,8 @@
 /** The sidebar: whole or a rail where there is room, a drawer where there is not. */
-import { remember } from '$lib/ui/persisted.svelte';
+import { persisted } from '$lib/ui/persisted.svelte';
 import { viewport } from '$lib/ui/viewport.svelte';
 
-const rail = remember('sidebar-rail', false);
+const rail = persisted('sidebar-rail', false);
 let isOpen = $state(false);
 
 export const drawer = {

@@ -1,7 +1,7 @@
 /** How rounds are laid out for this person, and which reply of each is the open one. */
 import { getContext, setContext } from 'svelte';
 import { inspector } from '$lib/panels/inspector.svelte';
-import { remember } from '$lib/ui/persisted.svelte';
+import { persisted } from '$lib/ui/persisted.svelte';
 import { viewport } from '$lib/ui/viewport.svelte';
 
 export type Layout = 'columns' | 'focus' | 'stack';
@@ -13,7 +13,7 @@ export const LAYOUTS: { value: Layout; label: string }[] = [
 ];
 
 /** As it was chosen on this device. */
-export const layout = remember<Layout>('layout', 'columns');
+export const layout = persisted<Layout>('layout', 'columns');
 
 export class LayoutState {
   /** Lane keys by round key, the last opened first. */

@@ -2,14 +2,14 @@
  * Words of a shown text that somebody wrote about: they are underlined and carry the number of the note.
  * Marks are put around text that is there and taken off again; nothing is parsed and nothing is made from a string.
  */
-export interface Noted {
+export interface Annotation {
   number: number;
   seat: number;
   quote: string;
 }
 
 /** Marks each quote where it first stands; returns the numbers that were found, and how to take the marks off. */
-export function markQuotes(root: HTMLElement, notes: Noted[]): { found: Set<number>; undo: () => void } {
+export function markQuotes(root: HTMLElement, notes: Annotation[]): { found: Set<number>; undo: () => void } {
   const undos: (() => void)[] = [];
   const found = new Set<number>();
   for (const note of notes) {
@@ -61,7 +61,7 @@ function piecesOf(root: HTMLElement, wanted: string): Piece[] {
   return pieces;
 }
 
-function wrap({ node, start, end }: Piece, note: Noted, isLast: boolean): () => void {
+function wrap({ node, start, end }: Piece, note: Annotation, isLast: boolean): () => void {
   const range = document.createRange();
   range.setStart(node, start);
   range.setEnd(node, end);

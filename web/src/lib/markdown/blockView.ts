@@ -2,12 +2,12 @@
 import { mount, unmount } from 'svelte';
 import { dress, type Citations } from './citations';
 import CodeBlock from './CodeBlock.svelte';
-import { atLeisure } from './idle';
+import { whenIdle } from './idle';
 import { draw } from './math';
 import { morph, type Origins } from './morph';
-import { sanitise } from './sanitize';
+import { sanitize } from './sanitize';
 
-export class View {
+export class BlockView {
   readonly #origins: Origins = new WeakMap();
   readonly #later = new Map<Element, () => void>();
   readonly #programs = new Map<Element, ReturnType<typeof mount>>();
@@ -15,7 +15,7 @@ export class View {
   constructor(private readonly element: HTMLElement) {}
 
   show(html: string, isSettled: boolean): void {
-    morph(this.element, sanitise(html), this.#origins);
+    morph(this.element, sanitize(html), this.#origins);
     this.#forgetRemoved();
     for (const formula of this.element.querySelectorAll('.math'))
       this.#plan(formula, () => this.#draw(formula));
@@ -38,7 +38,7 @@ export class View {
 
   #plan(element: Element, work: () => void): void {
     if (this.#origins.has(element) || this.#later.has(element)) return;
-    this.#later.set(element, atLeisure(element, work));
+    this.#later.set(element, whenIdle(element, work));
   }
 
   async #draw(formula: Element): Promise<void> {

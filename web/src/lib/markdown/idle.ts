@@ -10,7 +10,7 @@ const waiting = new WeakMap<Element, () => void>();
 let watcher: IntersectionObserver | null = null;
 
 /** Runs the work once the element is near the view and the page is idle; the returned function calls it off. */
-export function atLeisure(element: Element, work: () => void): () => void {
+export function whenIdle(element: Element, work: () => void): () => void {
   if (typeof IntersectionObserver === 'undefined') {
     idle(work);
     return () => {};

@@ -7,7 +7,7 @@ const DECEPTIVE =
   /(\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{3,6}\u{E007F})|[\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]/gu;
 
 /** The text without what cannot be seen or turns the rest around; line ends as one character. */
-export function visible(text: string): string {
+export function withoutInvisible(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
     .replaceAll('\0', '\uFFFD')

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { Allowance } from './renderBudget';
+import { RenderBudget } from './renderBudget';
 
 function setUp() {
   const clock = { now: 0 };
-  const allowance = new Allowance(() => clock.now);
+  const allowance = new RenderBudget(() => clock.now);
   const work = (ms: number) => allowance.spend(() => (clock.now += ms));
   return { clock, work };
 }

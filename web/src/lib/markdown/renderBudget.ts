@@ -6,7 +6,7 @@
 const FULL_MS = 400;
 const REFILL = 0.5;
 
-export class Allowance {
+export class RenderBudget {
   #left = FULL_MS;
   #last: number;
 

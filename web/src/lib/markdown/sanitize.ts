@@ -55,7 +55,7 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
  * Handed over as nodes, not as text: nothing else ever turns markup into a part of the page. Each block runs the way
  * of its own first words, so that two scripts in one reply both read well.
  */
-export function sanitise(html: string): DocumentFragment {
+export function sanitize(html: string): DocumentFragment {
   const fragment = purifier.sanitize(html, CONFIG);
   for (const each of fragment.children) if (BLOCKS.has(each.localName)) each.setAttribute('dir', 'auto');
   return fragment;

@@ -1,7 +1,7 @@
 /** Ways to begin: a mode, the voices it takes, and a first line to go on from. */
 import type { Mind } from '$lib/council/minds';
 import { modeNamed } from '$lib/council/modes';
-import { differentMinds, type Guests } from '$lib/council/table';
+import { differentMinds, type Invitable } from '$lib/council/table';
 
 export interface Starter {
   title: string;
@@ -51,7 +51,7 @@ export const STARTERS: Starter[] = [
 ];
 
 /** Whom it seats, as its dots show; fewer where the mode allows it, and nobody where it could not be asked. */
-export function mindsFor({ mode, minds }: Starter, wanted: Mind[], guests: Guests): Mind[] {
-  const found = differentMinds(wanted, guests, minds);
+export function mindsFor({ mode, minds }: Starter, wanted: Mind[], invitable: Invitable): Mind[] {
+  const found = differentMinds(wanted, invitable, minds);
   return found.length < Math.max(2, modeNamed(mode).least) ? [] : found;
 }

@@ -5,7 +5,7 @@ import { layersOf, type PiecePlace } from './receipt';
 
 type FilePlace = Extract<PiecePlace, { kind: 'file' }>;
 
-export interface Touched {
+export interface FileUse {
   /** "docs/plan.md:12-40" */
   name: string;
   place: FilePlace;
@@ -17,7 +17,7 @@ export interface Touched {
 const HOW: Record<string, string> = { always: 'always sent', retrieved: 'found by search' };
 
 /** Those it names come first. */
-export function touchedBy(receipt: Receipt, said: string): Touched[] {
+export function filesUsedBy(receipt: Receipt, said: string): FileUse[] {
   const cited = citedIn(said);
   const shown = layersOf(receipt).flatMap(({ layer, pieces }) =>
     pieces.flatMap(({ name, place }) =>

@@ -9,7 +9,7 @@ import { toast } from '$lib/ui/toasts.svelte';
 import { viewport } from '$lib/ui/viewport.svelte';
 import type { PiecePlace } from './receipt';
 
-export async function openPlace({ id, project_id }: Conversation, place: PiecePlace): Promise<void> {
+export async function openSegment({ id, project_id }: Conversation, place: PiecePlace): Promise<void> {
   if (place.kind === 'round') {
     if (viewport.isNarrow) inspector.close(); // it lies over the page
     return goto(`${routes.conversation(id)}#round-${place.number}`);

@@ -4,7 +4,7 @@ import { readReceipt } from './requests';
 
 export type Loaded = { receipt: Receipt } | 'not kept' | { problem: string };
 
-export class Loading {
+export class ReceiptLoader {
   found = $state.raw<Loaded | null>(null);
 
   #wanted = '';

@@ -2,11 +2,11 @@
 import { getContext, setContext } from 'svelte';
 import { goto } from '$app/navigation';
 import type { Draft, Message, Turn } from '$lib/api/types';
-import { whatGoesWith } from '$lib/conversations/deletionText';
+import { messageDeletionText } from '$lib/conversations/deletionText';
 import type { Mind } from '$lib/council/minds';
 import { store } from '$lib/live/store.svelte';
 import { routes } from '$lib/routes';
-import type { Grove } from '$lib/tree/branchTree.svelte';
+import type { BranchTree } from '$lib/tree/branchTree.svelte';
 import * as requests from '$lib/tree/requests';
 import { announce } from '$lib/ui/announce.svelte';
 import { confirm } from '$lib/ui/confirm.svelte';
@@ -39,7 +39,7 @@ export class BranchActions {
 
   constructor(
     readonly id: string,
-    readonly grove: Grove,
+    readonly branchTree: BranchTree,
     private readonly composer: ComposerState,
     private readonly write: () => void,
   ) {}
@@ -120,12 +120,12 @@ export class BranchActions {
         title: isQuestion
           ? `Delete round ${message.round_number}?`
           : `Delete the reply of ${message.voice?.name}?`,
-        body: whatGoesWith(isQuestion, removal),
+        body: messageDeletionText(isQuestion, removal),
         action: isQuestion ? 'Delete round' : 'Delete reply',
       });
       if (!isSure) return;
       await requests.removeMessage(message.id);
-      if (this.grove.tree) void this.grove.read();
+      if (this.branchTree.tree) void this.branchTree.read();
       toast({ text: isQuestion ? `Round ${message.round_number} deleted` : 'Reply deleted' });
     };
     await withErrorToast('It was not deleted.', gone());

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Outline } from '$lib/api/types';
 import { reply, round, voice } from '$lib/lanes/samples';
 import { lanesOf } from '$lib/lanes/lanes';
-import { agreementOf, failedOutline, outlineOf, repliesIn, restOf, standingsOf } from './outline';
+import { agreementOf, failedOutline, outlineOf, repliesIn, restOf, stancesOf } from './outline';
 
 const chair = voice(1, 'Chair');
 
@@ -98,6 +98,6 @@ describe('the agreement', () => {
     ];
     const read = { ...synthesis, read_replies: [{ message_id: 'a', seat: 1, name: one.name, label: '' }] };
     const lanes = lanesOf(round(...messages, read), [], []).filter((lane) => lane.step === 'answer');
-    expect(standingsOf(lanes, read).map((each) => each.isAbsent)).toEqual([false, true]);
+    expect(stancesOf(lanes, read).map((each) => each.isAbsent)).toEqual([false, true]);
   });
 });

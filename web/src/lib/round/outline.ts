@@ -29,14 +29,14 @@ export function failedOutline(round: Round, synthesis: Message): Message | null 
 }
 
 /** A column of the map. */
-export interface Standing {
+export interface Stance {
   voice: Voice;
   /** The synthesis had nothing to read of it; it is not that it says nothing. */
   isAbsent: boolean;
 }
 
 /** Everyone who was asked, by what the synthesis read of them. */
-export function standingsOf(answers: Lane[], { read_replies }: Message): Standing[] {
+export function stancesOf(answers: Lane[], { read_replies }: Message): Stance[] {
   const read = new Map(read_replies.map((each) => [each.seat, each.message_id]));
   return answers.map(({ voice, versions }) => {
     const version = versions.find(({ id }) => id === read.get(voice.seat));
@@ -54,7 +54,7 @@ export interface Agreement {
 }
 
 /** Counted, not weighed: an absent voice is left out, a silent one has not agreed. */
-export function agreementOf({ map }: Outline, standings: Standing[]): Agreement {
+export function agreementOf({ map }: Outline, standings: Stance[]): Agreement {
   const present = standings.filter((each) => !each.isAbsent).map((each) => each.voice.seat);
   const stances = map.map((topic) =>
     present.map((seat) => topic.cells.find((cell) => cell.seat === seat)?.stance),
@@ -80,7 +80,7 @@ export function restOf({ topics, shared, disputed }: Agreement): string {
 }
 
 /** "three replies" */
-export function repliesIn(standings: Standing[]): string {
+export function repliesIn(standings: Stance[]): string {
   const count = standings.filter((each) => !each.isAbsent).length;
   return `${inWords(count).toLowerCase()} ${count === 1 ? 'reply' : 'replies'}`;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Draft, Message, Voice } from '$lib/api/types';
 import { lanesOf } from '$lib/lanes/lanes';
 import { draft, reply, round, turn, voice } from '$lib/lanes/samples';
-import { placesOf } from './ranking';
+import { rankingTableOf } from './ranking';
 
 const VOICES = [voice(1, 'Ada'), voice(2, 'Bea'), voice(3, 'Cleo')];
 const [ada, bea, cleo] = VOICES as [Voice, Voice, Voice];
@@ -30,10 +30,10 @@ function review(
 }
 
 function table(messages: Message[], drafts: Draft[] = []) {
-  return placesOf(lanesOf(round(...messages), [turn(VOICES, { state: 'complete' })], drafts));
+  return rankingTableOf(lanesOf(round(...messages), [turn(VOICES, { state: 'complete' })], drafts));
 }
 
-function told(places: ReturnType<typeof placesOf>) {
+function told(places: ReturnType<typeof rankingTableOf>) {
   return places!.rows.map((row) => [row.voice.name, row.place, row.isTied, row.mean]);
 }
 

@@ -8,13 +8,13 @@ import type { Ranking, Voice } from '$lib/api/types';
 import { isOver, latest, voiceOf, type Lane, type Version } from '$lib/lanes/lanes';
 import { listed } from '$lib/format/numbers';
 
-export type Mark =
+export type Rank =
   { kind: 'place'; place: number; isTied: boolean; isEarlier: boolean } | { kind: 'own' } | { kind: 'none' };
 
 export interface Row {
   voice: Voice;
   /** One for each reviewer. */
-  marks: Mark[];
+  marks: Rank[];
   /** Null where no ranking holds this version of it. */
   mean: number | null;
   /** Of all answers, by their means; those with the same mean share one. */
@@ -24,7 +24,7 @@ export interface Row {
   rankings: number;
 }
 
-export interface Places {
+export interface RankingTable {
   reviewers: Voice[];
   rows: Row[];
   /** What the table lacks, and why. */
@@ -32,7 +32,7 @@ export interface Places {
 }
 
 /** Null while there is nothing to show: no ranking was asked for, or none has come yet. */
-export function placesOf(lanes: Lane[]): Places | null {
+export function rankingTableOf(lanes: Lane[]): RankingTable | null {
   const answers = lanes.filter((lane) => lane.step === 'answer');
   const reviews = lanes.filter((lane) => lane.step === 'review');
   const rankings = reviews.map((lane) => rankingOf(latest(lane)));
@@ -64,7 +64,7 @@ function rowOf(lane: Lane, reviews: Lane[], rankings: (Ranking | null)[]): Row {
   };
 }
 
-function markOf(lane: Lane, now: Version, review: Lane, ranking: Ranking | null): Mark {
+function markOf(lane: Lane, now: Version, review: Lane, ranking: Ranking | null): Rank {
   if (review.voice.seat === lane.voice.seat) return { kind: 'own' };
   const ranked = lane.versions.findLast((version) => ranking?.message_ids.includes(version.id));
   if (!ranking || !ranked) return { kind: 'none' };

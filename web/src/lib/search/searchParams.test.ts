@@ -2,14 +2,14 @@ import { expect, it } from 'vitest';
 import {
   ANYTHING,
   addressOfSearch,
-  askedIn,
+  searchParamsIn,
   dayBefore,
   filtersOf,
   isNarrowed,
-  type Asked,
+  type SearchParams,
 } from './searchParams';
 
-const all: Asked = {
+const all: SearchParams = {
   query: 'old token & keys',
   projectId: 'p1',
   kind: 'files',
@@ -24,14 +24,14 @@ const all: Asked = {
 const queryOf = (address: string) => new URL(address, 'http://here').searchParams;
 
 it('is said whole by its address, and nothing is said that is as usual', () => {
-  expect(askedIn(queryOf(addressOfSearch(all)))).toEqual(all);
+  expect(searchParamsIn(queryOf(addressOfSearch(all)))).toEqual(all);
   expect(addressOfSearch({ query: 'token' })).toBe('/search?q=token');
   expect(addressOfSearch(ANYTHING)).toBe('/search');
 });
 
 it('takes what it does not understand as not said', () => {
-  expect(askedIn(new URLSearchParams('kind=songs&by=magic&since=soon'))).toEqual(ANYTHING);
-  expect(askedIn(new URLSearchParams('type=.md,, md,tar.gz')).types).toEqual(['md', 'tar.gz']);
+  expect(searchParamsIn(new URLSearchParams('kind=songs&by=magic&since=soon'))).toEqual(ANYTHING);
+  expect(searchParamsIn(new URLSearchParams('type=.md,, md,tar.gz')).types).toEqual(['md', 'tar.gz']);
 });
 
 it('asks for whole days, from the first moment of one to the last of the other', () => {

@@ -5,7 +5,7 @@ import type { SearchMode } from './requests';
 
 export type Kind = 'all' | 'talk' | 'files';
 
-export interface Asked {
+export interface SearchParams {
   query: string;
   /** Null for all one may see. */
   projectId: string | null;
@@ -23,7 +23,7 @@ export interface Asked {
   until: string;
 }
 
-export const ANYTHING: Asked = {
+export const ANYTHING: SearchParams = {
   query: '',
   projectId: null,
   kind: 'all',
@@ -38,7 +38,7 @@ export const ANYTHING: Asked = {
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-export function askedIn(query: URLSearchParams): Asked {
+export function searchParamsIn(query: URLSearchParams): SearchParams {
   const day = (name: string) => (DAY.test(query.get(name) ?? '') ? query.get(name)! : '');
   return {
     query: query.get('q') ?? '',
@@ -55,7 +55,7 @@ export function askedIn(query: URLSearchParams): Asked {
 }
 
 /** Only what is not as usual stands in it. */
-export function addressOfSearch(asked: Partial<Asked>): string {
+export function addressOfSearch(asked: Partial<SearchParams>): string {
   const { query, projectId, kind, mode, types, path, tags, speaker, since, until } = {
     ...ANYTHING,
     ...asked,
@@ -75,7 +75,7 @@ export function addressOfSearch(asked: Partial<Asked>): string {
   return said.length ? `${routes.search}?${new URLSearchParams(said)}` : routes.search;
 }
 
-export function filtersOf({ kind, types, path, tags, speaker, since, until }: Asked): Filters {
+export function filtersOf({ kind, types, path, tags, speaker, since, until }: SearchParams): Filters {
   return {
     ...(types.length && { file_types: types }),
     ...(path && { paths: [path] }),
@@ -89,7 +89,7 @@ export function filtersOf({ kind, types, path, tags, speaker, since, until }: As
 }
 
 /** Whether something is left out that would be found without it. */
-export function isNarrowed(asked: Asked): boolean {
+export function isNarrowed(asked: SearchParams): boolean {
   return asked.kind !== 'all' || Object.keys(filtersOf(asked)).length > 0;
 }
 

@@ -3,7 +3,7 @@ import type { Hit, SearchAnswer } from '$lib/api/types';
 
 type Find = (signal: AbortSignal) => Promise<SearchAnswer>;
 
-export class Lookup {
+export class SearchRequest {
   /** The last answer stays while the next is looked for. */
   answer = $state.raw<SearchAnswer | null>(null);
   problem = $state('');

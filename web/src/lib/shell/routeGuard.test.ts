@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
-import { afterSignIn, doorFor, safeNext } from './routeGuard';
+import { afterSignIn, redirectFor, safeNext } from './routeGuard';
 
 it('shows the door to whoever is out, and lets in whoever is in', () => {
-  expect(doorFor('out', '/c/1')).toBe('sign-in');
-  expect(doorFor('out', '/sign-in')).toBeNull();
-  expect(doorFor('set_up', '/')).toBe('set-up');
-  expect(doorFor('in', '/sign-in')).toBe('in');
-  expect(doorFor('in', '/set-up')).toBeNull();
-  expect(doorFor('in', '/c/1')).toBeNull();
+  expect(redirectFor('out', '/c/1')).toBe('sign-in');
+  expect(redirectFor('out', '/sign-in')).toBeNull();
+  expect(redirectFor('set_up', '/')).toBe('set-up');
+  expect(redirectFor('in', '/sign-in')).toBe('in');
+  expect(redirectFor('in', '/set-up')).toBeNull();
+  expect(redirectFor('in', '/c/1')).toBeNull();
 });
 
 it('remembers the page that was asked for', () => {

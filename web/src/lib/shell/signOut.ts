@@ -3,7 +3,7 @@ import { store } from '$lib/live/store.svelte';
 import { toast } from '../ui/toasts.svelte';
 
 /** Signs out; says so when that did not work, since someone may walk away from this device. */
-export async function leave(): Promise<void> {
+export async function signOut(): Promise<void> {
   try {
     await store.signOut();
   } catch (reason) {

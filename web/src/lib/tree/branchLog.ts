@@ -1,6 +1,6 @@
 /** The tree as a log: every round in the order of time, one below another, with the lines of branches beside. */
 import type { Conversation, Tree, TreeRound } from '$lib/api/types';
-import { lineOf } from '$lib/conversations/branchFamily';
+import { lineageOf } from '$lib/conversations/branchFamily';
 import { ordered } from './mapLayout';
 
 export const LANE = 24;
@@ -28,7 +28,7 @@ export interface Log {
 export function logOf(tree: Tree, here: string): Log {
   const spoken = ordered(tree.nodes).filter((node) => node.rounds.length);
   const lanes = new Map(spoken.map((node, lane) => [node.conversation.id, lane]));
-  const until = new Map(lineOf(tree, here).map(({ node, last }) => [node.conversation.id, last]));
+  const until = new Map(lineageOf(tree, here).map(({ node, last }) => [node.conversation.id, last]));
   const said = tree.nodes
     .flatMap((node) => node.rounds.map((round) => ({ node, round })))
     .sort((a, b) => a.round.created_at - b.round.created_at || a.round.number - b.round.number);

@@ -11,7 +11,7 @@ type Versions = Tree['versions'][number];
 /** A longer line is drawn as a tree only when it is known to branch, or when someone asks. */
 const SHORT = 200;
 
-export class Grove {
+export class BranchTree {
   tree = $state.raw<Tree | null>(null);
   /** Why it could not be read. */
   problem = $state.raw<string | null>(null);

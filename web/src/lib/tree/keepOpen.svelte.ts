@@ -4,7 +4,7 @@ import { ApiError } from '$lib/api/client';
 import { store } from '$lib/live/store.svelte';
 
 /** Called while a component is made; `onrefused` hears why a conversation cannot be read. */
-export function holdOpen(id: () => string, onrefused?: (reason: ApiError) => void): void {
+export function keepOpen(id: () => string, onrefused?: (reason: ApiError) => void): void {
   $effect(() => {
     const held = id();
     untrack(() => void store.open(held).catch((reason) => reason instanceof ApiError && onrefused?.(reason)));

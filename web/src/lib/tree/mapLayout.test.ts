@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { branchName, familyOf, lineOf, sizeOf } from '$lib/conversations/branchFamily';
+import { branchName, familyOf, lineageOf, sizeOf } from '$lib/conversations/branchFamily';
 import { layOut, ordered, step } from './mapLayout';
 import { logOf } from './branchLog';
 import { grown, SESSIONS } from './samples';
@@ -101,7 +101,7 @@ describe('a family', () => {
   });
 
   it('is read from the root down, each as far as the next one left it', () => {
-    const line = lineOf(SESSIONS, 'device').map(({ node, last }) => [node.conversation.id, last]);
+    const line = lineageOf(SESSIONS, 'device').map(({ node, last }) => [node.conversation.id, last]);
     expect(line).toEqual([
       ['main', 3],
       ['keep', 5],

@@ -6,7 +6,7 @@
  *      └──●──●
  */
 import type { Conversation, Tree, TreeNode, TreeRound } from '$lib/api/types';
-import { lineOf } from '$lib/conversations/branchFamily';
+import { lineageOf } from '$lib/conversations/branchFamily';
 
 export const COLUMN = 158;
 const FIRST_X = 92;
@@ -85,7 +85,7 @@ function leaves({ conversation, rounds }: TreeNode): number {
 export function layOut(tree: Tree, here: string): Layout {
   const nodes = ordered(tree.nodes);
   const rows = new Map(nodes.map((node, row) => [node.conversation.id, row]));
-  const until = new Map(lineOf(tree, here).map(({ node, last }) => [node.conversation.id, last]));
+  const until = new Map(lineageOf(tree, here).map(({ node, last }) => [node.conversation.id, last]));
   const isOn = (id: string, round: number) => round <= (until.get(id) ?? -1);
 
   const spots = nodes.flatMap((node, row) =>

@@ -1,12 +1,12 @@
 /** The part of a tree that is one's own: branches one began, where one is, and the way to each of them. */
 import type { Tree } from '$lib/api/types';
-import { lineOf } from '$lib/conversations/branchFamily';
+import { lineageOf } from '$lib/conversations/branchFamily';
 
-export function keptOf(tree: Tree, userId: string, here: string): Tree {
+export function ownBranchesOf(tree: Tree, userId: string, here: string): Tree {
   const wanted = tree.nodes.map((node) => node.conversation).filter((each) => each.owner_id === userId);
   const ids = new Set(
     [here, ...wanted.map((each) => each.id)].flatMap((id) =>
-      lineOf(tree, id).map(({ node }) => node.conversation.id),
+      lineageOf(tree, id).map(({ node }) => node.conversation.id),
     ),
   );
   return { ...tree, nodes: tree.nodes.filter((node) => ids.has(node.conversation.id)) };

@@ -1,7 +1,7 @@
 /** A text area as tall as its text, while there is text to fit; style sheets set the least and the most. */
 import type { Attachment } from 'svelte/attachments';
 
-export function fit(text: () => string | null): Attachment<HTMLTextAreaElement> {
+export function autosize(text: () => string | null): Attachment<HTMLTextAreaElement> {
   return (area) => {
     if (text() === null) return;
     area.style.height = '0';

@@ -4,7 +4,7 @@ import type { Attachment } from 'svelte/attachments';
 // Of the box that scrolls; a browser that does not know it tells when the element is seen.
 const AHEAD: IntersectionObserverInit & { scrollMargin: string } = { scrollMargin: '600px' };
 
-export function whenNear(told: () => void): Attachment<HTMLElement> {
+export function whenInView(told: () => void): Attachment<HTMLElement> {
   return (element) => {
     const watch = new IntersectionObserver(([entry]) => {
       if (entry?.isIntersecting) told();

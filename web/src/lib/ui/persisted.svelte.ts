@@ -2,7 +2,7 @@
 
 const PREFIX = 'tertulia.';
 
-export function remember<T>(key: string, initial: T): { value: T } {
+export function persisted<T>(key: string, initial: T): { value: T } {
   let value = $state.raw(read(key, initial));
   return {
     get value() {

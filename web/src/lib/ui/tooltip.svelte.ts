@@ -1,7 +1,7 @@
 /** Tooltips: one for the whole page. An attachment names an element; Tips.svelte draws what is pointed at. */
 import type { Attachment } from 'svelte/attachments';
 
-export interface Tip {
+export interface Tooltip {
   text: string;
   keys?: string | undefined;
   side?: 'top' | 'bottom' | 'right';
@@ -10,12 +10,12 @@ export interface Tip {
 const WAIT_MS = 400;
 
 class Tips {
-  shown = $state.raw<{ tip: Tip; anchor: Element } | null>(null);
+  shown = $state.raw<{ tooltip: Tooltip; anchor: Element } | null>(null);
   #timer = 0;
 
-  point(tip: Tip, anchor: Element, wait: number): void {
+  point(tooltip: Tooltip, anchor: Element, wait: number): void {
     clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => (this.shown = { tip, anchor }), wait);
+    this.#timer = window.setTimeout(() => (this.shown = { tooltip, anchor }), wait);
   }
 
   hide(anchor?: Element): void {
@@ -26,19 +26,20 @@ class Tips {
   }
 }
 
-export const tips = new Tips();
+export const tooltips = new Tips();
 
-export function tip(read: () => Tip | null): Attachment<HTMLElement> {
+export function tooltip(read: () => Tooltip | null): Attachment<HTMLElement> {
   return (element) => {
     const point = (wait: number) => {
       const said = read();
-      if (said) tips.point(said, element, wait);
+      if (said) tooltips.point(said, element, wait);
     };
     // A finger has no hover: the name is in the label, and a tip would only stay behind.
-    const enter = (event: PointerEvent) => event.pointerType === 'mouse' && point(tips.shown ? 0 : WAIT_MS);
+    const enter = (event: PointerEvent) =>
+      event.pointerType === 'mouse' && point(tooltips.shown ? 0 : WAIT_MS);
     const focus = () => element.matches(':focus-visible') && point(0);
-    const hide = () => tips.hide(element);
-    const hideAtOnce = () => tips.hide();
+    const hide = () => tooltips.hide(element);
+    const hideAtOnce = () => tooltips.hide();
     const escape = (event: KeyboardEvent) => event.key === 'Escape' && hide();
     element.addEventListener('pointerenter', enter);
     element.addEventListener('pointerleave', hideAtOnce);
