@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { Read } from '$lib/live/rounds';
+import { LoadedRounds } from '$lib/live/rounds';
 import { firstJoined, lastJoined, scrollTargetIn } from './loadedRange';
 
 it('joins rounds up to the next gap, either way', () => {
-  const read = new Read();
+  const read = new LoadedRounds();
   read.snapshot(98, false, 0);
   read.page(3, 5);
   const isRead = (round: number) => read.has(round);
@@ -22,7 +22,7 @@ it('reads the round and the reply from an address', () => {
 });
 
 it('knows which rounds were read, and forgets them when a gap came between', () => {
-  const read = new Read();
+  const read = new LoadedRounds();
   read.snapshot(36, false, 0);
   expect(read.missing(34, 40)).toEqual({ first: 34, last: 35 });
   read.page(8, 9);

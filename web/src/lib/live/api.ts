@@ -1,4 +1,4 @@
-/** What the house reads by GET before the stream takes over. Every one throws ApiError. */
+/** GET requests that fill the store before the stream takes over. Every one throws ApiError. */
 import { ApiError, request } from '../api/client';
 import type {
   ConversationList,

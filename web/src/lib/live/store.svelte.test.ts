@@ -67,7 +67,7 @@ function snapshot(cursor: number, messages = [question]): ConversationPage {
   } as unknown as ConversationPage;
 }
 
-describe('the house', () => {
+describe('the store', () => {
   let line: Line;
   let store: AppStore;
   let answers: Record<string, unknown>;

@@ -41,39 +41,39 @@ export interface ShortcutTargets {
   showIts(): void;
 }
 
-export function commandsOf(hands: ShortcutTargets): Command[] {
-  const { navigation } = hands;
+export function commandsOf(targets: ShortcutTargets): Command[] {
+  const { navigation } = targets;
   const onReply = () => navigation.current !== null;
-  const mayChange = () => onReply() && hands.canWrite();
-  const layoutState = { group: 'Reading', palette: false } as const;
+  const mayChange = () => onReply() && targets.canWrite();
+  const reading = { group: 'Reading', palette: false } as const;
   const reply = { group: 'On a reply', palette: false } as const;
   return [
     {
-      ...layoutState,
+      ...reading,
       id: 'mind-next',
       title: 'Next reply',
       keys: 'ArrowRight',
       run: () => navigation.mind(1),
     },
     {
-      ...layoutState,
+      ...reading,
       id: 'mind-before',
       title: 'Previous reply',
       keys: 'ArrowLeft',
       run: () => navigation.mind(-1),
     },
-    { ...layoutState, id: 'minds', title: 'Reply by number', keys: '1' },
+    { ...reading, id: 'minds', title: 'Reply by number', keys: '1' },
     ...Array.from({ length: 8 }, (_, n) => ({
-      ...layoutState,
+      ...reading,
       id: `mind-${n + 1}`,
       title: `Reply ${n + 1}`,
       keys: String(n + 1),
       sheet: false,
       run: () => navigation.seat(n + 1),
     })),
-    { ...layoutState, id: 'round-next', title: 'Next round', keys: 'j', run: () => navigation.round(1) },
+    { ...reading, id: 'round-next', title: 'Next round', keys: 'j', run: () => navigation.round(1) },
     {
-      ...layoutState,
+      ...reading,
       id: 'round-before',
       title: 'Previous round',
       keys: 'k',
@@ -85,7 +85,7 @@ export function commandsOf(hands: ShortcutTargets): Command[] {
       title: 'Newest round',
       keys: 'l',
       icon: ChevronsDown,
-      run: hands.newest,
+      run: targets.newest,
     },
     {
       group: 'Reading',
@@ -93,7 +93,7 @@ export function commandsOf(hands: ShortcutTargets): Command[] {
       title: 'Change layout',
       keys: 'v',
       icon: Columns3,
-      run: hands.nextLayout,
+      run: targets.nextLayout,
     },
     {
       group: 'Reading',
@@ -101,8 +101,8 @@ export function commandsOf(hands: ShortcutTargets): Command[] {
       title: 'Write a message',
       keys: 'w',
       icon: PenLine,
-      when: hands.canWrite,
-      run: hands.write,
+      when: targets.canWrite,
+      run: targets.write,
     },
     {
       ...reply,
@@ -110,22 +110,22 @@ export function commandsOf(hands: ShortcutTargets): Command[] {
       title: 'Reply',
       keys: 'Enter',
       when: () => mayChange() && isOnCard(),
-      run: hands.reply,
+      run: targets.reply,
     },
-    { ...reply, id: 'branch', title: 'Branch from here', keys: 'b', when: mayChange, run: hands.branch },
-    { ...reply, id: 'copy', title: 'Copy', keys: 'c', when: onReply, run: hands.copy },
+    { ...reply, id: 'branch', title: 'Branch from here', keys: 'b', when: mayChange, run: targets.branch },
+    { ...reply, id: 'copy', title: 'Copy', keys: 'c', when: onReply, run: targets.copy },
     {
       ...reply,
       id: 'regenerate',
       title: 'Regenerate',
       keys: 'shift+r',
       when: mayChange,
-      run: hands.regenerate,
+      run: targets.regenerate,
     },
-    { ...reply, id: 'receipt', title: 'What was sent', keys: 'r', when: onReply, run: hands.receipt },
-    { ...reply, id: 'best', title: 'Mark as best', keys: 's', when: mayChange, run: hands.best },
-    { ...reply, id: 'alone', title: 'Open alone', keys: 'o', when: onReply, run: hands.alone },
-    { ...reply, id: 'fold', title: 'Show or hide thinking', keys: 'f', when: onReply, run: hands.fold },
+    { ...reply, id: 'receipt', title: 'What was sent', keys: 'r', when: onReply, run: targets.receipt },
+    { ...reply, id: 'best', title: 'Mark as best', keys: 's', when: mayChange, run: targets.best },
+    { ...reply, id: 'alone', title: 'Open alone', keys: 'o', when: onReply, run: targets.alone },
+    { ...reply, id: 'fold', title: 'Show or hide thinking', keys: 'f', when: onReply, run: targets.fold },
     {
       ...reply,
       id: 'leave',
@@ -140,7 +140,7 @@ export function commandsOf(hands: ShortcutTargets): Command[] {
       title: 'Side panel',
       keys: ']',
       icon: PanelRight,
-      run: hands.inspector,
+      run: targets.inspector,
     },
     {
       group: 'Writing',
@@ -148,10 +148,10 @@ export function commandsOf(hands: ShortcutTargets): Command[] {
       title: 'Stop all replies',
       keys: 'mod+.',
       icon: Square,
-      when: hands.isAnswering,
-      run: hands.stopAll,
+      when: targets.isAnswering,
+      run: targets.stopAll,
     },
-    ...byName(hands),
+    ...byName(targets),
     { group: 'Writing', id: 'send', title: 'Send', keys: 'Enter', palette: false },
     { group: 'Writing', id: 'address', title: 'Ask one voice', keys: '@', palette: false },
     { group: 'Writing', id: 'bring', title: 'Add a file', keys: '#', palette: false },
@@ -161,9 +161,9 @@ export function commandsOf(hands: ShortcutTargets): Command[] {
 }
 
 /** What has no key, or whose key needs a reply to stand on: found in the palette by its name. */
-function byName(hands: ShortcutTargets): Command[] {
+function byName(targets: ShortcutTargets): Command[] {
   const hidden = { sheet: false } as const;
-  const { compare, whose } = hands;
+  const { compare, whose } = targets;
   return [
     {
       ...hidden,
@@ -171,8 +171,8 @@ function byName(hands: ShortcutTargets): Command[] {
       id: 'branch-from-it',
       title: `Branch from ${whose ?? 'the reply'}’s reply`,
       icon: GitBranch,
-      when: () => whose !== null && hands.canWrite(),
-      run: hands.branchFromIt,
+      when: () => whose !== null && targets.canWrite(),
+      run: targets.branchFromIt,
     },
     {
       ...hidden,
@@ -181,9 +181,9 @@ function byName(hands: ShortcutTargets): Command[] {
       title: `What was sent for ${whose ?? 'the reply'}’s reply`,
       icon: ReceiptText,
       when: () => whose !== null,
-      run: hands.showIts,
+      run: targets.showIts,
     },
-    { ...hidden, group: 'Reading', id: 'map', title: 'Branch map', icon: Network, run: hands.map },
+    { ...hidden, group: 'Reading', id: 'map', title: 'Branch map', icon: Network, run: targets.map },
     ...(compare
       ? [
           {
@@ -196,14 +196,14 @@ function byName(hands: ShortcutTargets): Command[] {
           },
         ]
       : []),
-    ...MODES.filter((mode) => mode.id !== hands.mode).map((mode) => ({
+    ...MODES.filter((mode) => mode.id !== targets.mode).map((mode) => ({
       ...hidden,
       group: 'Writing' as const,
       id: `mode-${mode.id}`,
       title: `Switch to ${mode.name}`,
       icon: UsersRound,
-      when: hands.canWrite,
-      run: () => hands.changeMode(mode),
+      when: targets.canWrite,
+      run: () => targets.changeMode(mode),
     })),
   ];
 }

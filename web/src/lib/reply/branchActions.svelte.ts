@@ -76,7 +76,7 @@ export class BranchActions {
     const { conversation } = await work;
     this.editing = null;
     if (conversation.id === this.id) return;
-    store.meet([conversation]);
+    store.addConversations([conversation]);
     await goto(routes.round(conversation.id, round));
     announce(`Round ${round} continues in a branch`);
   }
@@ -99,7 +99,7 @@ export class BranchActions {
     const { round_number: round } = message;
     const made = async () => {
       const branch = await requests.branch(this.id, round, message.voice ? message.id : undefined);
-      store.meet([branch]);
+      store.addConversations([branch]);
       await goto(routes.conversation(branch.id), { state: { isWriting: true } });
       announce(`New branch from round ${round}`);
     };

@@ -60,7 +60,7 @@ export class BranchTree {
       this.problem = null;
       // Whoever was known and is no longer was deleted while this was on its way.
       const found = tree.nodes.map((node) => node.conversation);
-      store.meet(found.filter(({ id }) => id in store.conversations || !(id in before)));
+      store.addConversations(found.filter(({ id }) => id in store.conversations || !(id in before)));
     } catch (reason) {
       if (asked === this.#asked) this.problem = reason instanceof Error ? reason.message : '';
     }
