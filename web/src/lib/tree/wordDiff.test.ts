@@ -39,11 +39,12 @@ describe('two questions side by side', () => {
     expect(shown(right)).toBe('b c d e [a]');
   });
 
-  it('of great length are compared at their ends alone', () => {
-    const long = (word: string) => `begin ${`${word} `.repeat(900)}end`;
-    const shared = `${'same '.repeat(700)}`;
-    const { left } = diffWords(shared + long('x'), shared + long('y'));
-    expect(left.map(({ isOnlyHere }) => isOnlyHere)).toEqual([false, true, false]);
+  it('are marked even when they are long, unless they differ in hundreds of words', () => {
+    const long = (word: string, times: number) => `${'same '.repeat(700)}${`${word} `.repeat(times)}end`;
+    const near = diffWords(long('x', 300), long('y', 300));
+    expect(near.left.map(({ isOnlyHere }) => isOnlyHere)).toEqual([false, true, false]);
+    const far = diffWords(long('x', 900), long('y', 900));
+    expect(far.left.map(({ isOnlyHere }) => isOnlyHere)).toEqual([false]);
   });
 
   it('may be empty', () => {
