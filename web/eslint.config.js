@@ -3,20 +3,40 @@ import prettier from 'eslint-config-prettier';
 import svelte from 'eslint-plugin-svelte';
 import globals from 'globals';
 import ts from 'typescript-eslint';
+import { above, FOLDERS } from './folders.js';
 import svelteConfig from './svelte.config.js';
 
-/** Who may know whom: ui nobody, api and live only each other, nouns everything but pages, pages all.
- * @param {string[]} files @param {string} forbidden @param {string} why
- * @returns {import('eslint').Linter.Config} */
-const rooms = (files, forbidden, why) => ({
-  files,
-  rules: {
-    'no-restricted-imports': [
-      'error',
-      { patterns: [{ regex: forbidden, message: why, caseSensitive: true }] },
-    ],
-  },
-});
+/** Two folders need less than what is below them: ui knows nothing of the domain, live only api. */
+const STRICTER = {
+  ui: String.raw`^(\$lib/(?!ui/)|\$app/|\.\./(?!ui/))`,
+  live: String.raw`^(\$lib/(?!(api|live)/)|\$app/|\.\./(?!(api|live)/)|.*/[A-Z][A-Za-z]*\.svelte$)`,
+  api: String.raw`^(\$lib/(?!api/)|\$app/|\.\./(?!api/)|.*/[A-Z][A-Za-z]*\.svelte$)`,
+};
+
+/** Folders import only those below them in folders.js. @returns {import('eslint').Linter.Config[]} */
+const line = () =>
+  Object.keys(FOLDERS).map((folder) => ({
+    files: [`src/lib/${folder}/**`],
+    rules: { 'no-restricted-imports': ['error', { patterns: forbidden(folder) }] },
+  }));
+
+/** @param {string} folder */
+function forbidden(folder) {
+  const upward = above(folder).join('|');
+  return [
+    { regex: String.raw`(^|/)routes/`, message: 'A folder does not import pages.' },
+    upward && {
+      regex: String.raw`^(\$lib|\.\.)/(${upward})/`,
+      message: `${folder} imports only the folders below it in folders.js.`,
+    },
+    folder in STRICTER && {
+      regex: STRICTER[/** @type {keyof typeof STRICTER} */ (folder)],
+      message: 'ui knows nothing of the domain; api and live know only each other.',
+    },
+  ]
+    .filter((pattern) => pattern !== '' && pattern !== false)
+    .map((pattern) => ({ ...pattern, caseSensitive: true }));
+}
 
 export default ts.config(
   { ignores: ['build/', '.svelte-kit/', 'node_modules/', 'src/lib/api/schema.d.ts'] },
@@ -51,15 +71,5 @@ export default ts.config(
     files: ['src/lib/live/**'],
     rules: { 'svelte/prefer-svelte-reactivity': 'off' },
   },
-  rooms(['src/lib/*/**'], String.raw`(^|/)routes/`, 'Pages use nouns, nouns never use pages.'),
-  rooms(
-    ['src/lib/ui/**'],
-    String.raw`^(\$lib/(?!ui/)|\$routes|\$app/|\.\./(?!ui/))`,
-    'ui knows nothing of the domain.',
-  ),
-  rooms(
-    ['src/lib/api/**', 'src/lib/live/**'],
-    String.raw`^(\$lib/(?!(api|live)/)|\$app/|\.\./(?!(api|live)/)|.*/[A-Z][A-Za-z]*\.svelte$)`,
-    'api and live know only each other.',
-  ),
+  ...line(),
 );

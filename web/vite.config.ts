@@ -59,10 +59,10 @@ function oneFormatOfFace(): Plugin {
   };
 }
 
-/** What every page needs comes in one file instead of fifty small ones. */
+/** What every page needs comes in one file instead of fifty small ones; the inspector is not part of it: signing in needs none. */
 function oneFrame(): Plugin {
   const frame =
-    /node_modules\/(svelte|@sveltejs|@lucide|esm-env|clsx)\/|src\/lib\/(api|appearance|commands|conversations|live|people|projects|seats|shell|ui)\//;
+    /node_modules\/(svelte|@sveltejs|@lucide|esm-env|clsx)\/|src\/lib\/(api|appearance|commands|conversations|frame|live|people|projects|seats|shell(?!\/Inspector)|ui)\//;
   const groups = [{ name: 'frame', test: (id: string) => frame.test(id) }];
   return {
     name: 'one-frame',

@@ -1,4 +1,7 @@
-"""A supervised process for the tests: it reports what it was given, then waits for the end of its input."""
+"""A supervised process for the tests: it reports what it was given, then waits for the end of its input.
+
+With the argument "stays" it does not end by itself.
+"""
 
 import json
 import os
@@ -23,6 +26,8 @@ def main() -> None:
     answers.write(json.dumps(report).encode() + b"\n")
     answers.flush()
     sys.stdin.read()
+    if "stays" in sys.argv:
+        signal.pause()
 
 
 if __name__ == "__main__":

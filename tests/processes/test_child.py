@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import pytest
 
-from tertulia.processes.child import ChildProcess, Program, allowed_environment
+from tertulia.processes.child import ChildProcess, Process, Program, allowed_environment, spawn
 from tertulia.processes.timers import IdleTimer
 from tertulia.processes.worker import NICENESS
 from tests.patience import PATIENCE_S
@@ -179,12 +179,19 @@ def test_a_process_yields_to_its_parent_and_leaves_interrupts_to_it(child: Child
     assert found["ignores_interrupts"]
 
 
-def test_a_process_ends_by_itself_when_its_input_is_closed(child: ChildProcess) -> None:
+def test_a_stop_with_grace_lets_a_process_end_by_itself() -> None:
+    started: list[Process] = []
+
+    def recording(program: Program) -> Process:
+        started.append(spawn(program))
+        return started[-1]
+
+    program = Program("tests.processes.reporting", (), {"PYTHONPATH": str(ROOT)})
+    child = ChildProcess(program, asyncio.get_running_loop, recording)
+    child.start()
     report(child)
-    child.stdin.close()
-    assert child.stdout.read() == b""
     child.stop(grace_s=PATIENCE_S)
-    assert child.has_ended
+    assert [process.poll() for process in started] == [0]
 
 
 def test_a_process_of_another_parent_ends_at_once() -> None:
@@ -199,7 +206,7 @@ def test_a_process_dies_when_its_parent_is_killed() -> None:
     code = (
         "import asyncio, os, sys\n"
         "from tertulia.processes.child import ChildProcess, Program\n"
-        "program = Program('tests.processes.reporting', (), {'PYTHONPATH': os.getcwd()})\n"
+        "program = Program('tests.processes.reporting', ('stays',), {'PYTHONPATH': os.getcwd()})\n"
         "child = ChildProcess(program, asyncio.get_running_loop)\n"
         "child.start()\n"
         "child.stdout.readline()\n"

@@ -1524,8 +1524,8 @@ export interface components {
         Catalogue: {
             /** Items */
             items: components["schemas"]["Model"][];
-            /** Known Better */
-            known_better: string[];
+            /** Overridden Keys */
+            overridden_keys: string[];
         };
         /**
          * ClientInfo

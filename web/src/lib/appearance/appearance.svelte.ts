@@ -1,5 +1,5 @@
 /** How the house looks on this device. static/appearance.js reads the same before the first paint. */
-import { remember } from '../ui/remember.svelte';
+import { persisted } from '$lib/ui/persisted.svelte';
 
 export type Theme = 'system' | 'light' | 'dark';
 export type Density = 'comfortable' | 'compact';
@@ -15,8 +15,8 @@ interface Choices {
   size?: Exclude<Size, 'medium'>;
 }
 
-const kept = remember<Choices>('appearance', {});
-const letters = remember('single-letters', true);
+const kept = persisted<Choices>('appearance', {});
+const letters = persisted('single-letters', true);
 
 export const appearance = {
   get theme(): Theme {

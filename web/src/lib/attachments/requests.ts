@@ -2,7 +2,7 @@
 import { request } from '$lib/api/client';
 import type { Attachment, FileText, Uploaded } from '$lib/api/types';
 import { uploadAddress } from '$lib/files/requests';
-import { sendFile, type Progress } from '$lib/files/sending';
+import { sendFile, type Progress } from '$lib/files/uploadRequest';
 import { addressOf } from './attachments';
 
 /** A file for one message. */

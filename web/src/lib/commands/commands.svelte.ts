@@ -3,7 +3,7 @@
  * A component adds its own while it is on the page; of two with the same keys, the later one wins.
  */
 import { untrack } from 'svelte';
-import type { Picture } from '../ui/picture';
+import type { IconComponent } from '$lib/ui/icon';
 
 export const GROUPS = ['Anywhere', 'Writing', 'Reading', 'On a reply'] as const;
 export type Group = (typeof GROUPS)[number];
@@ -14,7 +14,7 @@ export interface Command {
   group: Group;
   /** "mod+k", "n", "g p", "shift+r", "ArrowLeft"; several are separated by a comma. */
   keys?: string;
-  icon?: Picture;
+  icon?: IconComponent;
   /** Whether it makes sense now. */
   when?: () => boolean;
   /** Without it the command only stands in the sheet: its component listens to the key itself. */

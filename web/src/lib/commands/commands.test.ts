@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { shownKeys } from '../ui/keys';
+import { shownKeys } from '$lib/ui/keyLabels';
 import type { Command } from './commands.svelte';
 import { Keyboard, type Press } from './keyboard';
 import { pieces, score } from './match';

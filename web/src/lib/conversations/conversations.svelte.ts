@@ -5,11 +5,11 @@
 import ArchiveIcon from '@lucide/svelte/icons/archive';
 import { ApiError, request } from '../api/client';
 import type { Conversation, Removal } from '../api/types';
-import { house } from '../live/house.svelte';
+import { store } from '$lib/live/store.svelte';
 import { confirm } from '../ui/confirm.svelte';
 import { toast } from '../ui/toasts.svelte';
 import { titleOf } from './groups';
-import { whatGoes } from './removal';
+import { deletionText } from './deletionText';
 
 type Change = Partial<Pick<Conversation, 'title' | 'pinned' | 'archived'>>;
 
@@ -20,7 +20,7 @@ let hoped = $state.raw<Record<string, Change>>({});
 
 /** The conversations of a project as the person expects to see them. */
 export function conversationsOf(projectId: string): Conversation[] {
-  return Object.values(house.conversations)
+  return Object.values(store.conversations)
     .filter((each) => each.project_id === projectId)
     .map((each) => (hoped[each.id] ? { ...each, ...hoped[each.id] } : each));
 }
@@ -60,7 +60,7 @@ export async function remove(conversation: Conversation): Promise<boolean> {
     const removal = await request<Removal>('GET', `/api/conversations/${conversation.id}/removal`);
     const isSure = await confirm({
       title: `Delete “${titleOf(conversation)}”?`,
-      body: whatGoes(conversation, removal),
+      body: deletionText(conversation, removal),
       action: conversation.parent_id ? 'Delete branch' : 'Delete conversation',
     });
     if (!isSure) return false;

@@ -1,6 +1,6 @@
 /** Conversations as the sidebar shows them: pinned first, then by day; branches hang from where they left. */
 import type { Conversation } from '../api/types';
-import { branchName, type Named } from './family';
+import { branchName, type Named } from './branchFamily';
 
 export interface Node {
   conversation: Conversation;

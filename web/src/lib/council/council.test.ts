@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Model, Persona, SavedTable } from '$lib/api/types';
 import { closingOf, costsOf, fullest, notShown, partsOf, sum } from './estimate';
-import { invitationsTo } from './invitations';
+import { pickerList } from './pickerList';
 import { factsOf, ofModel, ofPersona, typicalCost } from './minds';
 import { written } from './requests';
-import { beginning, PLAIN, type Habits } from './settings';
-import { atHand, canCome, firstTable, heldIn, seated, speakerFor } from './table';
+import { initialSetting, PLAIN, type SettingSources } from './initialSetting';
+import { firstAvailable, canCome, firstTable, heldIn, seated, speakerFor } from './table';
 
 function model(key: string, change: Partial<Model> = {}): Model {
   const [provider = '', model_id = ''] = key.split(':');
@@ -60,7 +60,7 @@ function persona(id: string, hue: number): Persona {
 }
 
 describe('how much each at the table thinks', () => {
-  const guests = {
+  const invitable = {
     models: [model('a:one', { efforts: ['low', 'high'] }), model('b:two')],
     personas: [
       {
@@ -72,15 +72,15 @@ describe('how much each at the table thinks', () => {
 
   it('is what the seat says, where its model has that', () => {
     const minds = [ofModel('a:one'), { ...ofModel('a:one'), effort: 'low' as const }];
-    expect(seated(minds, guests).map((each) => each.effort)).toEqual([null, 'low']);
-    const [plain] = seated([{ ...ofModel('b:two'), effort: 'low' }], guests);
+    expect(seated(minds, invitable).map((each) => each.effort)).toEqual([null, 'low']);
+    const [plain] = seated([{ ...ofModel('b:two'), effort: 'low' }], invitable);
     expect([plain!.effort, plain!.wanted.effort]).toEqual([null, null]);
   });
 
   it('is what a persona says, unless its seat says otherwise', () => {
     const minds = [ofPersona('P'), { ...ofPersona('P'), effort: 'low' as const }];
-    expect(seated(minds, guests).map((each) => each.effort)).toEqual(['high', 'low']);
-    expect(seated([{ ...ofPersona('P'), model: 'b:two' }], guests)[0]!.effort).toBeNull();
+    expect(seated(minds, invitable).map((each) => each.effort)).toEqual(['high', 'low']);
+    expect(seated([{ ...ofPersona('P'), model: 'b:two' }], invitable)[0]!.effort).toBeNull();
   });
 });
 
@@ -92,20 +92,20 @@ describe('the table', () => {
     model('c:gone', { is_available: false }),
     model('d:small', { is_demo: true }),
   ];
-  const guests = { models, personas: [persona('P', 2), persona('Q', 2), persona('R', 1)] };
+  const invitable = { models, personas: [persona('P', 2), persona('Q', 2), persona('R', 1)] };
 
   it('seats voices as the server does: in order, the same model twice under two names', () => {
-    expect(seated(['a:one', 'b:three', 'a:one'].map(ofModel), guests)).toMatchObject([
+    expect(seated(['a:one', 'b:three', 'a:one'].map(ofModel), invitable)).toMatchObject([
       { id: 'a:one:0', seat: 1, name: 'one' },
       { id: 'b:three:0', seat: 2, name: 'three' },
       { id: 'a:one:1', seat: 3, name: 'one 2' },
     ]);
-    expect(seated([ofModel('x:unknown:7b')], guests)[0]!.name).toBe('unknown:7b');
+    expect(seated([ofModel('x:unknown:7b')], invitable)[0]!.name).toBe('unknown:7b');
   });
 
   it('gives a persona the seat of its colour where that is free, and the others the first free ones', () => {
     const minds = [ofModel('a:one'), ofPersona('P'), ofPersona('Q'), ofPersona('P')];
-    expect(seated(minds, guests)).toMatchObject([
+    expect(seated(minds, invitable)).toMatchObject([
       { id: 'a:one:0', seat: 1, persona_id: null, persona_version: null },
       { id: 'persona:P:0', seat: 2, name: 'Persona P', persona_id: 'P', persona_version: 3 },
       { id: 'persona:Q:0', seat: 3, name: 'Persona Q' },
@@ -114,18 +114,18 @@ describe('the table', () => {
     const namesake = { ...persona('S', 4), character: { ...persona('P', 4).character } };
     const both = seated([ofPersona('P'), ofPersona('S')], {
       models,
-      personas: [...guests.personas, namesake],
+      personas: [...invitable.personas, namesake],
     });
     expect(both.map((each) => each.name)).toEqual(['Persona P', 'Persona P 2']);
     // A persona is seated before a model that would have taken its place.
-    expect(seated([ofModel('a:one'), ofPersona('R')], guests).map((each) => each.seat)).toEqual([2, 1]);
-    const table = seated([ofPersona('P')], guests);
-    expect(seated([ofPersona('P')], guests, table)[0]).toMatchObject({ id: 'persona:P:1', seat: 1 });
+    expect(seated([ofModel('a:one'), ofPersona('R')], invitable).map((each) => each.seat)).toEqual([2, 1]);
+    const table = seated([ofPersona('P')], invitable);
+    expect(seated([ofPersona('P')], invitable, table)[0]).toMatchObject({ id: 'persona:P:1', seat: 1 });
   });
 
   it('keeps everyone in the seat they have in the conversation, as the server does', () => {
     const held = heldIn(
-      { seats: [{ lane: 'a:one:0', seat: 1 }], table: seated(['a:one', 'b:three'].map(ofModel), guests) },
+      { seats: [{ lane: 'a:one:0', seat: 1 }], table: seated(['a:one', 'b:three'].map(ofModel), invitable) },
       [
         {
           seats: [
@@ -136,14 +136,14 @@ describe('the table', () => {
       ],
     );
     const seats = (...minds: Parameters<typeof seated>[0]) =>
-      seated(minds, guests, [], held).map((each) => each.seat);
+      seated(minds, invitable, [], held).map((each) => each.seat);
     expect(seats(ofModel('b:three'))).toEqual([2]);
     expect(seats(ofModel('a:two'), ofModel('a:one'))).toEqual([4, 1]);
     // A persona whose colour is somebody's takes one that is nobody's.
     expect(seats(ofPersona('R'), ofModel('b:three'), ofModel('a:one'))).toEqual([3, 2, 1]);
     expect(seats(ofModel('a:one'), ofModel('a:one'))).toEqual([1, 3]);
     const full = new Map(Array.from({ length: 8 }, (_, n) => [`m:${n}:0`, n + 1] as const));
-    expect(seated([ofModel('m:0'), ofModel('a:one')], guests, [], full).map((each) => each.seat)).toEqual([
+    expect(seated([ofModel('m:0'), ofModel('a:one')], invitable, [], full).map((each) => each.seat)).toEqual([
       1, 2,
     ]);
   });
@@ -161,18 +161,18 @@ describe('the table', () => {
   });
 
   it('knows who could be asked now', () => {
-    expect(canCome(ofPersona('P'), guests)).toBe(true);
-    expect(canCome(ofPersona('unknown'), guests)).toBe(false);
-    expect(canCome(ofModel('c:gone'), guests)).toBe(false);
-    expect(canCome({ ...ofPersona('P'), model: 'a:one' }, guests)).toBe(true);
-    expect(canCome({ ...ofPersona('P'), model: 'c:gone' }, guests)).toBe(false);
+    expect(canCome(ofPersona('P'), invitable)).toBe(true);
+    expect(canCome(ofPersona('unknown'), invitable)).toBe(false);
+    expect(canCome(ofModel('c:gone'), invitable)).toBe(false);
+    expect(canCome({ ...ofPersona('P'), model: 'a:one' }, invitable)).toBe(true);
+    expect(canCome({ ...ofPersona('P'), model: 'c:gone' }, invitable)).toBe(false);
   });
 
   it('is laid for the three of the house as soon as more than the demo can speak for them', () => {
     const sage = persona('0000000000000000000000SAGE', 1);
-    expect(atHand({ models, personas: [sage] })).toEqual([ofPersona(sage.id)]);
-    expect(atHand({ models: models.slice(3), personas: [sage] })).toEqual([ofModel('d:small')]);
-    expect(atHand({ models, personas: [] })).toEqual([ofModel('a:one'), ofModel('b:three')]);
+    expect(firstAvailable({ models, personas: [sage] })).toEqual([ofPersona(sage.id)]);
+    expect(firstAvailable({ models: models.slice(3), personas: [sage] })).toEqual([ofModel('d:small')]);
+    expect(firstAvailable({ models, personas: [] })).toEqual([ofModel('a:one'), ofModel('b:three')]);
   });
 
   it('is laid with what was wanted, else one of each house, else the demo', () => {
@@ -184,7 +184,7 @@ describe('the table', () => {
 });
 
 describe('a conversation begins', () => {
-  const guests = { models: [model('a:one'), model('b:two')], personas: [persona('P', 2)] };
+  const invitable = { models: [model('a:one'), model('b:two')], personas: [persona('P', 2)] };
   const table = (id: string, ...voices: SavedTable['voices']) =>
     ({
       ...PLAIN,
@@ -195,14 +195,14 @@ describe('a conversation begins', () => {
       chair: voices[0],
       brief: 'Short',
     }) as never;
-  const plain: Habits = {
+  const plain: SettingSources = {
     project: { default_table_id: null, default_models: ['b:two'], default_mode: 'relay' },
     defaults: { table_id: null, mode: null, visibility: null, voices: [] },
     tables: [table('ours', ofPersona('P'), ofModel('a:one')), table('mine', ofModel('b:two'))],
     last: null,
     instance: [],
   };
-  const first = (habits: Partial<Habits>) => beginning({ ...plain, ...habits }, guests);
+  const first = (habits: Partial<SettingSources>) => initialSetting({ ...plain, ...habits }, invitable);
 
   it('as the project has it, then as one has it oneself, then as it was last, then with what is at hand', () => {
     const ours = { ...plain.project!, default_table_id: 'ours' };
@@ -233,7 +233,7 @@ describe('a conversation begins', () => {
   it('with the demo alone only while nothing else is ready, wherever it was kept', () => {
     const demo = model('d:small', { is_demo: true });
     const alone = { ...PLAIN, minds: [ofModel('d:small')] };
-    const kept: Partial<Habits>[] = [
+    const kept: Partial<SettingSources>[] = [
       { project: { ...plain.project!, default_models: ['d:small'] } },
       { project: { ...plain.project!, default_models: ['d:small', 'c:gone'] } },
       { project: { ...plain.project!, default_models: [] }, last: alone },
@@ -244,14 +244,23 @@ describe('a conversation begins', () => {
       },
     ];
     for (const habits of kept) {
-      const later = beginning({ ...plain, ...habits }, { ...guests, models: [demo, ...guests.models] });
+      const later = initialSetting(
+        { ...plain, ...habits },
+        { ...invitable, models: [demo, ...invitable.models] },
+      );
       expect(later.minds).toEqual([ofModel('a:one'), ofModel('b:two')]);
-      const before = beginning({ ...plain, ...habits }, { models: [demo], personas: guests.personas });
+      const before = initialSetting(
+        { ...plain, ...habits },
+        { models: [demo], personas: invitable.personas },
+      );
       expect(before.minds).toEqual(alone.minds);
     }
     // Beside another model it was chosen on purpose.
     const both = { ...PLAIN, minds: [ofModel('d:small'), ofModel('a:one')] };
-    const found = beginning({ ...plain, last: both }, { ...guests, models: [demo, ...guests.models] });
+    const found = initialSetting(
+      { ...plain, last: both },
+      { ...invitable, models: [demo, ...invitable.models] },
+    );
     expect(found.minds).toEqual(both.minds);
   });
 
@@ -271,7 +280,7 @@ describe('the minds one can invite', () => {
   ];
 
   const named = (typed: string, some = models, personas: ReturnType<typeof persona>[] = []) =>
-    invitationsTo({ models: some, personas }, typed);
+    pickerList({ models: some, personas }, typed);
   const shown = (typed: string, some = models) =>
     named(typed, some).groups.map((group) => [group.name, group.items.map((each) => each.name)]);
 

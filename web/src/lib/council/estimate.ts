@@ -1,6 +1,6 @@
 /** What a round would cost and how full each mind would be, as the server reckons before it is sent. */
 import type { Estimate, Voice } from '$lib/api/types';
-import { listed, totalOf, type Total } from '$lib/conversation/numbers';
+import { listed, totalOf, type Total } from '$lib/format/numbers';
 
 export interface Expected {
   /** Null when the price is unknown. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressed, handleOf, mentionsIn, namesFor, namingAt, put } from './mentions';
+import { addressed, handleOf, mentionsIn, namesFor, openMentionAt, put } from './mentions';
 
 const known = ['The Sage', 'The Sage 2', 'The Skeptic', 'Claude Sonnet 4.5', 'Ægir'].map((name) => ({
   name,
@@ -35,12 +35,12 @@ describe('a mind is addressed', () => {
 
 describe('while a name is typed', () => {
   it('it is what stands between the @ and the caret', () => {
-    expect(namingAt('Well, @th', 9)).toEqual({ start: 6, typed: 'th' });
-    expect(namingAt('@', 1)).toEqual({ start: 0, typed: '' });
-    expect(namingAt('@The S', 6)).toEqual({ start: 0, typed: 'The S' });
-    expect(namingAt('me@sage', 7)).toBeNull();
-    expect(namingAt('@th', 0)).toBeNull();
-    expect(namingAt('@a\nb', 4)).toBeNull();
+    expect(openMentionAt('Well, @th', 9)).toEqual({ start: 6, typed: 'th' });
+    expect(openMentionAt('@', 1)).toEqual({ start: 0, typed: '' });
+    expect(openMentionAt('@The S', 6)).toEqual({ start: 0, typed: 'The S' });
+    expect(openMentionAt('me@sage', 7)).toBeNull();
+    expect(openMentionAt('@th', 0)).toBeNull();
+    expect(openMentionAt('@a\nb', 4)).toBeNull();
   });
 
   it('those are offered whose name goes on so', () => {

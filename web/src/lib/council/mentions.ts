@@ -49,7 +49,7 @@ function mentionAt<T extends Named>(text: string, start: number, known: T[]): Me
 }
 
 /** What stands between an @ and the caret, if somebody is being named there. */
-export function namingAt(text: string, caret: number): { start: number; typed: string } | null {
+export function openMentionAt(text: string, caret: number): { start: number; typed: string } | null {
   const match = /(?:^|[^\p{L}\p{N}_.@])@([\p{L}\p{N}_ .-]{0,30})$/u.exec(text.slice(0, caret));
   return match ? { start: caret - match[1]!.length - 1, typed: match[1]! } : null;
 }

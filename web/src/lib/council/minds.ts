@@ -1,6 +1,6 @@
 /** What one can ask for: a model, or a persona that answers through one. */
 import type { Model, Voice, WantedVoice } from '$lib/api/types';
-import { money, tokens } from '$lib/conversation/numbers';
+import { money, tokens } from '$lib/format/numbers';
 import { TIERS } from '$lib/models/tiers';
 
 /** A model, or a persona that speaks through its model (or, both named, through another). */

@@ -1,5 +1,5 @@
 /** How voices take turns. A new mode is one more entry here, once the server knows it. */
-import { inWords } from '$lib/conversation/numbers';
+import { inWords } from '$lib/format/numbers';
 
 export interface Mode {
   id: string;

@@ -2,14 +2,18 @@
 import { request } from '$lib/api/client';
 import type { Defaults, SavedTable, TableSetting } from '$lib/api/types';
 import { modeNamed } from './modes';
-import type { Setting } from './settings';
+import type { RoundSettings } from './initialSetting';
 
-export function addTable(name: string, setting: Setting, projectId: string | null): Promise<SavedTable> {
+export function addTable(
+  name: string,
+  setting: RoundSettings,
+  projectId: string | null,
+): Promise<SavedTable> {
   const scope = projectId === null ? 'user' : 'project';
   return request('POST', '/api/tables', { ...written(name, setting), scope, project_id: projectId });
 }
 
-export function changeTable(id: string, name: string, setting: Setting): Promise<SavedTable> {
+export function changeTable(id: string, name: string, setting: RoundSettings): Promise<SavedTable> {
   return request('PUT', `/api/tables/${id}`, written(name, setting));
 }
 
@@ -22,7 +26,10 @@ export function saveDefaults(defaults: Defaults): Promise<Defaults> {
 }
 
 /** As many as the mode seats, and a chair where it has one: what was chosen for another mode is not kept. */
-export function written(name: string, { minds, mode, visibility, chair, brief }: Setting): TableSetting {
+export function written(
+  name: string,
+  { minds, mode, visibility, chair, brief }: RoundSettings,
+): TableSetting {
   const { most, hasChair } = modeNamed(mode);
   const closing = hasChair ? { chair, brief } : { chair: null, brief: '' };
   return { name, mode, visibility, voices: minds.slice(0, most), ...closing };

@@ -5,7 +5,7 @@ import { keyOf, ofModel, ofPersona, type Mind } from './minds';
 export const SEATS = 8;
 
 /** Who can come. */
-export interface Guests {
+export interface Invitable {
   models: Model[];
   personas: Persona[];
 }
@@ -21,8 +21,13 @@ export type Held = ReadonlyMap<string, number>;
 export const NOBODY: Held = new Map();
 
 /** The same one twice, or two of one name, are told apart; whoever has a seat in the conversation keeps it. */
-export function seated(minds: Mind[], guests: Guests, taken: Voice[] = [], held: Held = NOBODY): Seated[] {
-  const found = minds.map((mind) => inviteeOf(mind, guests));
+export function seated(
+  minds: Mind[],
+  invitable: Invitable,
+  taken: Voice[] = [],
+  held: Held = NOBODY,
+): Seated[] {
+  const found = minds.map((mind) => inviteeOf(mind, invitable));
   const lanes = lanesOf(
     found.map((each) => each.lane),
     taken,
@@ -73,7 +78,7 @@ interface Invitee extends Omit<Seated, 'id' | 'seat'> {
   hue: number | null;
 }
 
-function inviteeOf(wanted: Mind, { models, personas }: Guests): Invitee {
+function inviteeOf(wanted: Mind, { models, personas }: Invitable): Invitee {
   const { model: key, persona_id } = wanted;
   if (persona_id === null) {
     const effort = effortOf(wanted.effort ?? null, key ?? '', models);
@@ -122,20 +127,20 @@ function laneOf(voiceId: string): string {
 }
 
 /** As the server does: core/voices.py says why. */
-function placesOf(guests: { lane: string; hue: number | null }[], taken: number[], held: Held): number[] {
+function placesOf(invitable: { lane: string; hue: number | null }[], taken: number[], held: Held): number[] {
   const kept = new Map<number, number>();
   const isTaken = (seat: number) => taken.includes(seat) || [...kept.values()].includes(seat);
   const keep = (n: number, seat: number | null | undefined) => {
     if (seat && !isTaken(seat)) kept.set(n, seat);
   };
   const somebodys = [...new Set(held.values())];
-  guests.forEach(({ lane }, n) => keep(n, held.get(lane)));
-  guests.forEach(({ hue }, n) => {
+  invitable.forEach(({ lane }, n) => keep(n, held.get(lane)));
+  invitable.forEach(({ hue }, n) => {
     if (!kept.has(n) && hue !== null && !somebodys.includes(hue)) keep(n, hue);
   });
   const nobodys = Array.from({ length: SEATS }, (_, n) => n + 1).filter((seat) => !somebodys.includes(seat));
   const free = [...nobodys, ...somebodys].filter((seat) => !isTaken(seat));
-  return guests.map((_, n) => kept.get(n) ?? free.shift() ?? SEATS);
+  return invitable.map((_, n) => kept.get(n) ?? free.shift() ?? SEATS);
 }
 
 const STRENGTH = ['smart', 'balanced', 'fast', 'cheap'];
@@ -158,7 +163,7 @@ function compare(a: number[], b: number[]): number {
 }
 
 /** Whether it could be asked now. */
-export function canCome({ model, persona_id }: Mind, { models, personas }: Guests): boolean {
+export function canCome({ model, persona_id }: Mind, { models, personas }: Invitable): boolean {
   const persona = personas.find((each) => each.id === persona_id);
   if (persona_id !== null && persona === undefined) return false;
   if (model !== null) return models.some((each) => each.key === model && each.is_available);
@@ -166,14 +171,14 @@ export function canCome({ model, persona_id }: Mind, { models, personas }: Guest
 }
 
 /** Nobody but the demo would answer, though others could: not what anybody would begin with. */
-export function isDemoAlone(minds: Mind[], guests: Guests): boolean {
+export function isDemoAlone(minds: Mind[], invitable: Invitable): boolean {
   const isDemo = ({ model, persona_id }: Mind) =>
-    persona_id === null && guests.models.some((each) => each.key === model && each.is_demo);
-  return isServed(guests) && minds.length > 0 && minds.every(isDemo);
+    persona_id === null && invitable.models.some((each) => each.key === model && each.is_demo);
+  return isServed(invitable) && minds.length > 0 && minds.every(isDemo);
 }
 
 /** Whether there is more than the demo to answer. */
-function isServed({ models }: Guests): boolean {
+function isServed({ models }: Invitable): boolean {
   return models.some((each) => each.is_available && !each.is_demo);
 }
 
@@ -193,22 +198,22 @@ export function firstTable(wanted: string[], models: Model[], most: number = 3):
 const SEEDED = ['0000000000000000000000SAGE', '0000000000000000000SKEPT1C', '0000000000000000STRATEG1ST'];
 
 /** Who sits down when nobody was chosen: the three of the house, once there is more than the demo to speak. */
-export function atHand(guests: Guests): Mind[] {
-  const known = SEEDED.filter((id) => guests.personas.some((each) => each.id === id)).map(ofPersona);
-  return isServed(guests) && known.length ? known : firstTable([], guests.models).map(ofModel);
+export function firstAvailable(invitable: Invitable): Mind[] {
+  const known = SEEDED.filter((id) => invitable.personas.some((each) => each.id === id)).map(ofPersona);
+  return isServed(invitable) && known.length ? known : firstTable([], invitable.models).map(ofModel);
 }
 
 /**
  * Different voices for a template, the demo apart: those that are wanted already, the three personas of the house, a
  * model of each provider, then any other model. Fewer where there are not so many.
  */
-export function differentMinds(wanted: Mind[], guests: Guests, most: number): Mind[] {
-  if (!isServed(guests)) return [];
-  const providers = firstTable([], guests.models, SEATS).map(ofModel);
-  const ready = guests.models.filter((each) => each.is_available).map((each) => ofModel(each.key));
+export function differentMinds(wanted: Mind[], invitable: Invitable, most: number): Mind[] {
+  if (!isServed(invitable)) return [];
+  const providers = firstTable([], invitable.models, SEATS).map(ofModel);
+  const ready = invitable.models.filter((each) => each.is_available).map((each) => ofModel(each.key));
   const minds = new Map(
-    [...wanted, ...atHand(guests), ...providers, ...ready]
-      .filter((mind) => canCome(mind, guests) && !isDemoAlone([mind], guests))
+    [...wanted, ...firstAvailable(invitable), ...providers, ...ready]
+      .filter((mind) => canCome(mind, invitable) && !isDemoAlone([mind], invitable))
       .map((mind) => [keyOf(mind), mind]),
   );
   return [...minds.values()].slice(0, most);

@@ -1,6 +1,6 @@
 /** Files as people read them: folders, sizes, how far each can be found, what changed between versions. */
 import type { FileMetadata, ProjectFile } from '$lib/api/types';
-import { counted } from '$lib/conversation/numbers';
+import { counted } from '$lib/format/numbers';
 
 export interface Folder {
   /** Empty for files that lie in none. */

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ApiError } from '$lib/api/client';
 import type { ProjectFile, Uploaded } from '$lib/api/types';
 import { uploadAddress } from './requests';
-import { OFFLINE } from './sending';
-import { Unsettled } from '$lib/live/unsettled.svelte';
+import { OFFLINE } from './uploadRequest';
+import { UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
 import { Uploads } from './uploads.svelte';
 
 const file = (path: string) => ({ path, file: new File(['words'], path) });
@@ -53,7 +53,7 @@ it('waits with the others while the server cannot be reached, and goes on where 
 it('goes on with the others when the one that was cut off is given up', async () => {
   const uploads = new Uploads(
     (address) => (address.includes('a.md') ? Promise.reject(isGone) : Promise.resolve(taken)),
-    new Unsettled(() => Promise.resolve()),
+    new UnfinishedUploads(() => Promise.resolve()),
   );
   await uploads.add('p', [file('a.md'), file('b.md')], true);
   uploads.dismiss(uploads.items[0]!.id);
@@ -76,15 +76,21 @@ describe('an upload that is cancelled', () => {
     const addresses: string[] = [];
     const told: string[] = [];
     const answers: ((answer: Uploaded | Error) => void)[] = [];
-    const unsettled = new Unsettled((_, key) => Promise.resolve(void told.push(key)));
+    const unfinishedUploads = new UnfinishedUploads((_, key) => Promise.resolve(void told.push(key)));
     const uploads = new Uploads((address) => {
       addresses.push(address);
       return new Promise((resolve, reject) =>
         answers.push((answer) => (answer instanceof Error ? reject(answer) : resolve(answer))),
       );
-    }, unsettled);
+    }, unfinishedUploads);
     const brought = (key: string) => ({ upload_key: key, version: 1 }) as ProjectFile;
-    return { uploads, addresses, told, answers, hides: (key: string) => unsettled.hides(brought(key)) };
+    return {
+      uploads,
+      addresses,
+      told,
+      answers,
+      hides: (key: string) => unfinishedUploads.hides(brought(key)),
+    };
   }
 
   it('is told to the server, which may have taken it already', () => {

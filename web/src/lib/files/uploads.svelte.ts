@@ -7,10 +7,10 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Uploaded } from '$lib/api/types';
 import { ulid } from '$lib/api/ulid';
-import type { Brought } from './dropped';
+import type { DroppedFile } from './droppedFiles';
 import { uploadAddress } from './requests';
-import { OFFLINE, sendFile, whyNot, type Progress } from './sending';
-import { unsettled, type Unsettled } from '$lib/live/unsettled.svelte';
+import { OFFLINE, sendFile, whyNot, type Progress } from './uploadRequest';
+import { unfinishedUploads, type UnfinishedUploads } from '$lib/live/unfinishedUploads.svelte';
 
 export interface Upload {
   id: number;
@@ -54,14 +54,14 @@ export class Uploads {
 
   constructor(
     private readonly send: Send = sendFile,
-    private readonly ends: Unsettled = unsettled,
+    private readonly ends: UnfinishedUploads = unfinishedUploads,
   ) {}
 
   of(projectId: string): Upload[] {
     return this.items.filter((each) => each.projectId === projectId);
   }
 
-  add(projectId: string, files: Brought[], unpack: boolean): Promise<void> {
+  add(projectId: string, files: DroppedFile[], unpack: boolean): Promise<void> {
     const fresh = files.map(({ path, file }) => this.#fresh(projectId, path, file, unpack));
     if (!this.of(projectId).length) this.done.delete(projectId);
     this.items = [...this.items, ...fresh];

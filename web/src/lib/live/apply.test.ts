@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Draft, Message } from '../api/types';
-import { apply, EMPTY, wishOf, type State, type Wish } from './apply';
-import { conversationPlace, type EventItem, type Item } from './items';
+import { apply, EMPTY, resyncFor, type State, type Resync } from './apply';
+import { conversationTopic, type EventItem, type Item } from './items';
 
 interface Vector {
   says: string;
   start: State;
   items: Item[];
   end: State;
-  wishes: Wish[];
+  wishes: Resync[];
 }
 
 const vectors = import.meta.glob<Vector>('../../../../tests/vectors/events/*.json', {
@@ -16,22 +16,22 @@ const vectors = import.meta.glob<Vector>('../../../../tests/vectors/events/*.jso
   import: 'default',
 });
 
-function replay(start: State, items: Item[]): { state: State; wishes: Wish[] } {
-  const wishes: Wish[] = [];
+function replay(start: State, items: Item[]): { state: State; resyncs: Resync[] } {
+  const resyncs: Resync[] = [];
   const state = items.reduce((before, item) => {
-    const wish = wishOf(before, item);
-    if (wish) wishes.push(wish);
+    const resync = resyncFor(before, item);
+    if (resync) resyncs.push(resync);
     return apply(before, item);
   }, start);
-  return { state, wishes };
+  return { state, resyncs };
 }
 
 describe('what a device sees, as the server tells it', () => {
   for (const [path, vector] of Object.entries(vectors))
     it(`${path.split('/').at(-1)}: ${vector.says}`, () => {
-      const { state, wishes } = replay(whole(vector.start), vector.items);
+      const { state, resyncs } = replay(whole(vector.start), vector.items);
       expect(state).toEqual(whole(vector.end));
-      expect(wishes).toEqual(vector.wishes);
+      expect(resyncs).toEqual(vector.wishes);
     });
 
   it('is told by at least one vector', () => expect(Object.keys(vectors).length).toBeGreaterThan(5));
@@ -69,9 +69,9 @@ describe('a bad line', () => {
       let state: State = { ...EMPTY, cursors: { [PLACE]: 0 } };
       let line: Item[] = [];
       const deliver = (item: Item) => {
-        const wish = wishOf(state, item);
+        const resync = resyncFor(state, item);
         state = apply(state, item);
-        if (wish && 'follow' in wish) line.push(...server.follow(state.cursors[PLACE] ?? 0));
+        if (resync && 'follow' in resync) line.push(...server.follow(state.cursors[PLACE] ?? 0));
       };
       for (let step = 0; step < 60; step++) {
         line.push(...server.write());
@@ -89,7 +89,7 @@ describe('a bad line', () => {
 });
 
 const CONVERSATION = 'C';
-const PLACE = conversationPlace(CONVERSATION);
+const PLACE = conversationTopic(CONVERSATION);
 
 class Server {
   log: EventItem[] = [];

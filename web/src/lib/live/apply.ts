@@ -7,23 +7,23 @@
  *   waiting    its provider asked for patience         reset    a place must be read afresh
  *   gone       a place is no longer ours to see        signed_out   nothing is
  *
- * Items may come twice or late, and frames may be lost: old ones change nothing, and `wishOf` says what to ask
+ * Items may come twice or late, and frames may be lost: old ones change nothing, and `resyncFor` says what to ask
  * for when something is missing.
  */
 import type { Draft, Message } from '../api/types';
 import {
-  conversationPlace,
+  conversationTopic,
   partsOf,
   type DeltaItem,
   type EventItem,
   type Item,
-  type Place,
+  type Topic,
   type Tables,
 } from './items';
 
 export interface State {
   /** How far each followed place has been read. */
-  cursors: Record<Place, number>;
+  cursors: Record<Topic, number>;
   tables: Tables;
   drafts: Record<string, Draft>;
   /** By branch: the messages it shows that were said in the conversations it left. */
@@ -34,7 +34,7 @@ export interface State {
 export type Inherited = Record<string, true>;
 
 /** What to ask the server for, so that the state becomes whole again. */
-export type Wish = { follow: Place } | { refetch: Place };
+export type Resync = { follow: Topic } | { refetch: Topic };
 
 export const EMPTY: State = {
   cursors: {},
@@ -80,13 +80,13 @@ export function apply(state: State, item: Item): State {
 }
 
 /** Asked before the item is applied. */
-export function wishOf(state: State, item: Item): Wish | null {
+export function resyncFor(state: State, item: Item): Resync | null {
   switch (item.type) {
     case 'event':
       return item.number > (state.cursors[item.place] ?? Infinity) + 1 ? { follow: item.place } : null;
     case 'delta': {
       const draft = state.drafts[item.id];
-      return draft && item.after > draft.number ? { follow: conversationPlace(draft.conversation_id) } : null;
+      return draft && item.after > draft.number ? { follow: conversationTopic(draft.conversation_id) } : null;
     }
     case 'following':
       return item.number > (state.cursors[item.place] ?? Infinity) ? { refetch: item.place } : null;
@@ -144,7 +144,7 @@ function withDraft(state: State, id: string, change: (draft: Draft) => Draft): S
 }
 
 /** Takes a place and all that is known only through it out of the state. */
-function forget(state: State, place: Place): State {
+function forget(state: State, place: Topic): State {
   const cursors = without(state.cursors, place);
   const [kind, id] = partsOf(place);
   if (kind === 'conversation') return forgetConversations({ ...state, cursors }, (each) => each === id);

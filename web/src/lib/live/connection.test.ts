@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { backOff, Connection, type ConnectionState, type World } from './connection';
-import type { Item, Place } from './items';
+import type { Item, Topic } from './items';
 
 /** A socket whose other end is the test. */
 class Line {
@@ -52,7 +52,7 @@ describe('the line to the server', () => {
   let isOnline: boolean;
   let states: ConnectionState[];
   let received: Item[];
-  let places: [Place, number][];
+  let places: [Topic, number][];
   let refusals: number;
   let connection: Connection;
 

@@ -4,7 +4,7 @@
  * connecting ─▶ open ─▶ waiting (a moment, longer each time) ─▶ connecting
  *                  └──▶ offline (the browser says there is no network) ─▶ connecting when it is back
  */
-import type { Item, Place } from './items';
+import type { Item, Topic } from './items';
 
 export type ConnectionState =
   { state: 'connecting' | 'open' | 'offline'; retryAt: null } | { state: 'waiting'; retryAt: number };
@@ -25,7 +25,7 @@ export interface Listener {
   /** The server did not let us in; why, the browser does not say. */
   refused(): void;
   /** The line is open (again): every place that should be followed, and how far each was read. */
-  places(): Iterable<[Place, number]>;
+  places(): Iterable<[Topic, number]>;
 }
 
 /** The server says something at least every 15 s. */
@@ -58,11 +58,11 @@ export class Connection {
     this.#hangUp();
   }
 
-  follow(place: Place, after: number): void {
+  follow(place: Topic, after: number): void {
     this.#send({ type: 'follow', place, after });
   }
 
-  leave(place: Place): void {
+  leave(place: Topic): void {
     this.#send({ type: 'leave', place });
   }
 

@@ -18,7 +18,7 @@ import type {
 } from '../api/types';
 
 /** "user:<id>", "project:<id>" or "conversation:<id>" */
-export type Place = string;
+export type Topic = string;
 
 export interface Tables {
   user: Record<string, User>;
@@ -43,7 +43,7 @@ export type Noun = keyof Tables;
 
 export type EventItem = {
   type: 'event';
-  place: Place;
+  place: Topic;
   number: number;
   noun: Noun;
   id: string;
@@ -63,18 +63,18 @@ export type Item =
   | DeltaItem
   | { type: 'draft'; value: Draft }
   | { type: 'waiting'; id: string; value: Waiting | null }
-  | { type: 'following'; place: Place; number: number }
-  | { type: 'reset'; place: Place }
-  | { type: 'gone'; place: Place; reason: string }
+  | { type: 'following'; place: Topic; number: number }
+  | { type: 'reset'; place: Topic }
+  | { type: 'gone'; place: Topic; reason: string }
   | { type: 'signed_out' }
   | { type: 'pong' };
 
-export const userPlace = (id: string): Place => `user:${id}`;
-export const projectPlace = (id: string): Place => `project:${id}`;
-export const conversationPlace = (id: string): Place => `conversation:${id}`;
+export const userTopic = (id: string): Topic => `user:${id}`;
+export const projectTopic = (id: string): Topic => `project:${id}`;
+export const conversationTopic = (id: string): Topic => `conversation:${id}`;
 
 /** "conversation:01J…" → ["conversation", "01J…"] */
-export function partsOf(place: Place): [kind: string, id: string] {
+export function partsOf(place: Topic): [kind: string, id: string] {
   const colon = place.indexOf(':');
   return [place.slice(0, colon), place.slice(colon + 1)];
 }

@@ -27,7 +27,7 @@ function byAge(a: Message, b: Message): number {
 }
 
 /** Which rounds were read through a conversation: what a branch of it shows of a round may be one reply alone. */
-export class Read {
+export class LoadedRounds {
   #from = Infinity;
   #before = new Set<number>();
 

@@ -11,14 +11,14 @@ import type {
   Turn,
 } from '../api/types';
 import { keep, type Inherited, type State } from './apply';
-import { conversationPlace, projectPlace, userPlace, type Tables } from './items';
+import { conversationTopic, projectTopic, userTopic, type Tables } from './items';
 
 export function putMe(state: State, me: Me): State {
   const { user, session, projects, personas, tables, defaults, cursor } = me;
   const ofProjects = (each: { project_id: string | null }) => each.project_id !== null;
   return {
     ...state,
-    cursors: { ...state.cursors, [userPlace(user.id)]: cursor },
+    cursors: { ...state.cursors, [userTopic(user.id)]: cursor },
     tables: {
       ...state.tables,
       user: { ...state.tables.user, [user.id]: user },
@@ -34,11 +34,11 @@ export function putMe(state: State, me: Me): State {
 /** The first page of a project's conversations: what it does not hold, a later page will bring; open ones stay. */
 export function putConversations(state: State, projectId: string, page: ConversationList): State {
   const isElsewhere = (each: Conversation) =>
-    each.project_id !== projectId || each.archived || conversationPlace(each.id) in state.cursors;
+    each.project_id !== projectId || each.archived || conversationTopic(each.id) in state.cursors;
   const others = keep(state.tables.conversation, isElsewhere);
   return {
     ...state,
-    cursors: { ...state.cursors, [projectPlace(projectId)]: page.cursor },
+    cursors: { ...state.cursors, [projectTopic(projectId)]: page.cursor },
     tables: { ...state.tables, conversation: { ...others, ...byId(page.items) } },
   };
 }
@@ -107,7 +107,7 @@ function newer(
   projectId: string,
   cursor: number,
 ): (id: string) => boolean {
-  const isBehind = (state.cursors[projectPlace(projectId)] ?? 0) > cursor;
+  const isBehind = (state.cursors[projectTopic(projectId)] ?? 0) > cursor;
   const [now, then]: [OfProject, OfProject] = [state.tables[noun], before.tables[noun]];
   return (id) => isBehind && now[id] !== then[id];
 }
@@ -121,7 +121,7 @@ export function putPeople(state: State, items: Person[]): State {
 
 /** The project is followed from where the oldest of several answers stood. */
 export function followFrom(state: State, projectId: string, cursor: number): State {
-  return { ...state, cursors: { ...state.cursors, [projectPlace(projectId)]: cursor } };
+  return { ...state, cursors: { ...state.cursors, [projectTopic(projectId)]: cursor } };
 }
 
 /**
@@ -136,10 +136,10 @@ export function putConversation(state: State, snapshot: ConversationPage): State
   const isMine = (each: { conversation_id: string }) => each.conversation_id === conversation.id;
   const isOlder = (each: { conversation_id: string; round_number: number }) =>
     !isMine(each) || (joined && each.round_number < first);
-  const isFollowed = projectPlace(conversation.project_id) in state.cursors;
+  const isFollowed = projectTopic(conversation.project_id) in state.cursors;
   const told = isFollowed ? state.tables.conversation[conversation.id] : undefined;
   return {
-    cursors: { ...state.cursors, [conversationPlace(conversation.id)]: cursor },
+    cursors: { ...state.cursors, [conversationTopic(conversation.id)]: cursor },
     tables: {
       ...state.tables,
       conversation: { ...state.tables.conversation, [conversation.id]: told ?? conversation },
@@ -212,7 +212,7 @@ export function putSessions(state: State, sessions: Session[]): State {
 
 /** When nobody looks at it any more: its messages may be shown again, its drafts are soon out of date. */
 export function leaveConversation(state: State, id: string): State {
-  const place = conversationPlace(id);
+  const place = conversationTopic(id);
   return {
     ...state,
     cursors: Object.fromEntries(Object.entries(state.cursors).filter(([each]) => each !== place)),

@@ -1,12 +1,12 @@
 import { expect, it, vi } from 'vitest';
 import type { Citations } from './citations';
 import { parse } from './parse';
-import { View } from './view';
+import { BlockView } from './blockView';
 
-function shown(text: string): { element: HTMLElement; view: View } {
+function shown(text: string): { element: HTMLElement; view: BlockView } {
   const element = document.createElement('div');
   document.body.replaceChildren(element);
-  const view = new View(element);
+  const view = new BlockView(element);
   view.show(htmlOf(text), true);
   return { element, view };
 }

@@ -1,6 +1,6 @@
 /** Colours for programs: highlight.js and the language at hand, fetched when a program is shown. */
 import type { LanguageFn } from 'highlight.js';
-import { sanitise } from './sanitise';
+import { sanitize } from './sanitize';
 
 const LONGEST = 40_000;
 
@@ -70,5 +70,5 @@ export async function highlight(text: string, language: string): Promise<Documen
   if (!fetched) return null; // no connection: in one colour
   const [{ default: hljs }, grammar] = fetched;
   if (!hljs.getLanguage(name)) hljs.registerLanguage(name, grammar.default);
-  return sanitise(hljs.highlight(text, { language: name, ignoreIllegals: true }).value);
+  return sanitize(hljs.highlight(text, { language: name, ignoreIllegals: true }).value);
 }

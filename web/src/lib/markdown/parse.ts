@@ -13,7 +13,7 @@ import MarkdownIt, { type MarkdownIt as Reader, type RendererRule, type Token } 
 import { citations } from './citations';
 import { formulas } from './formulas';
 import { destination, hostToShow } from './links';
-import { visible } from './visible';
+import { withoutInvisible } from './invisibleCharacters';
 
 export type Block =
   | { kind: 'html'; source: string; html: string }
@@ -47,7 +47,7 @@ export function parse(
   now: () => number = () => performance.now(),
   breaks: Breaks = 'wrapped',
 ): Parsed {
-  const text = visible(raw);
+  const text = withoutInvisible(raw);
   if (text === before.text) return before;
   if (text.length > LONGEST_TEXT) return asTyped(text);
 
@@ -73,7 +73,7 @@ export function parse(
 
 /** The whole text as the reader sees it. */
 export function tokensOf(raw: string): Token[] {
-  return md.parse(visible(raw), {});
+  return md.parse(withoutInvisible(raw), {});
 }
 
 interface Piece {

@@ -2,7 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import Markdown from './Markdown.svelte';
 import { draw } from './math';
-import { sanitise } from './sanitise';
+import { sanitize } from './sanitize';
 
 vi.hoisted(() => {
   // jsdom has no media; nobody here asked for less motion.
@@ -180,14 +180,14 @@ describe('the sanitiser', () => {
   it('has the last word even on markup the parser would never write', () => {
     for (const html of HTML) {
       const root = document.createElement('div');
-      root.append(sanitise(html));
+      root.append(sanitize(html));
       expectInert(root, html);
     }
   });
 
   it('keeps only classes it knows, and opens every link apart', () => {
     const root = document.createElement('div');
-    root.append(sanitise('<a class="math dialog hljs-x" href="https://e.org" target="_top">x</a>'));
+    root.append(sanitize('<a class="math dialog hljs-x" href="https://e.org" target="_top">x</a>'));
     expect(root.innerHTML).toBe(
       '<a class="math hljs-x" href="https://e.org" target="_blank" rel="noopener noreferrer">x</a>',
     );

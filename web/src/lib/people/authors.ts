@@ -1,6 +1,6 @@
 /** Whose words a message holds: a voice's, one's own, or another person's by name. */
 import type { Message } from '../api/types';
-import { house } from '../live/house.svelte';
+import { store } from '$lib/live/store.svelte';
 
 type Said = Pick<Message, 'voice' | 'created_by'>;
 
@@ -11,5 +11,5 @@ export function authorOf(message: Said): string {
 
 /** Oneself is addressed; everyone else has a name. */
 export function personNamed(userId: string): string {
-  return userId === house.me?.id ? 'You' : house.nameOf(userId);
+  return userId === store.me?.id ? 'You' : store.nameOf(userId);
 }

@@ -1,7 +1,7 @@
 /** What can be said of a persona before it is sent, and who may change it. */
 import type { Character, Model, Persona, Project, Scope, User } from '$lib/api/types';
 import { handleOf } from '$lib/council/mentions';
-import { plainText } from '$lib/markdown/plain';
+import { plainText } from '$lib/markdown/plainText';
 
 export const INSTRUCTIONS_LIMIT = 20_000;
 const FIRST_WORDS = 400;

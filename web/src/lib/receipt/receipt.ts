@@ -1,7 +1,7 @@
 /** A receipt as people read it: layers in their order, each piece with a name, why it is there, what it takes. */
 import { addressOf } from '$lib/attachments/attachments';
 import type { Layer, LeftOut, Prices, Receipt, Segment, Usage } from '$lib/api/types';
-import { counted, tokens } from '$lib/conversation/numbers';
+import { counted, tokens } from '$lib/format/numbers';
 
 export interface Piece {
   name: string;

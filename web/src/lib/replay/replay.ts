@@ -1,6 +1,6 @@
 /** What is said about a replay: what it would take, and how far it is. Pure. */
 import type { Replay, ReplayEstimate } from '$lib/api/types';
-import { counted, money, roughMoney } from '$lib/conversation/numbers';
+import { counted, money, roughMoney } from '$lib/format/numbers';
 
 /** "3 rounds, about $0.12" */
 export function priceOf({ rounds, cost_micros }: ReplayEstimate): string {

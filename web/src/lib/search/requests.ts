@@ -5,7 +5,7 @@ import type { Filters, SearchAnswer } from '$lib/api/types';
 /** By word and by meaning, or by one of them. */
 export type SearchMode = 'hybrid' | 'keyword' | 'meaning';
 
-export interface Wanted {
+export interface SearchQuery {
   filters?: Filters;
   limit?: number;
   mode?: SearchMode;
@@ -17,7 +17,7 @@ export interface Wanted {
 export function search(
   projectId: string | null,
   query: string,
-  { filters = {}, limit = 10, mode = 'hybrid', cursor = null, signal }: Wanted = {},
+  { filters = {}, limit = 10, mode = 'hybrid', cursor = null, signal }: SearchQuery = {},
 ): Promise<SearchAnswer> {
   const address = projectId ? `/api/projects/${projectId}/search` : '/api/search/global';
   return request('POST', address, { query, filters, limit, mode, cursor }, signal ? { signal } : {});

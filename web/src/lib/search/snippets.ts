@@ -1,6 +1,6 @@
 /** What was found, cut where it matches. */
 import type { Hit, Match, Span } from '$lib/api/types';
-import { plainCut } from '$lib/markdown/plain';
+import { plainCut } from '$lib/markdown/plainText';
 
 export interface Piece {
   text: string;

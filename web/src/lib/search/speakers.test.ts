@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Conversation, Hit, Model } from '$lib/api/types';
-import { question, reply, voice } from '$lib/conversation/samples';
+import { question, reply, voice } from '$lib/lanes/samples';
 import { speakerOf, type Known } from './speakers';
 
 const said = (speaker: string, heading = '') => ({ location: { speaker }, heading }) as Hit;

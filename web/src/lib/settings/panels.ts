@@ -6,13 +6,13 @@ import PaletteIcon from '@lucide/svelte/icons/palette';
 import Users from '@lucide/svelte/icons/users-round';
 import type { Component } from 'svelte';
 import type { Panel } from '../routes';
-import type { Picture } from '../ui/picture';
+import type { IconComponent } from '$lib/ui/icon';
 
 interface Entry {
   id: Panel;
   title: string;
   group: 'Workspace' | 'You';
-  icon: Picture;
+  icon: IconComponent;
   view: () => Promise<{ default: Component }>;
 }
 

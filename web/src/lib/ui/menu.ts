@@ -1,11 +1,11 @@
-import type { Picture } from './picture';
+import type { IconComponent } from './icon';
 
 export type MenuItem =
   | 'separator'
   | {
       label: string;
       run: () => void;
-      icon?: Picture;
+      icon?: IconComponent;
       /** The key that does the same, shown on the right. */
       keys?: string;
       /** A few words on the right. */

@@ -1,10 +1,10 @@
 /** Short messages in the corner: at most three, newest last; errors stay until they are put away. */
-import type { Picture } from './picture';
+import type { IconComponent } from './icon';
 
 export interface NewToast {
   text: string;
   tone?: 'plain' | 'error';
-  icon?: Picture;
+  icon?: IconComponent;
   action?: { label: string; run: () => void };
   /** How long it stays; 5, or 8 with an action. Errors stay. */
   seconds?: number;

@@ -1,10 +1,10 @@
 /** Giving a vote, and reading what all of them say. */
 import { request } from '$lib/api/client';
 import type { Choice, Leaderboard, Vote } from '$lib/api/types';
-import { saying } from '$lib/conversation/acts';
+import { withErrorToast } from '$lib/ui/errorToast';
 
 export function vote(messageId: string, verdict: Choice): Promise<void> {
-  return saying(
+  return withErrorToast(
     'The vote was not counted.',
     request<Vote>('POST', `/api/messages/${messageId}/vote`, { verdict }),
   );

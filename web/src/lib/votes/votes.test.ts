@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Vote } from '$lib/api/types';
-import { lanesOf } from '$lib/conversation/lanes';
-import { reply, round, voice } from '$lib/conversation/samples';
+import { lanesOf } from '$lib/lanes/lanes';
+import { reply, round, voice } from '$lib/lanes/samples';
 import { bestOf, contenders, outcomeOf, veiled, votesOn } from './votes';
 
 const [a, b] = [voice(1, 'Ada'), voice(2, 'Bo')];

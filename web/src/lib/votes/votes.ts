@@ -1,6 +1,6 @@
 /** Votes: which reply of a round was best; in a blind round, before the names are known. Pure. */
 import type { Message, Round, Vote, Voice } from '$lib/api/types';
-import { voiceOf, type Lane } from '$lib/conversation/lanes';
+import { voiceOf, type Lane } from '$lib/lanes/lanes';
 
 /**
  * The last word of each person on this round, the newest last. Whoever voted before a branch, and in it on what it made of

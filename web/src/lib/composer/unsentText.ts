@@ -1,0 +1,20 @@
+/** Words not sent yet, kept on this device for each conversation. */
+
+const PREFIX = 'tertulia.unsent.';
+
+export function unsentText(place: string): string {
+  try {
+    return localStorage.getItem(PREFIX + place) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+export function saveUnsentText(place: string, text: string): void {
+  try {
+    if (text) localStorage.setItem(PREFIX + place, text);
+    else localStorage.removeItem(PREFIX + place);
+  } catch {
+    // They are lost with the page, as in any other field.
+  }
+}

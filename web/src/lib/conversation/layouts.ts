@@ -1,8 +1,0 @@
-/** What stands for each way in which a round is laid out. */
-import AppWindow from '@lucide/svelte/icons/app-window';
-import Columns3 from '@lucide/svelte/icons/columns-3';
-import Rows3 from '@lucide/svelte/icons/rows-3';
-import type { Picture } from '$lib/ui/picture';
-import type { Layout } from './reading.svelte';
-
-export const LAYOUT_ICONS: Record<Layout, Picture> = { columns: Columns3, focus: AppWindow, stack: Rows3 };

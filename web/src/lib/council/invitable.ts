@@ -1,0 +1,12 @@
+/** Who can be invited, as the house knows them now. */
+import { store } from '$lib/live/store.svelte';
+import type { Invitable } from './table';
+
+export const invitable: Invitable = {
+  get models() {
+    return store.models;
+  },
+  get personas() {
+    return store.personasOf(store.project?.id ?? null);
+  },
+};

@@ -1,0 +1,28 @@
+/** Rounds that were read one after the other: a conversation may be known at its end and somewhere before it. */
+
+type IsRead = (round: number) => boolean;
+
+/** Going back from a round, the first up to which all were read. */
+export function firstJoined(isRead: IsRead, from: number): number {
+  let at = from;
+  while (at > 1 && isRead(at - 1)) at--;
+  return at;
+}
+
+/** Going on from a round, the last up to which all were read, of so many. */
+export function lastJoined(isRead: IsRead, from: number, count: number): number {
+  let at = from;
+  while (at < count && isRead(at + 1)) at++;
+  return at;
+}
+
+/** Where an address points to: "#round-4", and perhaps the reply meant, "#round-4/01J…". */
+export interface ScrollTarget {
+  round: number;
+  replyId: string | null;
+}
+
+export function scrollTargetIn(hash: string): ScrollTarget | null {
+  const found = /^#round-(\d{1,9})(?:\/(\w+))?$/.exec(hash);
+  return found ? { round: Number(found[1]), replyId: found[2] ?? null } : null;
+}

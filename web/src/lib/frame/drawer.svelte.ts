@@ -1,0 +1,22 @@
+/** The sidebar: whole or a rail where there is room, a drawer where there is not. */
+import { persisted } from '$lib/ui/persisted.svelte';
+import { viewport } from '$lib/ui/viewport.svelte';
+
+const rail = persisted('sidebar-rail', false);
+let isOpen = $state(false);
+
+export const drawer = {
+  get isOpen() {
+    return isOpen;
+  },
+  set isOpen(open: boolean) {
+    isOpen = open;
+  },
+  get isRail() {
+    return rail.value && !viewport.isNarrow;
+  },
+  toggle(): void {
+    if (viewport.isNarrow) isOpen = !isOpen;
+    else rail.value = !rail.value;
+  },
+};

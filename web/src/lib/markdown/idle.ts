@@ -1,0 +1,36 @@
+/** Work that can wait: until its place is in view, and until the page has nothing better to do. */
+
+const idle: (work: () => void) => void =
+  typeof requestIdleCallback === 'function'
+    ? (work) => void requestIdleCallback(work, { timeout: 1_000 })
+    : (work) => void setTimeout(work, 30);
+
+const waiting = new WeakMap<Element, () => void>();
+
+let watcher: IntersectionObserver | null = null;
+
+/** Runs the work once the element is near the view and the page is idle; the returned function calls it off. */
+export function whenIdle(element: Element, work: () => void): () => void {
+  if (typeof IntersectionObserver === 'undefined') {
+    idle(work);
+    return () => {};
+  }
+  watcher ??= new IntersectionObserver(arrived, { rootMargin: '400px' });
+  waiting.set(element, work);
+  watcher.observe(element);
+  return () => {
+    waiting.delete(element);
+    watcher?.unobserve(element);
+  };
+}
+
+function arrived(entries: IntersectionObserverEntry[]): void {
+  for (const { isIntersecting, target } of entries) {
+    const work = waiting.get(target);
+    if (!isIntersecting || !work) continue;
+    watcher?.unobserve(target);
+    idle(() => {
+      if (waiting.delete(target)) work();
+    });
+  }
+}

@@ -1,0 +1,11 @@
+/** A text area as tall as its text, while there is text to fit; style sheets set the least and the most. */
+import type { Attachment } from 'svelte/attachments';
+
+export function autosize(text: () => string | null): Attachment<HTMLTextAreaElement> {
+  return (area) => {
+    if (text() === null) return;
+    area.style.height = '0';
+    area.style.height = `${area.scrollHeight}px`;
+    return () => (area.style.height = '');
+  };
+}

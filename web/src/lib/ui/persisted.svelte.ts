@@ -1,0 +1,33 @@
+/** A choice kept on this device: `const layout = remember('layout', 'columns')`, then `layout.value`. */
+
+const PREFIX = 'tertulia.';
+
+export function persisted<T>(key: string, initial: T): { value: T } {
+  let value = $state.raw(read(key, initial));
+  return {
+    get value() {
+      return value;
+    },
+    set value(chosen: T) {
+      value = chosen;
+      write(key, chosen);
+    },
+  };
+}
+
+function read<T>(key: string, initial: T): T {
+  try {
+    const kept = localStorage.getItem(PREFIX + key);
+    return kept === null ? initial : (JSON.parse(kept) as T);
+  } catch {
+    return initial;
+  }
+}
+
+function write(key: string, value: unknown): void {
+  try {
+    localStorage.setItem(PREFIX + key, JSON.stringify(value));
+  } catch {
+    // A browser that keeps nothing still shows the choice until the page is closed.
+  }
+}

@@ -1,4 +1,0 @@
-import type { Component } from 'svelte';
-
-/** An icon that takes a size, such as those of @lucide/svelte. */
-export type Picture = Component<{ size?: number | string; class?: string }>;
