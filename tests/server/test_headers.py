@@ -1,4 +1,4 @@
-"""What every answer wears: the policy, no sniffing, no framing, no referrer, and no store for data."""
+"""Security headers: content security policy, nosniff, no framing, no referrer, and no-store for the API."""
 
 from __future__ import annotations
 
