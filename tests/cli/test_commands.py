@@ -1,4 +1,4 @@
-"""The way in from a terminal: each command does one thing, says so, and errors are sentences."""
+"""Command line: what each command does and prints, and its error messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BROWSER = ClientInfo("Firefox", "Linux", "127.0.0.1")
 
 
 class Terminal:
-    """Types commands in a data folder of its own."""
+    """Runs commands with a new data folder."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -45,12 +45,12 @@ def terminal(tmp_path: Path) -> Terminal:
     return Terminal(tmp_path / "home")
 
 
-def test_version_says_the_version(terminal):
+def test_version_prints_the_version(terminal):
     result = terminal.type("version")
     assert (result.exit_code, result.stdout.strip()) == (0, __version__)
 
 
-def test_without_a_command_the_help_is_shown(terminal):
+def test_without_a_command_the_help_is_printed(terminal):
     result = terminal.type()
     assert "One conversation, many models" in result.output
     for command in ("serve", "doctor", "version", "inventory", "models", "user"):
@@ -68,14 +68,14 @@ def every_command() -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("words", every_command(), ids=" ".join)
-def test_every_command_explains_itself_in_a_sentence(terminal, words):
+def test_the_help_of_every_command_is_a_sentence(terminal, words):
     result = terminal.type(*words, "--help")
     assert result.exit_code == 0
     about = [line.strip() for line in result.stdout.splitlines() if line.strip() and "Usage:" not in line][0]
     assert about.endswith(".")
 
 
-def test_doctor_says_that_all_is_well_when_it_is(terminal):
+def test_doctor_reports_good_results(terminal):
     result = terminal.type("doctor", TERTULIA_ENDPOINTS=OWN)
     lines = {line.split()[1]: line for line in result.stdout.splitlines()}
     assert lines["program"].startswith("good")
@@ -84,7 +84,7 @@ def test_doctor_says_that_all_is_well_when_it_is(terminal):
     assert lines["models"].startswith("good")
 
 
-def test_doctor_says_where_vectors_are_compared_and_whether_clocks_agree(
+def test_doctor_reports_where_vectors_are_compared_and_whether_clocks_agree(
     terminal, postgres_url, plain_postgres_url
 ):
     in_memory = terminal.type("doctor", TERTULIA_ENDPOINTS=OWN)
@@ -96,20 +96,20 @@ def test_doctor_says_where_vectors_are_compared_and_whether_clocks_agree(
     assert "run CREATE EXTENSION vector in this database" in plain.stdout
 
 
-def test_doctor_says_what_to_do_when_no_model_can_answer(terminal):
+def test_doctor_says_what_to_do_when_no_model_is_available(terminal):
     result = terminal.type("doctor", OPENAI_API_KEY="", ANTHROPIC_API_KEY="", GOOGLE_API_KEY="")
     assert result.exit_code == 1
     assert "none can answer. Run `tertulia models pull smollm2` or set a provider's key." in result.stdout
 
 
-def test_doctor_tells_of_jobs_that_were_given_up(terminal):
+def test_doctor_reports_jobs_that_failed_for_good(terminal):
     assert re.search("^good +jobs +none failed for good$", terminal.type("doctor").stdout, re.MULTILINE)
     db = Database.open(f"sqlite:///{terminal.home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
     db.write_now(give_up)
     db.close()
-    told = terminal.type("doctor").stdout
+    output = terminal.type("doctor").stdout
     assert re.search(
-        "^fail +jobs +1 failed for good, the last of them index_file F: No room.", told, re.MULTILINE
+        "^fail +jobs +1 failed for good, the last of them index_file F: No room.", output, re.MULTILINE
     )
 
 
@@ -122,7 +122,7 @@ def give_up(tx: Tx) -> None:
         jobs.run_now(tx, "index_file")
 
 
-def test_doctor_names_the_process_that_has_the_database(terminal):
+def test_doctor_names_the_process_that_has_the_database_open(terminal):
     terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", LONG)
     held = Database.open(f"sqlite:///{terminal.home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
     try:
@@ -133,23 +133,23 @@ def test_doctor_names_the_process_that_has_the_database(terminal):
     assert "Another Tertulia (process " in result.stdout
 
 
-def test_an_account_is_added(terminal):
+def test_user_add_adds_an_account(terminal):
     result = terminal.type("user", "add", "Ada@Example.org", "--name", "Ada", "--password", LONG)
     assert (result.exit_code, result.stdout.strip()) == (0, "Added Ada <ada@example.org> as member.")
-    login = terminal.account("ada@example.org")
-    assert login is not None
-    assert login.user.role is ServerRole.MEMBER
-    assert LONG not in login.password_hash
+    account = terminal.account("ada@example.org")
+    assert account is not None
+    assert account.user.role is ServerRole.MEMBER
+    assert LONG not in account.password_hash
 
 
-def test_an_administrator_is_added_when_asked_for(terminal):
+def test_user_add_with_admin_adds_an_administrator(terminal):
     terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", LONG, "--admin")
-    login = terminal.account("ada@example.org")
-    assert login is not None
-    assert login.user.role is ServerRole.ADMIN
+    account = terminal.account("ada@example.org")
+    assert account is not None
+    assert account.user.role is ServerRole.ADMIN
 
 
-def test_the_password_is_asked_for_twice_and_never_shown(terminal):
+def test_the_password_prompt_asks_twice_and_never_prints_the_password(terminal):
     answers = f"Ada\n{LONG}\n{LONG}\n"
     result = terminal.type("user", "add", "ada@example.org", answers=answers)
     assert result.exit_code == 0
@@ -157,20 +157,20 @@ def test_the_password_is_asked_for_twice_and_never_shown(terminal):
     assert terminal.account("ada@example.org") is not None
 
 
-def test_a_short_password_is_refused_and_nobody_is_added(terminal):
+def test_a_short_password_is_refused_and_adds_no_account(terminal):
     result = terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", "short")
     assert isinstance(result.exception, WeakPassword)
     assert not (terminal.home / "tertulia.db").exists()
 
 
-def test_an_address_is_taken_once(terminal):
+def test_a_second_account_with_the_same_address_is_refused(terminal):
     for _ in range(2):
         result = terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", LONG)
     assert isinstance(result.exception, TertuliaError)
     assert result.exception.message == "There is already an account with this e-mail address."
 
 
-def test_a_password_is_reset_and_every_session_ends(terminal):
+def test_reset_password_sets_the_password_and_ends_all_sessions(terminal):
     terminal.type("user", "add", "ada@example.org", "--name", "Ada", "--password", LONG)
     before = terminal.account("ada@example.org")
     assert before is not None
@@ -187,41 +187,41 @@ def test_a_password_is_reset_and_every_session_ends(terminal):
     db.close()
 
 
-def test_nobodys_password_cannot_be_reset(terminal):
+def test_reset_password_of_a_missing_account_is_refused(terminal):
     result = terminal.type("user", "reset-password", "nobody@example.org", "--password", LONG)
     assert isinstance(result.exception, NotFound)
     assert result.exception.message == "There is no account nobody@example.org."
 
 
-def test_the_inventory_lists_every_way_in_with_its_access_class(terminal):
+def test_inventory_lists_every_route_with_its_access_class(terminal):
     result = terminal.type("inventory")
-    ways = {(way["method"], way["path"]): way["access"] for way in json.loads(result.stdout)}
-    assert ways["POST", "/api/turn"] == "signed_in"
-    assert ways["GET", "/api/health"] == "anyone"
-    assert ways["GET", "/api/users"] == "admin"
+    routes = {(route["method"], route["path"]): route["access"] for route in json.loads(result.stdout)}
+    assert routes["POST", "/api/turn"] == "signed_in"
+    assert routes["GET", "/api/health"] == "anyone"
+    assert routes["GET", "/api/users"] == "admin"
 
 
-def test_the_openapi_document_is_printed(terminal):
+def test_openapi_prints_the_document(terminal):
     result = terminal.type("openapi")
     assert "/api/turn" in json.loads(result.stdout)["paths"]
 
 
-def test_the_models_that_can_be_fetched_are_listed(terminal):
+def test_models_list_shows_the_models_that_can_be_downloaded(terminal):
     result = terminal.type("models", "list")
     assert result.exit_code == 0
     assert re.search(r"^smollm2\s+no\s", result.stdout, re.MULTILINE)
 
 
-def test_a_model_nobody_knows_cannot_be_fetched(terminal):
+def test_pulling_an_unknown_model_is_refused(terminal):
     result = terminal.type("models", "pull", "nonesuch")
     assert isinstance(result.exception, TertuliaError)
     assert "nonesuch" in result.exception.message
 
 
-def test_what_was_typed_stands_in_the_complaint_as_it_was_typed(terminal, capsys):
-    asked = terminal.type("models", "pull", "[/bold]")
-    assert isinstance(asked.exception, NotFound)
-    cli.print_error(asked.exception)
+def test_an_error_message_prints_brackets_as_they_were_typed(terminal, capsys):
+    result = terminal.type("models", "pull", "[/bold]")
+    assert isinstance(result.exception, NotFound)
+    cli.print_error(result.exception)
     assert capsys.readouterr().err.startswith("not_found There is no model called '[/bold]' to fetch.")
 
 
@@ -240,7 +240,7 @@ def test_a_data_folder_may_have_brackets_in_its_name(tmp_path):
     ],
     ids=" ".join,
 )
-def test_a_data_folder_that_cannot_be_made_is_named_in_a_sentence(tmp_path, words):
+def test_a_data_folder_that_cannot_be_created_is_named_in_the_error(tmp_path, words):
     home = tmp_path / "a file, and no folder"
     home.touch()
     result = Terminal(home).type(*words)
@@ -249,13 +249,13 @@ def test_a_data_folder_that_cannot_be_made_is_named_in_a_sentence(tmp_path, word
     assert "TERTULIA_HOME" in result.exception.message
 
 
-def test_a_port_that_does_not_exist_is_refused_before_anything_is_opened(terminal):
+def test_an_invalid_port_is_refused_before_anything_is_opened(terminal):
     result = terminal.type("serve", "--port", "65536")
     assert result.exit_code == 2
     assert not terminal.home.exists()
 
 
-def test_an_index_is_rebuilt_for_a_project_that_is_there(terminal):
+def test_index_rebuild_of_a_missing_project_is_refused(terminal):
     result = terminal.type("index", "rebuild", "--project", "nonesuch")
     assert isinstance(result.exception, NotFound)
     assert result.exception.message == "There is no project with the id 'nonesuch'."

@@ -135,16 +135,16 @@ class Away(Database):
         return await self._db.write(work)
 
 
-async def test_a_job_is_done_although_its_survey_failed(engine):
-    await analyze_tables(replace(engine.dependencies, db=Unsurveyed()))
+async def test_a_job_is_done_although_analyze_failed(engine):
+    await analyze_tables(replace(engine.dependencies, db=WithoutAnalyze()))
     assert [type(incident) for incident in engine.incidents] == [Busy]
 
 
-class Unsurveyed(Database):
+class WithoutAnalyze(Database):
     def __init__(self) -> None:
         """It need not be opened to fail."""
 
-    async def survey(self) -> None:
+    async def analyze(self) -> None:
         raise Busy("The database cannot be reached just now.")
 
 

@@ -1,4 +1,4 @@
-"""The people of the access tests, what each of them owns, and a way to see that nothing changed."""
+"""The users of the access tests, the objects of each, and a check that nothing changed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.store_fixtures import contents
 from tests.world import Person, World
 
 CANARY = "kanarienvogel"
-"""Stands in everything of Alma's, and in nothing of anyone else's."""
+"""A word that is in all of Alma's objects, and in no others."""
 
 
 @dataclass(frozen=True)
 class Things:
-    """What one person owns, under the names that entry points give to ids."""
+    """The ids of a user's objects, by the parameter names of the routes."""
 
     project_id: str
     conversation_id: str
@@ -60,28 +60,28 @@ class Cast:
     world: World
     admin: Person
     alma: Person
-    """Owns the project in question."""
+    """The owner of the project."""
     bruno: Person
-    """Has things of his own and no part in Alma's."""
+    """Has objects of his own and is no member of Alma's project."""
     viewer: Person
     ex_member: Person
     suspended: Person
-    """His cookie was good once."""
+    """His cookie belongs to a session that has ended."""
     stranger: Person
     almas: Things
     brunos: Things
     ex_members: Things
-    """What he said in Alma's project while he was in it."""
-    told: list[Event]
-    """Every event since all of this was in place."""
+    """His objects in Alma's project from when he was a member."""
+    new_events: list[Event]
+    """All events since the setup."""
 
     @asynccontextmanager
     async def untouched(self) -> AsyncIterator[None]:
-        """What is refused leaves no trace and says nothing."""
-        before, begun = await _contents(self.world.tertulia), len(self.told)
+        """Asserts that the block changes no row and emits no event."""
+        before, begun = await _contents(self.world.tertulia), len(self.new_events)
         yield
         assert await _contents(self.world.tertulia) == before
-        assert self.told[begun:] == []
+        assert self.new_events[begun:] == []
 
 
 async def gather_cast(world: World) -> Cast:
@@ -100,29 +100,40 @@ async def gather_cast(world: World) -> Cast:
     almas = await things(alma, CANARY)
     for person, role in ((viewer, "viewer"), (ex_member, "editor"), (suspended, "editor")):
         await alma.put(f"/api/projects/{almas.project_id}/members", {"user_id": person.id, "role": role})
-    ex_members = await said_in(ex_member, almas.project_id, f"Before I left, {CANARY}")
+    ex_members = await objects_in(ex_member, almas.project_id, f"Before I left, {CANARY}")
     await alma.delete(f"/api/projects/{almas.project_id}/members/{ex_member.id}")
     await admin.put(f"/api/users/{suspended.id}", {"suspended": True})
     brunos = await things(bruno, "mine")
     await at_rest(world.tertulia)
-    told: list[Event] = []
-    world.tertulia.db.on_commit(told.extend)
+    new_events: list[Event] = []
+    world.tertulia.db.on_commit(new_events.extend)
     stranger = world.stranger()
     return Cast(
-        world, admin, alma, bruno, viewer, ex_member, suspended, stranger, almas, brunos, ex_members, told
+        world,
+        admin,
+        alma,
+        bruno,
+        viewer,
+        ex_member,
+        suspended,
+        stranger,
+        almas,
+        brunos,
+        ex_members,
+        new_events,
     )
 
 
-async def things(person: Person, mark: str) -> Things:
+async def things(person: Person, word: str) -> Things:
     project = await person.post(
         "/api/projects",
-        {"name": f"Project {mark}", "description": f"About {mark}", "instructions": f"Always say {mark}"},
+        {"name": f"Project {word}", "description": f"About {word}", "instructions": f"Always say {word}"},
         expect=201,
     )
-    return await said_in(person, project["id"], f"What is {mark}?")
+    return await objects_in(person, project["id"], f"What is {word}?")
 
 
-async def said_in(person: Person, project_id: str, text: str) -> Things:
+async def objects_in(person: Person, project_id: str, text: str) -> Things:
     opened = await person.ask(text, "alpha", project_id=project_id)
     turn, conversation = opened["turn"], opened["conversation"]
     await person.ended(turn["id"])
@@ -155,7 +166,7 @@ def character(name: str) -> dict[str, Any]:
 
 
 async def at_rest(tertulia: Tertulia) -> None:
-    """Nothing happens by itself any more: titles are made, files are indexed; what is due later may wait."""
+    """Waits until no job is running or due, so that nothing changes by itself any more."""
     busy = sql("SELECT 1 FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now)")
     async with soon():
         while await tertulia.db.read(lambda tx: tx.maybe(busy, now=tx.now)):
@@ -167,5 +178,5 @@ async def _contents(tertulia: Tertulia) -> dict[str, list[Any]]:
 
 
 def outlined(body: Any) -> Any:
-    """An error without its incident id, which alone may differ."""
+    """An error without its incident id."""
     return {key: value for key, value in body.items() if key != "incident"}

@@ -1,4 +1,4 @@
-"""Requests no library would send: bytes to a socket, and what comes back."""
+"""Raw HTTP requests that no client library would send, as bytes over a TCP connection."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from tests.world import World
 
 
 @dataclass(frozen=True)
-class Answer:
+class RawResponse:
     status: int
     headers: dict[str, str]
     body: bytes
 
 
-async def send(world: World, request: bytes) -> Answer:
-    """One request on a connection of its own; the answer up to its end."""
+async def send(world: World, request: bytes) -> RawResponse:
+    """Sends one request on a new connection and reads the response."""
     host, _, port = world.host.partition(":")
     async with soon():
         reader, writer = await asyncio.open_connection(host, int(port))
         try:
             writer.write(request)
-            return await _answer(reader)
+            return await _read_response(reader)
         finally:
             writer.close()
 
 
-async def _answer(reader: asyncio.StreamReader) -> Answer:
+async def _read_response(reader: asyncio.StreamReader) -> RawResponse:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.rstrip("\r\n").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     length = int(headers.get("content-length", "0"))
-    return Answer(int(first.split(" ")[1]), headers, await reader.readexactly(length))
+    return RawResponse(int(first.split(" ")[1]), headers, await reader.readexactly(length))
 
 
 def request(

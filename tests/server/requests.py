@@ -1,4 +1,4 @@
-"""One example request for every entry point there is: the table that the access tests are generated from."""
+"""An example request for every route, from which the access tests are generated."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Request:
     params: dict[str, str]
     body: Any
     content: bytes | None = None
-    """The bytes of a file, sent as they are."""
+    """The bytes of a file, sent as the body."""
 
     @property
     def sent(self) -> dict[str, Any]:
-        """As the client takes it."""
+        """The keyword arguments for the HTTP client."""
         if self.content is None:
             return {"json": self.body}
         return {"content": self.content, "headers": {"Content-Type": "application/octet-stream"}}
@@ -36,23 +36,23 @@ class Request:
 
 @dataclass(frozen=True)
 class Example:
-    """What a person would send about their own things; `probed` is the id that is in question, if any."""
+    """A request about a user's own objects; `probed` is the id that the test replaces, if any."""
 
     body: Callable[[Things, str | None], Any] | None = None
     params: Callable[[Things], dict[str, str]] = lambda its: {}
     content: bytes | None = None
     only_reads: bool = False
-    """Sent as a POST because its question is long; a viewer may ask it, and it must change nothing."""
+    """A POST that only reads, because its input is long; viewers may send it."""
     is_last: bool = False
-    """Whatever comes after it would find nothing."""
+    """True if it deletes something that later requests need."""
 
 
-def _always(body: Any) -> Callable[[Things, str | None], Any]:
+def _fixed(body: Any) -> Callable[[Things, str | None], Any]:
     return lambda its, probed: body
 
 
 def _turn(its: Things, probed: str | None) -> dict[str, Any]:
-    """Where it is said depends on which id is in question: a conversation, or a project to begin one in."""
+    """Sent to the conversation or, if the project's id is probed, to a new conversation in the project."""
     where = (
         {"project_id": its.project_id} if probed == "project_id" else {"conversation_id": its.conversation_id}
     )
@@ -80,7 +80,7 @@ def _estimate(its: Things, probed: str | None) -> dict[str, Any]:
 
 
 def _edit(its: Things, probed: str | None) -> dict[str, Any]:
-    """Round 1 begins anew: in a branch before it there is nothing to reply to."""
+    """Edits round 1; no earlier reply exists that the question could refer to."""
     referring = _referring(its, probed or "nothing") | _named(its, probed)
     return {"id": new_id(), "text": "Hello?", "voices": _voices(its, probed), "mode": "quick"} | referring
 
@@ -114,16 +114,16 @@ FILES = "/api/projects/{project_id}/files"
 EXAMPLES: dict[tuple[str, str], Example] = {
     ("GET", "/api/setup"): Example(),
     ("POST", "/api/setup"): Example(
-        _always({"name": "Eve", "email": "eve@example.org", "password": PASSWORD})
+        _fixed({"name": "Eve", "email": "eve@example.org", "password": PASSWORD})
     ),
-    ("POST", "/api/login"): Example(_always({"email": "bruno@example.org", "password": PASSWORD})),
+    ("POST", "/api/login"): Example(_fixed({"email": "bruno@example.org", "password": PASSWORD})),
     ("POST", "/api/logout"): Example(is_last=True),
     ("GET", "/api/me"): Example(),
     ("GET", "/api/me/defaults"): Example(),
     ("PUT", "/api/me/defaults"): Example(
         lambda its, probed: {"table_id": its.table_id, "voices": _voices(its, probed)}
     ),
-    ("PUT", "/api/me/password"): Example(_always({"current": PASSWORD, "new": PASSWORD})),
+    ("PUT", "/api/me/password"): Example(_fixed({"current": PASSWORD, "new": PASSWORD})),
     ("POST", "/api/projects/{project_id}/attachments"): Example(
         params=lambda its: {"name": "new.md"}, content=b"# New\n"
     ),
@@ -132,14 +132,14 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("GET", "/api/attachments/{attachment_id}/text"): Example(),
     ("DELETE", "/api/attachments/{attachment_id}"): Example(is_last=True),
     ("GET", "/api/config"): Example(),
-    ("POST", "/api/config"): Example(_always({"key": "instance_name", "value": "Ours"})),
-    ("POST", "/api/config/bulk"): Example(_always({"instance_name": "Ours"})),
+    ("POST", "/api/config"): Example(_fixed({"key": "instance_name", "value": "Ours"})),
+    ("POST", "/api/config/bulk"): Example(_fixed({"instance_name": "Ours"})),
     ("GET", "/api/conversations"): Example(params=lambda its: {"project_id": its.project_id}),
     ("GET", "/api/conversations/{conversation_id}"): Example(),
     ("GET", "/api/conversations/{conversation_id}/messages"): Example(),
-    ("PUT", "/api/conversations/{conversation_id}/title"): Example(_always({"title": "Another"})),
-    ("PUT", "/api/conversations/{conversation_id}/pinned"): Example(_always({"pinned": True})),
-    ("PUT", "/api/conversations/{conversation_id}/archived"): Example(_always({"archived": True})),
+    ("PUT", "/api/conversations/{conversation_id}/title"): Example(_fixed({"title": "Another"})),
+    ("PUT", "/api/conversations/{conversation_id}/pinned"): Example(_fixed({"pinned": True})),
+    ("PUT", "/api/conversations/{conversation_id}/archived"): Example(_fixed({"archived": True})),
     ("DELETE", "/api/conversations/{conversation_id}"): Example(is_last=True),
     ("POST", "/api/conversations/{conversation_id}/branches"): Example(_branch),
     ("GET", "/api/conversations/{conversation_id}/tree"): Example(),
@@ -163,8 +163,8 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("DELETE", f"{FILES}/{{file_id}}"): Example(is_last=True),
     ("GET", f"{FILES}/{{file_id}}/info"): Example(),
     ("GET", f"{FILES}/{{file_id}}/text"): Example(),
-    ("PUT", f"{FILES}/{{file_id}}/path"): Example(_always({"path": "another.md"})),
-    ("PATCH", f"{FILES}/{{file_id}}/metadata"): Example(_always({"tags": ["plan"], "summary": "A plan."})),
+    ("PUT", f"{FILES}/{{file_id}}/path"): Example(_fixed({"path": "another.md"})),
+    ("PATCH", f"{FILES}/{{file_id}}/metadata"): Example(_fixed({"tags": ["plan"], "summary": "A plan."})),
     ("GET", f"{FILES}/{{file_id}}/versions"): Example(),
     ("GET", f"{FILES}/{{file_id}}/versions/{{number}}"): Example(),
     ("HEAD", f"{FILES}/{{file_id}}/versions/{{number}}"): Example(),
@@ -175,11 +175,11 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("GET", "/api/messages/{message_id}/receipt"): Example(),
     ("POST", "/api/messages/{message_id}/retry"): Example(_try),
     ("POST", "/api/messages/{message_id}/continue"): Example(_try),
-    ("POST", "/api/messages/{message_id}/vote"): Example(_always({"verdict": "best"})),
+    ("POST", "/api/messages/{message_id}/vote"): Example(_fixed({"verdict": "best"})),
     ("GET", "/api/models"): Example(),
     ("GET", "/api/models/metadata"): Example(),
     ("PUT", "/api/models/metadata"): Example(
-        _always({"input_micros": 1_000_000}), params=lambda its: {"model": "voices:alpha"}
+        _fixed({"input_micros": 1_000_000}), params=lambda its: {"model": "voices:alpha"}
     ),
     ("DELETE", "/api/models/metadata"): Example(params=lambda its: {"model": "voices:alpha"}),
     ("GET", "/api/personas"): Example(params=lambda its: {"project_id": its.project_id}),
@@ -190,14 +190,14 @@ EXAMPLES: dict[tuple[str, str], Example] = {
             "character": character("The Baker"),
         }
     ),
-    ("PUT", "/api/personas/{persona_id}"): Example(_always({"character": character("The Baker")})),
+    ("PUT", "/api/personas/{persona_id}"): Example(_fixed({"character": character("The Baker")})),
     ("DELETE", "/api/personas/{persona_id}"): Example(is_last=True),
     ("POST", "/api/personas/{persona_id}/duplicate"): Example(
         lambda its, probed: {"scope": "project", "project_id": its.project_id}
     ),
     ("GET", "/api/personas/{persona_id}/versions/{number}"): Example(),
     ("GET", "/api/projects"): Example(),
-    ("POST", "/api/projects"): Example(_always({"name": "Another"})),
+    ("POST", "/api/projects"): Example(_fixed({"name": "Another"})),
     ("GET", "/api/projects/{project_id}"): Example(),
     ("PUT", "/api/projects/{project_id}"): Example(
         lambda its, probed: {"name": "Another", "settings": {"default_table_id": its.table_id}}
@@ -210,11 +210,11 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ),
     ("DELETE", "/api/projects/{project_id}/members/{user_id}"): Example(is_last=True),
     ("POST", "/api/projects/{project_id}/search"): Example(
-        _always({"query": "kanarienvogel"}), only_reads=True
+        _fixed({"query": "kanarienvogel"}), only_reads=True
     ),
     ("POST", "/api/projects/{project_id}/rebuild"): Example(),
     ("GET", "/api/projects/{project_id}/leaderboard"): Example(),
-    ("POST", "/api/search/global"): Example(_always({"query": "kanarienvogel"}), only_reads=True),
+    ("POST", "/api/search/global"): Example(_fixed({"query": "kanarienvogel"}), only_reads=True),
     ("GET", "/api/sessions"): Example(),
     ("DELETE", "/api/sessions/{session_id}"): Example(is_last=True),
     ("GET", "/api/tables"): Example(params=lambda its: {"project_id": its.project_id}),
@@ -231,9 +231,9 @@ EXAMPLES: dict[tuple[str, str], Example] = {
     ("POST", "/api/turns/{turn_id}/stop"): Example(lambda its, probed: {"reply_id": its.reply_id}),
     ("GET", "/api/users"): Example(),
     ("POST", "/api/users"): Example(
-        _always({"name": "Eve", "email": "eve@example.org", "password": PASSWORD, "role": "member"})
+        _fixed({"name": "Eve", "email": "eve@example.org", "password": PASSWORD, "role": "member"})
     ),
-    ("PUT", "/api/users/{user_id}"): Example(_always({"name": "Another"})),
+    ("PUT", "/api/users/{user_id}"): Example(_fixed({"name": "Another"})),
 }
 
 

@@ -1,4 +1,4 @@
-"""Attachments over HTTP: who may bring, send and read them, and how they go out (UP 1, 3, 6, 8, 9)."""
+"""Attachments over HTTP: upload, sending, permissions and downloads (UP 1, 3, 6, 8, 9)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def ada(world: World) -> Person:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def bob(world: World, ada: Person) -> Person:
-    """May write in Ada's first project."""
+    """An editor of Ada's first project."""
     bob = await world.another(ada, "Bob")
     await ada.put(f"/api/projects/{ada.home}/members", {"user_id": bob.id, "role": "editor"})
     return bob
@@ -53,10 +53,10 @@ async def send(person: Person, expect: int, *ids: str, **more: object) -> Any:
     return answer.json()
 
 
-# ── coming in
+# ── upload
 
 
-async def test_it_is_what_its_bytes_say_and_no_file_of_the_project(ada: Person) -> None:
+async def test_an_attachment_gets_its_type_from_its_bytes_and_is_no_project_file(ada: Person) -> None:
     notes = await ada.attach("C:\\fakepath\\notes.md", b"# Notes\n")
     assert (notes["name"], notes["mime_type"], notes["size_bytes"]) == ("notes.md", "text/markdown", 8)
     photo = await ada.attach("notes.txt", png(640, 480))
@@ -65,7 +65,7 @@ async def test_it_is_what_its_bytes_say_and_no_file_of_the_project(ada: Person) 
 
 
 @pytest.mark.parametrize("name", [*TRAVERSALS, *HARMLESS])
-async def test_a_name_is_cleaned_or_refused_and_never_a_path(ada: Person, name: str) -> None:
+async def test_an_attachment_name_is_cleaned_or_refused_and_never_a_path(ada: Person, name: str) -> None:
     answer = await ada.client.post(
         f"/api/projects/{ada.home}/attachments",
         params={"name": name},
@@ -74,14 +74,14 @@ async def test_a_name_is_cleaned_or_refused_and_never_a_path(ada: Person, name: 
     )
     assert answer.status_code in (201, 422), answer.text
     if answer.status_code == 201:
-        kept = answer.json()["name"]
-        assert kept not in ("", ".", "..")
-        assert not set(kept) & set('/\\\0\n"')
-        assert len(kept.encode()) <= 255
-        assert unicodedata.is_normalized("NFC", kept)
+        name = answer.json()["name"]
+        assert name not in ("", ".", "..")
+        assert not set(name) & set('/\\\0\n"')
+        assert len(name.encode()) <= 255
+        assert unicodedata.is_normalized("NFC", name)
 
 
-async def test_it_needs_a_name_and_comes_as_it_is(ada: Person) -> None:
+async def test_an_attachment_needs_a_name_and_is_not_sent_in_a_form(ada: Person) -> None:
     where = f"/api/projects/{ada.home}/attachments"
     raw = {"Content-Type": "application/octet-stream"}
     assert (await ada.client.post(where, content=b"x", headers=raw)).status_code == 422
@@ -89,7 +89,7 @@ async def test_it_needs_a_name_and_comes_as_it_is(ada: Person) -> None:
     assert (form.status_code, form.json()["code"]) == (422, "invalid")
 
 
-async def test_the_limit_of_one_and_the_room_of_a_person_hold_for_attachments_too(
+async def test_the_size_limit_and_the_quota_apply_to_attachments(
     world: World, ada: Person, bob: Person
 ) -> None:
     await bob.attach("large.bin", bytes(2 * MIB + 1), ada.home, expect=413)
@@ -102,10 +102,10 @@ async def test_the_limit_of_one_and_the_room_of_a_person_hold_for_attachments_to
     await bob.delete(f"/api/attachments/{kept['id']}")
 
 
-# ── going along
+# ── sending
 
 
-async def test_only_ones_own_of_this_project_go_along(ada: Person, bob: Person) -> None:
+async def test_only_own_attachments_of_the_project_can_be_sent(ada: Person, bob: Person) -> None:
     bobs = await bob.attach("bobs.md", b"bob", ada.home)
     elsewhere = await bob.attach("elsewhere.md", b"there", bob.home)
     for person, id in ((ada, bobs["id"]), (bob, elsewhere["id"]), (ada, new_id())):
@@ -115,38 +115,38 @@ async def test_only_ones_own_of_this_project_go_along(ada: Person, bob: Person) 
         await person.post("/api/estimate", estimate | {"attachments": [id]}, expect=404)
 
 
-async def test_one_goes_along_once_and_the_same_turn_again_is_harmless(ada: Person) -> None:
-    brought = await ada.attach("once.md", b"once")
-    body = turn("Look at this", "alpha", project_id=ada.home, attachments=[brought["id"]])
+async def test_an_attachment_is_sent_once_and_repeating_the_turn_has_no_effect(ada: Person) -> None:
+    attachment = await ada.attach("once.md", b"once")
+    body = turn("Look at this", "alpha", project_id=ada.home, attachments=[attachment["id"]])
     first = await ada.post("/api/turn", body, expect=202)
-    assert first["message"]["attachments"] == [brought]
+    assert first["message"]["attachments"] == [attachment]
     await ada.ended(first["turn"]["id"])
     again = await ada.post("/api/turn", body, expect=202)
     assert again["message"] == first["message"]
-    refused = await send(ada, 409, brought["id"], project_id=ada.home)
+    refused = await send(ada, 409, attachment["id"], project_id=ada.home)
     assert "was already sent with a message" in refused["message"]
-    assert (await ada.delete(f"/api/attachments/{brought['id']}", expect=409))["code"] == "conflict"
+    assert (await ada.delete(f"/api/attachments/{attachment['id']}", expect=409))["code"] == "conflict"
     page = await ada.get(f"/api/conversations/{first['conversation']['id']}/messages")
-    assert page["rounds"][0]["messages"][0]["attachments"] == [brought]
+    assert page["rounds"][0]["messages"][0]["attachments"] == [attachment]
 
 
-async def test_more_than_twenty_are_refused_before_anything_is_written(ada: Person) -> None:
+async def test_more_than_twenty_attachments_are_refused_before_anything_is_saved(ada: Person) -> None:
     refused = await send(ada, 422, *(new_id() for _ in range(21)), project_id=ada.home)
     assert "at most 20 files" in refused["message"]
 
 
-async def test_a_viewer_reads_what_was_sent_and_brings_nothing(
+async def test_a_viewer_can_read_sent_attachments_and_upload_none(
     world: World, ada: Person, bob: Person
 ) -> None:
     vera = await world.another(ada, "Vera")
     await ada.put(f"/api/projects/{ada.home}/members", {"user_id": vera.id, "role": "viewer"})
     await vera.attach("mine.md", b"mine", ada.home, expect=403)
-    brought = await ada.attach("shared.md", b"for all\nto see\n")
-    where = f"/api/attachments/{brought['id']}"
+    attachment = await ada.attach("shared.md", b"for all\nto see\n")
+    where = f"/api/attachments/{attachment['id']}"
     for person in (vera, bob):
         for path in (where, f"{where}/text"):
             await person.get(path, expect=404)
-    opened = await send(ada, 202, brought["id"], project_id=ada.home)
+    opened = await send(ada, 202, attachment["id"], project_id=ada.home)
     await ada.ended(opened["turn"]["id"])
     for person in (vera, bob):
         assert (await person.client.get(where)).content == b"for all\nto see\n"
@@ -167,11 +167,11 @@ async def test_a_viewer_reads_what_was_sent_and_brings_nothing(
         ("vast.png", png(30_000, 30_000)),
     ],
 )
-async def test_what_could_act_or_burst_is_only_saved(
+async def test_active_content_and_huge_images_are_sent_as_downloads_only(
     ada: Person, name: str, content: bytes, inline: str
 ) -> None:
-    made = await ada.attach(name, content)
-    answer = await ada.client.get(f"/api/attachments/{made['id']}", params={"inline": inline})
+    attachment = await ada.attach(name, content)
+    answer = await ada.client.get(f"/api/attachments/{attachment['id']}", params={"inline": inline})
     assert answer.content == content
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"].startswith("attachment;")
@@ -179,9 +179,9 @@ async def test_what_could_act_or_burst_is_only_saved(
     assert "sandbox" in answer.headers["content-security-policy"]
 
 
-async def test_a_picture_is_shown_when_that_is_asked_for(ada: Person) -> None:
-    made = await ada.attach("photo.png", png(20, 10))
-    path = f"/api/attachments/{made['id']}"
+async def test_an_image_is_sent_inline_on_request(ada: Person) -> None:
+    attachment = await ada.attach("photo.png", png(20, 10))
+    path = f"/api/attachments/{attachment['id']}"
     shown = await ada.client.get(path, params={"inline": "true"})
     assert shown.headers["content-type"] == "image/png"
     assert shown.headers["content-disposition"].startswith("inline;")
@@ -190,13 +190,13 @@ async def test_a_picture_is_shown_when_that_is_asked_for(ada: Person) -> None:
     assert saved.headers["content-disposition"].startswith("attachment;")
 
 
-async def test_what_has_no_text_says_so(ada: Person) -> None:
-    made = await ada.attach("photo.png", png(20, 10))
-    refused = await ada.get(f"/api/attachments/{made['id']}/text", expect=422)
+async def test_the_text_of_an_image_is_refused_with_a_reason(ada: Person) -> None:
+    attachment = await ada.attach("photo.png", png(20, 10))
+    refused = await ada.get(f"/api/attachments/{attachment['id']}/text", expect=422)
     assert refused["code"] == "invalid"
 
 
-async def test_bytes_beyond_what_json_may_have_are_let_through_to_be_counted_as_they_come() -> None:
+async def test_only_upload_routes_are_exempt_from_the_json_limits() -> None:
     assert is_upload("POST", "/api/projects/01/attachments")
     assert not is_upload("POST", "/api/projects/01/attachments/02")
     assert not is_upload("DELETE", "/api/attachments/01")

@@ -1,9 +1,9 @@
-"""What an administrator sets for the whole server reaches everyone it is meant for."""
+"""Server configuration: all users get the default models that an administrator sets."""
 
 from __future__ import annotations
 
 
-async def test_the_models_an_administrator_chooses_are_what_everyone_begins_with(world, ada, bob):
+async def test_all_users_get_the_default_models_of_the_administrator(world, ada, bob):
     assert (await bob.get("/api/me"))["default_models"] == []
     chosen = ["voices:alpha", "voices:beta"]
     await ada.post("/api/config", {"key": "default_models", "value": chosen})
@@ -14,7 +14,7 @@ async def test_the_models_an_administrator_chooses_are_what_everyone_begins_with
     assert (await bob.get("/api/me"))["default_models"] == []
 
 
-async def test_only_an_administrator_chooses_them_and_no_more_than_a_table_seats(ada, bob):
+async def test_only_an_administrator_sets_the_default_models_and_at_most_as_many_as_there_are_seats(ada, bob):
     await bob.post("/api/config", {"key": "default_models", "value": ["voices:alpha"]}, expect=403)
     for value in (["voices:alpha"] * 9, "voices:alpha", [1]):
         await ada.post("/api/config", {"key": "default_models", "value": value}, expect=422)

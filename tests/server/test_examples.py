@@ -1,4 +1,4 @@
-"""The table of examples is true: nobody is refused their own things, so that a refusal means something."""
+"""The examples: each request succeeds for the owner, so that a refusal in other tests means something."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.server.cast import things
 from tests.server.requests import EXAMPLES, HTTP, request_to
 from tests.world import Person, World
 
-CLASHES = {
+CONFLICTS = {
     ("POST", "/api/setup"): "there is an administrator already",
     ("POST", "/api/messages/{message_id}/continue"): "the reply is complete",
     ("DELETE", "/api/projects/{project_id}/members/{user_id}"): "a project needs an owner",
@@ -15,10 +15,10 @@ CLASHES = {
 }
 
 
-async def test_nobody_is_refused_their_own_things(world: World, ada: Person) -> None:
+async def test_every_example_succeeds_for_the_owner(world: World, ada: Person) -> None:
     bruno = await world.another(ada, "Bruno")
     its = await things(bruno, "mine")
-    wrong = []
+    unexpected = []
     for entry in sorted(HTTP, key=lambda entry: EXAMPLES[entry.method, entry.path].is_last):
         if EXAMPLES[entry.method, entry.path].is_last:
             bruno = await world.sign_in("bruno@example.org")
@@ -28,7 +28,7 @@ async def test_nobody_is_refused_their_own_things(world: World, ada: Person) -> 
         answer = await person.client.request(
             request.method, request.path, params=request.params, **request.sent
         )
-        clashes = (entry.method, entry.path) in CLASHES
-        if answer.status_code != 409 if clashes else answer.status_code >= 400:
-            wrong.append((entry.method, entry.path, answer.status_code, answer.text))
-    assert wrong == []
+        has_conflict = (entry.method, entry.path) in CONFLICTS
+        if answer.status_code != 409 if has_conflict else answer.status_code >= 400:
+            unexpected.append((entry.method, entry.path, answer.status_code, answer.text))
+    assert unexpected == []

@@ -1,4 +1,4 @@
-"""Connections that begin and do not go on are closed, and nobody else waits for them (LO 7)."""
+"""Incomplete requests: their connections are closed and delay no other client (LO 7)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.patience import soon, until
 HOUR_S = 3600.0
 
 
-class Timed(HeadTimeoutProtocol):
-    """For how long it waits for a head is said by the test: an hour, or no time at all."""
+class TimedProtocol(HeadTimeoutProtocol):
+    """The protocol with a timeout that the test sets: an hour or zero."""
 
     head_s = HOUR_S
 
@@ -32,16 +32,16 @@ async def hello(scope: Any, receive: Any, send: Any) -> None:
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    """Of a server that has an hour."""
-    async with serving_on(HOUR_S) as found:
-        yield found
+    """The port of a server with timeouts of an hour."""
+    async with serving_on(HOUR_S) as port:
+        yield port
 
 
 @asynccontextmanager
 async def serving_on(silence_s: float) -> AsyncIterator[int]:
     app: Any = SecurityMiddleware(hello, {"localhost"}, "", silence_s=silence_s)
     server = uvicorn.Server(
-        config(app, loop="asyncio", http=Timed, lifespan="off", timeout_graceful_shutdown=1)
+        config(app, loop="asyncio", http=TimedProtocol, lifespan="off", timeout_graceful_shutdown=1)
     )
     with listen("127.0.0.1", 0) as socket_:
         serving = asyncio.create_task(server.serve(sockets=[socket_]))
@@ -56,37 +56,37 @@ POST = b"POST / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nConte
 
 
 @pytest.mark.parametrize(
-    "said",
+    "head",
     [b"", b"GET", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "],
     ids=["nothing", "a word", "half a head"],
 )
-async def test_a_head_that_does_not_end_is_not_waited_for(
-    port: int, said: bytes, monkeypatch: pytest.MonkeyPatch
+async def test_an_incomplete_request_head_is_cut_off(
+    port: int, head: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Timed, "head_s", 0.0)
+    monkeypatch.setattr(TimedProtocol, "head_s", 0.0)
     async with opened(port) as (reader, writer):
-        writer.write(said)
+        writer.write(head)
         assert await rest(reader) == b""
 
 
-async def test_a_second_head_that_does_not_end_is_not_waited_for_either(
+async def test_an_incomplete_second_request_head_is_cut_off(
     port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(port) as (reader, writer):
         writer.write(GET)
         assert b" 200 " in await reader.readline()
-        monkeypatch.setattr(Timed, "head_s", 0.0)
+        monkeypatch.setattr(TimedProtocol, "head_s", 0.0)
         writer.write(b"GET / HTTP/1.1\r\nHost:")
         assert b"200 OK" not in await rest(reader)
 
 
-async def test_a_body_that_does_not_end_is_not_waited_for() -> None:
+async def test_an_incomplete_body_is_refused() -> None:
     async with serving_on(0.0) as port, opened(port) as (reader, writer):
         writer.write(POST + b"12345")
         assert b" 400 " in await reader.readline()
 
 
-async def test_a_head_in_pieces_is_read(port: int) -> None:
+async def test_a_request_head_in_pieces_is_read(port: int) -> None:
     async with opened(port) as (reader, writer):
         for piece in (GET[:9], GET[9:30], GET[30:]):
             writer.write(piece)
@@ -94,9 +94,9 @@ async def test_a_head_in_pieces_is_read(port: int) -> None:
         assert b" 200 " in await reader.readline()
 
 
-async def test_two_hundred_who_wait_keep_nobody_else_waiting(port: int) -> None:
-    async with AsyncExitStack() as lazy:
-        waiting = [await lazy.enter_async_context(opened(port)) for _ in range(200)]
+async def test_two_hundred_incomplete_requests_delay_no_other_client(port: int) -> None:
+    async with AsyncExitStack() as clients:
+        waiting = [await clients.enter_async_context(opened(port)) for _ in range(200)]
         for _, writer in waiting:
             writer.write(GET[:20])
         async with opened(port) as (reader, writer):
@@ -115,11 +115,11 @@ async def opened(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio
 
 
 async def rest(reader: asyncio.StreamReader) -> bytes:
-    """All that comes until the server closes."""
-    said = b""
+    """All bytes until the server closes the connection."""
+    received = b""
     try:
         while data := await reader.read(4096):
-            said += data
+            received += data
     except ConnectionError:
         pass
-    return said
+    return received

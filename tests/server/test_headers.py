@@ -1,4 +1,4 @@
-"""What every answer wears: the policy, no sniffing, no framing, no referrer, and no store for data."""
+"""Security headers: content security policy, nosniff, no framing, no referrer, and no-store for the API."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ CASES = [
 
 
 class Broken(Passwords):
-    """Something nobody thought of."""
+    """Raises an error that no code expects."""
 
-    async def match(self, *given: object) -> bool:
+    async def match(self, *arguments: object) -> bool:
         raise ZeroDivisionError("the canary in the exception")
 
 
@@ -58,41 +58,45 @@ async def visitor(world: World) -> Person:
 
 
 @pytest.mark.parametrize(("method", "path", "status"), CASES)
-async def test_every_answer_wears_the_headers(visitor: Person, method: str, path: str, status: int) -> None:
+async def test_every_response_has_the_security_headers(
+    visitor: Person, method: str, path: str, status: int
+) -> None:
     answer = await visitor.client.request(method, path)
     assert answer.status_code in ({200, 503} if status == 200 else {status})  # 503: no interface was built
-    assert_dressed(answer)
+    assert_security_headers(answer)
 
 
-async def test_a_refusal_of_the_guard_wears_them_too(world: World, visitor: Person) -> None:
+async def test_a_refusal_of_the_security_middleware_has_the_security_headers(
+    world: World, visitor: Person
+) -> None:
     refused = await visitor.client.post("/api/login", json={}, headers={"Origin": "https://attacker.test"})
     assert refused.status_code == 403
-    assert_dressed(refused)
+    assert_security_headers(refused)
     unknown = await raw.send(world, raw.request("/", ("Host", "attacker.test")))
     assert unknown.status == 421
     assert ALWAYS.items() <= unknown.headers.items()
     assert "content-security-policy" in unknown.headers
 
 
-async def test_what_nobody_expected_wears_them_and_says_nothing_of_the_inside(
+async def test_an_unexpected_error_has_the_headers_and_reveals_no_details(
     visitor: Person, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = await visitor.client.post("/api/login", json={"email": "a@b.c", "password": "x" * 12})
     assert answer.status_code == 500
-    assert_dressed(answer)
-    told = answer.json()
-    assert set(told) == {"code", "message", "incident"}
+    assert_security_headers(answer)
+    body = answer.json()
+    assert set(body) == {"code", "message", "incident"}
     assert "canary" not in answer.text
     assert "ZeroDivisionError" not in answer.text
-    assert told["incident"] in caplog.text
+    assert body["incident"] in caplog.text
 
 
-async def test_data_is_not_stored_on_the_way(visitor: Person) -> None:
+async def test_api_responses_are_not_cached(visitor: Person) -> None:
     for path in ("/api/health", "/api/me", "/api/nothing", "/api/setup"):
         assert (await visitor.client.get(path)).headers["cache-control"] == "no-store"
 
 
-async def test_the_policy_lets_a_page_load_from_its_own_server_alone(visitor: Person) -> None:
+async def test_the_content_security_policy_allows_this_origin_only(visitor: Person) -> None:
     policy = directives((await visitor.client.get("/")).headers["content-security-policy"])
     assert policy["default-src"] == ["'none'"]
     assert policy["frame-ancestors"] == ["'none'"]
@@ -105,11 +109,11 @@ async def test_the_policy_lets_a_page_load_from_its_own_server_alone(visitor: Pe
     assert not {source for source in allowed if "//" in source}
 
 
-async def test_an_answer_says_nothing_of_what_serves_it(visitor: Person) -> None:
+async def test_a_response_does_not_name_the_server_software(visitor: Person) -> None:
     assert not {"server", "x-powered-by"} & set((await visitor.client.get("/api/health")).headers)
 
 
-async def test_an_error_has_a_code_a_sentence_and_an_incident_and_nothing_else(visitor: Person) -> None:
+async def test_an_error_has_a_code_a_message_and_an_incident_and_nothing_else(visitor: Person) -> None:
     for answer in (
         await visitor.client.get("/api/nothing"),
         await visitor.client.get("/api/me"),
@@ -121,7 +125,7 @@ async def test_an_error_has_a_code_a_sentence_and_an_incident_and_nothing_else(v
         assert set(answer.json()) == {"code", "message", "incident"}
 
 
-async def test_a_refused_socket_is_told_like_any_other_request(world: World, visitor: Person) -> None:
+async def test_a_refused_websocket_gets_a_status_and_an_error_body(world: World, visitor: Person) -> None:
     with pytest.raises(websockets.InvalidStatus) as refused:
         async with visitor.live():
             pass
@@ -129,7 +133,7 @@ async def test_a_refused_socket_is_told_like_any_other_request(world: World, vis
     assert b'"not_signed_in"' in bytes(refused.value.response.body or b"")
 
 
-def assert_dressed(answer: httpx2.Response) -> None:
+def assert_security_headers(answer: httpx2.Response) -> None:
     assert ALWAYS.items() <= dict(answer.headers).items()
     assert "content-security-policy" in answer.headers
     assert not [name for name in answer.headers if name.startswith("access-control-")]

@@ -1,4 +1,4 @@
-"""The name a request asks for: an unknown or unreadable one goes no further, whoever asks (SE 1, 2)."""
+"""The Host header: an unknown or malformed host is refused on every path, for every client (SE 1, 2)."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ def cookie(person: Person) -> tuple[str, str]:
     return "Cookie", "; ".join(f"{name}={value}" for name, value in person.client.cookies.items())
 
 
-# ── names that are not ours
+# ── foreign host names
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_rebound_name_reaches_nothing(world: World, ada: Person, path: str, method: str) -> None:
-    """421 also for nobody and for what is not there: the name is looked at before anything else."""
+async def test_a_foreign_host_name_is_refused_on_every_path(
+    world: World, ada: Person, path: str, method: str
+) -> None:
+    """421 even without a session and for missing paths: the host is checked before anything else."""
     for who in ((), (cookie(ada),)):
         asked = raw.request(
             path, ("Host", "attacker.test"), ("Origin", "http://attacker.test"), *who, method=method
@@ -53,7 +55,7 @@ async def test_a_rebound_name_reaches_nothing(world: World, ada: Person, path: s
         assert b"example.org" not in answer.body
 
 
-async def test_a_rebound_name_gets_no_socket(world: World, ada: Person) -> None:
+async def test_a_foreign_host_name_gets_no_websocket(world: World, ada: Person) -> None:
     for who in ((), (cookie(ada),)):
         asked = raw.upgrade("/api/live", ("Host", "attacker.test"), ("Origin", "http://attacker.test"), *who)
         assert (await raw.send(world, asked)).status == 421
@@ -70,7 +72,7 @@ async def test_a_rebound_name_gets_no_socket(world: World, ada: Person) -> None:
         "xn--lcalhost-1za",
     ],
 )
-async def test_what_resembles_our_name_is_not_our_name(world: World, host: str) -> None:
+async def test_a_host_name_that_resembles_ours_is_refused(world: World, host: str) -> None:
     assert (await raw.send(world, raw.request("/api/health", ("Host", host)))).status == 421
 
 
@@ -78,11 +80,11 @@ async def test_what_resembles_our_name_is_not_our_name(world: World, host: str) 
     "host",
     ["127.0.0.1", "127.0.0.1:8000", "localhost", "LOCALHOST:80", "[::1]:8000", "tertulia.example:443"],
 )
-async def test_our_own_names_are_answered_on_any_port(world: World, host: str) -> None:
+async def test_our_own_host_names_are_accepted_on_any_port(world: World, host: str) -> None:
     assert (await raw.send(world, raw.request("/api/health", ("Host", host)))).status == 200
 
 
-# ── names that cannot be read
+# ── malformed hosts
 
 MALFORMED = {
     "a path": "localhost/login?",
@@ -91,7 +93,7 @@ MALFORMED = {
     "a high port": "localhost:99999",
     "port zero": "localhost:0",
     "a port of letters": "localhost:abc",
-    "no port after all": "localhost:",
+    "an empty port": "localhost:",
     "two ports": "localhost:80:80",
     "nothing": "",
     "a space": "local host",
@@ -107,13 +109,13 @@ MALFORMED = {
 
 @pytest.mark.parametrize("path", ["/", "/api/health", "/api/me", "/api/users"])
 @pytest.mark.parametrize("host", MALFORMED.values(), ids=MALFORMED.keys())
-async def test_a_malformed_name_is_refused(world: World, ada: Person, host: str, path: str) -> None:
+async def test_a_malformed_host_is_refused(world: World, ada: Person, host: str, path: str) -> None:
     answer = await raw.send(world, raw.request(path, ("Host", host), cookie(ada)))
     assert answer.status == 400
     assert b"example.org" not in answer.body
 
 
-async def test_a_request_without_a_name_is_refused(world: World, ada: Person) -> None:
+async def test_a_request_without_a_host_is_refused(world: World, ada: Person) -> None:
     assert (await raw.send(world, raw.request("/api/me", cookie(ada), version="1.0"))).status == 400
     assert (await raw.send(world, raw.request("/api/me", cookie(ada)))).status == 400
 
@@ -121,7 +123,7 @@ async def test_a_request_without_a_name_is_refused(world: World, ada: Person) ->
 @pytest.mark.parametrize(
     "names", [("localhost", "attacker.test"), ("attacker.test", "localhost"), ("localhost",) * 2]
 )
-async def test_two_names_are_refused(world: World, ada: Person, names: tuple[str, str]) -> None:
+async def test_two_host_headers_are_refused(world: World, ada: Person, names: tuple[str, str]) -> None:
     asked = raw.request("/api/me", *(("Host", name) for name in names), cookie(ada))
     assert (await raw.send(world, asked)).status == 400
 
@@ -134,19 +136,21 @@ async def test_a_target_that_names_another_host_is_refused(world: World, ada: Pe
     assert answer.status == 400
 
 
-async def test_a_target_that_names_the_same_host_is_an_ordinary_one(world: World, ada: Person) -> None:
+async def test_a_target_that_names_the_same_host_is_accepted(world: World, ada: Person) -> None:
     for who, status in (((), 401), ((cookie(ada),), 200)):
         answer = await raw.send(world, raw.request("http://localhost/api/me", ("Host", "localhost"), *who))
         assert answer.status == status
 
 
 @pytest.mark.parametrize("target", ["http://attacker.test/api/live", "http://localhost/api/live"])
-async def test_a_socket_is_asked_for_by_its_path_alone(world: World, ada: Person, target: str) -> None:
+async def test_a_websocket_request_with_an_absolute_target_is_refused(
+    world: World, ada: Person, target: str
+) -> None:
     asked = raw.upgrade(target, ("Host", "localhost"), ("Origin", "http://localhost"), cookie(ada))
     assert (await raw.send(world, asked)).status in (400, 403, 404)
 
 
-# ── what a path is
+# ── spellings of paths
 
 
 @pytest.mark.parametrize(
@@ -169,8 +173,8 @@ async def test_a_socket_is_asked_for_by_its_path_alone(world: World, ada: Person
         "localhost:80",
     ],
 )
-async def test_no_spelling_of_a_path_gets_round_the_door(world: World, ada: Person, target: str) -> None:
-    """Pages are everyone's; what is Ada's is in no answer to a stranger."""
+async def test_no_spelling_of_a_path_bypasses_authentication(world: World, ada: Person, target: str) -> None:
+    """Pages are public, but no response to a stranger contains Ada's data."""
     answer = await raw.send(world, raw.request(target, ("Host", "localhost")))
     assert answer.status in (200, 400, 401, 404, 503)
     assert b"example.org" not in answer.body

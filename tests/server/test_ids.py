@@ -1,4 +1,4 @@
-"""Ids and tokens cannot be guessed, and the first of many visitors is the only administrator (AZ 9, 12)."""
+"""Ids and tokens are random, and only one of many first visitors becomes administrator (AZ 9, 12)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tertulia.core.ids import is_ulid
 from tests.world import PASSWORD, Person, World
 
 
-async def test_of_twenty_first_visitors_one_becomes_the_administrator(world: World) -> None:
+async def test_one_of_twenty_simultaneous_first_visitors_becomes_the_administrator(world: World) -> None:
     visitors = [world.stranger() for _ in range(20)]
 
     async def visit(number: int, person: Person) -> int:
@@ -30,8 +30,8 @@ def test_ten_thousand_ids_differ_in_their_random_part() -> None:
     assert varies_everywhere([id[10:] for id in made], alphabet=32)
 
 
-async def test_session_tokens_are_random_through_and_through(world: World, ada: Person) -> None:
-    """256 bits each, with no time, counter or account in them."""
+async def test_session_tokens_are_random_at_every_position(world: World, ada: Person) -> None:
+    """256 random bits each, without a time, a counter or an account."""
     tokens = []
     for _ in range(40):
         person = await world.sign_in("ada@example.org")
@@ -42,5 +42,5 @@ async def test_session_tokens_are_random_through_and_through(world: World, ada: 
 
 
 def varies_everywhere(texts: list[str], alphabet: int) -> bool:
-    """At every position stand at least so many different characters."""
+    """At every position there are at least this many different characters."""
     return all(len(set(column)) >= alphabet for column in zip(*texts, strict=True))

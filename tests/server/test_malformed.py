@@ -1,4 +1,4 @@
-"""What cannot be read is answered with a 4xx and costs next to nothing, on both databases alike (SQ 5, 6)."""
+"""Malformed requests get a 4xx after little work, on both databases alike (SQ 5, 6)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def its(ada: Person) -> Things:
 
 @pytest.fixture(autouse=True)
 def no_incident(caplog: pytest.LogCaptureFixture) -> Any:
-    """Nothing here may surprise the server, whatever it answers."""
+    """No test of this module may cause an incident."""
     yield
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
@@ -73,7 +73,7 @@ async def send(
     return await person.client.request(method, path, content=content, headers=kind)
 
 
-# ── bodies that are no JSON
+# ── malformed bodies
 
 UNREADABLE = {
     "half an object": b'{"name"',
@@ -97,7 +97,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
-async def test_what_is_no_json_is_malformed(ada: Person, body: bytes) -> None:
+async def test_a_body_that_is_no_json_is_malformed(ada: Person, body: bytes) -> None:
     answer = await send(ada, "/api/projects", body)
     assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
 
@@ -112,11 +112,11 @@ LARGE = {
 
 
 @pytest.mark.parametrize("body", LARGE.values(), ids=LARGE.keys())
-async def test_what_is_too_large_is_refused(ada: Person, body: bytes) -> None:
+async def test_a_body_that_is_too_large_is_refused(ada: Person, body: bytes) -> None:
     assert (await send(ada, "/api/projects", body)).status_code == 413
 
 
-async def test_a_body_that_does_not_say_how_long_it_is_has_the_same_limit(ada: Person) -> None:
+async def test_a_body_without_a_content_length_has_the_same_limit(ada: Person) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(6):
             yield b"x" * MIB
@@ -128,27 +128,29 @@ async def test_a_body_that_does_not_say_how_long_it_is_has_the_same_limit(ada: P
 
 @pytest.mark.parametrize("body", [b"null", b"[]", b'"x"', b"1", b"true", b"{}", b"", b"NaN", b"1e999"])
 @pytest.mark.parametrize("entry", [e for e in HTTP if EXAMPLES[e.method, e.path].body], ids=lambda e: e.path)
-async def test_the_wrong_kind_of_value_is_invalid(ada: Person, its: Things, entry: Any, body: bytes) -> None:
+async def test_a_body_of_the_wrong_type_is_a_client_error(
+    ada: Person, its: Things, entry: Any, body: bytes
+) -> None:
     answer = await send(ada, request_to(entry, its).path, body, entry.method)
     assert answer.status_code < 300 or answer.status_code in (400, 409, 422), answer.text
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/xml", "application/jsonx", "text/json", ""])
-async def test_what_does_not_say_it_is_json_is_not_read(ada: Person, kind: str) -> None:
+async def test_a_body_without_the_json_content_type_is_refused(ada: Person, kind: str) -> None:
     assert (await send(ada, "/api/projects", b'{"name":"x"}', Content_Type=kind)).status_code == 415
 
 
-async def test_json_may_say_its_alphabet(ada: Person) -> None:
+async def test_the_json_content_type_may_have_a_charset(ada: Person) -> None:
     answer = await send(ada, "/api/projects", b'{"name":"x"}', Content_Type="application/json; charset=utf-8")
     assert answer.status_code == 201
 
 
-async def test_of_two_values_under_one_name_the_last_counts(ada: Person) -> None:
+async def test_the_last_of_two_values_with_one_key_is_used(ada: Person) -> None:
     answer = await send(ada, "/api/projects", b'{"name":"first","name":"last"}')
     assert answer.json()["name"] == "last"
 
 
-# ── text no database can hold
+# ── text that no database can store
 
 STRANGE = {
     "NUL": "\\u0000",
@@ -165,10 +167,10 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("strange", STRANGE.values(), ids=STRANGE.keys())
-async def test_strange_text_is_kept_or_refused_alike_everywhere(
+async def test_unusual_text_is_stored_or_refused_on_every_route(
     ada: Person, its: Things, strange: str
 ) -> None:
-    """Wherever a text is taken: 2xx, and it can be read back; or 4xx."""
+    """Each route that takes a text responds with 2xx, after which it can be read back, or with 4xx."""
     text = json.dumps("PLACE").replace("PLACE", f"x{strange}x").encode()
     conversation = f"/api/conversations/{its.conversation_id}"
     bodies = [
@@ -210,7 +212,7 @@ def _no_constant(name: str) -> Any:
 @pytest.mark.parametrize(
     "value", [b"NaN", b"[NaN]", b"[1e999]", b"[[]]", b"{}", b"[null]", b"1", b'["' + b"x" * 300 + b'"]']
 )
-async def test_a_setting_takes_what_it_is_for(ada: Person, value: bytes) -> None:
+async def test_a_setting_refuses_values_of_the_wrong_type(ada: Person, value: bytes) -> None:
     for key in (b"instance_name", b"default_models"):
         assert (
             await send(ada, "/api/config", b'{"key":"' + key + b'","value":' + value + b"}")
@@ -226,10 +228,10 @@ async def test_a_setting_takes_what_it_is_for(ada: Person, value: bytes) -> None
         (b"\\\\ud800 in \\ud83d\\ude00", "\\ud800 in \U0001f600"),
     ],
 )
-async def test_a_round_with_strange_text_is_answered(
+async def test_a_message_with_unusual_text_is_answered_and_stored_as_the_response_says(
     ada: Person, its: Things, sent: bytes, kept: str
 ) -> None:
-    """What the answer says was sent is what everyone will see; what only looks strange stays as it is."""
+    """The response contains the text as it is stored; text that is only unusual is not changed."""
     body = json.dumps(turn("PLACE", "alpha", conversation_id=its.conversation_id)).encode()
     answer = await send(ada, "/api/turn", body.replace(b"PLACE", sent))
     assert answer.status_code == 202
@@ -239,17 +241,17 @@ async def test_a_round_with_strange_text_is_answered(
     assert page["rounds"][-1]["messages"][0]["content"] == kept
 
 
-async def test_whoever_has_no_project_is_told_to_make_one(world: World, ada: Person) -> None:
-    homeless = await world.another(ada, "Nils")
-    await homeless.delete(f"/api/projects/{homeless.home}")
-    told = await homeless.ask("Hello", expect=422)
-    assert "Create one first" in told["message"]
+async def test_a_user_without_a_project_is_told_to_create_one(world: World, ada: Person) -> None:
+    user = await world.another(ada, "Nils")
+    await user.delete(f"/api/projects/{user.home}")
+    error = await user.ask("Hello", expect=422)
+    assert "Create one first" in error["message"]
 
 
 @pytest.mark.parametrize(
     "id", ["%00", "%ff", "%ed%a0%80", "%2e%2e", "a%2fb", "'", '"', ";--", "x" * 5000, "%F0%9F%98%80", "1e9"]
 )
-async def test_an_id_that_is_none_is_not_there(ada: Person, id: str) -> None:
+async def test_a_malformed_id_is_not_found(ada: Person, id: str) -> None:
     for path in ("/api/conversations/", "/api/turns/", "/api/projects/"):
         assert (await ada.client.get(path + id)).status_code == 404
     assert (await ada.client.get(f"/api/messages/{id}/receipt")).status_code == 404
@@ -262,7 +264,7 @@ async def test_an_id_that_is_none_is_not_there(ada: Person, id: str) -> None:
 @pytest.mark.parametrize(
     "limit", ["-1", "0", "101", "1000000000", "1e9", "NaN", "", "9" * 5000, "5;drop table users", "[]"]
 )
-async def test_a_page_has_a_limit(ada: Person, its: Things, limit: str) -> None:
+async def test_an_invalid_page_limit_is_refused(ada: Person, its: Things, limit: str) -> None:
     for path, params in (
         ("/api/conversations", {"project_id": its.project_id, "limit": limit}),
         (f"/api/conversations/{its.conversation_id}/messages", {"limit": limit}),
@@ -271,7 +273,7 @@ async def test_a_page_has_a_limit(ada: Person, its: Things, limit: str) -> None:
 
 
 @pytest.mark.parametrize("before", ["-1", "0", "1000000000000000", "NaN", "x", "9" * 5000])
-async def test_a_page_begins_somewhere(ada: Person, its: Things, before: str) -> None:
+async def test_an_invalid_page_start_is_refused(ada: Person, its: Things, before: str) -> None:
     answer = await ada.client.get(
         f"/api/conversations/{its.conversation_id}/messages", params={"before": before}
     )
@@ -291,7 +293,7 @@ async def test_a_page_begins_somewhere(ada: Person, its: Things, before: str) ->
         "\u00e9",
     ],
 )
-async def test_a_cursor_nobody_gave_out_is_invalid(ada: Person, its: Things, cursor: str) -> None:
+async def test_a_forged_cursor_is_invalid(ada: Person, its: Things, cursor: str) -> None:
     params = {"project_id": its.project_id, "cursor": cursor}
     assert (await ada.client.get("/api/conversations", params=params)).status_code == 422
 
@@ -299,8 +301,8 @@ async def test_a_cursor_nobody_gave_out_is_invalid(ada: Person, its: Things, cur
 @pytest.mark.parametrize(
     "after", ["-1", "x", "99999999999", "1e9", "\u0661", "' OR 1=1 --", "01ARZ3NDEKTSV4RRFFQ69G5FAV"]
 )
-async def test_a_resume_point_that_is_none_gets_the_whole(ada: Person, its: Things, after: str) -> None:
-    """A snapshot with the end state, and the stream closes; never a hang."""
+async def test_an_unknown_event_id_gets_the_whole_turn(ada: Person, its: Things, after: str) -> None:
+    """The client gets a snapshot of the finished turn, and the stream closes."""
     answer = await ada.client.get(
         f"/api/turns/{its.turn_id}/events", params={"after": after}, headers={"Accept": "text/event-stream"}
     )
@@ -308,7 +310,7 @@ async def test_a_resume_point_that_is_none_gets_the_whole(ada: Person, its: Thin
     assert '"state":"complete"' in answer.text
 
 
-# ── frames of a socket
+# ── messages on the WebSocket
 
 FRAMES = {
     "no JSON": "hello",
@@ -319,20 +321,20 @@ FRAMES = {
     "no type": "{}",
     "an unknown type": '{"type":"delete","place":"user:1"}',
     "a type that is an object": '{"type":{"type":"follow"}}',
-    "no place": '{"type":"follow","after":0}',
+    "no topic": '{"type":"follow","after":0}',
     "no cursor": '{"type":"follow","place":"user:1"}',
-    "a place that is a list": '{"type":"follow","place":["user:1"],"after":0}',
+    "a topic that is a list": '{"type":"follow","place":["user:1"],"after":0}',
     "a cursor that is a text": '{"type":"follow","place":"user:1","after":"0"}',
     "a broken cursor": '{"type":"follow","place":"user:1","after":1.5}',
     "a cursor of 4,000 digits": '{"type":"follow","place":"user:1","after":' + "9" * 4000 + "}",
     "a cursor below zero": '{"type":"follow","place":"user:1","after":-1}',
-    "an unknown kind of place": '{"type":"follow","place":"server:all","after":0}',
-    "a place without a kind": '{"type":"follow","place":"","after":0}',
+    "an unknown kind of topic": '{"type":"follow","place":"server:all","after":0}',
+    "a topic without a kind": '{"type":"follow","place":"","after":0}',
     "half a pair": '{"type":"follow","place":"user:\\ud800","after":0}',
     "half a pair as a type": '{"type":"\\ud800"}',
     "NUL": '{"type":"follow","place":"project:\\u0000","after":0}',
     "SQL": '{"type":"follow","place":"project:\' OR 1=1 --","after":0}',
-    "leaving where one never was": '{"type":"leave","place":"user:1"}',
+    "leaving a topic that was not followed": '{"type":"leave","place":"user:1"}',
     "deep": "[" * 4000,
     "deep and long": '{"type":' + "[" * 60_000,
     "long": "x" * 60_000,
@@ -342,7 +344,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
-async def test_a_garbled_frame_leaves_the_socket_as_it_was(ada: Person, frame: str | bytes) -> None:
+async def test_a_malformed_message_leaves_the_websocket_usable(ada: Person, frame: str | bytes) -> None:
     async with ada.live() as tab:
         await tab._socket.send(frame)
         await tab.send({"type": "ping"})
@@ -355,7 +357,7 @@ async def test_a_garbled_frame_leaves_the_socket_as_it_was(ada: Person, frame: s
 @pytest.mark.parametrize(
     "frame", [b"\xff\xfe", b"x" * 70_000, b"x" * (2 * MIB)], ids=["broken UTF-8", "70 kB", "2 MiB"]
 )
-async def test_a_frame_that_cannot_be_taken_ends_its_socket_alone(
+async def test_a_websocket_frame_that_cannot_be_read_closes_only_its_own_connection(
     ada: Person, frame: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with ada.live() as other:
@@ -365,18 +367,18 @@ async def test_a_frame_that_cannot_be_taken_ends_its_socket_alone(
             assert await tab.closed() in (1007, 1009)
         await other.send({"type": "ping"})
         await other.until(lambda item: item["type"] == "pong")
-    caplog.clear()  # uvicorn calls a broken text an error; it is the client's
+    caplog.clear()  # uvicorn logs malformed text as an error, but it is the client's
 
 
-async def test_a_tab_follows_only_so_many_places(ada: Person) -> None:
+async def test_a_tab_cannot_follow_more_than_64_topics(ada: Person) -> None:
     projects = [(await ada.post("/api/projects", {"name": f"P{n}"}, expect=201))["id"] for n in range(70)]
     async with ada.live() as tab:
-        told = [(await tab.follow(f"project:{id}"))[-1] for id in projects]
-    assert [item["type"] for item in told].count("following") == 64
-    assert told[-1] == {"type": "gone", "place": f"project:{projects[-1]}", "reason": "too_many"}
+        answers = [(await tab.follow(f"project:{id}"))[-1] for id in projects]
+    assert [item["type"] for item in answers].count("following") == 64
+    assert answers[-1] == {"type": "gone", "place": f"project:{projects[-1]}", "reason": "too_many"}
 
 
-# ── what it costs to refuse
+# ── the cost of refusing
 
 HOSTILE = {
     "brackets": b"[" * JSON_LIMIT,
@@ -392,15 +394,15 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_a_hostile_body_costs_next_to_nothing(body: bytes) -> None:
-    """Of the one thread that serves everyone, measured in CPU time."""
-    answered: list[Message] = []
+async def test_a_hostile_body_is_refused_with_little_work(body: bytes) -> None:
+    """Counts function calls: the event loop's thread serves all clients."""
+    responses: list[Message] = []
 
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def answer(message: Message) -> None:
-        answered.append(message)
+        responses.append(message)
 
     async def parser(scope: Any, receive: Any, send: Any) -> None:
         message = await receive()
@@ -418,4 +420,4 @@ async def test_a_hostile_body_costs_next_to_nothing(body: bytes) -> None:
     with counted_calls() as calls:
         await SecurityMiddleware(parser, {"localhost"}, "")(scope, receive, answer)
     assert calls() < 200_000
-    assert answered[0]["status"] in (400, 413)
+    assert responses[0]["status"] in (400, 413)

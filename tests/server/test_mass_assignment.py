@@ -1,4 +1,4 @@
-"""What the server decides is not taken from a request: ids, owners, roles, times (AZ 6)."""
+"""Mass assignment: ids, owners, roles and times in a request body are ignored (AZ 6)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_forged_fields_are_refused_or_ignored_in_every_write(world: World,
 
 
 def forged(body: Any) -> Any:
-    """All that could be forged, at every depth, around what was asked for."""
+    """The body with forged fields added at every depth."""
     if isinstance(body, list):
         return [forged(item) for item in body]
     if isinstance(body, dict):
@@ -72,8 +72,8 @@ def forged(body: Any) -> Any:
     return body
 
 
-async def test_a_project_named_in_passing_is_not_where_things_go(world: World, ada: Person) -> None:
-    """Bruno's own title change cannot carry his conversation into Ada's project, nor make him its owner."""
+async def test_a_rename_ignores_the_project_and_owner_in_its_body(world: World, ada: Person) -> None:
+    """Bruno cannot move his conversation into Ada's project with a title change."""
     bruno = await world.another(ada, "Bruno")
     its: Things = await things(bruno, "mine")
     before = (await bruno.get(f"/api/conversations/{its.conversation_id}"))["conversation"]
@@ -88,7 +88,7 @@ async def test_a_project_named_in_passing_is_not_where_things_go(world: World, a
     )
 
 
-async def test_a_member_who_signs_in_as_administrator_is_still_a_member(world: World, ada: Person) -> None:
+async def test_a_role_in_the_sign_in_body_is_ignored(world: World, ada: Person) -> None:
     await world.another(ada, "Bruno")
     person = world.stranger()
     me = await person.post(

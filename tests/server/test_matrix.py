@@ -1,4 +1,4 @@
-"""Every entry point, for everyone who might try it: the answers, and that nothing changed (AZ 1, 3 to 5)."""
+"""Access matrix: every route, as each kind of user: the status, and that nothing changed (AZ 1, 3 to 5)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.world import Person, endpoints, running, turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-MAY_BE_ANYONES = {
-    # Whoever owns a project may take in any account whose id they know; that is what the id is for.
+MAY_BE_FOREIGN = {
+    # An owner may add any account whose id is known; that is the purpose of the id.
     ("PUT", "/api/projects/{project_id}/members", "user_id"),
-    # The id of something that is yet to be made: one that is taken is refused, whoever has it.
+    # The id of a branch that is created by the request; an existing id is refused.
     ("POST", "/api/messages/{message_id}/retry", "branch_id"),
     ("POST", "/api/messages/{message_id}/continue", "branch_id"),
     ("POST", "/api/conversations/{conversation_id}/rounds/{number}/edit", "branch_id"),
@@ -43,8 +43,8 @@ async def send(person: Person, request: Request) -> httpx2.Response:
     return await person.client.request(request.method, request.path, params=request.params, **request.sent)
 
 
-def name_of(given: object) -> str:
-    return f"{given.method} {given.path}" if isinstance(given, RouteAccess) else str(given)
+def name_of(value: object) -> str:
+    return f"{value.method} {value.path}" if isinstance(value, RouteAccess) else str(value)
 
 
 def only_reads(entry: RouteAccess) -> bool:
@@ -57,8 +57,8 @@ def about_ids(*, writes_only: bool = False) -> Iterator[tuple[RouteAccess, str]]
             yield from ((entry, name) for name in entry.ids)
 
 
-def takers_of_attachments() -> Iterator[RouteAccess]:
-    """Those whose body names attachments, as the API describes itself."""
+def routes_with_attachments() -> Iterator[RouteAccess]:
+    """The routes whose body has attachments, by the OpenAPI document."""
     api = bare().openapi()
     for entry in HTTP:
         asked = api["paths"][entry.path][entry.method.lower()]
@@ -69,77 +69,79 @@ def takers_of_attachments() -> Iterator[RouteAccess]:
 
 
 GUARDED = [entry for entry in HTTP if entry.access is not Access.ANYONE]
-FOREIGN = [case for case in about_ids() if (case[0].method, case[0].path, case[1]) not in MAY_BE_ANYONES]
+FOREIGN = [case for case in about_ids() if (case[0].method, case[0].path, case[1]) not in MAY_BE_FOREIGN]
 IN_A_PROJECT = ("project_id", "conversation_id", "message_id", "turn_id", "file_id")
 
 
 # ── the table
 
 
-async def test_every_entry_point_has_an_example_and_no_example_is_left_over() -> None:
+async def test_every_route_has_an_example_and_every_example_a_route() -> None:
     assert set(EXAMPLES) == {(entry.method, entry.path) for entry in HTTP}
     assert {entry.path for entry in ENTRIES if entry.method == "WEBSOCKET"} == {"/api/live"}
 
 
 @pytest.mark.parametrize("entry", HTTP, ids=name_of)
-async def test_every_id_an_entry_point_takes_is_in_its_example(entry: RouteAccess) -> None:
+async def test_every_id_that_a_route_takes_is_in_its_example(entry: RouteAccess) -> None:
     someone = Things(*(name.upper() for name in Things.__annotations__))
     for name in entry.ids:
         assert getattr(someone, name) in repr(request_to(entry, someone, probed=name))
 
 
-# ── nobody
+# ── without a session
 
 
 @pytest.mark.parametrize("entry", GUARDED, ids=name_of)
-async def test_nobody_gets_in_without_signing_in(cast: Cast, entry: RouteAccess) -> None:
+async def test_a_request_without_a_session_is_refused(cast: Cast, entry: RouteAccess) -> None:
     async with cast.untouched():
         answer = await send(cast.stranger, request_to(entry, cast.almas))
     assert answer.status_code == 401
-    assert CANARY not in said(answer)
+    assert CANARY not in all_text(answer)
 
 
 @pytest.mark.parametrize("entry", GUARDED, ids=name_of)
-async def test_a_suspended_account_is_nobody(cast: Cast, entry: RouteAccess) -> None:
+async def test_a_suspended_account_is_refused(cast: Cast, entry: RouteAccess) -> None:
     assert cast.suspended.client.cookies
     async with cast.untouched():
         answer = await send(cast.suspended, request_to(entry, cast.almas))
     assert answer.status_code == 401
-    assert CANARY not in said(answer)
+    assert CANARY not in all_text(answer)
 
 
-# ── someone else
+# ── other users
 
 
 @pytest.mark.parametrize(("entry", "name"), FOREIGN, ids=name_of)
-async def test_what_is_someone_elses_is_not_there(cast: Cast, entry: RouteAccess, name: str) -> None:
-    """All else in the request is Bruno's own, so that this one id is what he is refused for."""
+async def test_objects_of_another_user_are_not_found(cast: Cast, entry: RouteAccess, name: str) -> None:
+    """All other ids in the request are Bruno's own, so he is refused because of this one."""
     theirs = replace(cast.brunos, **{field(name): getattr(cast.almas, name)})
     async with cast.untouched():
         answer = await send(cast.bruno, request_to(entry, theirs, probed=name))
     assert answer.status_code == 404, answer.text
-    assert CANARY not in said(answer)
+    assert CANARY not in all_text(answer)
 
 
 @pytest.mark.parametrize(("entry", "name"), FOREIGN, ids=name_of)
-async def test_what_is_someone_elses_looks_like_what_never_was(
+async def test_objects_of_another_user_and_missing_objects_get_the_same_response(
     cast: Cast, entry: RouteAccess, name: str
 ) -> None:
     theirs = replace(cast.brunos, **{field(name): getattr(cast.almas, name)})
     nobodys = replace(cast.brunos, **{field(name): new_id()})
     hidden, missing = [await send(cast.bruno, request_to(entry, its, name)) for its in (theirs, nobodys)]
-    assert (hidden.status_code, told(hidden)) == (missing.status_code, told(missing))
-    assert steady(hidden) == steady(missing)
+    assert (hidden.status_code, comparable_body(hidden)) == (missing.status_code, comparable_body(missing))
+    assert comparable_headers(hidden) == comparable_headers(missing)
 
 
 @pytest.mark.parametrize(("entry", "name"), FOREIGN, ids=name_of)
-async def test_whoever_left_a_project_sees_nothing_of_it(cast: Cast, entry: RouteAccess, name: str) -> None:
-    """Not even what they said there themselves."""
+async def test_a_former_member_finds_nothing_of_the_project(
+    cast: Cast, entry: RouteAccess, name: str
+) -> None:
+    """Not even their own messages."""
     left = replace(cast.ex_members, session_id=cast.almas.session_id, user_id=cast.alma.id)
     async with cast.untouched():
         answer = await send(cast.ex_member, request_to(entry, left, probed=name))
     assert answer.status_code == 404, answer.text
-    assert CANARY not in said(answer)
+    assert CANARY not in all_text(answer)
 
 
 @pytest.mark.parametrize(
@@ -147,72 +149,70 @@ async def test_whoever_left_a_project_sees_nothing_of_it(cast: Cast, entry: Rout
     [case for case in about_ids(writes_only=True) if case[1] in IN_A_PROJECT],
     ids=name_of,
 )
-async def test_a_viewer_changes_nothing(cast: Cast, entry: RouteAccess, name: str) -> None:
+async def test_a_viewer_is_refused_every_write(cast: Cast, entry: RouteAccess, name: str) -> None:
     async with cast.untouched():
         answer = await send(cast.viewer, request_to(entry, cast.almas, probed=name))
     assert answer.status_code == 403, answer.text
-    assert CANARY not in said(answer)
+    assert CANARY not in all_text(answer)
 
 
 @pytest.mark.parametrize("entry", [e for e in HTTP if e.method == "POST" and only_reads(e)], ids=name_of)
-async def test_a_question_sent_as_a_post_changes_nothing_and_is_a_viewers_too(
-    cast: Cast, entry: RouteAccess
-) -> None:
+async def test_a_viewer_may_send_posts_that_only_read(cast: Cast, entry: RouteAccess) -> None:
     async with cast.untouched():
         answer = await send(cast.viewer, request_to(entry, cast.almas))
     assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("entry", [e for e in HTTP if e.access is Access.ADMIN], ids=name_of)
-async def test_administration_is_for_administrators(cast: Cast, entry: RouteAccess) -> None:
+async def test_a_member_is_refused_the_routes_of_administrators(cast: Cast, entry: RouteAccess) -> None:
     async with cast.untouched():
         answer = await send(cast.bruno, request_to(entry, cast.almas))
     assert answer.status_code == 403
-    assert CANARY not in said(answer)
+    assert CANARY not in all_text(answer)
 
 
 @pytest.mark.parametrize(("entry", "name"), FOREIGN, ids=name_of)
-async def test_an_administrator_has_no_part_in_other_peoples_projects(
+async def test_an_administrator_finds_nothing_of_other_users_projects(
     cast: Cast, entry: RouteAccess, name: str
 ) -> None:
     async with cast.untouched():
         answer = await send(cast.admin, request_to(entry, cast.almas, probed=name))
     assert answer.status_code == 404, answer.text
-    assert CANARY not in said(answer)
+    assert CANARY not in all_text(answer)
 
 
 # ── ids in a body that names several
 
 
-async def test_a_foreign_conversation_is_not_taken_over_by_naming_a_project_of_ones_own(cast: Cast) -> None:
+async def test_a_foreign_conversation_is_not_found_when_the_body_names_an_own_project(cast: Cast) -> None:
     body = turn("Mine now", conversation_id=cast.almas.conversation_id, project_id=cast.brunos.project_id)
     async with cast.untouched():
         answer = await cast.bruno.client.post("/api/turn", json=body)
     assert answer.status_code == 404
-    assert CANARY not in said(answer)
+    assert CANARY not in all_text(answer)
 
 
-async def test_a_foreign_turn_id_is_refused_and_tells_nothing(cast: Cast) -> None:
+async def test_a_foreign_turn_id_is_refused_without_details(cast: Cast) -> None:
     body = turn("Mine now", project_id=cast.brunos.project_id) | {"id": cast.almas.turn_id}
     async with cast.untouched():
         answer = await cast.bruno.client.post("/api/turn", json=body)
     assert answer.status_code == 409
-    assert CANARY not in said(answer)
+    assert CANARY not in all_text(answer)
 
 
-@pytest.mark.parametrize("entry", list(takers_of_attachments()), ids=name_of)
-async def test_a_foreign_attachment_does_not_come_along(cast: Cast, entry: RouteAccess) -> None:
-    """All else is Bruno's own: nothing of hers is linked, counted or shown (AZ 4)."""
+@pytest.mark.parametrize("entry", list(routes_with_attachments()), ids=name_of)
+async def test_a_foreign_attachment_cannot_be_sent(cast: Cast, entry: RouteAccess) -> None:
+    """All other ids are Bruno's own; the attachment is not linked, counted or shown (AZ 4)."""
     request = request_to(entry, cast.brunos, probed="conversation_id")
     brought = replace(request, body=request.body | {"attachments": [cast.almas.attachment_id]})
     async with cast.untouched():
         answer = await send(cast.bruno, brought)
     assert answer.status_code == 404, answer.text
-    assert CANARY not in said(answer)
+    assert CANARY not in all_text(answer)
 
 
 async def test_a_reply_to_a_message_of_another_conversation_is_refused(cast: Cast) -> None:
-    """Both are Bruno's: a child must belong to the parent named beside it."""
+    """Both are Bruno's, but the message must belong to the conversation in the body."""
     elsewhere = await cast.bruno.ask("Elsewhere", project_id=cast.brunos.project_id)
     await cast.bruno.ended(elsewhere["turn"]["id"])
     await at_rest(cast.world.tertulia)
@@ -225,7 +225,7 @@ async def test_a_reply_to_a_message_of_another_conversation_is_refused(cast: Cas
 @pytest.mark.parametrize(
     "entry", [entry for entry in HTTP if {"project_id", "file_id"} <= set(entry.ids)], ids=name_of
 )
-async def test_a_file_is_not_there_in_another_project_of_ones_own(cast: Cast, entry: RouteAccess) -> None:
+async def test_a_file_is_not_found_in_another_project_of_its_owner(cast: Cast, entry: RouteAccess) -> None:
     astray = replace(cast.brunos, project_id=cast.bruno.home)
     async with cast.untouched():
         answer = await send(cast.bruno, request_to(entry, astray))
@@ -236,17 +236,17 @@ async def test_a_file_is_not_there_in_another_project_of_ones_own(cast: Cast, en
 
 
 @pytest.mark.parametrize("path", ["/api/projects", "/api/sessions", "/api/me", "/api/models"])
-async def test_a_list_holds_only_ones_own(cast: Cast, path: str) -> None:
+async def test_a_list_contains_only_the_users_own_objects(cast: Cast, path: str) -> None:
     for person in (cast.bruno, cast.ex_member, cast.admin):
         answer = await person.client.get(path)
         assert answer.status_code == 200
-        assert CANARY not in said(answer)
+        assert CANARY not in all_text(answer)
 
 
-# ── the socket
+# ── the WebSocket
 
 
-async def test_the_socket_is_refused_before_the_upgrade_without_a_session(cast: Cast) -> None:
+async def test_a_websocket_without_a_session_is_refused_before_the_upgrade(cast: Cast) -> None:
     for person in (cast.stranger, cast.suspended):
         with pytest.raises(websockets.InvalidStatus) as refused:
             async with person.live():
@@ -256,53 +256,53 @@ async def test_the_socket_is_refused_before_the_upgrade_without_a_session(cast: 
 
 
 @pytest.mark.parametrize("who", ["bruno", "ex_member", "admin"])
-async def test_a_foreign_place_is_gone_and_says_nothing(cast: Cast, who: str) -> None:
+async def test_a_foreign_topic_cannot_be_followed(cast: Cast, who: str) -> None:
     person: Person = getattr(cast, who)
-    places = (
+    topics = (
         f"user:{cast.alma.id}",
         f"project:{cast.almas.project_id}",
         f"conversation:{cast.almas.conversation_id}",
     )
     async with cast.untouched(), person.live() as tab:
-        for place in places:
-            seen = await tab.follow(place)
-            assert [(item["type"], item["place"]) for item in seen] == [("gone", place)]
-            unknown = place.partition(":")[0] + ":" + new_id()
-            assert outline(seen[0]) == outline((await tab.follow(unknown))[0])
+        for topic in topics:
+            seen = await tab.follow(topic)
+            assert [(item["type"], item["place"]) for item in seen] == [("gone", topic)]
+            unknown = topic.partition(":")[0] + ":" + new_id()
+            assert without_topic(seen[0]) == without_topic((await tab.follow(unknown))[0])
 
 
-async def test_a_viewer_may_look_on(cast: Cast) -> None:
+async def test_a_viewer_may_follow_a_conversation(cast: Cast) -> None:
     async with cast.viewer.live() as tab:
         seen = await tab.follow(f"conversation:{cast.almas.conversation_id}")
     assert seen[-1]["type"] == "following"
 
 
-# ── reading answers
+# ── comparing responses
 
 
-def said(answer: httpx2.Response) -> str:
+def all_text(answer: httpx2.Response) -> str:
     return answer.text + str(answer.headers)
 
 
-def told(answer: httpx2.Response) -> object:
-    """Without what differs each time; a HEAD is told nothing but its headers."""
+def comparable_body(answer: httpx2.Response) -> object:
+    """The body without its incident id; None for a response to HEAD."""
     return outlined(answer.json()) if answer.content else None
 
 
-def steady(answer: httpx2.Response) -> dict[str, str]:
+def comparable_headers(answer: httpx2.Response) -> dict[str, str]:
     return {key: value for key, value in answer.headers.items() if key != "date"}
 
 
-def outline(item: dict[str, str]) -> dict[str, str]:
+def without_topic(item: dict[str, str]) -> dict[str, str]:
     return {key: value for key, value in item.items() if key != "place"}
 
 
 def field(name: str) -> str:
-    """Some parameters name the same thing in other words."""
-    other_words = {
+    """The field of Things for a parameter; some parameters have a second name for the same object."""
+    synonyms = {
         "reply_id": "message_id",
         "reply_to_id": "message_id",
         "default_table_id": "table_id",
         "other_id": "conversation_id",
     }
-    return other_words.get(name, name)
+    return synonyms.get(name, name)

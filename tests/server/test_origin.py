@@ -1,4 +1,4 @@
-"""Where a request comes from: pages of other origins read nothing and change nothing (SE 4, 10, 11)."""
+"""Origin: pages of other origins can neither read nor write (SE 4, 10, 11)."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ async def cast(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cast]:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def browser(cast: Cast) -> AsyncIterator[httpx2.AsyncClient]:
-    """Alma's, used by any page: it sends her cookie, and nothing that says where it comes from."""
+    """A client with Alma's cookie that sends no Origin header by itself."""
     headers = {"Cookie": cookie(cast.alma)}
     async with httpx2.AsyncClient(base_url=cast.world.url, headers=headers, verify=False) as client:
         yield client
 
 
-def elsewhere(world: World) -> dict[str, dict[str, str]]:
-    """What a browser sends with our cookie, by the page that makes it ask."""
+def foreign_headers(world: World) -> dict[str, dict[str, str]]:
+    """The headers that a browser sends with our cookie, by the page that causes the request."""
     port = int(world.url.rpartition(":")[2])
-    next_door = f"http://127.0.0.1:{port + 1}"
+    other_port = f"http://127.0.0.1:{port + 1}"
     return {
-        "another port, fetch": {"Origin": next_door, "Sec-Fetch-Site": "same-site"},
-        "another port, old browser": {"Origin": next_door},
+        "another port, fetch": {"Origin": other_port, "Sec-Fetch-Site": "same-site"},
+        "another port, old browser": {"Origin": other_port},
         "another port, image or script": {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
         "another name of this machine": {"Origin": f"http://localhost:{port}"},
         "another site, fetch": {"Origin": "https://attacker.test", "Sec-Fetch-Site": "cross-site"},
@@ -56,18 +56,18 @@ def elsewhere(world: World) -> dict[str, dict[str, str]]:
     }
 
 
-ELSEWHERE = list(elsewhere(World(None, "http://127.0.0.1:1", None)))  # type: ignore[arg-type]
+FOREIGN_PAGES = list(foreign_headers(World(None, "http://127.0.0.1:1", None)))  # type: ignore[arg-type]
 
 
-def name_of(given: object) -> str:
-    return f"{given.method} {given.path}" if isinstance(given, RouteAccess) else str(given)
+def name_of(value: object) -> str:
+    return f"{value.method} {value.path}" if isinstance(value, RouteAccess) else str(value)
 
 
-@pytest.mark.parametrize("where", ELSEWHERE)
-async def test_another_page_reads_nothing_and_changes_nothing(
+@pytest.mark.parametrize("where", FOREIGN_PAGES)
+async def test_a_page_of_another_origin_can_neither_read_nor_write(
     cast: Cast, browser: httpx2.AsyncClient, where: str
 ) -> None:
-    """Every entry point, with the cookie of whoever looks at that page."""
+    """Tries every route with the cookie of a user who has that page open."""
     async with cast.untouched():
         for entry in HTTP:
             request = request_to(entry, cast.almas)
@@ -76,16 +76,16 @@ async def test_another_page_reads_nothing_and_changes_nothing(
                 request.path,
                 params=request.params,
                 json=request.body,
-                headers=elsewhere(cast.world)[where],
+                headers=foreign_headers(cast.world)[where],
             )
             assert answer.status_code == 403, name_of(entry)
             assert CANARY not in answer.text
             assert_no_sharing(answer)
 
 
-@pytest.mark.parametrize("where", ELSEWHERE)
-async def test_another_page_gets_no_socket(cast: Cast, where: str) -> None:
-    headers = elsewhere(cast.world)[where] | {"Cookie": cookie(cast.alma)}
+@pytest.mark.parametrize("where", FOREIGN_PAGES)
+async def test_a_page_of_another_origin_gets_no_websocket(cast: Cast, where: str) -> None:
+    headers = foreign_headers(cast.world)[where] | {"Cookie": cookie(cast.alma)}
     with pytest.raises(websockets.InvalidStatus) as refused:
         async with websockets.connect(
             f"ws://{cast.world.host}/api/live", additional_headers=headers, proxy=None
@@ -94,7 +94,7 @@ async def test_another_page_gets_no_socket(cast: Cast, where: str) -> None:
     assert refused.value.response.status_code == 403
 
 
-async def test_a_socket_that_does_not_say_where_it_comes_from_is_refused(cast: Cast) -> None:
+async def test_a_websocket_without_an_origin_is_refused(cast: Cast) -> None:
     with pytest.raises(websockets.InvalidStatus) as refused:
         async with websockets.connect(
             f"ws://{cast.world.host}/api/live", additional_headers={"Cookie": cookie(cast.alma)}, proxy=None
@@ -104,7 +104,7 @@ async def test_a_socket_that_does_not_say_where_it_comes_from_is_refused(cast: C
 
 
 @pytest.mark.parametrize("entry", [entry for entry in HTTP if entry.method not in SAFE_METHODS], ids=name_of)
-async def test_a_write_that_does_not_say_where_it_comes_from_is_refused(
+async def test_a_write_without_an_origin_is_refused(
     cast: Cast, browser: httpx2.AsyncClient, entry: RouteAccess
 ) -> None:
     request = request_to(entry, cast.almas)
@@ -116,8 +116,8 @@ async def test_a_write_that_does_not_say_where_it_comes_from_is_refused(
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
 )
-async def test_a_form_is_no_write(cast: Cast, kind: str) -> None:
-    """These could be sent by any page without asking first."""
+async def test_a_write_with_a_form_content_type_is_refused(cast: Cast, kind: str) -> None:
+    """Any page can send these without a preflight."""
     async with cast.untouched():
         answer = await cast.alma.client.post(
             "/api/projects", content=b'{"name":"Forged"}', headers={"Content-Type": kind}
@@ -126,7 +126,7 @@ async def test_a_form_is_no_write(cast: Cast, kind: str) -> None:
 
 
 @pytest.mark.parametrize("entry", HTTP, ids=name_of)
-async def test_a_preflight_from_elsewhere_is_granted_nothing(
+async def test_a_preflight_from_another_origin_is_refused(
     cast: Cast, browser: httpx2.AsyncClient, entry: RouteAccess
 ) -> None:
     asked = {
@@ -139,7 +139,7 @@ async def test_a_preflight_from_elsewhere_is_granted_nothing(
     assert_no_sharing(answer)
 
 
-# ── what is not from elsewhere
+# ── allowed requests
 
 
 @pytest.mark.parametrize(
@@ -147,19 +147,19 @@ async def test_a_preflight_from_elsewhere_is_granted_nothing(
     [{}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}],
     ids=["a program", "our page", "typed into the address bar"],
 )
-async def test_a_read_from_here_is_answered(
+async def test_a_read_without_a_foreign_origin_is_answered(
     cast: Cast, browser: httpx2.AsyncClient, headers: dict[str, str]
 ) -> None:
     assert (await browser.get("/api/me", headers=headers)).status_code == 200
 
 
-async def test_a_page_may_be_linked_from_anywhere(cast: Cast, browser: httpx2.AsyncClient) -> None:
+async def test_another_site_may_link_to_a_page(cast: Cast, browser: httpx2.AsyncClient) -> None:
     answer = await browser.get("/", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})
     assert answer.status_code in (200, 503)
 
 
 @pytest.mark.parametrize("headers", [{"Origin": "{here}"}, {"Sec-Fetch-Site": "same-origin"}])
-async def test_a_write_from_our_page_is_taken(
+async def test_a_write_from_our_own_page_is_accepted(
     cast: Cast, browser: httpx2.AsyncClient, headers: dict[str, str]
 ) -> None:
     here = {name: value.format(here=cast.world.url) for name, value in headers.items()}

@@ -1,4 +1,4 @@
-"""The same house on PostgreSQL: asking, hearing, and being told on another device or another server."""
+"""The server on PostgreSQL: messages, streams and files, with one server and with two on one database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def world(tmp_path: Path, upstream: Upstream, postgres_url: str) -> AsyncI
         yield made
 
 
-async def test_one_message_is_answered_and_another_device_hears_it(
+async def test_a_message_is_answered_and_another_device_receives_the_replies(
     world: World, ada: Person, upstream: Upstream
 ) -> None:
     assert world.tertulia.db.version.startswith("PostgreSQL")
@@ -54,7 +54,7 @@ async def second(tmp_path: Path, upstream: Upstream, postgres_url: str) -> Async
         yield made
 
 
-async def test_who_is_connected_to_another_server_sees_the_reply_grow_and_can_stop_it(
+async def test_a_client_of_another_server_receives_the_deltas_and_can_stop_the_reply(
     world: World, second: World, ada: Person, upstream: Upstream
 ) -> None:
     held = asyncio.Event()
@@ -69,7 +69,7 @@ async def test_who_is_connected_to_another_server_sees_the_reply_grow_and_can_st
         seen = await tab.follow(f"conversation:{conversation}")
         shown = Drafts()
         while shown.text != "Tea, of course.":
-            shown.hear(seen)
+            shown.apply(seen)
             seen = [] if shown.text == "Tea, of course." else [await tab.next()]
         page = await phone.get(f"/api/conversations/{conversation}")
         assert [draft["content"] for draft in page["drafts"]] == ["Tea, of course."]
@@ -83,7 +83,7 @@ async def test_who_is_connected_to_another_server_sees_the_reply_grow_and_can_st
     await at_rest(world.tertulia)
 
 
-async def test_who_is_connected_to_another_server_can_end_the_wait_before_a_retry(
+async def test_a_client_of_another_server_can_end_the_wait_before_a_retry(
     world: World, second: World, ada: Person, upstream: Upstream
 ) -> None:
     upstream.plays(refuses(429, retry_after="50"), says("Here."), model="alpha")
@@ -102,7 +102,7 @@ async def test_who_is_connected_to_another_server_can_end_the_wait_before_a_retr
     await at_rest(world.tertulia)
 
 
-async def test_a_stream_begun_at_one_server_goes_on_at_another_without_gap_or_repeat(
+async def test_a_stream_resumes_at_another_server_without_gap_or_repeat(
     world: World, second: World, ada: Person, upstream: Upstream
 ) -> None:
     held, more = asyncio.Event(), asyncio.Event()
@@ -112,9 +112,9 @@ async def test_a_stream_begun_at_one_server_goes_on_at_another_without_gap_or_re
     opened = await ada.ask("Tea?", "alpha", "beta")
     turn_id = opened["turn"]["id"]
     phone = await second.sign_in("ada@example.org")
-    there = await until_said(phone, turn_id, "", "Tea, of ")
+    there = await until_text(phone, turn_id, "", "Tea, of ")
     more.set()
-    here = await until_said(ada, turn_id, there[-1].id, "Tea, of course")
+    here = await until_text(ada, turn_id, there[-1].id, "Tea, of course")
     assert here[0].name == "snapshot", "the numbers of another server's log mean nothing here"
     held.set()
     resumed = [event async for event in phone.follow(turn_id, there[-1].id)]
@@ -126,8 +126,8 @@ async def test_a_stream_begun_at_one_server_goes_on_at_another_without_gap_or_re
     await at_rest(world.tertulia)
 
 
-async def until_said(person: Person, turn_id: str, after: str, text: str) -> list[Event]:
-    """The events of a stream until one of its replies has come so far and nothing is on its way."""
+async def until_text(person: Person, turn_id: str, after: str, text: str) -> list[Event]:
+    """The events of a stream up to the one after which a reply has this text."""
     replies: dict[str, str] = {}
     seen: list[Event] = []
     async for event in person.follow(turn_id, after):
@@ -140,17 +140,17 @@ async def until_said(person: Person, turn_id: str, after: str, text: str) -> lis
             replies[event.data["reply_id"]] += event.data["text"]
         if text in replies.values():
             return seen
-    raise AssertionError(f"{text!r} was never said: {replies}")
+    raise AssertionError(f"{text!r} was never received: {replies}")
 
 
 class Drafts:
-    """The words of one reply as a device puts them together."""
+    """The text of one reply, put together from the items that a tab receives."""
 
     def __init__(self) -> None:
         self.text = ""
         self._number = 0
 
-    def hear(self, items: list[dict[str, Any]]) -> None:
+    def apply(self, items: list[dict[str, Any]]) -> None:
         for item in items:
             if item["type"] == "draft":
                 self.text, self._number = item["value"]["content"], item["value"]["number"]
@@ -159,9 +159,7 @@ class Drafts:
                 self.text, self._number = self.text + item["text"], item["number"]
 
 
-async def test_large_files_live_in_the_database_where_every_node_reaches_them(
-    world: World, ada: Person
-) -> None:
+async def test_large_files_are_stored_in_the_database_for_all_nodes(world: World, ada: Person) -> None:
     content = bytes(range(256)) * 12_000
     made = await ada.upload("large.bin", content)
     where = f"/api/projects/{ada.home}/files"
@@ -180,7 +178,7 @@ async def test_large_files_live_in_the_database_where_every_node_reaches_them(
     await at_rest(world.tertulia)
 
 
-async def test_what_is_someone_elses_is_not_there_either(world: World) -> None:
+async def test_objects_of_another_user_are_not_found_on_postgresql(world: World) -> None:
     cast = await gather_cast(world)
     async with cast.untouched():
         for entry in (entry for entry in HTTP if entry.access == "signed_in" and entry.ids):

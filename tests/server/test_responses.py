@@ -1,9 +1,9 @@
-"""Large answers are sent compressed to whoever takes that."""
+"""Large responses are compressed if the client accepts gzip."""
 
 from __future__ import annotations
 
 
-async def test_the_list_of_models_is_compressed_and_reads_the_same(ada):
+async def test_the_list_of_models_is_compressed_for_clients_that_accept_gzip(ada):
     plain = await ada.client.get("/api/models", headers={"Accept-Encoding": "identity"})
     packed = await ada.client.get("/api/models", headers={"Accept-Encoding": "gzip"})
     assert "content-encoding" not in plain.headers
@@ -12,6 +12,6 @@ async def test_the_list_of_models_is_compressed_and_reads_the_same(ada):
     assert packed.json() == plain.json()
 
 
-async def test_a_small_answer_is_sent_as_it_is(ada):
+async def test_a_small_response_is_not_compressed(ada):
     answer = await ada.client.get("/api/health", headers={"Accept-Encoding": "gzip"})
     assert "content-encoding" not in answer.headers

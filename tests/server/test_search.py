@@ -1,4 +1,4 @@
-"""Search over HTTP: what Ada brought in and said is found at its place, and by Ada alone."""
+"""Search over HTTP: files and messages are found with their location, by members of the project only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.world import Person, World
 
 
 async def settled(world: World) -> None:
-    """The server has done every job that was due."""
+    """Waits until no job is running or due."""
     async with soon():
         while await world.tertulia.db.read(_is_busy):
             pass
@@ -55,7 +55,7 @@ async def test_a_file_and_a_conversation_are_found_by_their_owner_alone(
     await bob.post(f"/api/projects/{ada.home}/search", {"query": "walnut"}, expect=404)
 
 
-async def test_a_file_that_is_deleted_or_changed_is_no_longer_found_as_it_was(
+async def test_a_deleted_or_changed_file_is_no_longer_found_by_its_old_text(
     world: World, ada: Person
 ) -> None:
     await upload(ada, "a.md", "walnut")
@@ -69,7 +69,7 @@ async def test_a_file_that_is_deleted_or_changed_is_no_longer_found_as_it_was(
     assert (await ada.post(search, {"query": "hazel"}))["hits"] == []
 
 
-async def test_what_a_branch_shares_is_found_once_and_where_it_was_said(
+async def test_a_shared_round_is_found_once_in_the_conversation_that_wrote_it(
     world: World, ada: Person, upstream: Upstream
 ) -> None:
     upstream.says("Walnuts float.")
@@ -80,12 +80,12 @@ async def test_what_a_branch_shares_is_found_once_and_where_it_was_said(
     await ada.hear("And hazels?", conversation_id=branch["id"], project_id=ada.home)
     await settled(world)
     found = (await ada.post(f"/api/projects/{ada.home}/search", {"query": "walnuts hazels"}))["hits"]
-    said = {hit["content"]: hit["location"]["conversation_id"] for hit in found}
-    assert len(said) == len(found)
-    assert (said["Walnuts float."], said["Hazels sink."]) == (reply["conversation_id"], branch["id"])
+    found_in = {hit["content"]: hit["location"]["conversation_id"] for hit in found}
+    assert len(found_in) == len(found)
+    assert (found_in["Walnuts float."], found_in["Hazels sink."]) == (reply["conversation_id"], branch["id"])
 
 
-async def test_an_index_built_anew_finds_the_same(world: World, ada: Person) -> None:
+async def test_a_rebuilt_index_finds_the_same_hits(world: World, ada: Person) -> None:
     await upload(ada, "a.md", "walnut")
     await ada.hear("Do walnuts float?", project_id=ada.home)
     await settled(world)
@@ -113,7 +113,7 @@ async def test_an_index_built_anew_finds_the_same(world: World, ada: Person) -> 
         {},
     ],
 )
-async def test_what_cannot_be_meant_is_refused(ada: Person, body: object) -> None:
+async def test_an_invalid_search_request_is_refused(ada: Person, body: object) -> None:
     answer = await ada.client.post(f"/api/projects/{ada.home}/search", json=body)
     assert answer.status_code == 422, answer.text
 
@@ -121,5 +121,5 @@ async def test_what_cannot_be_meant_is_refused(ada: Person, body: object) -> Non
 @pytest.mark.parametrize(
     "query", ["C++", "O'Reilly", '"a" AND (b', "x" * 512, "", "日本語 🦊", "rowid:1", "NEAR/2"]
 )
-async def test_any_words_are_an_answer(ada: Person, query: str) -> None:
+async def test_any_query_text_is_accepted(ada: Person, query: str) -> None:
     assert (await ada.post(f"/api/projects/{ada.home}/search", {"query": query}))["hits"] == []

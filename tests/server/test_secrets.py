@@ -1,4 +1,4 @@
-"""Secrets stay where they belong: in no log, no file, no answer and no command line (SE 6, SP 7, SP 8)."""
+"""Secrets appear in no log, no file, no response and no command line (SE 6, SP 7, SP 8)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORDS = "canary words of a private message"
 
 @dataclass
 class Run:
-    """A server in a process of its own, as a person starts it, that tells all it ever tells."""
+    """A server in its own process, with its log and all its responses."""
 
     process: Process
     home: Path
@@ -42,8 +42,8 @@ class Run:
     log: bytes = b""
     answers: list[str] = field(default_factory=list)
 
-    async def greeted(self) -> None:
-        """It says where it is."""
+    async def started(self) -> None:
+        """Waits until the server prints its address."""
         assert self.process.stdout is not None
         while not (found := re.search(rb"http://[0-9.:]+", self.log)):
             line = await self.process.stdout.readline()
@@ -51,7 +51,7 @@ class Run:
             self.log += line
         self.url = found[0].decode()
 
-    async def over(self) -> None:
+    async def stop(self) -> None:
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)
         self.log += (await self.process.communicate())[0]
@@ -66,31 +66,29 @@ async def served(home: Path, environ: dict[str, str]) -> AsyncIterator[Run]:
     run = Run(process, home)
     try:
         async with soon():
-            await run.greeted()
+            await run.started()
         yield run
     finally:
         async with soon():
-            await run.over()
+            await run.stop()
 
 
-async def test_a_whole_story_told_at_debug_level_gives_no_secret_away(
-    tmp_path: Path, upstream: Upstream
-) -> None:
+async def test_a_server_at_debug_level_reveals_no_secret(tmp_path: Path, upstream: Upstream) -> None:
     keys = {name: KEY for name in upstream.environ() if name.endswith("_KEY")}
     upstream.plays(refuses(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}))
     async with served(tmp_path, upstream.environ() | keys) as run:
-        token = await story(run, upstream)
+        token = await use_server(run, upstream)
         commands = "".join(command_lines(run.process.pid))
     secrets = (PASSWORD, WRONG, QUERY, HEADER, KEY, token)
     assert found(run.log, *secrets, WORDS) == []
     assert found("".join(run.answers).encode(), *secrets) == []
     assert found(commands.encode(), *secrets) == []
     assert [name for name, content in files(run.home) if found(content, *secrets)] == []
-    assert KEY in repr([request.headers for request in upstream.requests])  # it was used, after all
+    assert KEY in repr([request.headers for request in upstream.requests])  # the key was used
 
 
-async def story(run: Run, upstream: Upstream) -> str:
-    """First visit, wrong and right passwords, refused and good answers, a socket. Returns the cookie."""
+async def use_server(run: Run, upstream: Upstream) -> str:
+    """Sets up, signs in with wrong and right passwords, asks, and opens a WebSocket. Returns the cookie."""
     async with httpx2.AsyncClient(base_url=run.url, headers={"Origin": run.url}, verify=False) as client:
 
         async def ask(method: str, path: str, body: object = None, **more: str) -> httpx2.Response:
@@ -128,14 +126,14 @@ async def listen(run: Run, client: httpx2.AsyncClient, conversation_id: str) -> 
         origin=websockets.Origin(run.url),
         proxy=None,
     ) as socket:
-        place = f"conversation:{conversation_id}"
-        await socket.send(json.dumps({"type": "follow", "place": place, "after": 0, "token": QUERY}))
+        topic = f"conversation:{conversation_id}"
+        await socket.send(json.dumps({"type": "follow", "place": topic, "after": 0, "token": QUERY}))
         async with soon():
             while '"following"' not in (frame := str(await socket.recv())):
                 run.answers.append(frame)
 
 
-# ── looking
+# ── searching for secrets
 
 
 def found(content: bytes, *secrets: str) -> list[str]:
@@ -149,7 +147,7 @@ def forms(secret: str) -> Iterator[bytes]:
     yield quote(secret, safe="").encode()
     yield json.dumps(secret)[1:-1].encode()
     yield secret.encode("utf-16-le")
-    for shift in range(3):  # wherever it begins in what was encoded
+    for shift in range(3):  # wherever it begins in the encoded text
         yield base64.b64encode(b"\0" * shift + plain)[4:-4]
 
 
@@ -158,7 +156,7 @@ def files(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def command_lines(pid: int) -> Iterator[str]:
-    """Of the process and of all its children."""
+    """The command lines of the process and of all its children."""
     yield Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():

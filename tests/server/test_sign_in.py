@@ -1,4 +1,4 @@
-"""Signing in: cookies, fixation, guessing, and what is never computed (SE 5 to 9)."""
+"""Signing in: cookies, session fixation, throttling, and limits on hashing (SE 5 to 9)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ WRONG = "not the password"
 
 
 @dataclass
-class Watched(Passwords):
-    """Counts what is hashed."""
+class CountingPasswords(Passwords):
+    """Records the passwords that are hashed or compared."""
 
     tried: list[str] = field(default_factory=list)
 
@@ -43,8 +43,8 @@ class Watched(Passwords):
 
 
 @dataclass
-class Hand:
-    """A clock set by hand."""
+class ManualClock:
+    """A clock that the test sets."""
 
     now: float = 1000.0
 
@@ -53,24 +53,24 @@ class Hand:
 
 
 @pytest.fixture
-def passwords(world: World) -> Watched:
-    watched = Watched()
-    world.app.state.server = replace(world.app.state.server, passwords=watched)
-    return watched
+def passwords(world: World) -> CountingPasswords:
+    counting = CountingPasswords()
+    world.app.state.server = replace(world.app.state.server, passwords=counting)
+    return counting
 
 
 @pytest.fixture
-def clock(world: World) -> Hand:
-    hand = Hand()
-    world.app.state.server = replace(world.app.state.server, throttle=Throttle(hand))
-    return hand
+def clock(world: World) -> ManualClock:
+    manual = ManualClock()
+    world.app.state.server = replace(world.app.state.server, throttle=Throttle(manual))
+    return manual
 
 
 # ── the cookie
 
 
 async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(world: World) -> None:
-    cookie = given(await try_setup(world.stranger()))
+    cookie = set_cookie(await try_setup(world.stranger()))
     assert cookie.key == "tertulia"
     assert (cookie["httponly"], cookie["samesite"], cookie["path"], cookie["domain"]) == (
         True,
@@ -84,12 +84,12 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(world: Worl
 
 async def test_over_tls_the_cookie_belongs_to_this_host_alone(tmp_path: Path) -> None:
     async with running(tmp_path, {"TERTULIA_PUBLIC_URL": "https://chat.example"}) as world:
-        cookie = given(await try_setup(world.stranger(), token=SETUP_TOKEN))
+        cookie = set_cookie(await try_setup(world.stranger(), token=SETUP_TOKEN))
     assert cookie.key == "__Host-tertulia"
     assert (cookie["secure"], cookie["httponly"], cookie["path"], cookie["domain"]) == (True, True, "/", "")
 
 
-async def test_the_public_address_is_an_origin_of_ours_whatever_the_proxy_calls_us(tmp_path: Path) -> None:
+async def test_the_public_url_is_accepted_as_origin_whatever_host_the_proxy_sends(tmp_path: Path) -> None:
     async with running(tmp_path, {"TERTULIA_PUBLIC_URL": "https://chat.example"}) as world:
         person = world.stranger()
         for origin, status in (("https://chat.example", 201), ("http://chat.example", 403)):
@@ -97,11 +97,11 @@ async def test_the_public_address_is_an_origin_of_ours_whatever_the_proxy_calls_
             assert (await try_setup(person, token=SETUP_TOKEN)).status_code == status
 
 
-async def test_signing_out_takes_the_cookie_back(world: World, ada: Person) -> None:
-    kept = ada.client.cookies["tertulia"]
+async def test_signing_out_deletes_the_cookie_and_ends_the_session(world: World, ada: Person) -> None:
+    token = ada.client.cookies["tertulia"]
     answer = await ada.client.post("/api/logout")
-    assert given(answer)["max-age"] == "0"
-    assert (await with_cookie(world, kept).client.get("/api/me")).status_code == 401
+    assert set_cookie(answer)["max-age"] == "0"
+    assert (await with_cookie(world, token).client.get("/api/me")).status_code == 401
 
 
 # ── the first visit
@@ -116,7 +116,7 @@ async def test_signing_out_takes_the_cookie_back(world: World, ada: Person) -> N
     ],
     ids=["listening to all", "behind a proxy", "under another name"],
 )
-async def test_where_others_could_be_faster_the_first_visit_needs_the_token(
+async def test_the_first_account_of_a_reachable_server_needs_the_setup_token(
     tmp_path: Path, settings: dict[str, str]
 ) -> None:
     async with running(tmp_path, settings) as world:
@@ -127,7 +127,7 @@ async def test_where_others_could_be_faster_the_first_visit_needs_the_token(
         assert (await try_setup(person, token=SETUP_TOKEN)).status_code == 201
 
 
-async def test_the_token_cannot_be_guessed_for_long(tmp_path: Path) -> None:
+async def test_guesses_at_the_setup_token_are_throttled(tmp_path: Path) -> None:
     async with running(tmp_path, {"TERTULIA_PUBLIC_URL": "https://chat.example"}) as world:
         person = world.stranger()
         answers = [(await try_setup(person, token="wrong")).status_code for _ in range(ATTEMPTS + 1)]
@@ -138,14 +138,14 @@ async def test_the_token_cannot_be_guessed_for_long(tmp_path: Path) -> None:
 # ── fixation and rotation
 
 
-async def test_a_cookie_set_before_signing_in_never_becomes_good(world: World, ada: Person) -> None:
+async def test_a_cookie_chosen_before_signing_in_is_never_accepted(world: World, ada: Person) -> None:
     chosen = "chosen-by-the-attacker"
     victim = with_cookie(world, chosen)
-    assert given(await try_sign_in(victim, "ada@example.org", PASSWORD)).value != chosen
+    assert set_cookie(await try_sign_in(victim, "ada@example.org", PASSWORD)).value != chosen
     assert (await with_cookie(world, chosen).client.get("/api/me")).status_code == 401
 
 
-async def test_signing_in_again_ends_the_session_before(world: World, ada: Person) -> None:
+async def test_signing_in_again_ends_the_previous_session(world: World, ada: Person) -> None:
     before = ada.client.cookies["tertulia"]
     await ada.post("/api/login", {"email": "ada@example.org", "password": PASSWORD})
     assert ada.client.cookies["tertulia"] != before
@@ -153,18 +153,14 @@ async def test_signing_in_again_ends_the_session_before(world: World, ada: Perso
     assert len((await ada.get("/api/sessions"))["items"]) == 1
 
 
-async def test_whoever_is_made_an_administrator_signs_in_again(
-    world: World, ada: Person, bob: Person
-) -> None:
+async def test_a_new_administrator_must_sign_in_again(world: World, ada: Person, bob: Person) -> None:
     await ada.put(f"/api/users/{bob.id}", {"role": "admin"})
     await bob.get("/api/me", expect=401)
     again = await world.sign_in("bob@example.org")
     await again.get("/api/users")
 
 
-async def test_whoever_is_no_administrator_any_more_is_refused_at_once(
-    world: World, ada: Person, bob: Person
-) -> None:
+async def test_a_former_administrator_is_refused_at_once(world: World, ada: Person, bob: Person) -> None:
     await ada.put(f"/api/users/{bob.id}", {"role": "admin"})
     bob = await world.sign_in("bob@example.org")
     await ada.put(f"/api/users/{bob.id}", {"role": "member"})
@@ -179,16 +175,16 @@ async def test_a_new_password_ends_every_other_session(world: World, ada: Person
 
 
 async def test_a_new_password_needs_the_old_one(world: World, ada: Person) -> None:
-    """403, not 401: the session is good, and the page must not sign out over a slip of the finger."""
+    """403 and not 401: the session is valid, and a typing error must not sign the user out."""
     await ada.put("/api/me/password", {"current": WRONG, "new": "another " + PASSWORD}, expect=403)
     await world.sign_in("ada@example.org")
 
 
-# ── where a credential may stand
+# ── tokens outside the cookie
 
 
 @pytest.mark.parametrize("name", ["token", "api_key", "key", "session", "access_token", "tertulia"])
-async def test_a_credential_in_an_address_is_no_credential(world: World, ada: Person, name: str) -> None:
+async def test_a_token_in_the_query_is_ignored(world: World, ada: Person, name: str) -> None:
     token = ada.client.cookies["tertulia"]
     answer = await world.stranger().client.get("/api/me", params={name: token})
     assert answer.status_code == 401
@@ -196,14 +192,14 @@ async def test_a_credential_in_an_address_is_no_credential(world: World, ada: Pe
 
 
 @pytest.mark.parametrize("name", ["Authorization", "X-Api-Key", "X-Auth-Token"])
-async def test_a_session_travels_in_its_cookie_alone(world: World, ada: Person, name: str) -> None:
+async def test_a_token_in_another_header_is_ignored(world: World, ada: Person, name: str) -> None:
     token = ada.client.cookies["tertulia"]
     for value in (token, f"Bearer {token}"):
         answer = await world.stranger().client.get("/api/me", headers={name: value})
         assert answer.status_code == 401
 
 
-async def test_no_answer_gives_the_token_away(ada: Person) -> None:
+async def test_no_response_contains_the_token(ada: Person) -> None:
     token = ada.client.cookies["tertulia"]
     for path in ("/api/me", "/api/sessions", "/api/users", "/api/setup"):
         answer = await ada.client.get(path)
@@ -214,8 +210,8 @@ async def test_no_answer_gives_the_token_away(ada: Person) -> None:
 # ── known and unknown accounts
 
 
-async def test_a_wrong_password_and_no_account_are_told_and_worked_alike(
-    world: World, ada: Person, passwords: Watched
+async def test_a_wrong_password_and_a_missing_account_get_the_same_response_after_the_same_work(
+    world: World, ada: Person, passwords: CountingPasswords
 ) -> None:
     known = await try_sign_in(world.stranger(), "ada@example.org", WRONG)
     unknown = await try_sign_in(world.stranger(), "nobody@example.org", WRONG)
@@ -224,8 +220,8 @@ async def test_a_wrong_password_and_no_account_are_told_and_worked_alike(
     assert set(known.headers) == set(unknown.headers)
 
 
-async def test_a_password_is_compared_also_where_there_is_no_account() -> None:
-    """What takes as long tells nobody whether there is one."""
+async def test_a_password_is_compared_even_without_an_account() -> None:
+    """Equal work hides whether the account exists."""
     compared = []
 
     class Counting(PasswordHasher):
@@ -239,8 +235,8 @@ async def test_a_password_is_compared_also_where_there_is_no_account() -> None:
     assert compared == ["a guess", "nobody has this password"]
 
 
-async def test_a_suspended_account_is_told_the_same(
-    world: World, ada: Person, bob: Person, passwords: Watched
+async def test_a_suspended_account_gets_the_same_response_as_a_missing_one(
+    world: World, ada: Person, bob: Person, passwords: CountingPasswords
 ) -> None:
     await ada.put(f"/api/users/{bob.id}", {"suspended": True})
     suspended = await try_sign_in(world.stranger(), "bob@example.org", PASSWORD)
@@ -249,14 +245,14 @@ async def test_a_suspended_account_is_told_the_same(
     assert (suspended.status_code, outlined(suspended.json())) == (401, outlined(unknown.json()))
 
 
-# ── guessing
+# ── throttling
 
 
 @pytest.mark.parametrize("account", ["ada@example.org", "someone{}@example.org"], ids=["one", "many"])
-async def test_guessing_is_throttled_whatever_the_guesser_says_its_address_is(
-    world: World, ada: Person, clock: Hand, passwords: Watched, account: str
+async def test_guesses_are_throttled_whatever_x_forwarded_for_says(
+    world: World, ada: Person, clock: ManualClock, passwords: CountingPasswords, account: str
 ) -> None:
-    """No proxy is trusted here: X-Forwarded-For is what the client wrote."""
+    """No proxy is trusted here, so X-Forwarded-For comes from the client."""
     guesser = world.stranger()
     answers = [
         await try_sign_in(guesser, account.format(n), f"guess {n}", **{"X-Forwarded-For": f"10.0.0.{n}"})
@@ -267,8 +263,8 @@ async def test_guessing_is_throttled_whatever_the_guesser_says_its_address_is(
     assert len(passwords.tried) == ATTEMPTS
 
 
-async def test_a_hundred_guesses_at_once_are_no_better_than_one_by_one(
-    world: World, ada: Person, clock: Hand, passwords: Watched
+async def test_simultaneous_guesses_are_throttled_like_consecutive_ones(
+    world: World, ada: Person, clock: ManualClock, passwords: CountingPasswords
 ) -> None:
     guesser = world.stranger()
     answers = await asyncio.gather(
@@ -278,7 +274,7 @@ async def test_a_hundred_guesses_at_once_are_no_better_than_one_by_one(
     assert len(passwords.tried) < ATTEMPTS + AT_ONCE
 
 
-async def test_after_the_window_the_owner_comes_in(world: World, ada: Person, clock: Hand) -> None:
+async def test_the_owner_can_sign_in_after_the_window(world: World, ada: Person, clock: ManualClock) -> None:
     for _ in range(ATTEMPTS):
         await try_sign_in(world.stranger(), "ada@example.org", WRONG)
     owner = world.stranger()
@@ -287,7 +283,9 @@ async def test_after_the_window_the_owner_comes_in(world: World, ada: Person, cl
     assert (await try_sign_in(owner, "ada@example.org", PASSWORD)).status_code == 200
 
 
-async def test_others_elsewhere_do_not_notice(world: World, ada: Person, bob: Person, clock: Hand) -> None:
+async def test_throttling_blocks_the_account_and_the_address_but_no_others(
+    world: World, ada: Person, bob: Person, clock: ManualClock
+) -> None:
     for _ in range(ATTEMPTS + 1):
         await try_sign_in(world.stranger(), "ada@example.org", WRONG)
     assert (
@@ -298,8 +296,8 @@ async def test_others_elsewhere_do_not_notice(world: World, ada: Person, bob: Pe
     ).status_code == 429
 
 
-async def test_an_account_of_ones_own_buys_no_more_guesses(
-    world: World, ada: Person, bob: Person, clock: Hand, passwords: Watched
+async def test_signing_in_to_an_own_account_allows_no_further_guesses(
+    world: World, ada: Person, bob: Person, clock: ManualClock, passwords: CountingPasswords
 ) -> None:
     guesser = world.stranger()
     for n in range(3 * ATTEMPTS):
@@ -308,8 +306,8 @@ async def test_an_account_of_ones_own_buys_no_more_guesses(
     assert passwords.tried.count(WRONG) == ATTEMPTS
 
 
-async def test_a_trusted_proxy_is_believed_about_the_last_hop_alone(tmp_path: Path) -> None:
-    """What stands before the proxy's own word, in its line or in an earlier one, the client wrote."""
+async def test_only_the_last_address_from_a_trusted_proxy_is_used(tmp_path: Path) -> None:
+    """All values before the proxy's own, in the same header or in an earlier one, come from the client."""
     async with running(tmp_path, {"TERTULIA_TRUSTED_PROXIES": "127.0.0.1"}) as world:
         await world.first("Ada")
         proxy = world.stranger()
@@ -324,8 +322,8 @@ async def test_a_trusted_proxy_is_believed_about_the_last_hop_alone(tmp_path: Pa
             assert answer.status_code == status
 
 
-async def test_the_current_password_cannot_be_guessed_for_long_either(
-    ada: Person, clock: Hand, passwords: Watched
+async def test_guesses_at_the_current_password_are_throttled(
+    ada: Person, clock: ManualClock, passwords: CountingPasswords
 ) -> None:
     body = {"current": WRONG, "new": "another " + PASSWORD}
     answers = [(await ada.client.put("/api/me/password", json=body)).status_code for _ in range(ATTEMPTS + 5)]
@@ -333,7 +331,7 @@ async def test_the_current_password_cannot_be_guessed_for_long_either(
     assert len(passwords.tried) == ATTEMPTS
 
 
-# ── what is never computed
+# ── limits on hashing
 
 LONG = "x" * 1_000_000
 
@@ -351,10 +349,10 @@ LONG = "x" * 1_000_000
         ("POST", "/api/users", {"name": "Eve", "email": "eve@example.org", "password": LONG}),
         ("POST", "/api/users", {"name": "Eve", "email": "eve@example.org", "password": "short"}),
     ],
-    ids=lambda given: given if isinstance(given, str) else "",
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_what_is_too_long_or_too_short_is_never_hashed(
-    ada: Person, passwords: Watched, method: str, path: str, body: dict[str, str]
+async def test_a_password_of_invalid_length_is_never_hashed(
+    ada: Person, passwords: CountingPasswords, method: str, path: str, body: dict[str, str]
 ) -> None:
     answer = await ada.client.request(method, path, json=body)
     assert answer.status_code in (413, 422)
@@ -362,19 +360,19 @@ async def test_what_is_too_long_or_too_short_is_never_hashed(
     assert passwords.tried == []
 
 
-async def test_a_first_account_is_not_made_twice_nor_its_password_hashed(
-    ada: Person, passwords: Watched
+async def test_a_second_setup_is_refused_without_hashing_its_password(
+    ada: Person, passwords: CountingPasswords
 ) -> None:
     assert (await try_setup(ada)).status_code == 409
     assert passwords.tried == []
 
 
-async def test_an_overlong_cookie_is_nobodys(world: World, ada: Person) -> None:
+async def test_a_malformed_cookie_is_refused(world: World, ada: Person) -> None:
     for token in ("x" * 7000, ada.client.cookies["tertulia"] + "x" * 200, "", '"', "=;=", "a; tertulia=b"):
         assert (await with_cookie(world, token).client.get("/api/me")).status_code == 401
 
 
-# ── how people try
+# ── requests
 
 
 async def try_sign_in(person: Person, email: str, password: str, **headers: str) -> httpx2.Response:
@@ -395,7 +393,7 @@ def with_cookie(world: World, token: str) -> Person:
 
 
 def from_address(world: World, address: str) -> Person:
-    """Every address of 127.0.0.0/8 is this machine's own."""
+    """A client with this local address; all of 127.0.0.0/8 belong to this machine."""
     client = httpx2.AsyncClient(
         base_url=world.url,
         headers={"Origin": world.url},
@@ -405,6 +403,6 @@ def from_address(world: World, address: str) -> Person:
     return Person(world, client)
 
 
-def given(answer: httpx2.Response) -> Morsel[str]:
+def set_cookie(answer: httpx2.Response) -> Morsel[str]:
     [cookie] = SimpleCookie(answer.headers["set-cookie"]).values()
     return cookie

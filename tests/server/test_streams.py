@@ -1,4 +1,4 @@
-"""Streams: nobody else's are heard, and a right that ends takes its open streams with it (AZ 2, 7)."""
+"""Stream permissions: strangers receive nothing, and a lost permission ends open streams (AZ 2, 7)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.world import PASSWORD, Event, Person, Tab, World
 
 
 @dataclass
-class Speech:
-    """A reply that goes on until it is told to end."""
+class RunningReply:
+    """A reply that is written until the test ends it."""
 
     upstream: Upstream
     opened: dict[str, Any]
@@ -35,10 +35,10 @@ class Speech:
 
 
 @asynccontextmanager
-async def speaking(
+async def running_reply(
     person: Person, upstream: Upstream, project_id: str, words: int = 0
-) -> AsyncIterator[Speech]:
-    """Says one word and holds; or, with `words`, a word every 50 ms."""
+) -> AsyncIterator[RunningReply]:
+    """Sends one word and waits; with `words`, it sends that many more, one every 50 ms."""
     end = asyncio.Event()
     drip: list[Step] = []
     for number in range(words):
@@ -47,20 +47,20 @@ async def speaking(
     opened = await person.ask("Tell me", project_id=project_id)
     try:
         await upstream.heard()
-        yield Speech(upstream, opened, end)
+        yield RunningReply(upstream, opened, end)
     finally:
         end.set()
 
 
 @pytest.fixture
 async def project_id(ada: Person, bob: Person) -> str:
-    """Ada's, with Bob in it."""
+    """A project of Ada's with Bob as editor."""
     project = await ada.post("/api/projects", {"name": "Ours"}, expect=201)
     await ada.put(f"/api/projects/{project['id']}/members", {"user_id": bob.id, "role": "editor"})
     return str(project["id"])
 
 
-# ── someone else's stream
+# ── streams of other users
 
 
 @pytest.mark.parametrize(
@@ -68,39 +68,39 @@ async def project_id(ada: Person, bob: Person) -> str:
     [{}, {"Last-Event-ID": "0"}, {"Last-Event-ID": "1"}, {"Accept": "application/x-ndjson"}],
     ids=["from its beginning", "from zero", "from one", "in lines"],
 )
-async def test_a_stranger_hears_nothing_of_a_running_turn(
+async def test_a_stranger_cannot_stream_a_running_turn(
     world: World, ada: Person, upstream: Upstream, headers: dict[str, str]
 ) -> None:
     eve = await world.another(ada, "Eve")
-    async with speaking(ada, upstream, ada.home) as speech:
-        answer = await eve.client.get(f"/api/turns/{speech.turn_id}/events", headers=headers)
+    async with running_reply(ada, upstream, ada.home) as reply:
+        answer = await eve.client.get(f"/api/turns/{reply.turn_id}/events", headers=headers)
         assert answer.status_code == 404
         assert CANARY not in answer.text
-        for path in (f"/api/turns/{speech.turn_id}", f"/api/conversations/{speech.conversation_id}"):
+        for path in (f"/api/turns/{reply.turn_id}", f"/api/conversations/{reply.conversation_id}"):
             assert CANARY not in (await eve.client.get(path)).text
-        await eve.post(f"/api/turns/{speech.turn_id}/stop", {}, expect=404)
-        speech.end.set()
-        heard = await ada.ended(speech.turn_id)
+        await eve.post(f"/api/turns/{reply.turn_id}/stop", {}, expect=404)
+        reply.end.set()
+        heard = await ada.ended(reply.turn_id)
     assert [event.name for event in heard][-2:] == ["finished", "ended"]
     assert heard[-2].data["content"] == f"{CANARY} the end"
     assert heard[-2].data["status"] == "complete"
 
 
-async def test_a_strangers_tab_hears_nothing_of_a_running_turn(
+async def test_a_strangers_tab_receives_nothing_of_a_running_turn(
     world: World, ada: Person, upstream: Upstream
 ) -> None:
     eve = await world.another(ada, "Eve")
-    async with speaking(ada, upstream, ada.home, words=3) as speech, eve.live() as tab:
+    async with running_reply(ada, upstream, ada.home, words=3) as reply, eve.live() as tab:
         await tab.follow(f"user:{eve.id}")
-        seen = await tab.follow(f"conversation:{speech.conversation_id}")
-        speech.end.set()
-        await ada.ended(speech.turn_id)
+        seen = await tab.follow(f"conversation:{reply.conversation_id}")
+        reply.end.set()
+        await ada.ended(reply.turn_id)
         await tab.send({"type": "ping"})
         seen += await tab.until(lambda item: item["type"] == "pong")
     assert [item["type"] for item in seen] == ["gone", "pong"]
 
 
-# ── a right that ends
+# ── lost permissions
 
 End = Callable[["People"], Awaitable[None]]
 
@@ -145,97 +145,97 @@ SIGNED_OUT = [
 
 
 @pytest.mark.parametrize("end", SIGNED_OUT, ids=lambda end: end.__name__)
-async def test_an_ended_session_takes_its_streams_with_it(
+async def test_the_end_of_a_session_ends_its_streams(
     world: World, ada: Person, bob: Person, project_id: str, upstream: Upstream, end: End
 ) -> None:
     people = People(world, ada, bob, project_id)
-    async with speaking(ada, upstream, project_id) as speech, bob.live() as tab:
+    async with running_reply(ada, upstream, project_id) as reply, bob.live() as tab:
         await tab.follow(f"user:{bob.id}", bob.me["cursor"])
-        await tab.follow(f"conversation:{speech.conversation_id}")
-        async with listening(bob, speech.turn_id) as heard:
-            await heard.begun()
+        await tab.follow(f"conversation:{reply.conversation_id}")
+        async with streaming(bob, reply.turn_id) as stream:
+            await stream.begun()
             await end(people)
-            assert (await heard.last()).data == {"reason": "signed_out"}
+            assert (await stream.last()).data == {"reason": "signed_out"}
         assert (await tab.until(is_signed_out))[-1] == {"type": "signed_out"}
         assert await tab.closed() == 4401
     await bob.get("/api/me", expect=401)
 
 
-async def test_leaving_a_project_ends_what_was_heard_of_it(
+async def test_removal_from_a_project_ends_its_streams_and_topics(
     world: World, ada: Person, bob: Person, project_id: str, upstream: Upstream
 ) -> None:
-    async with speaking(ada, upstream, project_id) as speech, bob.live() as tab:
-        places = (f"project:{project_id}", f"conversation:{speech.conversation_id}")
-        for place in (f"project:{bob.home}", *places):
-            await tab.follow(place)
-        async with listening(bob, speech.turn_id) as heard:
-            await heard.begun()
+    async with running_reply(ada, upstream, project_id) as reply, bob.live() as tab:
+        topics = (f"project:{project_id}", f"conversation:{reply.conversation_id}")
+        for topic in (f"project:{bob.home}", *topics):
+            await tab.follow(topic)
+        async with streaming(bob, reply.turn_id) as stream:
+            await stream.begun()
             await ada.delete(f"/api/projects/{project_id}/members/{bob.id}")
-            assert (await heard.last()).data == {"reason": "not_found"}
+            assert (await stream.last()).data == {"reason": "not_found"}
         gone = await tab.until(lambda item: item["type"] == "gone") + [await tab.next()]
-        assert {(item["type"], item["place"]) for item in gone[-2:]} == {("gone", place) for place in places}
-        speech.end.set()
-        await ada.ended(speech.turn_id)
-        assert await unheard(tab)
+        assert {(item["type"], item["place"]) for item in gone[-2:]} == {("gone", topic) for topic in topics}
+        reply.end.set()
+        await ada.ended(reply.turn_id)
+        assert await receives_nothing_more(tab)
         await bob.post("/api/projects", {"name": "Still here"}, expect=201)
-    await bob.get(f"/api/conversations/{speech.conversation_id}", expect=404)
-    await bob.get(f"/api/turns/{speech.turn_id}/events", expect=404)
+    await bob.get(f"/api/conversations/{reply.conversation_id}", expect=404)
+    await bob.get(f"/api/turns/{reply.turn_id}/events", expect=404)
 
 
-async def test_a_busy_stream_ends_in_time_when_the_right_ended_on_another_node(
+async def test_a_busy_stream_ends_soon_after_its_session_was_removed_by_another_node(
     world: World, ada: Person, bob: Person, project_id: str, upstream: Upstream
 ) -> None:
-    """No event tells of it here, and words keep coming: the clock alone makes the server look again."""
-    async with speaking(ada, upstream, project_id, words=400) as speech, bob.live() as tab:
-        await tab.follow(f"conversation:{speech.conversation_id}")
-        async with listening(bob, speech.turn_id) as heard:
-            await heard.begun()
-            await world.tertulia.db.write(lambda tx: tx.execute(_FORGET, id=bob.me["session"]["id"]))
-            assert (await heard.last()).data == {"reason": "signed_out"}
+    """No event reaches this node while deltas continue, so only the clock causes the next check."""
+    async with running_reply(ada, upstream, project_id, words=400) as reply, bob.live() as tab:
+        await tab.follow(f"conversation:{reply.conversation_id}")
+        async with streaming(bob, reply.turn_id) as stream:
+            await stream.begun()
+            await world.tertulia.db.write(lambda tx: tx.execute(_DELETE_SESSION, id=bob.me["session"]["id"]))
+            assert (await stream.last()).data == {"reason": "signed_out"}
             assert (await tab.until(is_signed_out))[-1] == {"type": "signed_out"}
             assert await tab.closed() == 4401
 
 
-_FORGET = sql("DELETE FROM sessions WHERE id = :id")
+_DELETE_SESSION = sql("DELETE FROM sessions WHERE id = :id")
 
 
-async def test_a_viewer_keeps_listening_when_others_leave(
+async def test_a_viewers_stream_continues_when_other_members_are_removed(
     world: World, ada: Person, bob: Person, project_id: str, upstream: Upstream
 ) -> None:
     eve = await world.another(ada, "Eve")
     await ada.put(f"/api/projects/{project_id}/members", {"user_id": eve.id, "role": "viewer"})
-    async with speaking(ada, upstream, project_id) as speech:
-        listener = asyncio.create_task(eve.ended(speech.turn_id))
+    async with running_reply(ada, upstream, project_id) as reply:
+        listener = asyncio.create_task(eve.ended(reply.turn_id))
         await upstream.heard()
         await ada.delete(f"/api/projects/{project_id}/members/{bob.id}")
-        speech.end.set()
+        reply.end.set()
         assert (await listener)[-1].name == "ended"
 
 
-# ── listening
+# ── receiving
 
 
-class Heard:
+class Stream:
     def __init__(self, events: AsyncIterator[Event]) -> None:
         self._events = events
 
     async def begun(self) -> None:
-        """The first words have come."""
+        """Waits for the first text."""
         async with soon():
             while (await anext(self._events)).name not in ("delta", "snapshot"):
                 pass
 
     async def last(self) -> Event:
-        """The event after which the stream is over."""
+        """The last event of the stream."""
         async with soon():
             return [event async for event in self._events][-1]
 
 
 @asynccontextmanager
-async def listening(person: Person, turn_id: str) -> AsyncIterator[Heard]:
+async def streaming(person: Person, turn_id: str) -> AsyncIterator[Stream]:
     events = person.follow(turn_id)
     try:
-        yield Heard(events)
+        yield Stream(events)
     finally:
         await events.aclose()  # type: ignore[attr-defined]
 
@@ -244,8 +244,8 @@ def is_signed_out(item: dict[str, Any]) -> bool:
     return item["type"] == "signed_out"
 
 
-async def unheard(tab: Tab) -> bool:
-    """Nothing of Ada's comes any more: the next thing the tab hears is the answer to its own question."""
+async def receives_nothing_more(tab: Tab) -> bool:
+    """True if the tab receives the answer to its own ping and no text of Ada's reply."""
     await tab.send({"type": "ping"})
     seen = await tab.until(lambda item: item["type"] == "pong")
     return CANARY not in repr(seen) and "the end" not in repr(seen)

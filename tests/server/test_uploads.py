@@ -1,4 +1,4 @@
-"""Uploads while they arrive: limits, cuts, broken forms, and what they cost (UP 9 to 11)."""
+"""Uploads while they arrive: limits, disconnects, malformed forms, and memory (UP 9 to 11)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def ada(world: World) -> Person:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def where(ada: Person) -> AsyncIterator[str]:
-    """A project of its own, which leaves the room as it was."""
+    """The file route of a new project, which is deleted afterwards to free the quota."""
     project = (await ada.post("/api/projects", {"name": "Files"}, expect=201))["id"]
     yield f"/api/projects/{project}/files"
     await ada.delete(f"/api/projects/{project}")
@@ -55,7 +55,7 @@ async def where(ada: Person) -> AsyncIterator[str]:
 
 @pytest.fixture(autouse=True)
 def no_incident(caplog: pytest.LogCaptureFixture) -> Any:
-    """Nothing here may surprise the server, whatever it answers."""
+    """No test of this module may cause an incident."""
     yield
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
@@ -64,7 +64,7 @@ def on_disk(world: World) -> list[Path]:
     return [path for path in (world.home / "blobs").rglob("*") if path.is_file()]
 
 
-async def kept(world: World) -> tuple[Any, list[Path]]:
+async def stored(world: World) -> tuple[Any, list[Path]]:
     rows = await asyncio.to_thread(contents, world.tertulia.db)
     tables = ("project_files", "file_versions", "blobs", "blob_pieces")
     return [rows[table] for table in tables], on_disk(world)
@@ -78,8 +78,8 @@ async def blocks(count: int, block: bytes = b"x" * (256 << 10)) -> AsyncIterator
 # ── limits
 
 
-async def test_a_body_without_an_end_is_refused_at_the_limit(ada: Person, world: World, where: str) -> None:
-    before = await kept(world)
+async def test_an_endless_body_is_refused_at_the_limit(ada: Person, world: World, where: str) -> None:
+    before = await stored(world)
     most = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -91,10 +91,10 @@ async def test_a_body_without_an_end_is_refused_at_the_limit(ada: Person, world:
     answer = await ada.client.post(where, params={"path": "a"}, content=endless(), headers=BYTES)
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
     assert most <= 5 * MIB
-    assert await kept(world) == before
+    assert await stored(world) == before
 
 
-async def test_a_body_that_says_it_is_too_large_is_not_waited_for(
+async def test_a_body_with_too_large_a_content_length_is_refused_at_once(
     world: World, ada: Person, where: str
 ) -> None:
     head = raw.request(
@@ -110,7 +110,7 @@ async def test_a_body_that_says_it_is_too_large_is_not_waited_for(
     assert answer.status == 413
 
 
-async def test_a_file_of_just_the_limit_is_taken(ada: Person, where: str) -> None:
+async def test_a_file_of_exactly_the_limit_is_accepted(ada: Person, where: str) -> None:
     exact = await ada.client.post(where, params={"path": "a"}, content=bytes(4 * MIB), headers=BYTES)
     assert exact.status_code == 201
     over = await ada.client.post(where, params={"path": "b"}, content=bytes(4 * MIB + 1), headers=BYTES)
@@ -121,7 +121,7 @@ async def test_a_file_of_just_the_limit_is_taken(ada: Person, where: str) -> Non
     assert put.status_code == 413
 
 
-async def test_there_is_room_for_so_much_and_no_more(ada: Person, world: World, where: str) -> None:
+async def test_the_quota_limits_files_and_counts_old_versions(ada: Person, world: World, where: str) -> None:
     for n in range(2):
         content = bytes([n]) * (4 * MIB)
         assert (
@@ -131,40 +131,42 @@ async def test_there_is_room_for_so_much_and_no_more(ada: Person, world: World, 
     listed = await ada.get(where)
     assert listed["quota_bytes"] - listed["used_bytes"] < 4 * MIB
     await at_rest(world.tertulia)
-    before = await kept(world)
+    before = await stored(world)
     answer = await ada.client.post(where, params={"path": "3"}, content=blocks(16), headers=BYTES)
     assert (answer.status_code, answer.json()["code"]) == (413, "quota_spent")
     packed = zipped({f"{n}": bytes([n, n + 1]) * MIB for n in range(3)})
     answer = await ada.client.post(where, params={"unzip": "true"}, content=packed, headers=BYTES)
     assert (answer.status_code, answer.json()["code"]) == (413, "quota_spent")
-    assert await kept(world) == before
+    assert await stored(world) == before
     same = await ada.client.post(where, params={"path": "again"}, content=b"\0" * (4 * MIB), headers=BYTES)
-    assert same.status_code == 413 or same.json()["items"]  # what is there already takes no more room
+    assert (
+        same.status_code == 413 or same.json()["items"]
+    )  # content that is stored already takes no more space
     await ada.delete(f"{where}/{listed['items'][0]['id']}")
     assert (await ada.client.post(where, params={"path": "3"}, content=blocks(16), headers=BYTES)).is_success
 
 
-async def test_of_an_archive_that_has_no_room_nothing_is_taken(ada: Person, world: World, where: str) -> None:
-    """Its first files would have room, and would be saved before the last ones are met."""
-    before = await kept(world)
+async def test_an_archive_over_the_quota_saves_no_file(ada: Person, world: World, where: str) -> None:
+    """Its first files fit into the quota and come before those that do not."""
+    before = await stored(world)
     packed = zipped(
         {f"{n:02}": b"x" for n in range(60)}
         | {f"large{n}": bytes([n]) * (3 * MIB + MIB // 2) for n in range(4)}
     )
     answer = await ada.client.post(where, params={"unzip": "true"}, content=packed, headers=BYTES)
     assert (answer.status_code, answer.json()["code"]) == (413, "quota_spent")
-    assert await kept(world) == before
+    assert await stored(world) == before
 
 
-async def test_an_archive_holds_no_larger_files_than_come_alone(ada: Person, where: str) -> None:
+async def test_files_in_an_archive_have_the_same_size_limit(ada: Person, where: str) -> None:
     packed = zipped({"large": bytes(4 * MIB + 1), "small": "x"})
     answer = await ada.client.post(where, params={"unzip": "true"}, content=packed, headers=BYTES)
     assert [item["path"] for item in answer.json()["items"]] == ["small"]
     assert answer.json()["refused"] == [{"path": "large", "reason": "A file holds at most 4 MiB."}]
 
 
-async def test_many_at_once_share_the_room_there_is(ada: Person, where: str) -> None:
-    """Each fits alone; together they would take twice as much as there is."""
+async def test_simultaneous_uploads_share_the_quota(ada: Person, where: str) -> None:
+    """Each fits alone; together they need twice the quota."""
 
     async def upload(n: int) -> int:
         block = bytes([n]) * (256 << 10)
@@ -179,21 +181,21 @@ async def test_many_at_once_share_the_room_there_is(ada: Person, where: str) -> 
     assert (await ada.get(where))["used_bytes"] <= 12 * MIB
 
 
-async def test_room_that_others_took_while_one_was_on_its_way_is_counted_at_its_end(
+async def test_the_quota_is_checked_again_at_the_end_of_an_upload(
     ada: Person, world: World, where: str
 ) -> None:
-    """It had room when it began, and would have it still if those that came meanwhile were forgotten."""
+    """It fits when it begins; other uploads use up the quota before it ends."""
     await ada.upload("a", b"x", where.split("/")[3])
-    others_are_in = asyncio.Event()
+    others_are_saved = asyncio.Event()
 
     async def slow() -> AsyncIterator[bytes]:
         async for block in blocks(16):
             yield block
-            await others_are_in.wait()
+            await others_are_saved.wait()
 
     before = on_disk(world)
     sending = ada.client.post(where, params={"path": "slow"}, content=slow(), headers=BYTES)
-    on_its_way = asyncio.create_task(sending)
+    upload = asyncio.create_task(sending)
     async with soon():
         while await asyncio.to_thread(on_disk, world) == before:
             pass
@@ -202,15 +204,15 @@ async def test_room_that_others_took_while_one_was_on_its_way_is_counted_at_its_
             where, params={"path": f"{n}"}, content=bytes([n]) * (4 * MIB), headers=BYTES
         )
         assert other.is_success
-    others_are_in.set()
-    answer = await on_its_way
+    others_are_saved.set()
+    answer = await upload
     assert (answer.status_code, answer.json()["code"]) == (413, "quota_spent")
 
 
-async def test_what_is_damaged_in_an_archive_is_let_go_at_once(ada: Person, world: World, where: str) -> None:
-    """Each is large enough to be written to the disk before it turns out to be damaged."""
+async def test_damaged_files_of_an_archive_are_deleted_at_once(ada: Person, world: World, where: str) -> None:
+    """Each file is large enough to be written to the disk before the damage is found."""
     content = bytes(range(256)) * 1200
-    packed = spoilt({f"{n:02}.bin": content for n in range(12)}, content[:64])
+    packed = damaged({f"{n:02}.bin": content for n in range(12)}, content[:64])
     before, most = on_disk(world), 0
 
     async def look() -> None:
@@ -227,17 +229,17 @@ async def test_what_is_damaged_in_an_archive_is_let_go_at_once(ada: Person, worl
     assert on_disk(world) == before
 
 
-def spoilt(parts: dict[str, bytes], mark: bytes) -> bytes:
-    """An archive in which something is wrong with everything that begins with the mark."""
+def damaged(parts: dict[str, bytes], start: bytes) -> bytes:
+    """An archive in which each file that begins with these bytes is damaged."""
     packed = zipped(parts, zipfile.ZIP_STORED)
-    return packed.replace(mark, bytes(len(mark)))
+    return packed.replace(start, bytes(len(start)))
 
 
-# ── cuts
+# ── disconnects
 
 
 async def cut(world: World, ada: Person, where: str, kind: str = "application/octet-stream") -> None:
-    """Sends half of what it promised, and goes."""
+    """Sends half of the declared length and disconnects."""
     host, _, port = world.host.partition(":")
     head = raw.request(
         f"{where}?path=cut",
@@ -259,21 +261,23 @@ async def cut(world: World, ada: Person, where: str, kind: str = "application/oc
 
 
 @pytest.mark.parametrize("kind", ["application/octet-stream", "multipart/form-data; boundary=b"])
-async def test_whoever_goes_in_the_middle_leaves_nothing(
+async def test_a_client_that_disconnects_during_an_upload_leaves_nothing(
     ada: Person, world: World, where: str, kind: str
 ) -> None:
-    before, used = await kept(world), (await ada.get(where))["used_bytes"]
+    before, used = await stored(world), (await ada.get(where))["used_bytes"]
     for _ in range(20):
         await cut(world, ada, where, kind)
     await asyncio.gather(*(cut(world, ada, where, kind) for _ in range(80)))
     async with soon():
-        while world.tertulia.files._uploads._arriving or await kept(world) != before:
+        while world.tertulia.files._uploads._arriving or await stored(world) != before:
             await ada.get(where)
     assert (await ada.get(where))["used_bytes"] == used
 
 
-async def test_a_body_longer_than_it_says_ends_where_it_said(world: World, ada: Person, where: str) -> None:
-    """What follows the promised length is no part of the file, and no request either."""
+async def test_bytes_after_the_content_length_are_not_part_of_the_file(
+    world: World, ada: Person, where: str
+) -> None:
+    """The bytes after the Content-Length belong neither to the file nor to a new request."""
     head = raw.request(
         f"{where}?path=short",
         ("Host", world.host),
@@ -287,7 +291,7 @@ async def test_a_body_longer_than_it_says_ends_where_it_said(world: World, ada: 
     assert {item["size_bytes"] for item in (await ada.get(where))["items"]} <= {5}
 
 
-async def test_a_form_that_ends_in_the_middle_leaves_its_last_file_out(
+async def test_an_incomplete_form_saves_only_its_complete_files(
     ada: Person, world: World, where: str
 ) -> None:
     body = part("a.md", b"whole") + part("b.md", b"half")
@@ -296,7 +300,7 @@ async def test_a_form_that_ends_in_the_middle_leaves_its_last_file_out(
     assert [item["path"] for item in (await ada.get(where))["items"]] == ["a.md"]
 
 
-# ── broken forms
+# ── malformed forms
 
 
 def part(name: str, content: bytes) -> bytes:
@@ -341,14 +345,14 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("body", "kind"), BROKEN.values(), ids=BROKEN.keys())
-async def test_a_broken_form_is_refused_and_leaves_nothing(
+async def test_a_malformed_form_is_refused_and_saves_nothing(
     ada: Person, world: World, where: str, body: bytes, kind: str
 ) -> None:
     await at_rest(world.tertulia)
-    before = await kept(world)
+    before = await stored(world)
     answer = await send_form(ada, where, body, kind)
     assert answer.status_code in (400, 413, 422), answer.text
-    assert await kept(world) == before
+    assert await stored(world) == before
 
 
 async def chunked(body: bytes) -> AsyncIterator[bytes]:
@@ -369,14 +373,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_a_hostile_form_costs_next_to_nothing(body: bytes) -> None:
-    """Of the one thread that serves everyone: little of it is read, and little is done with that."""
-    taken = 0
+async def test_a_hostile_form_is_refused_with_little_work(body: bytes) -> None:
+    """Little of it is read and few functions are called: the event loop's thread serves all clients."""
+    received = 0
 
     async def counted() -> AsyncIterator[bytes]:
-        nonlocal taken
+        nonlocal received
         async for block in chunked(body):
-            taken += len(block)
+            received += len(block)
             yield block
 
     form = FormReader("multipart/form-data; boundary=b", counted())
@@ -384,15 +388,15 @@ async def test_a_hostile_form_costs_next_to_nothing(body: bytes) -> None:
         async for _ in form.parts():
             async for _ in form.content():
                 pass
-    assert taken <= 2 * AROUND_BYTES + 131_072
+    assert received <= 2 * AROUND_BYTES + 131_072
     assert calls() < 1_000_000
 
 
-async def test_an_upload_of_which_nothing_more_comes_is_over() -> None:
-    said = [{"type": "http.request", "body": b"x", "more_body": True}]
+async def test_an_upload_that_stops_arriving_is_cut_off() -> None:
+    messages = [{"type": "http.request", "body": b"x", "more_body": True}]
 
     async def receive() -> Any:
-        return said.pop() if said else await asyncio.Event().wait()
+        return messages.pop() if messages else await asyncio.Event().wait()
 
     arriving = body_of(Request({"type": "http", "method": "POST", "headers": []}, receive), silence_s=0)
     async with soon():
@@ -401,40 +405,40 @@ async def test_an_upload_of_which_nothing_more_comes_is_over() -> None:
             await anext(arriving)
 
 
-async def test_a_field_of_a_form_is_short() -> None:
-    """It is held whole, unlike a file."""
-    taken = 0
+async def test_a_long_field_of_a_form_is_refused() -> None:
+    """A field is read completely into memory, unlike a file."""
+    received = 0
 
     async def endless() -> AsyncIterator[bytes]:
-        nonlocal taken
+        nonlocal received
         yield b'--b\r\nContent-Disposition: form-data; name="path"\r\n\r\n'
-        while taken < 4 * MIB:
-            taken += 65_536
+        while received < 4 * MIB:
+            received += 65_536
             yield b"x" * 65_536
 
     form = FormReader("multipart/form-data; boundary=b", endless())
     assert (await anext(form.parts())).name == "path"
     with pytest.raises(TooLarge, match="field"):
         await form.text()
-    assert taken <= MIB
+    assert received <= MIB
 
 
-async def test_what_stands_around_the_parts_is_bounded() -> None:
-    taken = 0
+async def test_bytes_around_the_parts_are_limited() -> None:
+    received = 0
 
     async def endless() -> AsyncIterator[bytes]:
-        nonlocal taken
+        nonlocal received
         while True:
-            taken += 65_536
+            received += 65_536
             yield b"\r\n" * 32_768
 
     with pytest.raises(TooLarge):
         async for _ in FormReader("multipart/form-data; boundary=b", endless()).parts():
             pass
-    assert taken <= AROUND_BYTES + 131_072
+    assert received <= AROUND_BYTES + 131_072
 
 
-async def test_a_form_cut_anywhere_reads_the_same() -> None:
+async def test_a_form_in_chunks_of_any_size_reads_the_same() -> None:
     body = part("a.md", b"one\r\n--not the boundary") + part("b.md", b"\r\n") + part("c", b"") + b"--b--\r\n"
 
     async def read(size: int) -> list[tuple[str | None, bytes]]:
@@ -443,7 +447,7 @@ async def test_a_form_cut_anywhere_reads_the_same() -> None:
                 yield body[start : start + size]
 
         form = FormReader("multipart/form-data; boundary=b", pieces())
-        return [(one.filename, b"".join([d async for d in form.content()])) async for one in form.parts()]
+        return [(part.filename, b"".join([d async for d in form.content()])) async for part in form.parts()]
 
     whole = await read(len(body))
     assert whole == [("a.md", b"one\r\n--not the boundary"), ("b.md", b"\r\n"), ("c", b"")]
@@ -451,25 +455,25 @@ async def test_a_form_cut_anywhere_reads_the_same() -> None:
         assert await read(size) == whole
 
 
-async def test_the_form_says_itself_what_is_between_its_parts() -> None:
+async def test_a_form_without_a_boundary_or_of_another_type_is_malformed() -> None:
     with pytest.raises(Malformed):
         FormReader("multipart/form-data", chunked(b""))
     with pytest.raises(Malformed):
         FormReader("multipart/mixed; boundary=b", chunked(b""))
 
 
-# ── what it costs
+# ── memory and other clients
 
 
-async def test_a_large_upload_never_stands_in_memory(tmp_path: Path) -> None:
-    """200 MB in and out again, and the server's memory hardly knows of it."""
+async def test_a_large_file_is_never_completely_in_memory(tmp_path: Path) -> None:
+    """200 MB are uploaded and downloaded while the server's memory grows by less than 64 MiB."""
     limits = {"TERTULIA_UPLOAD_LIMIT_MIB": "300", "TERTULIA_QUOTA_MIB": "1000"}
     async with running(tmp_path, limits) as world:
         ada = await world.first("Ada")
         url = f"/api/projects/{ada.home}/files"
         block = bytes(range(256)) * 1024
         await ada.upload("warm.bin", block * 8)
-        watched = asyncio.create_task(most_memory())
+        watched = asyncio.create_task(memory_growth())
         answer = await ada.client.post(
             url, params={"path": "large.bin"}, content=blocks(800, block), headers=BYTES, timeout=60
         )
@@ -484,8 +488,8 @@ async def test_a_large_upload_never_stands_in_memory(tmp_path: Path) -> None:
     assert grown < 64 * MIB
 
 
-async def most_memory() -> int:
-    """How far the memory of this process grew, until cancelled."""
+async def memory_growth() -> int:
+    """The most by which this process's memory grew, until cancelled."""
     process = psutil.Process()
     began = most = process.memory_info().rss
     try:

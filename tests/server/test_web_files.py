@@ -1,4 +1,4 @@
-"""The interface's files: all of them as they were built, or a sentence."""
+"""Web files: the complete built interface, or a message if there is none."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from starlette.requests import Request
 from tertulia.server.web_files import BEING_BUILT, NOT_BUILT, WebFiles
 
 
-class Rewritten(type(Path())):  # type: ignore[misc]
-    """A folder that a build empties when it has just been listed."""
+class FolderBeingBuilt(type(Path())):  # type: ignore[misc]
+    """A folder that is emptied right after it was listed, as by a build."""
 
     def rglob(self, pattern: str) -> Generator[Path, None, None]:
         yield from super().rglob(pattern)
@@ -29,28 +29,28 @@ def built(tmp_path: Path) -> Path:
     return folder
 
 
-def asked(path: str) -> Request:
+def request(path: str) -> Request:
     headers: list[tuple[bytes, bytes]] = []
     return Request({"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers})
 
 
-async def test_files_and_pages_are_served_as_they_were_built(built: Path) -> None:
-    pages = WebFiles(built)
-    assert (await pages.get(asked("/_app/start.js"))).body == b"begin"
-    assert (await pages.get(asked("/c/anything"))).body == b"<script>begin()</script>"
-    assert (await pages.get(asked("/_app/gone.js"))).status_code == 404
-    assert "'sha256-" in pages.policy
+async def test_files_and_web_files_are_served_as_they_were_built(built: Path) -> None:
+    web_files = WebFiles(built)
+    assert (await web_files.get(request("/_app/start.js"))).body == b"begin"
+    assert (await web_files.get(request("/c/anything"))).body == b"<script>begin()</script>"
+    assert (await web_files.get(request("/_app/gone.js"))).status_code == 404
+    assert "'sha256-" in web_files.policy
 
 
-async def test_a_build_that_is_rewritten_during_the_start_is_a_sentence_and_not_half_an_interface(
+async def test_a_build_that_changes_during_the_start_serves_a_message_instead_of_half_an_interface(
     built: Path,
 ) -> None:
-    pages = WebFiles(Rewritten(built))
-    answer = await pages.get(asked("/"))
+    web_files = WebFiles(FolderBeingBuilt(built))
+    answer = await web_files.get(request("/"))
     assert answer.status_code == 503
     assert BEING_BUILT.encode() in answer.body
-    assert "'sha256-" not in pages.policy
+    assert "'sha256-" not in web_files.policy
 
 
-async def test_without_a_build_the_sentence_says_how_to_make_one() -> None:
-    assert NOT_BUILT.encode() in (await WebFiles(None).get(asked("/"))).body
+async def test_without_a_build_the_message_says_how_to_build() -> None:
+    assert NOT_BUILT.encode() in (await WebFiles(None).get(request("/"))).body

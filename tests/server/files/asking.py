@@ -1,4 +1,4 @@
-"""How files are sent: as they are, or several in a form."""
+"""Sends files in tests: one as the body, or several in a form."""
 
 from __future__ import annotations
 

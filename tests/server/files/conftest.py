@@ -1,4 +1,4 @@
-"""A server with little room, Ada, and a project of her own for each test."""
+"""A server with a small quota, Ada, and a new project for each test."""
 
 from __future__ import annotations
 

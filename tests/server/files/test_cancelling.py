@@ -1,4 +1,4 @@
-"""Cancelled uploads over HTTP: nothing of them appears, whichever comes first, upload or cancelling."""
+"""Upload cancellation over HTTP: nothing stays saved, whether the upload or the cancellation comes first."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def listed(ada: Person, project: str) -> list[str]:
 
 @pytest.fixture
 async def fresh(ada: Person, project: str) -> AsyncIterator[str]:
-    """Keys are a person's own in all projects, and these tests share one."""
+    """A project without cancelled keys: keys count per user, and these tests share one."""
     yield project
     await ada.world.tertulia.db.write(lambda tx: tx.execute(FORGET))
 
@@ -67,13 +67,15 @@ async def test_an_upload_cancelled_while_it_arrives_is_refused_at_its_end(ada: P
     assert await listed(ada, fresh) == []
 
 
-async def test_an_upload_cancelled_after_it_was_saved_is_taken_back(ada: Person, fresh: str) -> None:
+async def test_an_upload_cancelled_after_it_was_saved_is_deleted(ada: Person, fresh: str) -> None:
     assert (await send(ada, fresh, b"x", path="a.md")).status_code == 201
     await cancel(ada, fresh)
     assert await listed(ada, fresh) == []
 
 
-async def test_a_cancelled_new_version_leaves_the_one_before(ada: Person, world: World, fresh: str) -> None:
+async def test_cancelling_a_new_version_restores_the_previous_one(
+    ada: Person, world: World, fresh: str
+) -> None:
     made = await ada.upload("a.md", b"one", fresh)
     assert (await send(ada, fresh, b"two", path="a.md")).json()["items"][0]["version"] == 2
     await at_rest(world.tertulia)
@@ -84,7 +86,7 @@ async def test_a_cancelled_new_version_leaves_the_one_before(ada: Person, world:
     assert (info["version"], info["index"]["state"]) == (1, "indexed")
 
 
-async def test_all_that_came_out_of_a_cancelled_archive_goes(ada: Person, fresh: str) -> None:
+async def test_cancelling_an_archive_deletes_all_its_files(ada: Person, fresh: str) -> None:
     await ada.upload("kept.md", b"kept", fresh)
     archive = zipped({f"{n:03}.md": f"text {n}" for n in range(120)})
     assert (await send(ada, fresh, archive, unzip="true")).status_code == 201
@@ -92,13 +94,13 @@ async def test_all_that_came_out_of_a_cancelled_archive_goes(ada: Person, fresh:
     assert await listed(ada, fresh) == ["kept.md"]
 
 
-async def test_a_form_is_cancelled_as_a_whole(ada: Person, fresh: str) -> None:
+async def test_cancelling_a_form_deletes_all_its_files(ada: Person, fresh: str) -> None:
     await form(ada, fresh, file("a.md"), file("b.md"), upload_key=KEY)
     await cancel(ada, fresh)
     assert await listed(ada, fresh) == []
 
 
-async def test_an_attachment_is_cancelled_too(ada: Person, fresh: str) -> None:
+async def test_an_attachment_upload_can_be_cancelled(ada: Person, fresh: str) -> None:
     where = f"/api/projects/{fresh}/attachments"
     params = {"name": "a.md", "upload_key": KEY}
     made = (await ada.client.post(where, params=params, content=b"x", headers=BYTES)).json()
@@ -108,14 +110,14 @@ async def test_an_attachment_is_cancelled_too(ada: Person, fresh: str) -> None:
     assert late.status_code == 409
 
 
-async def test_cancelling_what_never_came_or_cancelling_twice_is_no_error(ada: Person, fresh: str) -> None:
+async def test_cancelling_an_unknown_upload_or_cancelling_twice_is_no_error(ada: Person, fresh: str) -> None:
     await cancel(ada, fresh)
     await cancel(ada, fresh)
     assert await listed(ada, fresh) == []
 
 
 @pytest.mark.parametrize("key", ["", "short", "x" * 65, "with space", "upload/1", "\u00e9" * 8])
-async def test_a_key_is_a_short_word(ada: Person, fresh: str, key: str) -> None:
+async def test_a_malformed_upload_key_is_refused(ada: Person, fresh: str, key: str) -> None:
     answer = await ada.client.post(
         url(fresh), params={"path": "a.md", "upload_key": key}, content=b"x", headers=BYTES
     )

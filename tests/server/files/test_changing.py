@@ -1,4 +1,4 @@
-"""A file is changed, renamed, described and deleted over HTTP; its versions are compared and brought back."""
+"""Changing files over HTTP: content, path, metadata, versions and deletion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.world import Person
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_a_file_is_changed_in_place_and_a_stale_change_is_told(ada: Person, project: str) -> None:
+async def test_a_file_is_changed_in_place_and_a_stale_change_is_refused(ada: Person, project: str) -> None:
     made = await ada.upload("a.md", b"one\n", project)
     where = url(project, made["id"])
     read = (await ada.client.get(where)).headers["etag"]
@@ -27,7 +27,7 @@ async def test_a_file_is_changed_in_place_and_a_stale_change_is_told(ada: Person
             assert (await put(ada, where, b"four", If_Match=wrong)).status_code == 422
 
 
-async def test_a_file_is_renamed_and_its_kind_follows_among_texts(ada: Person, project: str) -> None:
+async def test_renaming_a_text_file_changes_its_type(ada: Person, project: str) -> None:
     made = await ada.upload("a.md", b"a,b\n1,2\n", project)
     renamed = await ada.put(url(project, made["id"], "path"), {"path": "data/a.csv"})
     assert (renamed["path"], renamed["mime_type"], renamed["version"]) == ("data/a.csv", "text/csv", 1)
@@ -39,7 +39,7 @@ async def test_a_file_is_renamed_and_its_kind_follows_among_texts(ada: Person, p
     assert renamed["mime_type"] == "image/png"
 
 
-async def test_what_is_said_of_a_file_changes_only_where_it_is_named(ada: Person, project: str) -> None:
+async def test_a_metadata_change_changes_only_the_fields_sent(ada: Person, project: str) -> None:
     made = await ada.upload("a.md", b"x", project)
     where = url(project, made["id"], "metadata")
     answer = await ada.client.patch(where, json={"tags": ["plan", "plan"], "always_in_context": True})
@@ -59,7 +59,7 @@ async def test_what_is_said_of_a_file_changes_only_where_it_is_named(ada: Person
     assert (await ada.get(url(project), tag="pla"))["items"] == []
 
 
-async def test_versions_are_listed_compared_and_brought_back(ada: Person, project: str) -> None:
+async def test_versions_are_listed_compared_and_restored(ada: Person, project: str) -> None:
     made = await ada.upload("a.md", b"one\ntwo\nthree\n", project)
     where = url(project, made["id"])
     await put(ada, where, b"one\n2\nthree\n")
@@ -81,7 +81,7 @@ async def test_versions_are_listed_compared_and_brought_back(ada: Person, projec
         await ada.get(f"{where}/versions/{wrong}", expect=422)
 
 
-async def test_what_is_brought_back_is_of_the_kind_its_path_says_by_now(ada: Person, project: str) -> None:
+async def test_a_restored_version_gets_the_type_of_the_current_path(ada: Person, project: str) -> None:
     made = await ada.upload("a.txt", b"# One\n", project)
     where = url(project, made["id"])
     await put(ada, where, b"# Two\n")
@@ -91,7 +91,7 @@ async def test_what_is_brought_back_is_of_the_kind_its_path_says_by_now(ada: Per
     assert (restored["version"], restored["mime_type"]) == (3, "text/markdown")
 
 
-async def test_pictures_cannot_be_compared(ada: Person, project: str) -> None:
+async def test_images_cannot_be_compared(ada: Person, project: str) -> None:
     made = await ada.upload("a.png", png(1, 1), project)
     await put(ada, url(project, made["id"]), png(2, 2))
     answer = await ada.get(url(project, made["id"], "versions", 2, "diff"), expect=422)

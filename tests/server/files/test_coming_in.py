@@ -1,4 +1,4 @@
-"""Files on their way in over HTTP: one, several, a zip; what is refused, and in which words."""
+"""Uploading files over HTTP: as the body, in a form, as an archive; refusals and their messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ HARMLESS = [
 ]
 
 
-async def test_a_file_comes_in_as_it_is(ada: Person, world: World, project: str) -> None:
+async def test_a_file_is_uploaded_as_the_body(ada: Person, world: World, project: str) -> None:
     made = await ada.upload("docs/plan.md", b"# Plan\n", project)
     assert (made["path"], made["mime_type"], made["size_bytes"]) == ("docs/plan.md", "text/markdown", 7)
     assert (made["version"], made["created_by"]) == (1, ada.id)
@@ -61,7 +61,7 @@ async def test_a_file_comes_in_as_it_is(ada: Person, world: World, project: str)
     assert await ada.get(url(project, made["id"], "info")) == listed["items"][0]
 
 
-async def test_several_come_in_one_form_each_where_it_belongs(ada: Person, project: str) -> None:
+async def test_several_files_of_one_form_get_their_own_paths(ada: Person, project: str) -> None:
     parts = [
         file("a.md"),
         field("named.txt"),
@@ -77,7 +77,7 @@ async def test_several_come_in_one_form_each_where_it_belongs(ada: Person, proje
     assert taken["refused"] == []
 
 
-async def test_what_a_client_says_of_a_file_is_not_believed(ada: Person, project: str) -> None:
+async def test_the_content_type_from_the_client_is_ignored(ada: Person, project: str) -> None:
     """Neither its type nor its name decide; nor do fields that only the server writes."""
     taken = await form(
         ada,
@@ -95,7 +95,7 @@ async def test_what_a_client_says_of_a_file_is_not_believed(ada: Person, project
     assert made["content_hash"] != "f" * 64
 
 
-async def test_a_path_that_is_there_becomes_its_next_version(ada: Person, project: str) -> None:
+async def test_an_upload_to_an_existing_path_creates_the_next_version(ada: Person, project: str) -> None:
     first = await ada.upload("a.md", b"one", project)
     second = await ada.upload("a.md", b"two", project)
     again = await ada.upload("a.md", b"two", project)
@@ -104,7 +104,7 @@ async def test_a_path_that_is_there_becomes_its_next_version(ada: Person, projec
 
 
 @pytest.mark.parametrize("path", TRAVERSALS, ids=lambda path: repr(path)[:20])
-async def test_a_path_that_could_mean_another_place_is_refused(
+async def test_a_path_that_could_leave_its_folder_is_refused(
     ada: Person, world: World, project: str, path: str
 ) -> None:
     before = outside(world)
@@ -142,21 +142,21 @@ def outside(world: World) -> set[str]:
 
 
 @pytest.mark.parametrize("path", HARMLESS)
-async def test_a_path_that_only_looks_strange_is_a_name(ada: Person, project: str, path: str) -> None:
+async def test_a_path_that_only_looks_strange_is_accepted(ada: Person, project: str, path: str) -> None:
     made = await ada.upload(path, path.encode(), project)
     assert made["path"] == path.replace("//", "/")
     content = await ada.client.get(url(project, made["id"]))
     assert content.content == path.encode()
 
 
-async def test_a_bad_name_among_good_ones_is_refused_alone(ada: Person, project: str) -> None:
+async def test_only_the_bad_name_of_a_form_is_refused(ada: Person, project: str) -> None:
     taken = await form(ada, project, file("a.md"), file("../b.md"), file("c.md"))
     assert [item["path"] for item in taken["items"]] == ["a.md", "c.md"]
     assert [one["path"] for one in taken["refused"]] == ["../b.md"]
     assert (await form(ada, project, file("../b.md"), expect=422))["code"] == "invalid"
 
 
-async def test_a_very_long_name_is_told_from_a_broken_form(ada: Person, project: str) -> None:
+async def test_a_very_long_name_is_refused_with_its_own_message(ada: Person, project: str) -> None:
     for name in ("x" * 10_000, "\U0001f600" * 255):
         assert (await form(ada, project, file(name), expect=422))["code"] == "invalid"
     assert (await form(ada, project, file("x" * (1 << 20)), expect=400))["code"] == "malformed"
@@ -164,7 +164,7 @@ async def test_a_very_long_name_is_told_from_a_broken_form(ada: Person, project:
     assert cut["path"] == "\U0001f600" * 63
 
 
-async def test_a_zip_is_unpacked_on_its_way_in(ada: Person, project: str) -> None:
+async def test_an_archive_is_unpacked_on_request(ada: Person, project: str) -> None:
     archive = zipped(
         {"README.md": "# Hi", "src/main.py": "print(1)", "../up.md": "x", "src/data.bin": b"\0\1"}
     )
@@ -184,7 +184,7 @@ async def test_a_zip_is_unpacked_on_its_way_in(ada: Person, project: str) -> Non
     assert {item["path"] for item in raw.json()["items"]} >= {"raw/README.md", "raw/src/main.py"}
 
 
-async def test_without_being_asked_a_zip_stays_a_zip(ada: Person, project: str) -> None:
+async def test_an_archive_is_not_unpacked_without_a_request(ada: Person, project: str) -> None:
     made = await ada.upload("a.zip", zipped({"b": "c"}), project)
     assert made["mime_type"] == "application/zip"
 
@@ -192,17 +192,17 @@ async def test_without_being_asked_a_zip_stays_a_zip(ada: Person, project: str) 
 @pytest.mark.parametrize(
     "make", [lambda: bomb(64 << 20), lambda: many_entries(20_000), lambda: b"PK\x03\x04", lambda: b"no"]
 )
-async def test_a_harmful_archive_leaves_nothing(ada: Person, project: str, make: Any) -> None:
+async def test_an_unsafe_archive_is_refused_and_saves_nothing(ada: Person, project: str, make: Any) -> None:
     assert (await form(ada, project, file("a.zip", make()), unzip="true", expect=422))["code"] == "invalid"
     assert (await ada.get(url(project)))["items"] == []
 
 
-async def test_an_archive_of_nothing_but_folders_is_told_so(ada: Person, project: str) -> None:
+async def test_an_archive_without_files_is_refused_with_a_reason(ada: Person, project: str) -> None:
     answer = await form(ada, project, file("a.zip", zipped({"docs/": ""})), unzip="true", expect=422)
     assert answer["message"] == "This archive holds no files."
 
 
-async def test_a_folder_of_many_files_comes_out_of_one_zip(ada: Person, project: str) -> None:
+async def test_an_archive_of_many_files_is_unpacked(ada: Person, project: str) -> None:
     archive = zipped({f"f{n:03}.txt": f"text {n}" for n in range(230)})
     taken = await form(ada, project, file("a.zip", archive), unzip="true")
     assert len(taken["items"]) == 230
@@ -217,7 +217,7 @@ async def test_a_folder_of_many_files_comes_out_of_one_zip(ada: Person, project:
     assert seen == [f"f{n:03}.txt" for n in range(230)]
 
 
-async def test_a_list_has_a_limit_and_a_cursor_of_its_own(ada: Person, project: str) -> None:
+async def test_the_file_list_has_pages(ada: Person, project: str) -> None:
     for limit in ("-1", "0", "101", "1e9", "NaN", ""):
         await ada.get(url(project), limit=limit, expect=422)
     for cursor in ("x", "' OR 1=1 --", "Li4vYQ==", "=" * 5000, "\u00e9"):
@@ -227,7 +227,7 @@ async def test_a_list_has_a_limit_and_a_cursor_of_its_own(ada: Person, project: 
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/x-www-form-urlencoded", ""])
-async def test_a_file_is_sent_as_bytes_or_in_a_form(ada: Person, project: str, kind: str) -> None:
+async def test_a_file_with_another_content_type_is_refused(ada: Person, project: str, kind: str) -> None:
     made = await ada.upload("a.md", b"x", project)
     for method, where in (("POST", url(project)), ("PUT", url(project, made["id"]))):
         answer = await ada.client.request(
@@ -236,7 +236,7 @@ async def test_a_file_is_sent_as_bytes_or_in_a_form(ada: Person, project: str, k
         assert answer.status_code == 415
 
 
-async def test_a_file_without_a_path_is_told_so(ada: Person, project: str) -> None:
+async def test_a_file_without_a_path_is_refused_with_a_reason(ada: Person, project: str) -> None:
     answer = await ada.client.post(
         url(project), content=b"x", headers={"Content-Type": "application/octet-stream"}
     )

@@ -1,4 +1,4 @@
-"""Files on their way out over HTTP: to the byte, and in a dress in which no browser runs them."""
+"""Downloading files over HTTP: the exact bytes, with headers that keep browsers from running them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.world import Person
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_what_came_in_goes_out_to_the_byte(ada: Person, project: str) -> None:
+async def test_a_download_has_the_uploaded_bytes(ada: Person, project: str) -> None:
     content = bytes(range(256)) * 7000
     made = await ada.upload("data.bin", content, project)
     answer = await ada.client.get(url(project, made["id"]))
@@ -32,7 +32,7 @@ ACTIVE = {
 
 @pytest.mark.parametrize("inline", ["false", "true"])
 @pytest.mark.parametrize(("name", "content"), ACTIVE.items(), ids=ACTIVE.keys())
-async def test_no_browser_runs_what_is_downloaded(
+async def test_a_download_has_headers_that_keep_browsers_from_running_it(
     ada: Person, project: str, name: str, content: bytes, inline: str
 ) -> None:
     made = await ada.upload(name, content, project)
@@ -58,7 +58,7 @@ PICTURES = {
 
 
 @pytest.mark.parametrize(("name", "content"), PICTURES.items(), ids=PICTURES.keys())
-async def test_a_picture_may_be_shown_in_a_page(
+async def test_an_image_may_be_sent_inline(
     ada: Person, project: str, name: str, content: tuple[bytes, str]
 ) -> None:
     raw, kind = content
@@ -70,7 +70,7 @@ async def test_a_picture_may_be_shown_in_a_page(
     assert saved.headers["content-disposition"].startswith("attachment;")
 
 
-async def test_a_picture_of_a_billion_pixels_is_not_shown(ada: Person, project: str) -> None:
+async def test_an_image_of_a_billion_pixels_is_not_sent_inline(ada: Person, project: str) -> None:
     made = await ada.upload("huge.png", png(30_000, 30_000), project)
     answer = await ada.client.get(url(project, made["id"]), params={"inline": "true"})
     assert answer.headers["content-disposition"].startswith("attachment;")
@@ -91,7 +91,7 @@ async def test_a_picture_of_a_billion_pixels_is_not_shown(ada: Person, project: 
     ],
     ids=lambda ranges: str(ranges[:12]),
 )
-async def test_several_ranges_or_one_that_makes_no_sense_get_the_whole_file(
+async def test_several_ranges_or_a_malformed_one_get_the_whole_file(
     ada: Person, project: str, ranges: str | bytes
 ) -> None:
     made = await ada.upload("a.txt", b"0123456789", project)
@@ -110,7 +110,7 @@ async def test_several_ranges_or_one_that_makes_no_sense_get_the_whole_file(
         ("x;y=z.md", "x_y_z.md"),
     ],
 )
-async def test_a_name_cannot_break_out_of_its_header(
+async def test_a_file_name_cannot_inject_header_content(
     ada: Person, project: str, path: str, plain: str
 ) -> None:
     made = await ada.upload(path, b"x", project)

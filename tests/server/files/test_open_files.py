@@ -1,4 +1,4 @@
-"""Uploads and downloads close every file they open, whoever ends them and when."""
+"""Uploads and downloads close every file they open, however they end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 BYTES = {"Content-Type": "application/octet-stream"}
 LARGE = bytes(range(256)) * 5_000
-"""More than stands in a row of the database."""
+"""Larger than a blob that is stored in a database row."""
 TOO_LARGE = bytes(3 << 20)
 
 Ask = Callable[[Person, str], Awaitable[Any]]

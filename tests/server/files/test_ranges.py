@@ -1,4 +1,4 @@
-"""Parts of a file, and what is known of it already: on both stores, small in a row and large outside it."""
+"""Ranges and conditional requests, with both blob backends, for small and for large files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.world import Person, World, running
 
 SMALL = bytes(range(250)) * 4
 LARGE = (b"%07d\n" * 8 % tuple(range(8))) * 40_000
-"""Two and a half pieces."""
+"""Two and a half blocks."""
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -45,7 +45,7 @@ async def addresses(ada: Person, content: bytes) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("content", [SMALL, LARGE], ids=["small", "large"])
-async def test_a_part_of_a_file_is_that_part(ada: Person, content: bytes) -> None:
+async def test_a_range_returns_exactly_its_bytes(ada: Person, content: bytes) -> None:
     size = len(content)
     assert (size < ROW_LIMIT) == (content is SMALL)
     parts = {
@@ -67,7 +67,7 @@ async def test_a_part_of_a_file_is_that_part(ada: Person, content: bytes) -> Non
 
 
 @pytest.mark.parametrize("content", [SMALL, b""], ids=["small", "empty"])
-async def test_a_part_that_is_not_there_is_told_with_the_size(ada: Person, content: bytes) -> None:
+async def test_a_range_beyond_the_end_is_refused_with_the_size(ada: Person, content: bytes) -> None:
     for where in await addresses(ada, content):
         for asked in (f"bytes={len(content)}-", "bytes=99999999999999999999-", "bytes=-0"):
             answer = await ada.client.get(where, headers={"Range": asked})
@@ -75,7 +75,7 @@ async def test_a_part_that_is_not_there_is_told_with_the_size(ada: Person, conte
             assert answer.headers["content-range"] == f"bytes */{len(content)}"
 
 
-async def test_a_download_that_was_cut_goes_on_only_in_the_same_bytes(ada: Person) -> None:
+async def test_if_range_resumes_a_download_only_of_the_same_content(ada: Person) -> None:
     where, *_ = await addresses(ada, SMALL)
     tag = (await ada.client.get(where)).headers["etag"]
     rest = {"Range": "bytes=900-", "If-Range": tag}
@@ -88,7 +88,7 @@ async def test_a_download_that_was_cut_goes_on_only_in_the_same_bytes(ada: Perso
     assert (await ada.client.get(f"{where}/versions/1", headers=rest)).status_code == 206
 
 
-async def test_what_is_known_already_is_not_sent_again(ada: Person) -> None:
+async def test_a_known_etag_gets_304(ada: Person) -> None:
     for where in await addresses(ada, SMALL):
         tag = (await ada.client.get(where)).headers["etag"]
         for known in (tag, f"W/{tag}", f'"x", {tag}', "*"):
@@ -100,14 +100,14 @@ async def test_what_is_known_already_is_not_sent_again(ada: Person) -> None:
         assert (await ada.client.get(where, headers=other)).content == SMALL
 
 
-async def test_what_was_changed_since_is_sent_again(ada: Person) -> None:
+async def test_an_old_etag_gets_the_new_content(ada: Person) -> None:
     where, *_ = await addresses(ada, SMALL)
     known = {"If-None-Match": (await ada.client.get(where)).headers["etag"]}
     await ada.upload("a.bin", b"changed")
     assert (await ada.client.get(where, headers=known)).content == b"changed"
 
 
-async def test_its_headers_can_be_had_alone(ada: Person) -> None:
+async def test_head_returns_the_headers_of_a_file_without_its_content(ada: Person) -> None:
     for where in await addresses(ada, LARGE):
         said = await ada.client.head(where, headers={"Range": "bytes=0-1"})
         sent = await ada.client.get(where)
@@ -117,7 +117,7 @@ async def test_its_headers_can_be_had_alone(ada: Person) -> None:
         assert said.headers["accept-ranges"] == "bytes"
 
 
-async def test_nobody_learns_from_a_condition_what_they_may_not_see(world: World, ada: Person) -> None:
+async def test_a_conditional_request_reveals_nothing_of_a_foreign_file(world: World, ada: Person) -> None:
     bob = await world.another(ada, "Bob")
     for where in await addresses(ada, SMALL):
         tag = (await ada.client.get(where)).headers["etag"]

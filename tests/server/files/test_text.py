@@ -1,4 +1,4 @@
-"""The text that was read from a file, by its lines, over HTTP."""
+"""The extracted text of a file over HTTP, by lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.world import Person
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_the_text_of_a_file_is_shown_by_lines(ada: Person, project: str) -> None:
+async def test_the_text_of_a_file_is_returned_by_lines(ada: Person, project: str) -> None:
     made = await ada.upload("a.txt", "eins\r\nzw\u00f6lf\r\ndrei\r\n".encode("latin-1"), project)
     where = url(project, made["id"], "text")
     whole = await ada.get(where)
@@ -28,7 +28,7 @@ async def test_the_text_of_a_file_is_shown_by_lines(ada: Person, project: str) -
         await ada.get(where, expect=422, **wrong)
 
 
-async def test_a_long_text_is_shown_a_part_at_a_time(ada: Person, project: str) -> None:
+async def test_a_long_text_is_returned_in_parts(ada: Person, project: str) -> None:
     content = b"".join(b"line %06d\n" % n for n in range(150_000))
     made = await ada.upload("long.txt", content, project)
     where, seen, start = url(project, made["id"], "text"), "", 1

@@ -60,9 +60,9 @@ class Me:
     session: Session
     projects: tuple[Project, ...]
     personas: tuple[Persona, ...]
-    """Those of the server and of the user; a project's are listed with the project."""
+    """The personas of the server and of the user; a project's are listed with the project."""
     tables: tuple[SavedTable, ...]
-    """Those of the user."""
+    """The tables of the user."""
     defaults: Defaults
     default_models: tuple[str, ...]
     """The server's default models, used if neither the user nor the project has chosen any."""
