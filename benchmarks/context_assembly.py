@@ -16,11 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from sqlalchemy import text
-
 from benchmarks.figures import Figure, tell
 from benchmarks.search import SMALL_WORDS, Language, Vectors, embed_all
-from tertulia.app import new_id, now_ms, report
+from tertulia.app import log_incident, new_id, now_ms
 from tertulia.context.assemble import Assembled, assemble
 from tertulia.context.budget import output_limit
 from tertulia.core.attachments import Attachment
@@ -41,6 +39,7 @@ from tertulia.library.extract import VERSION
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.index import of_file
 from tertulia.library.search import SearchIndex
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
 from tertulia.store import (
@@ -56,6 +55,7 @@ from tertulia.store import (
 )
 from tertulia.store.blobs import Blobs
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 
 ROUNDS, FILES = 1_000, 1_000
 VOICES = 3
@@ -94,13 +94,13 @@ def opened(folder: Path) -> Dependencies:
     limits = FileLimits()
     return Dependencies(
         db,
-        ProviderRegistry.from_environment({}, folder),
+        ProviderRegistry.from_environment({}, folder, LOOPBACK_ONLY),
         LiveHub(),
         now_ms,
         time.monotonic,
         new_id,
         counter,
-        report,
+        log_incident,
         Blobs(db, folder / "blobs", new_id),
         Extractor(limits),
         limits,
@@ -254,7 +254,7 @@ class Stage:
         return gather_for(tx, self._actor, project, "Much", turn, asked, models)
 
 
-_KEEP = text("""
+_KEEP = sql("""
     INSERT INTO blobs (hash, size_bytes, keeping, content, used_at)
     VALUES (:hash, :size_bytes, 'row', :content, :now) ON CONFLICT (hash) DO NOTHING
 """)

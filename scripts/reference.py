@@ -39,7 +39,7 @@ def settings() -> str:
 
 def providers() -> str:
     rows = (
-        (one.name, " or ".join(f"`{name}`" for name in one.key_names), f"`{one.base_url}`")
+        (one.name, " or ".join(f"`{name}`" for name in one.key_variables), f"`{one.base_url}`")
         for one in ENDPOINTS
     )
     return table(("provider", "key", "address"), rows)

@@ -19,7 +19,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.blind import anonymised_turn
 from tertulia.core.events import Event, EventKind, conversation_topic, project_topic, user_topic
@@ -43,6 +42,7 @@ from tertulia.store import (
     votes,
 )
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 
 TABLES = (
     "api_keys",
@@ -234,7 +234,7 @@ def contents(db: Database) -> dict[str, list[Any]]:
     """All rows of all tables as strings, by table."""
 
     def read(tx: Tx) -> dict[str, list[Any]]:
-        return {name: sorted(map(str, tx.execute(text(f"SELECT * FROM {name}")))) for name in TABLES}
+        return {name: sorted(map(str, tx.execute(sql(f"SELECT * FROM {name}")))) for name in TABLES}
 
     return db.read_now(read)
 
@@ -276,14 +276,14 @@ class Watch:
         assert self.received[start:] == []
 
     def _log(self, tx: Tx, snapshot: Snapshot) -> dict[str, tuple[Event, ...]]:
-        topics = [row.place for row in tx.execute(text("SELECT place FROM places"))]
+        topics = [row.place for row in tx.execute(sql("SELECT place FROM places"))]
         return {topic: events.after(tx, topic, snapshot.cursors.get(topic, 0)) for topic in topics}
 
     def _must_be_in_order(self, new_events: Sequence[Event]) -> None:
         last: dict[str, int] = {}
         for event in new_events:
-            assert event.number == last.get(event.place, event.number - 1) + 1
-            last[event.place] = event.number
+            assert event.number == last.get(event.topic, event.number - 1) + 1
+            last[event.topic] = event.number
 
 
 @dataclass

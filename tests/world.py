@@ -20,9 +20,10 @@ from fastapi import FastAPI
 
 from tertulia import settings as settings_
 from tertulia.app import Tertulia, new_id
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.server.asgi import build
 from tertulia.server.passwords import Passwords
-from tertulia.server.uvicorn_server import PATIENCE_MS, config, listen
+from tertulia.server.uvicorn_server import UNREAD_TIMEOUT_MS, config, listen
 from tests.patience import PATIENCE_S, soon, until
 from tests.upstream.scripted import Upstream
 
@@ -55,7 +56,7 @@ class World:
 
     @property
     def tertulia(self) -> Tertulia:
-        tertulia: Tertulia = self.app.state.door.tertulia
+        tertulia: Tertulia = self.app.state.server.tertulia
         return tertulia
 
     @property
@@ -254,14 +255,14 @@ def _read(response: httpx2.Response, expect: int) -> Any:
 
 @asynccontextmanager
 async def running(
-    home: Path, environ: dict[str, str], patience_ms: int = PATIENCE_MS, **settings: str
+    home: Path, environ: dict[str, str], unread_timeout_ms: int = UNREAD_TIMEOUT_MS, **settings: str
 ) -> AsyncIterator[World]:
     """Serves on a free port until the block ends."""
     variables = {"TERTULIA_HOME": str(home), "PYTEST_CURRENT_TEST": os.environ.get("PYTEST_CURRENT_TEST", "")}
     given = variables | environ | settings
-    app = build(settings_.read(given), given, SETUP_TOKEN, Passwords(QUICK_HASHES))
+    app = build(settings_.read(given), given, SETUP_TOKEN, LOOPBACK_ONLY, Passwords(QUICK_HASHES))
     server = uvicorn.Server(config(app, loop="asyncio", timeout_graceful_shutdown=1))
-    with listen("127.0.0.1", 0, patience_ms) as socket_:
+    with listen("127.0.0.1", 0, unread_timeout_ms) as socket_:
         serving = asyncio.create_task(server.serve(sockets=[socket_]))
         world = World(app, f"http://127.0.0.1:{socket_.getsockname()[1]}", home, socket_)
         try:

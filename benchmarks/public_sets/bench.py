@@ -16,8 +16,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from sqlalchemy import text
-
 from benchmarks.public_sets.remembering import Remembering
 from tertulia import settings
 from tertulia.app import new_id, now_ms
@@ -31,6 +29,7 @@ from tertulia.library.index import embed_due, of_file
 from tertulia.library.search import SearchIndex, SearchMode, SearchQuery, find
 from tertulia.store import chunks, files, projects, retrieval, users
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 
 SEED = 1
 PHRASE = "phrase"
@@ -95,7 +94,7 @@ class Bench:
     def _file(self, tx: Tx, project_id: str, path: str, written: str) -> ProjectFile:
         content = Content(hashlib.sha256(written.encode()).hexdigest(), len(written), "text/plain")
         tx.execute(
-            text(
+            sql(
                 "INSERT INTO blobs (hash, size_bytes, keeping, used_at, content) "
                 "VALUES (:hash, 0, 'row', 0, NULL) ON CONFLICT DO NOTHING"
             ),

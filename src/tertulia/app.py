@@ -1,4 +1,7 @@
-"""Builds everything from settings, starts it and stops it."""
+"""The application: builds Tertulia from its settings, starts its background tasks, and closes it.
+
+settings ─▶ Dependencies ─▶ workers, NodeRelay ─▶ Tertulia ─▶ recovery ─▶ background tasks ─▶ close
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ from tertulia.engine.worker import Worker
 from tertulia.library import embedders
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import SearchIndex
+from tertulia.providers.egress import Egress
 from tertulia.providers.limits import Limits
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
@@ -41,7 +45,7 @@ log = logging.getLogger("tertulia")
 
 @dataclass(frozen=True, slots=True)
 class Tertulia:
-    """The whole of a running Tertulia."""
+    """The application object: everything that the server and the tests need of a running Tertulia."""
 
     settings: Settings
     db: Database
@@ -53,8 +57,8 @@ class Tertulia:
     attachments: Attachments
     replays: Replays
     dependencies: Dependencies
-    job_left: Callable[[], None]
-    """Wakes the workers."""
+    wake_workers: Callable[[], None]
+    """Called after a commit that may have added a job, so that the workers look for it at once."""
 
 
 def now_ms() -> int:
@@ -65,31 +69,31 @@ def new_id() -> str:
     return ulid(now_ms(), os.urandom(10))
 
 
-def report(error: Exception) -> str:
-    """Writes down what should not have happened; the incident id is all a client is told."""
+def log_incident(error: Exception) -> str:
+    """Logs an unexpected error. Returns the incident id, which is all that a client gets to see of it."""
     incident = new_id()
     log.error("incident %s", incident, exc_info=error)
     return incident
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[Tertulia]:
-    """Everything open and at work; closed in the opposite order."""
-    dependencies = await _dependencies(settings, environ)
+async def open_app(settings: Settings, environ: Mapping[str, str], egress: Egress) -> AsyncIterator[Tertulia]:
+    """Opens Tertulia, yields it while its background tasks run, and closes everything in reverse order."""
+    dependencies = await _dependencies(settings, environ, egress)
     workers = _workers(dependencies, new_id())
-    relay = NodeRelay(dependencies.db, dependencies.live, new_id, report)
+    relay = NodeRelay(dependencies.db, dependencies.live, new_id, log_incident)
     tertulia = _tertulia(settings, dependencies, workers, relay)
     await _recover(tertulia)
     heartbeat = Heartbeat(dependencies, workers.others.ring, relay, tertulia.replays)
-    at_work = (workers.files.run(), workers.others.run())
-    works = (
+    background = (
         DraftWriter(dependencies).run(),
         relay.run(),
         heartbeat.run(),
-        *at_work,
+        workers.files.run(),
+        workers.others.run(),
         dependencies.providers.warm(),
     )
-    tasks = [asyncio.create_task(reported(work)) for work in works]
+    tasks = [asyncio.create_task(run_logged(work)) for work in background]
     try:
         yield tertulia
     finally:
@@ -101,49 +105,49 @@ async def open_app(settings: Settings, environ: Mapping[str, str]) -> AsyncItera
         await _close(dependencies)
 
 
-async def reported(work: Awaitable[None]) -> None:
-    """What runs beside the requests and breaks is written down: nobody waits for it who would notice."""
+async def run_logged(work: Awaitable[None]) -> None:
+    """Runs a background task and logs its unexpected errors, since no request waits for its result."""
     try:
         await work
     except Exception as error:
-        report(error)
+        log_incident(error)
         raise
 
 
-async def _dependencies(settings: Settings, environ: Mapping[str, str]) -> Dependencies:
-    """The database first: without it nothing else is worth opening."""
+async def _dependencies(settings: Settings, environ: Mapping[str, str], egress: Egress) -> Dependencies:
+    """Opens the database first: without it nothing else can start."""
     make_home(settings.home)
     db = await asyncio.to_thread(Database.open, settings.database_url, clock=now_ms, new_id=new_id)
-    if trouble := await asyncio.to_thread(db.clock_trouble):
-        log.warning(trouble)
+    if warning := await asyncio.to_thread(db.clock_warning):
+        log.warning(warning)
     live = LiveHub()
     db.on_commit(live.publish)
     return Dependencies(
         db=db,
         providers=ProviderRegistry.from_environment(
-            environ, settings.home, limits=Limits(first_byte_s=settings.answer_timeout_s)
+            environ, settings.home, egress, limits=Limits(first_byte_s=settings.answer_timeout_s)
         ),
         live=live,
         clock=now_ms,
         monotonic=time.monotonic,
         new_id=new_id,
         counter=counter,
-        report=report,
+        report=log_incident,
         blobs=await asyncio.to_thread(Blobs, db, settings.home / "blobs", new_id),
         extractor=Extractor(settings.file_limits),
         limits=settings.file_limits,
-        library=SearchIndex(db, embedders.embedder_for(settings.embeddings, environ, settings.home)),
+        library=SearchIndex(db, embedders.embedder_for(settings.embeddings, environ, settings.home, egress)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Workers:
-    """Files have one of their own: one may take a minute, and nobody's title waits for a thousand."""
+    """Two workers: indexing a file may take a minute, and titles should not wait for a thousand files."""
 
     files: Worker
     others: Worker
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         self.files.ring()
         self.others.ring()
 
@@ -157,7 +161,7 @@ def _tertulia(
     settings: Settings, dependencies: Dependencies, workers: _Workers, relay: NodeRelay
 ) -> Tertulia:
     turns = Turns(dependencies, workers.others.ring, relay)
-    uploads = Uploads(dependencies, job_left=workers.ring)
+    uploads = Uploads(dependencies, job_left=workers.wake)
     return Tertulia(
         settings=settings,
         db=dependencies.db,
@@ -165,25 +169,25 @@ def _tertulia(
         live=dependencies.live,
         turns=turns,
         relay=relay,
-        files=Files(dependencies, workers.ring, uploads),
+        files=Files(dependencies, workers.wake, uploads),
         attachments=Attachments(dependencies, uploads),
         replays=Replays(dependencies, turns),
         dependencies=dependencies,
-        job_left=workers.ring,
+        wake_workers=workers.wake,
     )
 
 
 async def _recover(tertulia: Tertulia) -> None:
-    """What the last run left undone, and what every run begins with."""
+    """Repairs what the last run left unfinished, and adds the jobs of every start."""
     await models.reread(tertulia.dependencies)
     await recover(tertulia.db)
     await tertulia.replays.resume()
-    for step in (files.recover, personas.seed, enqueue_sweep, _look_for_vectors):
+    for step in (files.recover, personas.seed, enqueue_sweep, _enqueue_embedding):
         await tertulia.db.write(step)
 
 
-def _look_for_vectors(tx: Tx) -> None:
-    """Weights may have come, or another embedding model."""
+def _enqueue_embedding(tx: Tx) -> None:
+    """Embeds chunks without vectors: the embedding model may be new since the last run."""
     jobs.add_once(tx, "embed")
     jobs.run_now(tx, "embed")
 

@@ -1,4 +1,4 @@
-"""Every setting: name, environment variable, default and help; read once, handed down."""
+"""Settings: name, environment variable, default and help of each; read once at the start."""
 
 from __future__ import annotations
 
@@ -37,10 +37,16 @@ SETTINGS = (
         "database_url", "TERTULIA_DATABASE_URL", "", "postgresql://… for PostgreSQL. Empty: SQLite in home."
     ),
     Setting(
-        "public_url", "TERTULIA_PUBLIC_URL", "", "The address people type, when a proxy stands in front."
+        "public_url",
+        "TERTULIA_PUBLIC_URL",
+        "",
+        "The address that people use, if a proxy is in front of the server.",
     ),
     Setting(
-        "allowed_hosts", "TERTULIA_ALLOWED_HOSTS", "", "More names this server answers to, comma separated."
+        "allowed_hosts",
+        "TERTULIA_ALLOWED_HOSTS",
+        "",
+        "More host names that this server answers to, comma separated.",
     ),
     Setting("trusted_proxies", "TERTULIA_TRUSTED_PROXIES", "", "Proxies whose X-Forwarded-For is trusted."),
     Setting("instance_name", "TERTULIA_INSTANCE_NAME", "Tertulia", "The server's name on the sign-in page."),
@@ -50,19 +56,21 @@ SETTINGS = (
         "100",
         "The largest file that can be uploaded, in MiB.",
     ),
-    Setting("quota_mib", "TERTULIA_QUOTA_MIB", "10240", "How much one person's files may take up, in MiB."),
+    Setting(
+        "quota_mib", "TERTULIA_QUOTA_MIB", "10240", "How much space each person's files may take up, in MiB."
+    ),
     Setting(
         "embeddings",
         embeddings.VARIABLE,
         "",
-        "An OpenAI-compatible endpoint that texts are sent to for their vectors, as JSON. "
-        "Empty: they are made on this machine.",
+        "An OpenAI-compatible endpoint that computes the vectors of texts, as JSON. "
+        "Empty: a model on this machine computes them.",
     ),
     Setting(
         "answer_timeout_s",
         "TERTULIA_ANSWER_TIMEOUT_S",
         "",
-        "How many seconds a provider may be silent before the first word of a reply, 0 for no limit. "
+        "How many seconds a provider may take until the first word of a reply, 0 for no limit. "
         "Empty: 300, and no limit for a server on this machine.",
     ),
     Setting("log_level", "TERTULIA_LOG_LEVEL", "info", "debug, info, warning or error."),
@@ -86,34 +94,34 @@ class Settings:
 
     @property
     def is_private(self) -> bool:
-        """Only this machine can reach the server: it listens on loopback and no proxy speaks for it."""
+        """True if only this machine can reach the server: it listens on loopback and has no public name."""
         return self.host in LOOPBACK and not self.public_url and not self.allowed_hosts
 
     @property
     def is_secure(self) -> bool:
-        """People reach this server over TLS."""
+        """True if people reach this server over TLS."""
         return self.public_url.startswith("https://")
 
 
 def read(environ: Mapping[str, str]) -> Settings:
-    given = {setting.name: environ.get(setting.variable, setting.default).strip() for setting in SETTINGS}
-    home = Path(given["home"] or user_data_dir("tertulia", appauthor=False)).expanduser()
+    values = {setting.name: environ.get(setting.variable, setting.default).strip() for setting in SETTINGS}
+    home = Path(values["home"] or user_data_dir("tertulia", appauthor=False)).expanduser()
     return Settings(
         home=home,
-        host=given["host"],
-        port=_port(given["port"]),
-        database_url=given["database_url"] or f"sqlite:///{home / 'tertulia.db'}",
-        public_url=given["public_url"].rstrip("/"),
-        allowed_hosts=_list(given["allowed_hosts"]),
-        trusted_proxies=_list(given["trusted_proxies"]),
-        instance_name=given["instance_name"],
-        log_level=given["log_level"].lower(),
+        host=values["host"],
+        port=_port(values["port"]),
+        database_url=values["database_url"] or f"sqlite:///{home / 'tertulia.db'}",
+        public_url=values["public_url"].rstrip("/"),
+        allowed_hosts=_list(values["allowed_hosts"]),
+        trusted_proxies=_list(values["trusted_proxies"]),
+        instance_name=values["instance_name"],
+        log_level=values["log_level"].lower(),
         file_limits=FileLimits(
-            upload_bytes=_mebibytes("TERTULIA_UPLOAD_LIMIT_MIB", given["upload_limit_mib"]),
-            quota_bytes=_mebibytes("TERTULIA_QUOTA_MIB", given["quota_mib"]),
+            upload_bytes=_mebibytes("TERTULIA_UPLOAD_LIMIT_MIB", values["upload_limit_mib"]),
+            quota_bytes=_mebibytes("TERTULIA_QUOTA_MIB", values["quota_mib"]),
         ),
-        embeddings=embeddings.read(given["embeddings"]),
-        answer_timeout_s=_answer_timeout_s(given["answer_timeout_s"]),
+        embeddings=embeddings.read(values["embeddings"]),
+        answer_timeout_s=_answer_timeout_s(values["answer_timeout_s"]),
     )
 
 
@@ -147,12 +155,14 @@ def _list(text: str) -> tuple[str, ...]:
 
 
 def make_home(home: Path) -> None:
-    """The data folder, made where it is missing; nobody else can look into it."""
+    """Creates the data folder if it is missing, readable by this user only."""
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise CannotStart(
-            f"The data folder {home} cannot be made ({error.strerror}). Set TERTULIA_HOME to another."
+            f"The data folder {home} cannot be created ({error.strerror}). Set TERTULIA_HOME to another."
         ) from None
     if not os.access(home, os.W_OK):
-        raise CannotStart(f"The data folder {home} cannot be written to. Set TERTULIA_HOME to another.")
+        raise CannotStart(
+            f"The data folder {home} cannot be written to. Set TERTULIA_HOME to another folder."
+        )

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Page, expect
-from sqlalchemy import text
 
+from tertulia.store.sql import sql
 from tests.browser.room import Room
 from tests.browser.windows import PATIENCE_MS, PHONE, Windows, chromium
 from tests.server.test_search import settled
@@ -156,7 +156,7 @@ async def _someone(world: World, upstream: Upstream) -> Person:
 
 
 async def _make_older(world: World, conversation_id: str, days: int) -> None:
-    change = text("UPDATE conversations SET updated_at = updated_at - :ms WHERE id = :id")
+    change = sql("UPDATE conversations SET updated_at = updated_at - :ms WHERE id = :id")
     await world.tertulia.db.write(lambda tx: tx.execute(change, ms=days * DAY_MS, id=conversation_id))
 
 

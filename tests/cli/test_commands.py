@@ -103,12 +103,14 @@ def test_doctor_says_what_to_do_when_no_model_can_answer(terminal):
 
 
 def test_doctor_tells_of_jobs_that_were_given_up(terminal):
-    assert re.search("^good +jobs +none was given up$", terminal.type("doctor").stdout, re.MULTILINE)
+    assert re.search("^good +jobs +none failed for good$", terminal.type("doctor").stdout, re.MULTILINE)
     db = Database.open(f"sqlite:///{terminal.home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
     db.write_now(give_up)
     db.close()
     told = terminal.type("doctor").stdout
-    assert re.search("^mend +jobs +1 given up, the last of them index_file F: No room.", told, re.MULTILINE)
+    assert re.search(
+        "^fail +jobs +1 failed for good, the last of them index_file F: No room.", told, re.MULTILINE
+    )
 
 
 def give_up(tx: Tx) -> None:
@@ -219,7 +221,7 @@ def test_a_model_nobody_knows_cannot_be_fetched(terminal):
 def test_what_was_typed_stands_in_the_complaint_as_it_was_typed(terminal, capsys):
     asked = terminal.type("models", "pull", "[/bold]")
     assert isinstance(asked.exception, NotFound)
-    cli.complain(asked.exception)
+    cli.print_error(asked.exception)
     assert capsys.readouterr().err.startswith("not_found There is no model called '[/bold]' to fetch.")
 
 

@@ -30,6 +30,7 @@ from tertulia.engine.worker import Worker
 from tertulia.library.embedders import LocalEmbedder
 from tertulia.library.extract.extractor import Extractor
 from tertulia.library.search import SearchIndex
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.limits import Limits
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.providers.tokens import counter
@@ -115,7 +116,7 @@ async def engine_in(
     db = Database.open(url or f"sqlite:///{home / 'tertulia.db'}", clock=now_ms, new_id=new_id)
     environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
     providers = ProviderRegistry.from_environment(
-        environ, home, limits=limits, random=random.Random(1).random
+        environ, home, LOOPBACK_ONLY, limits=limits, random=random.Random(1).random
     )
     live = LiveHub()
     db.on_commit(live.publish)

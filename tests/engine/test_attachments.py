@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.attachments import UNSENT_KEPT_MS, Attachment
 from tertulia.core.errors import NotFound
@@ -16,6 +15,7 @@ from tertulia.engine.attachments import Attachments, pictures_of, read_all
 from tertulia.engine.uploads import Uploads
 from tertulia.store import attachments, jobs, projects
 from tertulia.store.database import Tx
+from tertulia.store.sql import sql
 from tests.engine.conftest import Engine
 from tests.library.documents import png
 
@@ -59,7 +59,7 @@ async def test_the_job_sweeps_what_waited_longer_than_a_day(engine: Engine) -> N
 
     def age(tx: Tx) -> None:
         long_ago = tx.now - UNSENT_KEPT_MS - 1
-        tx.execute(text("UPDATE attachments SET created_at = :at WHERE id = :id"), at=long_ago, id=old.id)
+        tx.execute(sql("UPDATE attachments SET created_at = :at WHERE id = :id"), at=long_ago, id=old.id)
         jobs.add(tx, attachments.SWEEP_JOB, "")
 
     await engine.db.write(age)

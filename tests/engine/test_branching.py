@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from sqlalchemy import text
-
 from tertulia.app import new_id
 from tertulia.core.messages import Status, Step
 from tertulia.core.tables import VoiceRef
@@ -13,6 +11,7 @@ from tertulia.core.turns import Purpose, TurnState
 from tertulia.engine.jobs import JOBS
 from tertulia.engine.requests import BringBackRequest, NewEdit, RetryRequest
 from tertulia.store import branches, receipts, trees
+from tertulia.store.sql import sql
 from tests.engine.conftest import engine_in
 from tests.upstream.scripted import Finish, Hold, Say, Stall
 
@@ -79,7 +78,7 @@ async def test_what_is_deleted_while_someone_answers_leaves_the_receipt_that_com
     [late] = await engine.replies(second.turn)
     assert "marigold" in str(await receipt_of(engine, late))
     [left] = await engine.db.read(
-        lambda tx: tx.execute(text("SELECT payload, run_at FROM jobs WHERE kind = 'forget_shown'"))
+        lambda tx: tx.execute(sql("SELECT payload, run_at FROM jobs WHERE kind = 'forget_shown'"))
     )
     assert left.run_at > engine.dependencies.clock()
     await JOBS["forget_shown"](engine.dependencies, left.payload)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.context.retrieved import CONVERSATIONS_OFF, FILES_OFF, SEARCH_FAILED
 from tertulia.core.conversations import Visibility
@@ -17,6 +16,7 @@ from tertulia.engine.context_retrieval import look_up
 from tertulia.engine.jobs.index_round import index_round
 from tertulia.engine.turn_inputs import gather
 from tertulia.store import conversations, events, files, projects, receipts, trees, turns, votes
+from tertulia.store.sql import sql
 from tests.engine.conftest import Engine
 from tests.engine.test_files import Desk
 from tests.library.bags import Bags
@@ -194,7 +194,7 @@ async def test_what_is_deleted_leaves_the_receipts_of_conversations_that_had_fou
     assert after.tokens == before.tokens
     assert [s.text for s in after.segments].count(receipts.GONE_TEXT) == len(gone)
     kept = await engine.db.read(
-        lambda tx: str([row.text for row in tx.execute(text("SELECT text FROM segments"))])
+        lambda tx: str([row.text for row in tx.execute(sql("SELECT text FROM segments"))])
     )
     assert not any(word in kept for word in gone - {"gold"})
 

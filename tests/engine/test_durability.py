@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
+from tertulia.store.sql import sql
 from tests.engine.serving import Sender, served
 from tests.patience import soon
 from tests.upstream.scripted import Hold
@@ -23,7 +23,7 @@ FULL = 2
 
 async def test_the_writer_syncs_on_every_commit(engine):
     sync, journal = await engine.db.write(
-        lambda tx: (tx.one(text("PRAGMA synchronous"))[0], tx.one(text("PRAGMA journal_mode"))[0])
+        lambda tx: (tx.one(sql("PRAGMA synchronous"))[0], tx.one(sql("PRAGMA journal_mode"))[0])
     )
     assert (sync, journal) == (FULL, "wal")
 

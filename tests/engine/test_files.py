@@ -14,7 +14,6 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.errors import Invalid, NotFound, QuotaSpent
 from tertulia.core.files import IndexPhase, MetadataChange, ProjectFile
@@ -23,6 +22,7 @@ from tertulia.engine.jobs import JOBS
 from tertulia.library import mime
 from tertulia.store import files, projects
 from tertulia.store.blobs import GRACE_MS
+from tertulia.store.sql import sql
 from tests.engine.conftest import Engine
 from tests.engine.serving import Sender, served
 from tests.library.documents import ENDLESS_PDF, pdf, xlsx, zipped
@@ -155,7 +155,7 @@ async def test_a_file_that_is_deleted_is_read_no_further(desk: Desk) -> None:
         await indexing
     with pytest.raises(NotFound):
         await desk.get(made.id)
-    leftover = text("SELECT COUNT(*) AS n FROM file_texts")
+    leftover = sql("SELECT COUNT(*) AS n FROM file_texts")
     assert (await desk.engine.db.read(lambda tx: tx.one(leftover))).n == 0
 
 

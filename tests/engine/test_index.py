@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 
-from sqlalchemy import text
-
 from tertulia.core.files import IndexPhase, IndexState
 from tertulia.core.users import Actor, ServerRole
 from tertulia.engine.files import Files
@@ -16,6 +14,7 @@ from tertulia.engine.jobs.rebuild import enqueue_rebuild
 from tertulia.engine.worker import Worker
 from tertulia.library.search import SearchIndex, SearchMode, find
 from tertulia.store import files, jobs, projects, users, vectors
+from tertulia.store.sql import sql
 from tests.engine.conftest import engine_in
 from tests.library.bags import Bags
 from tests.store.samples import known_rows, many_chunks
@@ -219,7 +218,7 @@ async def test_two_runs_of_one_job_at_once_leave_one_index(engine, upstream):
 async def test_a_file_whose_bytes_are_lost_says_that_it_could_not_be_read(engine, upstream):
     verbs = Files(engine.dependencies, job_left=lambda: None)
     file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
-    await engine.db.write(lambda tx: tx.execute(text("UPDATE blobs SET keeping = 'disk', content = NULL")))
+    await engine.db.write(lambda tx: tx.execute(sql("UPDATE blobs SET keeping = 'disk', content = NULL")))
     await done(engine)
     kept = await engine.db.read(lambda tx: files.find(tx, file.id))
     assert (kept.index.state, kept.index.reason) == (IndexPhase.FAILED, BROKEN)

@@ -18,7 +18,7 @@ from tertulia.core.messages import Message, Role, Status
 from tertulia.core.turns import Draft, Purpose, RetryNotice, Turn, TurnState
 from tertulia.core.voices import SeatRequest, assign_seats
 from tertulia.engine.live import FRAME_CHARS, KEPT_LOG, Delta, LiveHub, LiveTurn, TopicFeed
-from tertulia.server.encodings import Encoding, joined, mark, number_of
+from tertulia.server.encodings import Encoding, event_id, joined, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
 
@@ -128,7 +128,7 @@ def read_ndjson(data: bytes) -> Iterator[tuple[str, str, Any]]:
 def frame(live: LiveTurn, after: int, encoding: Encoding) -> bytes:
     """What the server sends next to a reader who has come this far."""
     news = joined(live.after(after), after + 1)
-    return b"".join(encoding.event(mark(live.turn.id, number), event) for number, event in news)
+    return b"".join(encoding.event(event_id(live.turn.id, number), event) for number, event in news)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_mark_that_is_not_of_this_stream_is_no_place_in_it(wrong):
 
 
 def test_a_mark_tells_its_number_back_and_no_mark_is_the_beginning():
-    assert number_of(mark(TURN.id, 12), TURN.id) == 12
+    assert number_of(event_id(TURN.id, 12), TURN.id) == 12
     assert number_of("", TURN.id) == 0
 
 

@@ -29,10 +29,10 @@ class Line:
         self.said: list[str] = []
         self.hear: Callable[[str], None] = lambda text: None
 
-    def on_words(self, listener: Callable[[str], None]) -> None:
+    def on_notify(self, listener: Callable[[str], None]) -> None:
         self.hear = listener
 
-    async def say(self, text: str) -> None:
+    async def notify(self, text: str) -> None:
         self.said.append(text)
 
 

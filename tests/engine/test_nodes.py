@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.app import new_id
 from tertulia.core.events import conversation_topic
@@ -27,6 +26,7 @@ from tertulia.engine.replays import Replays
 from tertulia.engine.requests import RetryRequest
 from tertulia.store import conversations, drafts, messages, turns
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tests.engine.conftest import Engine, engine_in
 from tests.patience import PATIENCE_S, soon
 from tests.store.samples import conversation, draft, opened, person
@@ -143,8 +143,8 @@ async def pair(
         yield one, two
 
 
-AGE = text("UPDATE turns SET heartbeat_at = heartbeat_at - 60000 RETURNING id")
-BEATS = text("SELECT id FROM turns WHERE heartbeat_at > :now - 30000")
+AGE = sql("UPDATE turns SET heartbeat_at = heartbeat_at - 60000 RETURNING id")
+BEATS = sql("SELECT id FROM turns WHERE heartbeat_at > :now - 30000")
 
 
 async def test_a_heart_beats_for_what_runs_here_and_the_dead_are_buried(
@@ -345,8 +345,8 @@ async def paused_commit(
         await holding
 
 
-LOCK_PLACE = text("UPDATE places SET number = number WHERE place = :place RETURNING number")
-BLOCKED = text("SELECT COUNT(*) AS number FROM pg_locks WHERE NOT granted")
+LOCK_PLACE = sql("UPDATE places SET number = number WHERE place = :place RETURNING number")
+BLOCKED = sql("SELECT COUNT(*) AS number FROM pg_locks WHERE NOT granted")
 
 
 @pytest.mark.parametrize("is_elsewhere", [False, True])
@@ -459,7 +459,7 @@ async def test_a_server_that_comes_late_is_told_what_is_being_said(
             assert told == ["Begun. Done."]
 
 
-DEAFEN = text("""
+DEAFEN = sql("""
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND query LIKE 'LISTEN%'
 """)

@@ -16,7 +16,7 @@ from tests.patience import soon
 from tests.upstream.scripted import Say, Stall, Upstream, refuses, says
 
 HOURS = "36000"
-PATIENT = Limits(retries=2, retry_after_s=2 * float(HOURS))
+PATIENT = Limits(retries=2, longest_retry_wait_s=2 * float(HOURS))
 """Nobody sits through such a wait: a reply that comes was asked for again by hand."""
 BUSY = refuses(429, {"error": {"message": "Slow down"}}, retry_after=HOURS)
 

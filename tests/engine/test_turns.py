@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.app import new_id
 from tertulia.core.errors import Busy, NotFound, StorageFailed, StorageFull
@@ -22,6 +21,7 @@ from tertulia.library.search import SearchIndex
 from tertulia.providers.limits import Limits
 from tertulia.store import conversations, drafts, turns
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tests.engine.conftest import ONCE, engine_in
 from tests.patience import soon, until
 from tests.timers import AGES, HOUR
@@ -128,7 +128,7 @@ async def test_a_stop_while_the_next_in_line_takes_its_place_counts(engine, upst
 async def test_a_voice_that_falls_silent_is_interrupted_with_its_text(tmp_path, upstream, timers, script):
     upstream.plays(script, model="alpha")
     upstream.says("I go on.", model="beta")
-    limits = replace(ONCE, idle_s=90, keep_alive_times=1, total_s=AGES)
+    limits = replace(ONCE, idle_s=90, keep_alive_factor=1, total_s=AGES)
     async with engine_in(tmp_path, upstream, limits) as engine:
         opened = await engine.open("Anyone?", "alpha", "beta")
         await engine.said(opened.turn, "Ten tokens")
@@ -269,12 +269,12 @@ async def test_a_full_disk_costs_no_word_once_there_is_room_again(engine, upstre
     await engine.said(opened.turn, "Begun. ")
     await engine.said(opened.turn, "Long ")
 
-    pages = await engine.db.write(lambda tx: tx.one(text("PRAGMA page_count"))[0])
-    await engine.db.write(lambda tx: tx.one(text(f"PRAGMA max_page_count = {pages}")))
+    pages = await engine.db.write(lambda tx: tx.one(sql("PRAGMA page_count"))[0])
+    await engine.db.write(lambda tx: tx.one(sql(f"PRAGMA max_page_count = {pages}")))
     full.set()
     async with soon():
         await watched.refused.wait()
-    await engine.db.write(lambda tx: tx.one(text("PRAGMA max_page_count = 1000000")))
+    await engine.db.write(lambda tx: tx.one(sql("PRAGMA max_page_count = 1000000")))
     held.set()
     assert await engine.over(opened.turn) is TurnState.COMPLETE
     assert [reply.content for reply in await engine.replies(opened.turn)] == [

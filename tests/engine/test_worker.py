@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from sqlalchemy import text
-
 from tertulia.core.errors import Busy
 from tertulia.core.events import conversation_topic
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
@@ -17,6 +15,7 @@ from tertulia.engine.jobs.title import cheapest_capable
 from tertulia.engine.worker import Worker
 from tertulia.store import conversations, events, jobs, sessions
 from tertulia.store.database import Database
+from tertulia.store.sql import sql
 from tests.patience import PATIENCE_S, soon
 from tests.upstream.scripted import Say, Stall
 
@@ -58,7 +57,7 @@ async def test_a_short_job_that_breaks_is_tried_and_noted_as_a_long_one_and_the_
     await engine.over(opened.turn)
     await all_done(engine)
     assert await title(engine, opened) == "After the broken one"
-    left = text("SELECT state, attempts, error FROM jobs WHERE payload = 'no round at all'")
+    left = sql("SELECT state, attempts, error FROM jobs WHERE payload = 'no round at all'")
     (row,) = await engine.db.read(lambda tx: tx.execute(left))
     assert (row.state, row.attempts) == ("waiting", 1)
     assert row.error.startswith("incident")
@@ -101,7 +100,7 @@ async def test_a_worker_of_one_kind_leaves_the_others_and_tells_of_what_its_jobs
     )
     assert await reader.work() is True
     assert told == ["ring"]
-    left = text("SELECT kind FROM jobs WHERE state = 'waiting' ORDER BY kind")
+    left = sql("SELECT kind FROM jobs WHERE state = 'waiting' ORDER BY kind")
     assert {"after", "other"} <= {row.kind for row in await engine.db.read(lambda tx: tx.execute(left))}
 
 
@@ -165,9 +164,9 @@ async def test_a_job_that_takes_long_is_kept_from_other_nodes(engine):
     working = asyncio.create_task(worker.work())
     async with soon():
         await begun.wait()
-        await engine.db.write(lambda tx: tx.execute(text("UPDATE jobs SET run_at = 0 WHERE kind = 'long'")))
+        await engine.db.write(lambda tx: tx.execute(sql("UPDATE jobs SET run_at = 0 WHERE kind = 'long'")))
         moments.put_nowait(None)
-        while not await engine.db.read(lambda tx: tx.one(text("SELECT run_at FROM jobs")).run_at):
+        while not await engine.db.read(lambda tx: tx.one(sql("SELECT run_at FROM jobs")).run_at):
             pass
         assert await engine.db.write(lambda tx: jobs.claim(tx, "another", lease_ms=0)) is None
         done.set()
@@ -182,7 +181,7 @@ async def test_a_job_that_breaks_is_an_incident_and_one_nobody_knows_is_none(eng
         await engine.db.write(lambda tx, kind=kind: jobs.add(tx, kind, ""))
     await Worker(engine.dependencies, "this one", {"broken": broken}).work()
     assert [type(incident) for incident in engine.incidents] == [KeyError]
-    errors = await engine.db.read(lambda tx: tx.execute(text("SELECT error FROM jobs ORDER BY kind")))
+    errors = await engine.db.read(lambda tx: tx.execute(sql("SELECT error FROM jobs ORDER BY kind")))
     assert [row.error for row in errors] == ["incident incident 1", "There is no job of the kind 'unknown'."]
 
 
@@ -202,14 +201,14 @@ async def test_sessions_that_are_over_go_once_a_day(engine, upstream):
     user_id = engine.actor.user_id
     for token in ("old", "young"):
         await engine.db.write(lambda tx, t=token: sessions.add(tx, user_id, t, ClientInfo("", "", "")))
-    was = text("UPDATE sessions SET last_active_at = last_active_at - :ms WHERE token_hash = 'old'")
+    was = sql("UPDATE sessions SET last_active_at = last_active_at - :ms WHERE token_hash = 'old'")
     await engine.db.write(lambda tx: tx.execute(was, ms=(IDLE_DAYS + 1) * DAY_MS))
     for _ in range(2):  # as when the server starts twice
         await engine.db.write(enqueue_sweep)
     await all_done(engine)
-    found = await engine.db.read(lambda tx: tx.execute(text("SELECT token_hash FROM sessions")))
+    found = await engine.db.read(lambda tx: tx.execute(sql("SELECT token_hash FROM sessions")))
     assert [row.token_hash for row in found] == ["young"]
-    left = text("SELECT state, run_at FROM jobs WHERE kind = 'sweep_daily' ORDER BY id")
+    left = sql("SELECT state, run_at FROM jobs WHERE kind = 'sweep_daily' ORDER BY id")
     states = [(row.state, row.run_at % DAY_MS) for row in await engine.db.read(lambda tx: tx.execute(left))]
     assert states == [("done", states[0][1]), ("waiting", 0)]
 
@@ -219,10 +218,10 @@ async def test_events_of_long_ago_go_in_steps_and_whoever_read_them_last_reads_a
     await engine.over(opened.turn)
     place = conversation_topic(opened.conversation.id)
     log = await engine.db.read(lambda tx: events.after(tx, place, 0))
-    was = text("UPDATE events SET at = at - :ms WHERE place <> :place OR number < :last")
+    was = sql("UPDATE events SET at = at - :ms WHERE place <> :place OR number < :last")
     await engine.db.write(lambda tx: tx.execute(was, ms=EVENTS_KEPT_MS + 1, place=place, last=len(log)))
     await sweep_daily(engine.dependencies, "", at_once=2)
-    left = await engine.db.read(lambda tx: tx.execute(text("SELECT place, number FROM events")))
+    left = await engine.db.read(lambda tx: tx.execute(sql("SELECT place, number FROM events")))
     assert [(row.place, row.number) for row in left] == [(place, len(log))]
     assert await engine.db.read(lambda tx: events.first_number(tx, place)) == len(log)
 

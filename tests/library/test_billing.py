@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.users import Actor
 from tertulia.library.embedders import EmbeddingCharge, EmbeddingFailed, OnCharge, not_charged
@@ -13,6 +12,7 @@ from tertulia.library.index import embed_due
 from tertulia.library.search import SearchIndex, find
 from tertulia.store import usage
 from tertulia.store.database import Database
+from tertulia.store.sql import sql
 from tests.library.bags import Bags
 from tests.library.test_search import add_conversation, add_file
 from tests.store.samples import home, person
@@ -40,7 +40,7 @@ def library(db: Database, paid: Paid) -> SearchIndex:
 
 async def rows(db: Database) -> list[tuple[object, ...]]:
     """The user, project, conversation, purpose, tokens and cost of each usage row."""
-    statement = text("""
+    statement = sql("""
         SELECT user_id, project_id, conversation_id, purpose, input_tokens, cost_micros FROM usage ORDER BY id
     """)
     return [tuple(row) for row in await db.read(lambda tx: tx.execute(statement))]

@@ -21,7 +21,8 @@ import pytest
 from tertulia import settings
 from tertulia.core.errors import CannotStart
 from tertulia.library.embedders import (
-    MUCH_LATER_S,
+    IDLE_S,
+    REPAIR_S,
     EmbeddingCharge,
     EmbeddingFailed,
     EndpointEmbedder,
@@ -30,6 +31,7 @@ from tertulia.library.embedders import (
 )
 from tertulia.library.wordpiece import WordPieces
 from tertulia.providers import embeddings, model_downloads
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.embeddings import EmbeddingEndpoint
 from tertulia.providers.limits import Limits
 from tests.library.bags import numbers
@@ -85,16 +87,18 @@ async def test_a_killed_process_is_restarted_and_gives_the_same_vectors(embedder
 
 
 @needs_model
-async def test_the_process_stops_when_idle_and_restarts_on_demand(embedder: LocalEmbedder) -> None:
-    idle = LocalEmbedder(HOME, os.environ, idle_s=0.0)
-    await idle.embed(["a walnut"])
-    async with soon():
-        while idle.pid is not None:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-    assert len(await idle.embed(["a walnut"])) == 1
-    await idle.close()
+async def test_the_process_stops_when_idle_and_restarts_on_demand() -> None:
+    timers = Timers()
+    embedder = LocalEmbedder(HOME, os.environ, get_clock=lambda: timers)
+    await embedder.embed(["a walnut"])
+    timers.move(IDLE_S - 1)
+    assert embedder.pid is not None
+    timers.move(1)
+    assert embedder.pid is None
+    assert len(await embedder.embed(["a walnut"])) == 1
+    await embedder.close()
     with pytest.raises(EmbeddingFailed):
-        await idle.embed(["too late"])
+        await embedder.embed(["too late"])
 
 
 @needs_model
@@ -216,11 +220,11 @@ def test_an_invalid_endpoint_setting_stops_the_server_from_starting() -> None:
 def test_the_configured_endpoint_replaces_the_local_embedder() -> None:
     value = '{"base_url": "http://127.0.0.1:1/v1", "key": "secret", "model": "m", "dimensions": 8}'
     configured = settings.read({embeddings.VARIABLE: value})
-    embedder = embedder_for(configured.embeddings, {}, Path())
+    embedder = embedder_for(configured.embeddings, {}, Path(), LOOPBACK_ONLY)
     assert isinstance(embedder, EndpointEmbedder)
     assert embedder.dimensions == 8
     assert "secret" not in repr(configured)
-    assert isinstance(embedder_for(settings.read({}).embeddings, {}, Path()), LocalEmbedder)
+    assert isinstance(embedder_for(settings.read({}).embeddings, {}, Path(), LOOPBACK_ONLY), LocalEmbedder)
 
 
 # ── an endpoint
@@ -229,7 +233,7 @@ def test_the_configured_endpoint_replaces_the_local_embedder() -> None:
 @pytest.fixture
 async def endpoint_embedder(upstream: Upstream) -> AsyncIterator[EndpointEmbedder]:
     upstream.embeds = numbers
-    embedder = EndpointEmbedder(endpoint_at(upstream), {}, question_s=PATIENCE_S)
+    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, query_s=PATIENCE_S)
     yield embedder
     await embedder.close()
 
@@ -257,7 +261,9 @@ async def test_each_call_is_billed_with_the_tokens_that_the_endpoint_reports(ups
     upstream.embeds = numbers
     bills: list[EmbeddingCharge] = []
     for price in (0.5, None):
-        embedder = EndpointEmbedder(EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, "sk", price=price), {})
+        embedder = EndpointEmbedder(
+            EmbeddingEndpoint(f"{upstream.url}/v1", "m", 64, "sk", price=price), LOOPBACK_ONLY
+        )
         await embedder.embed(["a walnut"] * 40, billed=bills.append)
         await embedder.close()
     assert [(bill.model, bill.tokens, bill.cost_micros) for bill in bills] == [
@@ -310,7 +316,7 @@ async def test_an_answer_with_wrong_vectors_is_rejected(
     upstream.plays(WRONG[case])
     with pytest.raises(EmbeddingFailed) as failed:
         await endpoint_embedder.embed(["x"])
-    assert failed.value.again_in_s == MUCH_LATER_S
+    assert failed.value.again_in_s == REPAIR_S
 
 
 async def test_a_rate_limited_endpoint_is_retried_after_the_time_it_states(
@@ -323,7 +329,7 @@ async def test_a_rate_limited_endpoint_is_retried_after_the_time_it_states(
     upstream.plays(refuses(401, {"error": {"message": "Wrong key: sk-walnut"}}))
     with pytest.raises(EmbeddingFailed) as failed:
         await endpoint_embedder.embed(["x"])
-    assert failed.value.again_in_s == MUCH_LATER_S
+    assert failed.value.again_in_s == REPAIR_S
     assert "sk-walnut" not in failed.value.message
 
 
@@ -333,9 +339,9 @@ async def test_a_call_to_a_silent_endpoint_times_out(
 ) -> None:
     upstream.plays((Stall(),))
     # Each case has one limit that ends the call; the other one is never reached.
-    text_s, question_s = (AGES, 5.0) if is_query else (30.0, AGES)
+    text_s, query_s = (AGES, 5.0) if is_query else (30.0, AGES)
     limits = Limits(first_byte_s=text_s, idle_s=text_s, total_s=AGES)
-    embedder = EndpointEmbedder(endpoint_at(upstream), {}, limits, question_s=question_s)
+    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, limits, query_s=query_s)
     embedding = asyncio.create_task(embedder.embed(["x"], is_query=is_query))
     request = await upstream.heard()
     with pytest.raises(EmbeddingFailed):
@@ -351,7 +357,7 @@ async def test_after_a_query_timed_out_others_fail_at_once_until_a_call_succeeds
     upstream.embeds = numbers
     upstream.plays((Stall(),))
     limits = Limits(first_byte_s=AGES, idle_s=AGES, total_s=AGES)
-    embedder = EndpointEmbedder(endpoint_at(upstream), {}, limits, question_s=5.0, rest_s=AGES)
+    embedder = EndpointEmbedder(endpoint_at(upstream), LOOPBACK_ONLY, limits, query_s=5.0, query_pause_s=AGES)
     waiting = asyncio.create_task(embedder.embed(["x"], is_query=True))
     await upstream.heard()
     with pytest.raises(EmbeddingFailed, match="in time"):
@@ -367,7 +373,7 @@ async def test_after_a_query_timed_out_others_fail_at_once_until_a_call_succeeds
 
 async def test_an_unreachable_endpoint_raises_embedding_failed() -> None:
     endpoint = EmbeddingEndpoint("http://127.0.0.1:1/v1", "m", 8)
-    embedder = EndpointEmbedder(endpoint, {})
+    embedder = EndpointEmbedder(endpoint, LOOPBACK_ONLY)
     with pytest.raises(EmbeddingFailed):
         await embedder.embed(["x"])
     await embedder.close()

@@ -7,23 +7,26 @@ import os
 import resource
 import signal
 from collections import defaultdict
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 import uvloop
-from tertulia.library.extract.protocol import ExitReport
 
 from tertulia.core.errors import NotFound, TooLarge
 from tertulia.core.files import Extracted
 from tertulia.library import mime
 from tertulia.library.extract.extractor import Extractor
+from tertulia.library.extract.process import IDLE_S, WorkerSlot
+from tertulia.library.extract.protocol import ExitReport, ExtractTask
 from tertulia.library.extract.worker import MEMORY_BYTES
 from tests.library.documents import ENDLESS_PDF
-from tests.library.reading import LIMITS, output, read, temporary_file
+from tests.library.reading import HOUR_S, LIMITS, output, read, temporary_file
 from tests.open_files import nothing_left_open
 from tests.patience import PATIENCE_S, until
+from tests.timers import Timers
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -142,6 +145,20 @@ async def test_a_killed_worker_process_is_restarted(extractor: Extractor) -> Non
         if "tertulia.library.extract.worker" in process.cmdline():
             process.kill()
     assert (await read(extractor, b"Hello again", mime.PLAIN)).text == "Hello again"
+
+
+async def test_the_worker_process_stops_when_idle() -> None:
+    timers = Timers()
+    slot = WorkerSlot(PATIENCE_S, get_clock=lambda: timers)
+    task = ExtractTask("text", mime.PLAIN, LIMITS, HOUR_S)
+    with temporary_file(b"Hello") as file:
+        async with aclosing(slot.frames(task, [file], "a file")) as frames:
+            assert [frame async for frame in frames][0][1] == b"Hello"
+    before = {process.pid for process in psutil.Process().children()}
+    timers.move(IDLE_S - 1)
+    assert {process.pid for process in psutil.Process().children()} == before
+    timers.move(1)
+    assert len(before - {process.pid for process in psutil.Process().children()}) == 1
 
 
 async def test_abandoning_a_file_kills_its_parser(extractor: Extractor) -> None:

@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.chunks import Location, Source, Weights
 from tertulia.core.users import Actor
@@ -18,6 +17,7 @@ from tertulia.library.search import SearchIndex, SearchMode, find
 from tertulia.store import chunks, retrieval
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tests.calls import counted_calls
 from tests.library.bags import Bags
 from tests.store.samples import file, home, person
@@ -78,7 +78,7 @@ def answers(db: Database) -> list[frozenset[int]]:
         return added.project_id
 
     project_id = db.write_now(write)
-    db.write_now(lambda tx: tx.execute(text("ANALYZE")))  # the database would run it by itself a little later
+    db.write_now(lambda tx: tx.execute(sql("ANALYZE")))  # the database would run it by itself a little later
 
     def ask(tx: Tx) -> list[frozenset[int]]:
         results = [
@@ -86,7 +86,7 @@ def answers(db: Database) -> list[frozenset[int]]:
             for question in questions()
         ]
         # In a database that was used before, the numbers do not begin at 1.
-        first = tx.one(text("SELECT MIN(number) AS number FROM content_chunks")).number
+        first = tx.one(sql("SELECT MIN(number) AS number FROM content_chunks")).number
         return [frozenset(scored.number - first for scored in result) for result in results]
 
     return db.read_now(ask)

@@ -1,4 +1,4 @@
-"""Fixtures for the provider tests: a scripted upstream, and a listener that calls models and collects
+"""Fixtures for the provider tests: a scripted upstream, and a caller that calls models and collects
 replies."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -12,6 +12,7 @@ import pytest
 from tertulia.core.models import Model
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.core.thinking import Effort
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.interface import (
     Completed,
     ModelRequest,
@@ -70,7 +71,7 @@ class Clock:
 
 
 @dataclass
-class Listener:
+class Caller:
     """Sends model requests. Retries do not sleep; the times are recorded in `sleeps`."""
 
     providers: ProviderRegistry
@@ -119,7 +120,7 @@ class Listener:
         return reply
 
 
-NewListener = Callable[..., Listener]
+NewCaller = Callable[..., Caller]
 
 
 @pytest.fixture
@@ -129,11 +130,11 @@ async def upstream() -> AsyncIterator[Upstream]:
 
 
 @pytest.fixture
-async def new_listener(upstream: Upstream, tmp_path: Path) -> AsyncIterator[NewListener]:
-    """Creates listeners with their own limits and environment."""
-    listeners: list[Listener] = []
+async def new_caller(upstream: Upstream, tmp_path: Path) -> AsyncIterator[NewCaller]:
+    """Creates callers with their own limits and environment."""
+    callers: list[Caller] = []
 
-    def new(limits: Limits | None = None, **environ: str) -> Listener:
+    def new(limits: Limits | None = None, **environ: str) -> Caller:
         sleeps: list[float] = []
 
         async def sleep(seconds: float) -> None:
@@ -143,19 +144,20 @@ async def new_listener(upstream: Upstream, tmp_path: Path) -> AsyncIterator[NewL
         providers = ProviderRegistry.from_environment(
             upstream.environ() | environ,
             tmp_path,
+            LOOPBACK_ONLY,
             limits=limits,
             sleep=sleep,
             random=lambda: 0.5,
             now=clock.now,
         )
-        listeners.append(Listener(providers, sleeps, clock=clock))
-        return listeners[-1]
+        callers.append(Caller(providers, sleeps, clock=clock))
+        return callers[-1]
 
     yield new
-    for listener in listeners:
-        await listener.providers.close()
+    for caller in callers:
+        await caller.providers.close()
 
 
 @pytest.fixture
-def listener(new_listener: NewListener) -> Listener:
-    return new_listener()
+def caller(new_caller: NewCaller) -> Caller:
+    return new_caller()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from tertulia.providers.dialects import Dialect
+from tertulia.providers.catalogue import Dialect
 
 HOME = Path(__file__).parent / "recordings"
 MAX_SPLITS = 48

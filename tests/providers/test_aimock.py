@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.registry import ProviderRegistry
-from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, GOOGLE, Listener
+from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, GOOGLE, Caller
 
 HERE = Path(__file__).parent.parent / "aimock"
 NODE = [sys.executable, str(HERE.parent.parent / "scripts" / "node.py")]
@@ -49,7 +50,7 @@ def install() -> None:
 
 
 @pytest.fixture
-async def listener(aimock: str, tmp_path: Path) -> AsyncIterator[Listener]:
+async def caller(aimock: str, tmp_path: Path) -> AsyncIterator[Caller]:
     sleeps: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -59,14 +60,14 @@ async def listener(aimock: str, tmp_path: Path) -> AsyncIterator[Listener]:
     names = ("OPENAI", "ANTHROPIC", "GOOGLE")
     environ = {f"{name}_API_KEY": "any" for name in names} | {f"{name}_BASE_URL": aimock for name in names}
     environ["OPENAI_BASE_URL"] += "/v1"
-    listener = Listener(ProviderRegistry.from_environment(environ, tmp_path, sleep=sleep), sleeps)
-    yield listener
-    await listener.providers.close()
+    caller = Caller(ProviderRegistry.from_environment(environ, tmp_path, LOOPBACK_ONLY, sleep=sleep), sleeps)
+    yield caller
+    await caller.providers.close()
 
 
 @every_dialect
-async def test_a_reply_arrives_with_its_token_count(listener: Listener, key: str) -> None:
-    reply = await listener.ask(key, "Greet the table.")
+async def test_a_reply_arrives_with_its_token_count(caller: Caller, key: str) -> None:
+    reply = await caller.ask(key, "Greet the table.")
     assert reply.error is None
     assert reply.end is not None
     assert reply.text == "Good evening to everyone at the table, and welcome."
@@ -75,33 +76,33 @@ async def test_a_reply_arrives_with_its_token_count(listener: Listener, key: str
 
 
 @every_dialect
-async def test_thinking_arrives_apart_from_text(listener: Listener, key: str) -> None:
-    reply = await listener.ask(key, "Think first.")
+async def test_thinking_arrives_apart_from_text(caller: Caller, key: str) -> None:
+    reply = await caller.ask(key, "Think first.")
     assert (reply.thinking, reply.text) == ("Three and four make seven.", "Then it is seven.")
 
 
 # Not RESPONSES: aimock's responses dialect differs from OpenAI's here.
 @pytest.mark.parametrize("key", [CHAT, ANTHROPIC, GOOGLE])
-async def test_a_reply_at_its_output_limit_finishes_with_length(listener: Listener, key: str) -> None:
-    reply = await listener.ask(key, "Go on and on.")
+async def test_a_reply_at_its_output_limit_finishes_with_length(caller: Caller, key: str) -> None:
+    reply = await caller.ask(key, "Go on and on.")
     assert reply.end is not None
     assert (reply.text, reply.end.finish) == ("Once upon a time there was", "length")
 
 
 @every_dialect
-async def test_a_truncated_stream_ends_with_code_cut(listener: Listener, key: str) -> None:
-    reply = await listener.ask(key, "Break off.")
+async def test_a_truncated_stream_ends_with_code_cut(caller: Caller, key: str) -> None:
+    reply = await caller.ask(key, "Break off.")
     assert (reply.code, reply.end) == ("cut", None)
     assert "This sentence is much too long".startswith(reply.text[:20])
 
 
 @every_dialect
-async def test_a_refused_key_is_not_retried(listener: Listener, key: str) -> None:
-    reply = await listener.ask(key, "Refuse me.")
+async def test_a_refused_key_is_not_retried(caller: Caller, key: str) -> None:
+    reply = await caller.ask(key, "Refuse me.")
     assert (reply.code, reply.retries) == ("auth", [])
 
 
 @every_dialect
-async def test_a_rate_limit_is_retried_twice(listener: Listener, key: str) -> None:
-    reply = await listener.ask(key, "Be busy.")
+async def test_a_rate_limit_is_retried_twice(caller: Caller, key: str) -> None:
+    reply = await caller.ask(key, "Be busy.")
     assert (reply.code, len(reply.retries)) == ("rate_limited", 2)

@@ -13,8 +13,8 @@ from tests.providers.conftest import (
     EVERY_DIALECT,
     GOOGLE,
     RESPONSES,
-    Listener,
-    NewListener,
+    Caller,
+    NewCaller,
     Reply,
 )
 from tests.timers import AGES, HOUR, Timers
@@ -46,16 +46,16 @@ IDLE_LIMITS = Limits(first_byte_s=AGES, total_s=AGES)
 TOTAL_LIMITS = Limits(first_byte_s=AGES, idle_s=AGES, total_s=HOUR / 2)
 
 
-async def ask_until(listener: Listener, key: str, text: str = TEN_DELTAS_TEXT) -> asyncio.Task[Reply]:
+async def ask_until(caller: Caller, key: str, text: str = TEN_DELTAS_TEXT) -> asyncio.Task[Reply]:
     """Sends a request and waits until this much of the reply has arrived."""
-    asking = asyncio.create_task(listener.ask(key))
-    await until(lambda: asking.done() or listener.last_reply.text.startswith(text))
+    asking = asyncio.create_task(caller.ask(key))
+    await until(lambda: asking.done() or caller.last_reply.text.startswith(text))
     return asking
 
 
-async def ask_and_release(listener: Listener, key: str, released: asyncio.Event) -> Reply:
+async def ask_and_release(caller: Caller, key: str, released: asyncio.Event) -> Reply:
     """Lets the upstream continue when its first deltas have arrived."""
-    asking = await ask_until(listener, key)
+    asking = await ask_until(caller, key)
     released.set()
     return await asking
 
@@ -63,50 +63,48 @@ async def ask_and_release(listener: Listener, key: str, released: asyncio.Event)
 @pytest.mark.parametrize("end", [Bare(), Cut(), Reset()], ids=["bare", "cut", "reset"])
 @every_dialect
 async def test_a_stream_without_a_finish_reason_ends_with_code_cut(
-    upstream: Upstream, listener: Listener, key: str, end: Step
+    upstream: Upstream, caller: Caller, key: str, end: Step
 ) -> None:
     released = asyncio.Event()
     upstream.plays((*TEN_DELTAS, Hold(released), end), says("Whole."))
-    reply = await ask_and_release(listener, key, released)
+    reply = await ask_and_release(caller, key, released)
     assert (reply.text, reply.code, reply.end) == (TEN_DELTAS_TEXT, "cut", None)
     assert len(upstream.requests) == 1
-    assert (await listener.ask(key)).text == "Whole."
+    assert (await caller.ask(key)).text == "Whole."
 
 
 @every_dialect
 async def test_a_connection_lost_inside_an_event_keeps_the_text_before_it(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     upstream.plays((*TEN_DELTAS, Raw(b'data: {"choices":[{"delta":{"cont'), Cut()))
-    reply = await listener.ask(key)
+    reply = await caller.ask(key)
     assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "cut")
 
 
 @every_dialect
 async def test_a_connection_lost_before_the_first_text_is_retried(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     upstream.plays((Head(), Cut()), (Head(), Reset()), says("Here."))
-    reply = await listener.ask(key)
+    reply = await caller.ask(key)
     assert (reply.text, reply.code, len(reply.retries)) == ("Here.", None, 2)
 
 
 @every_dialect
 async def test_deltas_after_the_finish_reason_are_ignored(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     upstream.plays((Say("The end."), Finish(is_last=False), Say(" And another thing"), Bare()))
-    reply = await listener.ask(key)
+    reply = await caller.ask(key)
     assert reply.end is not None
     assert (reply.text, reply.code, reply.items[-1]) == ("The end.", None, reply.end)
 
 
 @every_dialect
-async def test_invalid_json_ends_the_reply_as_malformed(
-    upstream: Upstream, listener: Listener, key: str
-) -> None:
+async def test_invalid_json_ends_the_reply_as_malformed(upstream: Upstream, caller: Caller, key: str) -> None:
     upstream.plays((*TEN_DELTAS, Raw(b'data: {"broken": \n\n'), Say("never heard"), Finish()))
-    reply = await listener.ask(key)
+    reply = await caller.ask(key)
     assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "malformed")
     assert len(upstream.requests) == 1
 
@@ -114,10 +112,10 @@ async def test_invalid_json_ends_the_reply_as_malformed(
 @pytest.mark.parametrize("nonsense", [b"[]", b'"text"', b"17", b"null", b"[" * 100_000])
 @every_dialect
 async def test_an_event_that_is_no_json_object_ends_the_reply_as_malformed(
-    upstream: Upstream, listener: Listener, key: str, nonsense: bytes
+    upstream: Upstream, caller: Caller, key: str, nonsense: bytes
 ) -> None:
     upstream.plays((*TEN_DELTAS, Raw(b"data: " + nonsense + b"\n\n"), Finish()))
-    reply = await listener.ask(key)
+    reply = await caller.ask(key)
     assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "malformed")
 
 
@@ -126,10 +124,10 @@ async def test_an_event_that_is_no_json_object_ends_the_reply_as_malformed(
 
 @every_dialect
 async def test_a_provider_that_sends_nothing_times_out(
-    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str
+    upstream: Upstream, new_caller: NewCaller, timers: Timers, key: str
 ) -> None:
     upstream.plays((Stall(),))
-    asking = asyncio.create_task(new_listener(FIRST_BYTE_LIMITS).ask(key))
+    asking = asyncio.create_task(new_caller(FIRST_BYTE_LIMITS).ask(key))
     await upstream.heard()
     reply = await timers.move_until_done(asking)
     assert reply.code == "timeout_first_byte"
@@ -143,10 +141,10 @@ async def test_a_provider_that_sends_nothing_times_out(
 @pytest.mark.parametrize("ending", [Stall(), KeepAlives()], ids=["silence", "comments"])
 @every_dialect
 async def test_a_provider_that_stops_sending_text_times_out(
-    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, ending: Step
+    upstream: Upstream, new_caller: NewCaller, timers: Timers, key: str, ending: Step
 ) -> None:
     upstream.plays((*TEN_DELTAS, ending))
-    reply = await timers.move_until_done(await ask_until(new_listener(IDLE_LIMITS), key))
+    reply = await timers.move_until_done(await ask_until(new_caller(IDLE_LIMITS), key))
     assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "timeout_idle")
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
@@ -161,10 +159,10 @@ def ping_event(ping: bytes) -> bytes:
 
 @with_pings
 async def test_pings_in_mid_reply_do_not_prevent_the_idle_timeout(
-    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, ping: bytes
+    upstream: Upstream, new_caller: NewCaller, timers: Timers, key: str, ping: bytes
 ) -> None:
     upstream.plays((*TEN_DELTAS, KeepAlives(0.05, ping_event(ping))))
-    reply = await timers.move_until_done(await ask_until(new_listener(IDLE_LIMITS), key))
+    reply = await timers.move_until_done(await ask_until(new_caller(IDLE_LIMITS), key))
     assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "timeout_idle")
 
 
@@ -173,10 +171,10 @@ PROCESSING = b": OPENROUTER PROCESSING\n\n"
 
 @every_dialect
 async def test_silence_after_the_headers_is_a_first_byte_timeout(
-    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str
+    upstream: Upstream, new_caller: NewCaller, timers: Timers, key: str
 ) -> None:
     upstream.plays((Head(), Raw(PROCESSING), Stall()))
-    asking = asyncio.create_task(new_listener(FIRST_BYTE_LIMITS).ask(key))
+    asking = asyncio.create_task(new_caller(FIRST_BYTE_LIMITS).ask(key))
     await until(lambda: timers.set >= 2)  # One timer for the headers, one for the body.
     reply = await timers.move_until_done(asking)
     assert reply.code == "timeout_first_byte"
@@ -185,10 +183,10 @@ async def test_silence_after_the_headers_is_a_first_byte_timeout(
 @pytest.mark.parametrize("before", [(), TEN_DELTAS], ids=["before the first text", "in mid-reply"])
 @every_dialect
 async def test_comments_do_not_extend_the_total_time_of_a_reply(
-    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str, before: Script
+    upstream: Upstream, new_caller: NewCaller, timers: Timers, key: str, before: Script
 ) -> None:
     upstream.plays((*before, KeepAlives(0.02, PROCESSING)))
-    asking = await ask_until(new_listener(TOTAL_LIMITS), key, TEN_DELTAS_TEXT if before else "")
+    asking = await ask_until(new_caller(TOTAL_LIMITS), key, TEN_DELTAS_TEXT if before else "")
     await upstream.heard()
     reply = await timers.move_until_done(asking)
     assert reply.code == "timeout_total"
@@ -197,15 +195,15 @@ async def test_comments_do_not_extend_the_total_time_of_a_reply(
 
 
 async def test_thinking_restarts_the_time_for_the_first_text(
-    upstream: Upstream, new_listener: NewListener, timers: Timers
+    upstream: Upstream, new_caller: NewCaller, timers: Timers
 ) -> None:
     releases = [asyncio.Event() for _ in range(7)]
     thoughts = [step for release in releases for step in (Think("hm "), Hold(release))]
     upstream.plays((*thoughts, *says("Done.")))
-    listener = new_listener(Limits(first_byte_s=300, total_s=AGES))
-    asking = asyncio.create_task(listener.ask(CHAT))
+    caller = new_caller(Limits(first_byte_s=300, total_s=AGES))
+    asking = asyncio.create_task(caller.ask(CHAT))
     for number, release in enumerate(releases, 1):
-        await until(lambda number=number: len(listener.last_reply.thinking) == 3 * number)
+        await until(lambda number=number: len(caller.last_reply.thinking) == 3 * number)
         timers.move(80)  # More than five minutes in all.
         release.set()
     reply = await asking
@@ -213,13 +211,13 @@ async def test_thinking_restarts_the_time_for_the_first_text(
 
 
 async def test_a_slow_consumer_does_not_cause_a_timeout(
-    upstream: Upstream, new_listener: NewListener, timers: Timers
+    upstream: Upstream, new_caller: NewCaller, timers: Timers
 ) -> None:
-    listener = new_listener(IDLE_LIMITS)
+    caller = new_caller(IDLE_LIMITS)
     received = asyncio.Event()
     upstream.plays((Say("One"), Hold(received), *says(" two.")))
     text = ""
-    async with aclosing(listener.providers.stream(listener.call())) as items:
+    async with aclosing(caller.providers.stream(caller.call())) as items:
         async for item in items:
             text += getattr(item, "text", "")
             received.set()
@@ -229,10 +227,10 @@ async def test_a_slow_consumer_does_not_cause_a_timeout(
 
 @every_dialect
 async def test_an_endless_reply_is_stopped_at_the_total_time(
-    upstream: Upstream, new_listener: NewListener, timers: Timers, key: str
+    upstream: Upstream, new_caller: NewCaller, timers: Timers, key: str
 ) -> None:
     upstream.plays((Say("on "), Pause(0.05)) * 10_000)
-    reply = await timers.move_until_done(await ask_until(new_listener(TOTAL_LIMITS), key, "on on "))
+    reply = await timers.move_until_done(await ask_until(new_caller(TOTAL_LIMITS), key, "on on "))
     assert reply.code == "timeout_total"
     assert reply.text.startswith("on ")
     await upstream.last.over.wait()
@@ -249,10 +247,10 @@ FINISH_EVENTS = {
 
 @every_dialect
 async def test_a_finish_reason_completes_the_reply_even_when_the_connection_stays_open(
-    upstream: Upstream, new_listener: NewListener, key: str
+    upstream: Upstream, new_caller: NewCaller, key: str
 ) -> None:
     upstream.plays((*TEN_DELTAS, Raw(b"data: " + FINISH_EVENTS[key] + b"\n\n"), Stall()))
-    reply = await new_listener(Limits(farewell_s=0)).ask(key)
+    reply = await new_caller(Limits(after_finish_s=0)).ask(key)
     assert reply.end is not None
     assert (reply.text, reply.code, reply.end.finish) == (TEN_DELTAS_TEXT, None, "stop")
     assert reply.end.count.is_estimated
@@ -262,35 +260,33 @@ async def test_a_finish_reason_completes_the_reply_even_when_the_connection_stay
 
 
 @every_dialect
-async def test_an_oversized_line_ends_the_reply(
-    upstream: Upstream, new_listener: NewListener, key: str
-) -> None:
+async def test_an_oversized_line_ends_the_reply(upstream: Upstream, new_caller: NewCaller, key: str) -> None:
     released = asyncio.Event()
     upstream.plays((*TEN_DELTAS, Hold(released), Raw(b'data: {"x": "'), Flood(b"a" * (1 << 20), 64)))
-    reply = await ask_and_release(new_listener(), key, released)
+    reply = await ask_and_release(new_caller(), key, released)
     assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "too_large")
     await upstream.last.over.wait()
     assert upstream.last.closed.is_set()
 
 
-async def test_an_oversized_delta_ends_the_reply(upstream: Upstream, listener: Listener) -> None:
+async def test_an_oversized_delta_ends_the_reply(upstream: Upstream, caller: Caller) -> None:
     released = asyncio.Event()
     upstream.plays((*TEN_DELTAS, Hold(released), Say("a" * (10 << 20)), Finish()))
-    reply = await ask_and_release(listener, CHAT, released)
+    reply = await ask_and_release(caller, CHAT, released)
     assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "too_large")
 
 
 @every_dialect
-async def test_an_oversized_reply_is_stopped(upstream: Upstream, new_listener: NewListener, key: str) -> None:
+async def test_an_oversized_reply_is_stopped(upstream: Upstream, new_caller: NewCaller, key: str) -> None:
     released = asyncio.Event()
     upstream.plays((*TEN_DELTAS, Hold(released), Flood(b": " + b"x" * 1000 + b"\n\n", 200), Stall()))
-    reply = await ask_and_release(new_listener(Limits(answer_bytes=100_000)), key, released)
+    reply = await ask_and_release(new_caller(Limits(reply_bytes=100_000)), key, released)
     assert (reply.text, reply.code) == (TEN_DELTAS_TEXT, "too_large")
 
 
 async def test_an_oversized_json_object_is_not_read_to_its_end(
-    upstream: Upstream, new_listener: NewListener
+    upstream: Upstream, new_caller: NewCaller
 ) -> None:
     upstream.plays((Raw(b'{"x": "'), Flood(b"a" * (1 << 20), 64)))
-    reply = await new_listener().ask()
+    reply = await new_caller().ask()
     assert reply.code == "too_large"

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tertulia.providers.client_pool import ClientPool
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.gguf import GgufHeader, NotGguf, read_header
 from tertulia.providers.limits import Limits
 from tertulia.providers.local_models import LocalModels
@@ -70,7 +71,7 @@ def test_any_gguf_file_in_the_folder_becomes_a_local_model(tmp_path: Path) -> No
     (folder / "My-Friend.Q8.gguf").write_bytes(WHOLE)
     (folder / "liar.gguf").write_bytes(b"not at all")
     (folder / ".hidden.gguf").write_bytes(WHOLE)
-    local_models = LocalModels(tmp_path, ClientPool(Limits(), stays_inside=True), {})
+    local_models = LocalModels(tmp_path, ClientPool(Limits(), LOOPBACK_ONLY), {})
     model = local_models.find("builtin:my-friend.q8")
     assert model is not None
     assert (model.display_name, model.context_window, model.is_local) == (
@@ -83,7 +84,7 @@ def test_any_gguf_file_in_the_folder_becomes_a_local_model(tmp_path: Path) -> No
 
 
 def test_a_missing_folder_gives_no_available_models(tmp_path: Path) -> None:
-    local_models = LocalModels(tmp_path / "nowhere", ClientPool(Limits(), stays_inside=True), {})
+    local_models = LocalModels(tmp_path / "nowhere", ClientPool(Limits(), LOOPBACK_ONLY), {})
     assert not any(local_models.is_available(model) for model in local_models.models())
 
 
@@ -92,7 +93,7 @@ def test_a_deleted_model_file_removes_its_model(tmp_path: Path) -> None:
     folder.mkdir()
     path = folder / "friend.gguf"
     path.write_bytes(WHOLE)
-    local_models = LocalModels(tmp_path, ClientPool(Limits(), stays_inside=True), {})
+    local_models = LocalModels(tmp_path, ClientPool(Limits(), LOOPBACK_ONLY), {})
     model = local_models.find("builtin:friend")
     assert model is not None
     path.unlink()

@@ -21,12 +21,14 @@ import pytest
 
 from tertulia import settings
 from tertulia.core.prompts import Prompt, PromptMessage
-from tertulia.providers import local_models, model_downloads
+from tertulia.processes.child import INHERITED
+from tertulia.providers import model_downloads
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.interface import ModelRequest, TextDelta
 from tertulia.providers.local_models import SMOLLM2, RestartBackoff
 from tertulia.providers.registry import ProviderRegistry
 from tests.patience import PATIENCE_S, soon, until
-from tests.providers.conftest import Listener
+from tests.providers.conftest import Caller
 from tests.providers.test_gguf import WHOLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("builtin")]
@@ -39,11 +41,11 @@ KEY = SMOLLM2.key
 
 
 @pytest.fixture
-async def local() -> AsyncIterator[Listener]:
+async def local() -> AsyncIterator[Caller]:
     providers = ProviderRegistry.from_environment(
-        {**os.environ, "OPENAI_API_KEY": "sk-canary-in-environment"}, HOME
+        {**os.environ, "OPENAI_API_KEY": "sk-canary-in-environment"}, HOME, LOOPBACK_ONLY
     )
-    yield Listener(providers, [], max_output_tokens=40)
+    yield Caller(providers, [], max_output_tokens=40)
     await providers.close()
 
 
@@ -60,7 +62,7 @@ def is_model(process: psutil.Process) -> bool:
 
 
 @needs_weights
-async def test_a_local_model_replies_stops_and_restarts(local: Listener) -> None:
+async def test_a_local_model_replies_stops_and_restarts(local: Caller) -> None:
     """Uses a single process for the whole story, because starting it takes the time."""
     assert children() == [], "it starts with the first call, not before"
     await check_reply(local)
@@ -72,7 +74,7 @@ async def test_a_local_model_replies_stops_and_restarts(local: Listener) -> None
     assert children() == []
 
 
-async def check_reply(local: Listener) -> None:
+async def check_reply(local: Caller) -> None:
     reply = await local.ask(KEY, "What is the capital of France?")
     assert reply.error is None
     assert reply.end is not None
@@ -85,7 +87,7 @@ async def check_reply(local: Listener) -> None:
     assert second_reply.end.count.cached_tokens > 0
 
 
-async def check_stop(local: Listener) -> None:
+async def check_stop(local: Caller) -> None:
     call = ModelRequest(
         SMOLLM2, Prompt("", (PromptMessage("user", "Count from one to one thousand."),)), 2000
     )
@@ -120,7 +122,7 @@ def is_computing(process: psutil.Process) -> bool:
     return any(state.read_text().rpartition(")")[2].split()[0] == "R" for state in states)
 
 
-async def check_too_long_prompt(local: Listener) -> None:
+async def check_too_long_prompt(local: Caller) -> None:
     reply = await local.ask(KEY, "word " * 9000)
     assert reply.code == "context_length"
     assert reply.error is not None
@@ -131,14 +133,14 @@ def check_process_exposes_no_secret() -> None:
     (process,) = children()
     environ = process.environ()
     assert "sk-canary-in-environment" not in str(environ)
-    assert set(environ) <= {*local_models.INHERITED, "LC_CTYPE"}
-    assert process.cmdline()[1:] == ["-m", "tertulia.providers.local_model_worker"]
+    assert set(environ) <= {*INHERITED, "LC_CTYPE"}
+    assert process.cmdline()[1:] == ["-m", "tertulia.providers.local_model_worker", str(os.getpid())]
     assert {
         connection.laddr.ip for connection in process.net_connections() if connection.status == "LISTEN"
     } == {"127.0.0.1"}
 
 
-async def check_restart_after_kill(local: Listener) -> None:
+async def check_restart_after_kill(local: Caller) -> None:
     (process,) = children()
     process.kill()
     reply = await local.ask(KEY, "Say hello.")
@@ -149,7 +151,7 @@ async def check_restart_after_kill(local: Listener) -> None:
 
 
 @needs_weights
-async def test_the_worker_refuses_a_request_without_its_key(local: Listener) -> None:
+async def test_the_worker_refuses_a_request_without_its_key(local: Caller) -> None:
     """Another local user who finds the port still needs the key."""
     await local.ask(KEY, "Hi.")
     (process,) = children()
@@ -163,7 +165,7 @@ async def test_the_worker_refuses_a_request_without_its_key(local: Listener) -> 
 
 
 @needs_weights
-async def test_a_worker_that_is_starting_ends_when_the_server_closes(local: Listener) -> None:
+async def test_a_worker_that_is_starting_ends_when_the_server_closes(local: Caller) -> None:
     asking = asyncio.create_task(local.ask(KEY, "Hi."))
     async with soon():
         while not children():  # noqa: ASYNC110 - a process is waited for
@@ -179,14 +181,16 @@ def test_the_worker_ends_when_its_server_is_killed() -> None:
     program = textwrap.dedent(f"""
         import asyncio, os, pathlib
         from tertulia.core.prompts import Prompt, PromptMessage
+        from tertulia.providers.egress import LOOPBACK_ONLY
         from tertulia.providers.local_models import SMOLLM2
         from tertulia.providers.registry import ProviderRegistry
         from tertulia.providers.interface import ModelRequest
 
         async def main():
-            providers = ProviderRegistry.from_environment(os.environ, pathlib.Path({str(HOME)!r}))
+            home = pathlib.Path({str(HOME)!r})
+            providers = ProviderRegistry.from_environment(os.environ, home, LOOPBACK_ONLY)
             call = ModelRequest(SMOLLM2, Prompt("", (PromptMessage("user", "Count to a thousand."),)), 2000)
-            async for piece in providers.stream(call):
+            async for item in providers.stream(call):
                 print("began", flush=True)
 
         asyncio.run(main())
@@ -210,8 +214,8 @@ async def test_a_model_file_that_cannot_be_loaded_gives_an_error(tmp_path: Path)
     async def sleep(seconds: float) -> None:
         sleeps.append(seconds)
 
-    providers = ProviderRegistry.from_environment(os.environ, tmp_path, sleep=sleep)
-    reply = await Listener(providers, sleeps).ask("builtin:broken")
+    providers = ProviderRegistry.from_environment(os.environ, tmp_path, LOOPBACK_ONLY, sleep=sleep)
+    reply = await Caller(providers, sleeps).ask("builtin:broken")
     await providers.close()
     assert reply.code == "unavailable"
     assert reply.error is not None
@@ -231,8 +235,8 @@ def test_the_restart_delay_doubles_with_each_early_death() -> None:
 
 
 async def test_a_model_that_is_not_downloaded_names_the_command_to_fetch_it(tmp_path: Path) -> None:
-    providers = ProviderRegistry.from_environment({}, tmp_path)
-    reply = await Listener(providers, []).ask(KEY)
+    providers = ProviderRegistry.from_environment({}, tmp_path, LOOPBACK_ONLY)
+    reply = await Caller(providers, []).ask(KEY)
     assert reply.code == "unavailable"
     assert reply.error is not None
     assert reply.error.message == "Run `tertulia models pull smollm2` to fetch the built-in model."

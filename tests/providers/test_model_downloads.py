@@ -233,7 +233,7 @@ def test_models_list_shows_what_is_installed(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["list"], env={"TERTULIA_HOME": str(tmp_path), "COLUMNS": "200"})
     assert result.exit_code == 0
     lines = [line.split()[:5] for line in result.output.splitlines()]
-    assert lines[0][:4] == ["model", "here", "size", "licence"]
+    assert lines[0][:4] == ["model", "installed", "size", "licence"]
     assert lines[1] == ["smollm2", "no", "98", "MB", "Apache-2.0"]
     assert {asset.name for asset in model_downloads.manifest()} <= {line[0] for line in lines if line}
 

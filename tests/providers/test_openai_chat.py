@@ -8,11 +8,11 @@ import pytest
 
 from tertulia.core.models import TokenCount
 from tertulia.providers.interface import WebSource
-from tertulia.providers.openai_chat import counted
-from tests.providers.conftest import Listener
+from tertulia.providers.openai_chat import token_count
+from tests.providers.conftest import Caller
 from tests.upstream.scripted import Bare, Cut, Head, Pause, Raw, Step, Upstream
 
-VECTORS = Path(__file__).parent.parent / "vectors" / "wire"
+VECTORS = Path(__file__).parent.parent / "vectors" / "streams"
 NAMES = sorted(path.stem for path in VECTORS.glob("*.sse"))
 
 
@@ -23,10 +23,10 @@ def expected(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_each_providers_stream_is_decoded_as_expected(
-    upstream: Upstream, listener: Listener, name: str
+    upstream: Upstream, caller: Caller, name: str
 ) -> None:
     upstream.plays((Raw((VECTORS / f"{name}.sse").read_bytes()), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.error is None
     assert reply.end is not None
     decoded = {"text": reply.text, "thinking": reply.thinking, "finish": reply.end.finish}
@@ -39,7 +39,7 @@ async def test_each_providers_stream_is_decoded_as_expected(
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_stream_split_anywhere_is_decoded_the_same(
-    upstream: Upstream, listener: Listener, name: str
+    upstream: Upstream, caller: Caller, name: str
 ) -> None:
     """Three bytes at a time, so that characters, line ends and events are all split."""
     lines = (VECTORS / f"{name}.sse").read_bytes()
@@ -47,14 +47,14 @@ async def test_a_stream_split_anywhere_is_decoded_the_same(
     for start in range(0, len(lines), 3):
         steps += [Raw(lines[start : start + 3]), Pause(0)]
     upstream.plays((*steps, Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.text == expected(name)["text"]
     assert reply.error is None
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "one-object"])
 async def test_a_stream_cut_before_its_finish_reason_is_never_complete(
-    upstream: Upstream, listener: Listener, name: str
+    upstream: Upstream, caller: Caller, name: str
 ) -> None:
     lines = (VECTORS / f"{name}.sse").read_bytes()
     finish_at = min(
@@ -62,7 +62,7 @@ async def test_a_stream_cut_before_its_finish_reason_is_never_complete(
     )
     text_at = lines.find(b'"content":"')
     upstream.plays((Raw(lines[: (text_at + finish_at) // 2]), Pause(0.01), Cut()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.end is None
     assert reply.code in ("cut", "unavailable")
 
@@ -82,10 +82,10 @@ UNKNOWN_EVENTS = (
 )
 
 
-async def test_events_outside_the_protocol_are_ignored(upstream: Upstream, listener: Listener) -> None:
+async def test_events_outside_the_protocol_are_ignored(upstream: Upstream, caller: Caller) -> None:
     good = (VECTORS / "openai.sse").read_bytes()
     upstream.plays((Raw(UNKNOWN_EVENTS + good), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert (reply.text, reply.thinking, reply.code) == (expected("openai")["text"], "", None)
 
 
@@ -108,25 +108,23 @@ async def test_events_outside_the_protocol_are_ignored(upstream: Upstream, liste
     ],
 )
 async def test_an_implausible_token_count_is_replaced_by_an_estimate(
-    upstream: Upstream, listener: Listener, usage: str
+    upstream: Upstream, caller: Caller, usage: str
 ) -> None:
     last = '{"choices":[{"index":0,"delta":{"content":"abcdefgh"},"finish_reason":"stop"}],"usage":%s}'
     upstream.plays((Raw(b"data: " + (last % usage).encode() + b"\n\ndata: [DONE]\n\n"), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.end is not None
     assert reply.end.count == TokenCount(4, 0, 2, is_estimated=True)
 
 
-async def test_a_later_token_count_never_lowers_an_earlier_one(
-    upstream: Upstream, listener: Listener
-) -> None:
+async def test_a_later_token_count_never_lowers_an_earlier_one(upstream: Upstream, caller: Caller) -> None:
     lines = (
         b'data: {"choices":[],"usage":{"prompt_tokens":50,"completion_tokens":9}}\n\n'
         b'data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\n'
         b'data: {"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}\n\ndata: [DONE]\n\n'
     )
     upstream.plays((Raw(lines), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.end is not None
     assert reply.end.count == TokenCount(50, 0, 9)
 
@@ -144,13 +142,13 @@ async def test_a_later_token_count_never_lowers_an_earlier_one(
 def test_cached_and_thinking_tokens_never_exceed_their_totals(
     details: dict[str, Any], cached: int, thinking: int
 ) -> None:
-    count = counted({"prompt_tokens": 10, "completion_tokens": 5} | details)
+    count = token_count({"prompt_tokens": 10, "completion_tokens": 5} | details)
     assert count == TokenCount(10, cached, 5, thinking)
 
 
 @pytest.mark.parametrize(("cache_write_tokens", "expected_tokens"), [(4, 4), (400, 10), ("many", 0)])
 def test_tokens_written_to_the_cache_are_counted(cache_write_tokens: object, expected_tokens: int) -> None:
-    count = counted(
+    count = token_count(
         {
             "prompt_tokens": 10,
             "completion_tokens": 5,
@@ -163,7 +161,7 @@ def test_tokens_written_to_the_cache_are_counted(cache_write_tokens: object, exp
 def test_cache_figures_outside_the_details_are_counted() -> None:
     """Vercel's gateway and LiteLLM put both figures beside the prompt count."""
     caches = {"cache_read_input_tokens": 6, "cache_creation_input_tokens": 3}
-    count = counted({"prompt_tokens": 10, "completion_tokens": 5, **caches})
+    count = token_count({"prompt_tokens": 10, "completion_tokens": 5, **caches})
     assert count == TokenCount(10, 6, 5, written_tokens=3)
 
 
@@ -200,10 +198,10 @@ DETAILS = [
     ],
 )
 async def test_thinking_is_read_once_from_any_of_its_fields(
-    upstream: Upstream, listener: Listener, delta: dict[str, Any]
+    upstream: Upstream, caller: Caller, delta: dict[str, Any]
 ) -> None:
     upstream.plays((chunks(chunk(delta), chunk({"content": "Then that."}, "stop")), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert (reply.thinking, reply.text) == ("First this.", "Then that.")
 
 
@@ -221,10 +219,10 @@ async def test_thinking_is_read_once_from_any_of_its_fields(
     ],
 )
 async def test_every_providers_finish_reason_is_understood(
-    upstream: Upstream, listener: Listener, reason: str, finish: str
+    upstream: Upstream, caller: Caller, reason: str, finish: str
 ) -> None:
     upstream.plays((chunks(chunk({"content": "Some"}), chunk({}, reason)), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.end is not None
     assert (reply.text, reply.end.finish) == ("Some", finish)
     assert reply.end.reason == (reason if finish == "filtered" or finish == "length" else None)
@@ -232,10 +230,10 @@ async def test_every_providers_finish_reason_is_understood(
 
 @pytest.mark.parametrize("reason", ["error", "network_error", "insufficient_system_resource"])
 async def test_a_finish_reason_for_a_server_failure_ends_with_code_cut(
-    upstream: Upstream, listener: Listener, reason: str
+    upstream: Upstream, caller: Caller, reason: str
 ) -> None:
     upstream.plays((chunks(chunk({"content": "Some"}), chunk({}, reason)), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert (reply.text, reply.end, reply.code) == ("Some", None, "cut")
 
 
@@ -251,12 +249,12 @@ async def test_a_finish_reason_for_a_server_failure_ends_with_code_cut(
     ],
 )
 async def test_a_gateway_reply_gives_the_finish_reason_of_the_provider_behind_it(
-    upstream: Upstream, listener: Listener, finish: str, native: str | None, reason: str | None
+    upstream: Upstream, caller: Caller, finish: str, native: str | None, reason: str | None
 ) -> None:
     last = chunk({"content": ""}, finish)
     last["choices"][0]["native_finish_reason"] = native
     upstream.plays((chunks(last), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.end is not None
     assert (reply.text, reply.end.reason) == ("", reason)
 
@@ -266,21 +264,21 @@ async def test_a_gateway_reply_gives_the_finish_reason_of_the_provider_behind_it
     [("refusal", "filtered"), ("SAFETY", "filtered"), ("SPII", "filtered"), ("MAX_TOKENS", "length")],
 )
 async def test_a_cut_that_only_the_provider_behind_a_gateway_names_is_told(
-    upstream: Upstream, listener: Listener, native: str, finish: str
+    upstream: Upstream, caller: Caller, native: str, finish: str
 ) -> None:
     last = chunk({"content": "Some"}, "stop")
     last["choices"][0]["native_finish_reason"] = native
     upstream.plays((chunks(last), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.end is not None
     assert (reply.text, reply.end.finish, reply.end.reason) == ("Some", finish, native)
 
 
-async def test_an_error_inside_a_choice_is_quoted(upstream: Upstream, listener: Listener) -> None:
+async def test_an_error_inside_a_choice_is_quoted(upstream: Upstream, caller: Caller) -> None:
     last = chunk({"content": ""}, "error")
     last["choices"][0]["error"] = {"code": 502, "message": "The upstream is gone."}
     upstream.plays((chunks(chunk({"content": "Some"}), last), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.error is not None
     assert (reply.text, reply.error.detail) == ("Some", "The upstream is gone. (502)")
 
@@ -295,27 +293,25 @@ async def test_an_error_inside_a_choice_is_quoted(upstream: Upstream, listener: 
     ],
 )
 async def test_an_error_event_of_any_form_is_quoted(
-    upstream: Upstream, listener: Listener, event: dict[str, Any]
+    upstream: Upstream, caller: Caller, event: dict[str, Any]
 ) -> None:
     upstream.plays((chunks(chunk({"content": "Some"}), event), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.error is not None
     assert (reply.text, reply.error.detail) == ("Some", "Gone. (over_capacity)")
 
 
-async def test_groqs_own_usage_field_is_read(upstream: Upstream, listener: Listener) -> None:
+async def test_groqs_own_usage_field_is_read(upstream: Upstream, caller: Caller) -> None:
     usage = {"prompt_tokens": 30, "completion_tokens": 4}
     upstream.plays((chunks(chunk({"content": "Yes."}, "stop", x_groq={"usage": usage})), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.end is not None
     assert reply.end.count == TokenCount(30, 0, 4)
 
 
-async def test_an_end_marker_followed_by_a_space_is_recognised(
-    upstream: Upstream, listener: Listener
-) -> None:
+async def test_an_end_marker_followed_by_a_space_is_recognised(upstream: Upstream, caller: Caller) -> None:
     upstream.plays((chunks(chunk({"content": "Yes."}, "stop")), Raw(b"data: [DONE] \n\n"), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert (reply.text, reply.code) == ("Yes.", None)
 
 
@@ -338,9 +334,9 @@ PAGES = [{"title": "One", "url": "https://one.example/"}, {"url": "https://two.e
     ],
 )
 async def test_the_sources_of_a_search_model_come_with_the_completed_reply(
-    upstream: Upstream, listener: Listener, fields: dict[str, Any], sources: tuple[WebSource, ...]
+    upstream: Upstream, caller: Caller, fields: dict[str, Any], sources: tuple[WebSource, ...]
 ) -> None:
     upstream.plays((chunks(chunk({"content": "So it is [1]."}, **fields), chunk({}, "stop")), Bare()))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.end is not None
     assert (reply.text, reply.end.sources) == ("So it is [1].", sources)

@@ -9,7 +9,7 @@ import pytest
 from tertulia.context.budget import output_limit
 from tertulia.core.errors import CannotStart
 from tertulia.providers.endpoints import custom_endpoints
-from tests.providers.conftest import ANTHROPIC, Listener, NewListener
+from tests.providers.conftest import ANTHROPIC, Caller, NewCaller
 from tests.upstream.scripted import Upstream, refuses, says
 
 NAMES = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "max_new_tokens")
@@ -29,38 +29,36 @@ def limits(body: dict[str, Any]) -> dict[str, int]:
     return {name: fields[name] for name in NAMES if name in fields}
 
 
-async def ask_as_a_turn(listener: Listener, key: str) -> None:
+async def ask_as_a_turn(caller: Caller, key: str) -> None:
     """Calls the model as a turn does, with the model's whole output limit."""
-    turn_listener = replace(listener, max_output_tokens=output_limit(listener.model(key)))
+    turn_listener = replace(caller, max_output_tokens=output_limit(caller.model(key)))
     assert (await turn_listener.ask(key)).code is None
 
 
 @pytest.mark.parametrize("key", UNLIMITED)
 async def test_providers_that_need_no_output_limit_receive_none(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
-    await ask_as_a_turn(listener, key)
+    await ask_as_a_turn(caller, key)
     assert limits(upstream.last.body) == {}
 
 
-async def test_anthropic_receives_the_models_whole_output_limit(
-    upstream: Upstream, listener: Listener
-) -> None:
-    await ask_as_a_turn(listener, ANTHROPIC)
-    assert limits(upstream.last.body) == {"max_tokens": output_limit(listener.model(ANTHROPIC))}
+async def test_anthropic_receives_the_models_whole_output_limit(upstream: Upstream, caller: Caller) -> None:
+    await ask_as_a_turn(caller, ANTHROPIC)
+    assert limits(upstream.last.body) == {"max_tokens": output_limit(caller.model(ANTHROPIC))}
 
 
 @pytest.mark.parametrize("key", RESERVING)
 async def test_providers_that_reserve_the_limit_receive_a_moderate_one(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
-    await ask_as_a_turn(listener, key)
+    await ask_as_a_turn(caller, key)
     (limit,) = limits(upstream.last.body).values()
     assert 8_000 <= limit <= 16_384
 
 
-async def test_a_small_output_limit_is_sent_unchanged(upstream: Upstream, listener: Listener) -> None:
-    await listener.ask("groq:openai/gpt-oss-20b")
+async def test_a_small_output_limit_is_sent_unchanged(upstream: Upstream, caller: Caller) -> None:
+    await caller.ask("groq:openai/gpt-oss-20b")
     assert limits(upstream.last.body) == {"max_completion_tokens": 500}
 
 
@@ -77,10 +75,10 @@ async def test_a_small_output_limit_is_sent_unchanged(upstream: Upstream, listen
     ],
 )
 async def test_a_custom_endpoint_names_the_field_of_the_output_limit(
-    upstream: Upstream, new_listener: NewListener, setting: dict[str, Any], limit: dict[str, int]
+    upstream: Upstream, new_caller: NewCaller, setting: dict[str, Any], limit: dict[str, int]
 ) -> None:
     row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "models": ["blend"], **setting}
-    await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
+    await new_caller(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
     assert limits(upstream.last.body) == limit
 
 
@@ -97,11 +95,11 @@ AFFORDABLE = {"error": {"message": "You requested up to 500 tokens, but can only
     ],
 )
 async def test_a_retry_with_a_smaller_limit_uses_the_dialects_field_name(
-    upstream: Upstream, new_listener: NewListener, dialect: str, name: str
+    upstream: Upstream, new_caller: NewCaller, dialect: str, name: str
 ) -> None:
     row = {"name": "Mine", "base_url": upstream.url, "models": ["blend"], "dialect": dialect}
     upstream.plays(refuses(402, AFFORDABLE), says("In short."))
-    reply = await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
+    reply = await new_caller(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
     assert (reply.text, limits(upstream.last.body)) == ("In short.", {name: 300})
 
 
@@ -117,32 +115,32 @@ async def test_a_retry_with_a_smaller_limit_uses_the_dialects_field_name(
     ],
 )
 async def test_a_limit_above_the_models_own_is_lowered_once(
-    upstream: Upstream, new_listener: NewListener, message: str
+    upstream: Upstream, new_caller: NewCaller, message: str
 ) -> None:
     """The message may mention the context window, but the question is not too long."""
     row = {"name": "Mine", "base_url": upstream.url, "models": ["blend"], "output_limit": "max_tokens"}
     refusal = refuses(400, {"error": {"message": message}})
     upstream.plays(refusal, says("In short."), refusal)
-    listener = new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))
-    assert (await listener.ask("mine:blend")).text == "In short."
+    caller = new_caller(TERTULIA_ENDPOINTS=json.dumps([row]))
+    assert (await caller.ask("mine:blend")).text == "In short."
     assert limits(upstream.last.body) == {"max_tokens": 300}
-    reply = await listener.ask("mine:blend")
+    reply = await caller.ask("mine:blend")
     assert (reply.code, len(upstream.requests)) == ("unavailable", 4)
 
 
 async def test_a_custom_google_endpoint_receives_the_named_output_limit(
-    upstream: Upstream, new_listener: NewListener
+    upstream: Upstream, new_caller: NewCaller
 ) -> None:
     row = {"name": "Mine", "base_url": upstream.url, "models": ["blend"], "dialect": "google"}
     row["output_limit"] = "maxOutputTokens"
-    await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
+    await new_caller(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
     assert limits(upstream.last.body) == {"maxOutputTokens": 500}
 
 
-def test_a_custom_groq_endpoint_uses_the_field_name_of_its_own_dialect(listener: Listener) -> None:
+def test_a_custom_groq_endpoint_uses_the_field_name_of_its_own_dialect(caller: Caller) -> None:
     row = {"name": "Mine", "base_url": "https://api.groq.com/openai/v1", "key": "k", "models": ["blend"]}
     (custom,) = custom_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row | {"dialect": "openai_responses"}])})
-    assert list(custom.endpoint.limited(listener.call())) == ["max_output_tokens"]
+    assert list(custom.endpoint.output_limit_field(caller.call())) == ["max_output_tokens"]
 
 
 @pytest.mark.parametrize(
@@ -150,11 +148,11 @@ def test_a_custom_groq_endpoint_uses_the_field_name_of_its_own_dialect(listener:
     ["https://api.groq.com/openai/v1", "https://api.cerebras.ai/v1", "https://openrouter.ai/api/v1"],
 )
 def test_a_custom_endpoint_of_a_reserving_provider_sends_a_moderate_limit(
-    listener: Listener, address: str
+    caller: Caller, address: str
 ) -> None:
     row = {"name": "Mine", "base_url": address, "key": "k", "models": ["blend"]}
     (custom,) = custom_endpoints({"TERTULIA_ENDPOINTS": json.dumps([row])})
-    (limit,) = custom.endpoint.limited(replace(listener.call(), max_output_tokens=65_536)).values()
+    (limit,) = custom.endpoint.output_limit_field(replace(caller.call(), max_output_tokens=65_536)).values()
     assert 8_000 <= limit <= 16_384
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tertulia.core.prompts import Picture, Prompt, PromptMessage
-from tertulia.providers.usage_parsing import estimated
-from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, GOOGLE, RESPONSES, Listener
+from tertulia.providers.tokens import estimated_usage
+from tests.providers.conftest import ANTHROPIC, CHAT, EVERY_DIALECT, GOOGLE, RESPONSES, Caller
 from tests.upstream.scripted import Upstream, refuses, says
 
 every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
@@ -35,8 +35,8 @@ TALK = Prompt(
 )
 
 
-async def test_openai_chat_receives_pictures_as_parts(upstream: Upstream, listener: Listener) -> None:
-    await listener.ask(CHAT, TALK, pictures=BYTES)
+async def test_openai_chat_receives_pictures_as_parts(upstream: Upstream, caller: Caller) -> None:
+    await caller.ask(CHAT, TALK, pictures=BYTES)
     assert upstream.last.body["messages"] == [
         {"role": "system", "content": "Be kind."},
         {
@@ -52,10 +52,8 @@ async def test_openai_chat_receives_pictures_as_parts(upstream: Upstream, listen
     ]
 
 
-async def test_openai_responses_receive_pictures_as_input_items(
-    upstream: Upstream, listener: Listener
-) -> None:
-    await listener.ask(RESPONSES, TALK, pictures=BYTES)
+async def test_openai_responses_receive_pictures_as_input_items(upstream: Upstream, caller: Caller) -> None:
+    await caller.ask(RESPONSES, TALK, pictures=BYTES)
     assert upstream.last.body["input"] == [
         {
             "role": "user",
@@ -70,8 +68,8 @@ async def test_openai_responses_receive_pictures_as_input_items(
     ]
 
 
-async def test_anthropic_receives_pictures_as_blocks(upstream: Upstream, listener: Listener) -> None:
-    await listener.ask(ANTHROPIC, TALK, pictures=BYTES)
+async def test_anthropic_receives_pictures_as_blocks(upstream: Upstream, caller: Caller) -> None:
+    await caller.ask(ANTHROPIC, TALK, pictures=BYTES)
     png = {"type": "base64", "media_type": "image/png", "data": IN_PNG}
     gif = {"type": "base64", "media_type": "image/gif", "data": IN_GIF}
     assert upstream.last.body["messages"][0] == {
@@ -84,8 +82,8 @@ async def test_anthropic_receives_pictures_as_blocks(upstream: Upstream, listene
     }
 
 
-async def test_google_receives_pictures_as_inline_data(upstream: Upstream, listener: Listener) -> None:
-    await listener.ask(GOOGLE, TALK, pictures=BYTES)
+async def test_google_receives_pictures_as_inline_data(upstream: Upstream, caller: Caller) -> None:
+    await caller.ask(GOOGLE, TALK, pictures=BYTES)
     assert upstream.last.body["contents"][0] == {
         "role": "user",
         "parts": [
@@ -97,41 +95,39 @@ async def test_google_receives_pictures_as_inline_data(upstream: Upstream, liste
 
 
 @every_dialect
-async def test_a_message_with_only_a_picture_is_sent(
-    upstream: Upstream, listener: Listener, key: str
-) -> None:
-    await listener.ask(key, Prompt("", (PromptMessage("user", " ", pictures=(DOT,)),)), pictures=BYTES)
+async def test_a_message_with_only_a_picture_is_sent(upstream: Upstream, caller: Caller, key: str) -> None:
+    await caller.ask(key, Prompt("", (PromptMessage("user", " ", pictures=(DOT,)),)), pictures=BYTES)
     assert str(upstream.last.body).count(IN_PNG) == 1
     assert "'text': ' '" not in str(upstream.last.body)
 
 
-async def test_a_cache_mark_may_be_set_on_a_picture(upstream: Upstream, listener: Listener) -> None:
+async def test_a_cache_mark_may_be_set_on_a_picture(upstream: Upstream, caller: Caller) -> None:
     message = PromptMessage("user", "", ends_cacheable=True, pictures=(DOT,))
-    await listener.ask(ANTHROPIC, Prompt("", (message, PromptMessage("user", "Which?"))), pictures=BYTES)
+    await caller.ask(ANTHROPIC, Prompt("", (message, PromptMessage("user", "Which?"))), pictures=BYTES)
     (picture,) = upstream.last.body["messages"][0]["content"]
     assert (picture["type"], picture["cache_control"]) == ("image", {"type": "ephemeral"})
 
 
 @every_dialect
 async def test_unused_picture_bytes_do_not_change_the_request(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     talk = Prompt("Be kind.", TALK.messages[1:])
-    await listener.ask(key, talk)
-    await listener.ask(key, talk, pictures=BYTES)
+    await caller.ask(key, talk)
+    await caller.ask(key, talk, pictures=BYTES)
     plain, with_bytes = (request.headers | {"body": str(request.body)} for request in upstream.requests)
     assert plain == with_bytes
 
 
 @every_dialect
 async def test_a_large_picture_is_sent_completely_and_again_on_a_retry(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     large = PNG + bytes(range(256)) * 8192
     picture = Picture(sha256(large).hexdigest(), "image/png")
     upstream.plays(refuses(503), says("I see."))
     prompt = Prompt("", (PromptMessage("user", "What is this?", pictures=(picture,)),))
-    reply = await listener.ask(key, prompt, pictures={picture.content_hash: large})
+    reply = await caller.ask(key, prompt, pictures={picture.content_hash: large})
     assert (reply.text, len(reply.retries)) == ("I see.", 1)
     assert [b64decode(encoded(request.body)) == large for request in upstream.requests] == [True, True]
 
@@ -150,19 +146,19 @@ def encoded(body: Any) -> str:
 
 @every_dialect
 async def test_a_picture_without_bytes_raises_an_error_before_the_request(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     with pytest.raises(KeyError):
-        await listener.ask(key, TALK, pictures={DOT.content_hash: PNG})
+        await caller.ask(key, TALK, pictures={DOT.content_hash: PNG})
     assert upstream.requests == []
 
 
 def test_pictures_are_included_in_the_estimated_token_count() -> None:
     prompt = Prompt("", (PromptMessage("user", "abcd", pictures=(DOT, OTHER)),))
-    assert estimated(prompt, 0).input_tokens == 3001
+    assert estimated_usage(prompt, 0).input_tokens == 3001
 
 
-def test_built_in_models_have_no_vision(listener: Listener) -> None:
-    built_in = [model for model in listener.providers.models() if model.provider == "builtin"]
+def test_built_in_models_have_no_vision(caller: Caller) -> None:
+    built_in = [model for model in caller.providers.models() if model.provider == "builtin"]
     assert built_in
     assert not any(model.abilities.vision for model in built_in)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tertulia.providers import rate_limits
-from tests.providers.conftest import CHAT, EVERY_DIALECT, GOOGLE, RESPONSES, Listener, NewListener, Reply
+from tests.providers.conftest import CHAT, EVERY_DIALECT, GOOGLE, RESPONSES, Caller, NewCaller, Reply
 from tests.upstream.scripted import Bare, Head, Raw, Upstream, refuses, says
 
 GROQ = "groq:openai/gpt-oss-120b"
@@ -82,23 +82,21 @@ WAITS: list[tuple[str, dict[str, Any], dict[str, str], float]] = [
 @pytest.mark.parametrize(("key", "body", "headers", "seconds"), WAITS)
 async def test_a_rate_limited_call_is_retried_after_the_wait_the_provider_names(
     upstream: Upstream,
-    listener: Listener,
+    caller: Caller,
     key: str,
     body: dict[str, Any],
     headers: dict[str, str],
     seconds: float,
 ) -> None:
     upstream.plays(refuses(429, body, **headers), says("Now."))
-    reply = await listener.ask(key)
+    reply = await caller.ask(key)
     assert reply.text == "Now."
     (retry,) = reply.retries
     assert seconds <= retry.seconds <= min(60, seconds * 1.1)
     assert "asked us to slow down" in retry.reason
 
 
-async def test_groqs_status_498_for_missing_capacity_is_retried(
-    upstream: Upstream, listener: Listener
-) -> None:
+async def test_groqs_status_498_for_missing_capacity_is_retried(upstream: Upstream, caller: Caller) -> None:
     """Groq sends status 498 for its flexible tier."""
     full = {
         "message": "Flex tier capacity exceeded.",
@@ -106,21 +104,21 @@ async def test_groqs_status_498_for_missing_capacity_is_retried(
         "code": "capacity_exceeded",
     }
     upstream.plays(refuses(498, {"error": full}), says("Now."))
-    assert (await listener.ask(GROQ)).text == "Now."
+    assert (await caller.ask(GROQ)).text == "Now."
 
 
-async def test_an_absurdly_long_wait_is_ignored(upstream: Upstream, listener: Listener) -> None:
+async def test_an_absurdly_long_wait_is_ignored(upstream: Upstream, caller: Caller) -> None:
     upstream.plays(refuses(429, retry_after="9" * 18), says("Now."))
-    assert (await listener.ask()).text == "Now."
+    assert (await caller.ask()).text == "Now."
 
 
 @pytest.mark.parametrize("key", EVERY_DIALECT)
 async def test_a_rate_limit_that_mentions_billing_is_still_retried(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     text = "You exceeded your current quota, please check your plan and billing details."
     upstream.plays(refuses(429, {"error": {"message": text, "status": "RESOURCE_EXHAUSTED"}}), says("Now."))
-    assert (await listener.ask(key)).text == "Now."
+    assert (await caller.ask(key)).text == "Now."
 
 
 BILLING_TEXT = "You exceeded your current quota, please check your plan and billing details."
@@ -148,10 +146,10 @@ USED_UP_BALANCES: list[tuple[int, dict[str, Any] | str]] = [
 
 @pytest.mark.parametrize(("status", "body"), USED_UP_BALANCES)
 async def test_a_used_up_balance_fails_at_once(
-    upstream: Upstream, listener: Listener, status: int, body: dict[str, Any] | str
+    upstream: Upstream, caller: Caller, status: int, body: dict[str, Any] | str
 ) -> None:
     upstream.plays(refuses(status, body))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert (reply.code, reply.retries, len(upstream.requests)) == ("rate_limited", [], 1)
     assert OUT_OF_CREDIT in message(reply)
 
@@ -172,10 +170,10 @@ DAILY_QUOTAS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("key", "body"), DAILY_QUOTAS)
 async def test_a_used_up_daily_quota_is_not_retried(
-    upstream: Upstream, listener: Listener, key: str, body: dict[str, Any]
+    upstream: Upstream, caller: Caller, key: str, body: dict[str, Any]
 ) -> None:
     upstream.plays(refuses(429, body))
-    reply = await listener.ask(key)
+    reply = await caller.ask(key)
     assert (reply.code, reply.retries, len(upstream.requests)) == ("rate_limited", [], 1)
     assert (
         "says the quota of this key is used up for now. Add credit there, or use another model."
@@ -183,14 +181,12 @@ async def test_a_used_up_daily_quota_is_not_retried(
     )
 
 
-async def test_a_model_without_any_quota_is_named_in_the_message(
-    upstream: Upstream, listener: Listener
-) -> None:
+async def test_a_model_without_any_quota_is_named_in_the_message(upstream: Upstream, caller: Caller) -> None:
     more = (
         "\n* Quota exceeded for metric: generate_content_free_tier_requests, limit: 0, model: gemini-2.5-pro"
     )
     upstream.plays(refuses(429, gemini_429(PER_DAY, PER_MINUTE, more=more)))
-    reply = await listener.ask(GOOGLE)
+    reply = await caller.ask(GOOGLE)
     assert message(reply) == "Google gives this key no quota for gemini-2.5-pro. Use another model."
     assert reply.retries == []
 
@@ -214,14 +210,14 @@ TOO_LONG: list[tuple[int, dict[str, Any], dict[str, str], float]] = [
 @pytest.mark.parametrize(("status", "body", "headers", "seconds"), TOO_LONG)
 async def test_a_wait_longer_than_a_minute_fails_at_once_and_names_its_end(
     upstream: Upstream,
-    listener: Listener,
+    caller: Caller,
     status: int,
     body: dict[str, Any],
     headers: dict[str, str],
     seconds: float,
 ) -> None:
     upstream.plays(refuses(status, body, **headers))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.error is not None
     assert (reply.retries, len(upstream.requests), reply.error.retry_after_s) == ([], 1, seconds)
     assert reply.error.retry_at is not None
@@ -246,10 +242,10 @@ IN_2096 = 4_000_000_000
     ],
 )
 async def test_a_reset_time_appears_in_the_message(
-    upstream: Upstream, listener: Listener, headers: dict[str, str]
+    upstream: Upstream, caller: Caller, headers: dict[str, str]
 ) -> None:
     upstream.plays(refuses(429, **headers))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.error is not None
     assert reply.error.retry_at is not None
     assert abs(reply.error.retry_at - IN_2096 * 1000) <= 1
@@ -257,14 +253,14 @@ async def test_a_reset_time_appears_in_the_message(
 
 
 async def test_openrouters_reset_time_inside_the_body_appears_in_the_message(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     headers = {"X-RateLimit-Limit": "50", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{IN_2096}000"}
     text = (
         "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day"
     )
     upstream.plays(refuses(429, {"error": {"message": text, "code": 429, "metadata": {"headers": headers}}}))
-    reply = await listener.ask(OPENROUTER)
+    reply = await caller.ask(OPENROUTER)
     assert message(reply) == (
         "OpenRouter says the quota of this key is used up for now. "
         "It can be asked again at 07:06 UTC on 2 October."
@@ -272,12 +268,12 @@ async def test_openrouters_reset_time_inside_the_body_appears_in_the_message(
 
 
 async def test_a_reset_time_inside_the_stream_appears_in_the_message(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": f"{IN_2096}000"}
     limited = {"error": {"message": "Rate limited.", "code": 429, "metadata": {"headers": headers}}}
     upstream.plays((Head(), Raw(b"data: " + json.dumps(limited).encode() + b"\n\n"), Bare()))
-    reply = await listener.ask(OPENROUTER)
+    reply = await caller.ask(OPENROUTER)
     assert (reply.retries, message(reply)) == (
         [],
         "OpenRouter asked us to slow down. It can be asked again at 07:06 UTC on 2 October.",
@@ -313,29 +309,29 @@ def groq_413(allowed: int, needed: int) -> dict[str, Any]:
     return {"error": {"message": text, "type": "tokens", "code": "rate_limit_exceeded"}}
 
 
-def with_whole_output_limit(listener: Listener) -> Listener:
-    listener.max_output_tokens = 32_768
-    return listener
+def with_whole_output_limit(caller: Caller) -> Caller:
+    caller.max_output_tokens = 32_768
+    return caller
 
 
 async def test_a_request_above_groqs_minute_limit_is_repeated_with_a_smaller_limit(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     upstream.plays(refuses(413, groq_413(8_000, 8_320)), says("Here."))
-    reply = await with_whole_output_limit(listener).ask(GROQ)
+    reply = await with_whole_output_limit(caller).ask(GROQ)
     assert (reply.text, reply.retries) == ("Here.", [])
     assert [request.body["max_completion_tokens"] for request in upstream.requests] == [8_192, 8_192 - 320]
 
 
 async def test_a_second_call_in_the_same_minute_is_repeated_with_the_tokens_that_remain(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     """The limit of a whole minute comes first, then the smaller rest, both without a wait."""
     minute_almost_used = groq_429(
         "tokens per minute (TPM): Limit 8000, Used 2000, Requested 8000. Please try again in 18s."
     )
     upstream.plays(refuses(413, groq_413(8_000, 8_400)), refuses(429, minute_almost_used), says("Here."))
-    reply = await with_whole_output_limit(listener).ask(GROQ)
+    reply = await with_whole_output_limit(caller).ask(GROQ)
     assert (reply.text, reply.retries) == ("Here.", [])
     assert [request.body["max_completion_tokens"] for request in upstream.requests] == [8_192, 7_792, 5_792]
 
@@ -345,19 +341,19 @@ async def test_a_second_call_in_the_same_minute_is_repeated_with_the_tokens_that
     "requests per minute (RPM): Limit 30, Used 30, Requested 1. Please try again in 18s.",
 ])  # fmt: skip
 async def test_a_call_waits_for_the_next_minute_if_too_few_tokens_remain(
-    upstream: Upstream, listener: Listener, limit_text: str
+    upstream: Upstream, caller: Caller, limit_text: str
 ) -> None:
     upstream.plays(refuses(429, groq_429(limit_text)), says("Here."))
-    reply = await with_whole_output_limit(listener).ask(GROQ)
+    reply = await with_whole_output_limit(caller).ask(GROQ)
     assert (reply.text, len(reply.retries)) == ("Here.", 1)
     assert [request.body["max_completion_tokens"] for request in upstream.requests] == [8_192, 8_192]
 
 
 async def test_a_prompt_above_the_minute_limit_is_reported_with_both_figures(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     upstream.plays(refuses(413, groq_413(8_000, 24_192)))
-    reply = await with_whole_output_limit(listener).ask(GROQ)
+    reply = await with_whole_output_limit(caller).ask(GROQ)
     assert (reply.code, reply.retries, len(upstream.requests)) == ("rate_limited", [], 1)
     assert message(reply) == (
         "Groq lets this key use 8,000 tokens a minute, and this needs 24,192. "
@@ -366,16 +362,16 @@ async def test_a_prompt_above_the_minute_limit_is_reported_with_both_figures(
 
 
 async def test_groqs_413_without_figures_is_repeated_with_a_small_limit(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     refusal = {"error": {"message": "Request too large.", "type": "tokens", "code": "rate_limit_exceeded"}}
     upstream.plays(refuses(413, refusal), says("Here."))
-    assert (await with_whole_output_limit(listener).ask(GROQ)).text == "Here."
+    assert (await with_whole_output_limit(caller).ask(GROQ)).text == "Here."
     assert upstream.last.body["max_completion_tokens"] == 2_048
 
 
 async def test_a_failed_response_above_the_minute_limit_is_reported_with_both_figures(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     text = "Request too large for gpt-4o on tokens per min (TPM): Limit 1, Requested 30."
     event = {
@@ -383,7 +379,7 @@ async def test_a_failed_response_above_the_minute_limit_is_reported_with_both_fi
         "response": {"error": {"code": "rate_limit_exceeded", "message": text}},
     }
     upstream.plays((Raw(b"data: " + json.dumps(event).encode() + b"\n\n"), Bare()))
-    reply = await listener.ask(RESPONSES)
+    reply = await caller.ask(RESPONSES)
     assert (reply.code, reply.retries) == ("rate_limited", [])
     assert "lets this key use 1 tokens a minute, and this needs 30" in message(reply)
 
@@ -398,61 +394,59 @@ def openrouter_402(tokens: int) -> dict[str, Any]:
 
 
 async def test_a_call_above_the_balance_is_repeated_with_the_affordable_limit(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     upstream.plays(refuses(402, openrouter_402(3_919)), says("Here."))
-    reply = await with_whole_output_limit(listener).ask(OPENROUTER)
+    reply = await with_whole_output_limit(caller).ask(OPENROUTER)
     assert (reply.text, reply.retries) == ("Here.", [])
     assert [request.body["max_tokens"] for request in upstream.requests] == [16_384, 3_919]
 
 
-async def test_a_reply_cut_by_the_balance_gives_the_reason(upstream: Upstream, listener: Listener) -> None:
+async def test_a_reply_cut_by_the_balance_gives_the_reason(upstream: Upstream, caller: Caller) -> None:
     upstream.plays(refuses(402, openrouter_402(40)), says("Half a thou", finish="length"))
-    reply = await with_whole_output_limit(listener).ask(OPENROUTER)
+    reply = await with_whole_output_limit(caller).ask(OPENROUTER)
     assert reply.end is not None
     assert (reply.text, reply.end.finish) == ("Half a thou", "length")
     assert "can only afford 40" in (reply.end.reason or "")
 
 
-async def test_a_call_above_the_balance_is_repeated_only_once(upstream: Upstream, listener: Listener) -> None:
+async def test_a_call_above_the_balance_is_repeated_only_once(upstream: Upstream, caller: Caller) -> None:
     upstream.plays(refuses(402, openrouter_402(3_919)), refuses(402, openrouter_402(3_000)), says("Never."))
-    reply = await with_whole_output_limit(listener).ask(OPENROUTER)
+    reply = await with_whole_output_limit(caller).ask(OPENROUTER)
     assert (reply.code, reply.text, reply.retries, len(upstream.requests)) == ("rate_limited", "", [], 2)
     assert OUT_OF_CREDIT in message(reply)
 
 
-async def test_a_balance_of_zero_is_not_retried(upstream: Upstream, listener: Listener) -> None:
+async def test_a_balance_of_zero_is_not_retried(upstream: Upstream, caller: Caller) -> None:
     upstream.plays(refuses(402, openrouter_402(0)), says("Never."))
-    reply = await with_whole_output_limit(listener).ask(OPENROUTER)
+    reply = await with_whole_output_limit(caller).ask(OPENROUTER)
     assert (len(upstream.requests), OUT_OF_CREDIT in message(reply)) == (1, True)
 
 
 async def test_a_custom_gateway_receives_the_affordable_limit(
-    upstream: Upstream, new_listener: NewListener
+    upstream: Upstream, new_caller: NewCaller
 ) -> None:
     row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "key": "k", "models": ["blend"]}
     upstream.plays(refuses(402, openrouter_402(700)), says("Here."))
-    reply = await with_whole_output_limit(new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))).ask(
-        "mine:blend"
-    )
+    reply = await with_whole_output_limit(new_caller(TERTULIA_ENDPOINTS=json.dumps([row]))).ask("mine:blend")
     assert (reply.text, upstream.last.body["max_tokens"]) == ("Here.", 700)
 
 
 async def test_an_outage_during_the_repeat_with_a_smaller_limit_is_retried(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     upstream.plays(
         refuses(402, openrouter_402(900)), refuses(503), refuses(402, openrouter_402(900)), says("Here.")
     )
-    reply = await with_whole_output_limit(listener).ask(OPENROUTER)
+    reply = await with_whole_output_limit(caller).ask(OPENROUTER)
     assert (reply.text, len(reply.retries)) == ("Here.", 1)
 
 
 async def test_a_rate_limit_error_inside_a_success_response_is_retried(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     body = json.dumps(groq_429("tokens per minute (TPM): Please try again in 5.4s.")).encode()
     upstream.plays((Head(200, {"Content-Type": "application/json"}), Raw(body), Bare()), says("Now."))
-    reply = await listener.ask(GROQ)
+    reply = await caller.ask(GROQ)
     assert reply.text == "Now."
     assert 5.4 <= reply.retries[0].seconds < 6

@@ -10,6 +10,7 @@ from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Prompt, PromptMessage
 from tertulia.providers import catalogue
 from tertulia.providers.client_pool import ClientPool
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import ModelRequest, ProviderError
 from tertulia.providers.limits import Limits
@@ -104,13 +105,13 @@ def meaning(body: str) -> str:
 
 
 async def listen(recording: Recording, form: tuple[bytes, ...]) -> Reply:
-    clients = ClientPool(Limits(), stays_inside=True)
+    clients = ClientPool(Limits(), LOOPBACK_ONLY)
     reply = Reply()
     async with played(recording, form) as address:
         endpoint = Endpoint("recorded", "Recorded", address, dialect=recording.dialect)
         model = catalogue.unknown("recorded", str(recording.request.get("model") or "model"))
         call = ModelRequest(model, Prompt("", (PromptMessage("user", "Hello?"),)), 500)
-        client = await clients.speaker(endpoint, recording.dialect)
+        client = await clients.client_for(endpoint, recording.dialect)
         try:
             async with aclosing(client.stream(call)) as stream:
                 async for item in stream:

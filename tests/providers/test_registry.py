@@ -11,8 +11,9 @@ import pytest
 from tertulia.core.errors import CannotStart
 from tertulia.core.models import FREE, Prices, Tier
 from tertulia.providers import catalogue, endpoints
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.registry import ProviderRegistry
-from tests.providers.conftest import NewListener
+from tests.providers.conftest import NewCaller
 from tests.upstream.scripted import Upstream
 
 OLLAMA = {
@@ -32,7 +33,7 @@ GATEWAY = {
 
 
 def with_environ(tmp_path: Path, **environ: str) -> ProviderRegistry:
-    return ProviderRegistry.from_environment(environ, tmp_path)
+    return ProviderRegistry.from_environment(environ, tmp_path, LOOPBACK_ONLY)
 
 
 def test_a_key_in_the_environment_makes_its_models_available(tmp_path: Path) -> None:
@@ -93,19 +94,19 @@ def test_a_custom_endpoint_is_defined_by_one_row(tmp_path: Path) -> None:
     assert providers.provider_name(llama) == "Ollama"
 
 
-async def test_a_model_of_a_custom_endpoint_replies(upstream: Upstream, new_listener: NewListener) -> None:
+async def test_a_model_of_a_custom_endpoint_replies(upstream: Upstream, new_caller: NewCaller) -> None:
     row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "key": "s3cret", "models": ["blend"]}
-    listener = new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))
+    caller = new_caller(TERTULIA_ENDPOINTS=json.dumps([row]))
     upstream.says("From next door.", model="blend")
-    assert (await listener.ask("mine:blend")).text == "From next door."
+    assert (await caller.ask("mine:blend")).text == "From next door."
     assert upstream.last.headers["authorization"] == "Bearer s3cret"
 
 
 async def test_a_custom_endpoint_without_a_key_receives_none(
-    upstream: Upstream, new_listener: NewListener
+    upstream: Upstream, new_caller: NewCaller
 ) -> None:
     row = {"name": "Mine", "base_url": f"{upstream.url}/v1", "models": ["blend"]}
-    await new_listener(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
+    await new_caller(TERTULIA_ENDPOINTS=json.dumps([row])).ask("mine:blend")
     assert "authorization" not in upstream.last.headers
 
 
@@ -194,12 +195,12 @@ def test_the_catalogue_is_complete_and_plausible() -> None:
     "key", ["openai:gpt-5", "openai:gpt-5-mini", "openai:gpt-5.2", "openai:gpt-5.3-codex"]
 )
 def test_an_administrators_override_keeps_the_input_limit_of_the_catalogue(key: str, tmp_path: Path) -> None:
-    providers = ProviderRegistry.from_environment({"OPENAI_API_KEY": "k"}, tmp_path)
-    model = providers.in_catalogue(key)
+    providers = ProviderRegistry.from_environment({"OPENAI_API_KEY": "k"}, tmp_path, LOOPBACK_ONLY)
+    model = providers.catalogue_model(key)
     assert model is not None
     assert (model.context_window, model.input_limit) == (400_000, 272_000)
     # An override is stored without the facts that only the catalogue has.
-    providers.know_better([replace(model, display_name="Ours", max_input_tokens=None)])
+    providers.apply_overrides([replace(model, display_name="Ours", max_input_tokens=None)])
     overridden = providers.find(key)
     assert overridden is not None
     assert (overridden.display_name, overridden.input_limit) == ("Ours", 272_000)
@@ -224,16 +225,18 @@ def test_a_model_has_the_same_vision_ability_at_every_provider() -> None:
 
 # --- imports -----------------------------------------------------------------------------------------------
 
-KEY_NAMES = [name for endpoint in endpoints.ENDPOINTS for name in endpoint.key_names]
+KEY_NAMES = [name for endpoint in endpoints.ENDPOINTS for name in endpoint.key_variables]
 HEAVY = {"pydantic", "aiohttp", "splintr", "xllamacpp", "numpy"}
 
 
 def test_listing_the_models_imports_no_heavy_library(tmp_path: Path) -> None:
     program = (
         "import sys, json; from pathlib import Path\n"
+        "from tertulia.providers.egress import LOOPBACK_ONLY\n"
         "from tertulia.providers.registry import ProviderRegistry\n"
         "from tertulia.providers.tokens import counter\n"
-        f"providers = ProviderRegistry.from_environment({{'OPENAI_API_KEY': 'k'}}, Path({str(tmp_path)!r}))\n"
+        f"home, environ = Path({str(tmp_path)!r}), {{'OPENAI_API_KEY': 'k'}}\n"
+        "providers = ProviderRegistry.from_environment(environ, home, LOOPBACK_ONLY)\n"
         "assert len(providers.available()) > 20\n"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
@@ -244,9 +247,11 @@ def test_listing_the_models_imports_no_heavy_library(tmp_path: Path) -> None:
 def test_no_dialect_imports_a_providers_client_library(tmp_path: Path) -> None:
     program = (
         "import sys, json, asyncio; from pathlib import Path\n"
+        "from tertulia.providers.egress import LOOPBACK_ONLY\n"
         "from tertulia.providers.registry import ProviderRegistry\n"
         f"keys = dict.fromkeys({KEY_NAMES!r}, 'k')\n"
-        f"asyncio.run(ProviderRegistry.from_environment(keys, Path({str(tmp_path)!r})).warm())\n"
+        f"providers = ProviderRegistry.from_environment(keys, Path({str(tmp_path)!r}), LOOPBACK_ONLY)\n"
+        "asyncio.run(providers.warm())\n"
         "print(json.dumps(sorted(sys.modules)))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

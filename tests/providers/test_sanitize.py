@@ -17,13 +17,13 @@ def test_text_split_between_surrogates_is_joined_again(text: str, cuts: list[int
     bounds = [0, *sorted(min(cut, len(units)) for cut in cuts), len(units)]
     pieces = ["".join(units[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
     joiner = SurrogateJoiner()
-    assert "".join(joiner.take(piece) for piece in pieces) + joiner.rest() == text.replace("\x00", "")
+    assert "".join(joiner.feed(piece) for piece in pieces) + joiner.flush() == text.replace("\x00", "")
 
 
 @given(st.lists(st.text(st.sampled_from("a\x00é\ud83d\ude00😀"), max_size=4), max_size=5))
 def test_joined_text_is_always_valid_utf8_without_nul(pieces: list[str]) -> None:
     joiner = SurrogateJoiner()
-    text = "".join(joiner.take(piece) for piece in pieces) + joiner.rest()
+    text = "".join(joiner.feed(piece) for piece in pieces) + joiner.flush()
     text.encode("utf-8")
     assert "\x00" not in text
 

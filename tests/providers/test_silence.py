@@ -72,9 +72,9 @@ async def play(
     try:
         with EventStream(TimedBody(clock, list(arrivals)), limits, errors, keep_alive, clock) as stream:
             while not decoder.is_over and (events := await stream.read()) is not None:
-                outcome.text += "".join(item.text for item in decoder.take(events))
-                if decoder.has_spoken:
-                    stream.expect_words()
+                outcome.text += "".join(item.text for item in decoder.decode(events))
+                if decoder.has_text:
+                    stream.expect_text()
     except ProviderError as error:
         outcome.error = error
     outcome.seconds = clock.now
@@ -190,7 +190,7 @@ async def test_a_server_without_a_first_byte_limit_ends_at_the_total_time() -> N
 
 REMOTE = Endpoint("acme", "Acme", "https://api.acme.example/v1")
 LOOPBACK = Endpoint("acme", "Acme", "http://127.0.0.1:11434/v1")
-SELF_HOSTED = Endpoint("acme", "Acme", "http://192.168.1.7:11434/v1", is_near=True)
+SELF_HOSTED = Endpoint("acme", "Acme", "http://192.168.1.7:11434/v1", is_self_hosted=True)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tertulia.providers.egress import LOOPBACK_ONLY
 from tertulia.providers.interface import Completed, StreamItem, TextDelta
 from tertulia.providers.registry import ProviderRegistry
 from tests.patience import PATIENCE_S, soon
-from tests.providers.conftest import CHAT, EVERY_DIALECT, Listener
+from tests.providers.conftest import CHAT, EVERY_DIALECT, Caller
 from tests.upstream.scripted import Finish, Hold, Say, Stall, Step, Upstream, refuses
 
 every_dialect = pytest.mark.parametrize("key", EVERY_DIALECT)
@@ -23,8 +24,8 @@ class Consumer:
     items: list[StreamItem] = field(default_factory=list)
     started: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def consume(self, listener: Listener, key: str) -> None:
-        async with aclosing(listener.providers.stream(listener.call(key))) as items:
+    async def consume(self, caller: Caller, key: str) -> None:
+        async with aclosing(caller.providers.stream(caller.call(key))) as items:
             async for item in items:
                 self.items.append(item)
                 self.started.set()
@@ -38,11 +39,11 @@ async def stop(task: asyncio.Task[None]) -> None:
 
 @every_dialect
 async def test_stopping_before_the_first_byte_closes_the_connection(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     upstream.plays((Stall(),))
     consumer = Consumer()
-    task = asyncio.create_task(consumer.consume(listener, key))
+    task = asyncio.create_task(consumer.consume(caller, key))
     request = await upstream.heard()
     await stop(task)
     async with soon():
@@ -52,11 +53,11 @@ async def test_stopping_before_the_first_byte_closes_the_connection(
 
 @every_dialect
 async def test_stopping_in_mid_reply_closes_the_connection(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     upstream.plays((Say("Let me tell you"), Stall()))
     consumer = Consumer()
-    task = asyncio.create_task(consumer.consume(listener, key))
+    task = asyncio.create_task(consumer.consume(caller, key))
     await asyncio.wait_for(consumer.started.wait(), PATIENCE_S)
     await stop(task)
     async with soon():
@@ -66,10 +67,10 @@ async def test_stopping_in_mid_reply_closes_the_connection(
 
 @every_dialect
 async def test_closing_the_stream_in_mid_reply_closes_the_connection(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     upstream.plays((Say("Let me tell you"), Stall()))
-    async with aclosing(listener.providers.stream(listener.call(key))) as items:
+    async with aclosing(caller.providers.stream(caller.call(key))) as items:
         async for _ in items:
             break
     async with soon():
@@ -86,23 +87,25 @@ async def test_stopping_while_a_retry_is_pending_sends_no_further_request(
         await asyncio.Event().wait()
 
     upstream.plays(refuses(429, retry_after="30"))
-    listener = Listener(ProviderRegistry.from_environment(upstream.environ(), tmp_path, sleep=sleep), [])
+    caller = Caller(
+        ProviderRegistry.from_environment(upstream.environ(), tmp_path, LOOPBACK_ONLY, sleep=sleep), []
+    )
     consumer = Consumer()
-    task = asyncio.create_task(consumer.consume(listener, CHAT))
+    task = asyncio.create_task(consumer.consume(caller, CHAT))
     await asyncio.wait_for(is_waiting.wait(), PATIENCE_S)
     await stop(task)
-    await listener.providers.close()
+    await caller.providers.close()
     assert len(upstream.requests) == 1
 
 
 @every_dialect
 async def test_stopping_at_the_moment_of_completion_completes_at_most_once(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     gate = asyncio.Event()
     upstream.plays((Say("Almost"), Hold(gate), Finish()))
     consumer = Consumer()
-    task = asyncio.create_task(consumer.consume(listener, key))
+    task = asyncio.create_task(consumer.consume(caller, key))
     await asyncio.wait_for(consumer.started.wait(), PATIENCE_S)
     gate.set()
     await asyncio.sleep(0)
@@ -115,14 +118,14 @@ async def test_stopping_at_the_moment_of_completion_completes_at_most_once(
 
 @every_dialect
 async def test_stopping_one_call_does_not_affect_another(
-    upstream: Upstream, listener: Listener, key: str
+    upstream: Upstream, caller: Caller, key: str
 ) -> None:
     gate = asyncio.Event()
     steps: tuple[Step, ...] = (Say("One"), Hold(gate), Say(" two"), Finish())
     upstream.plays(steps)
     stopped_consumer = Consumer()
-    stopped_task = asyncio.create_task(stopped_consumer.consume(listener, key))
-    other_task = asyncio.create_task(listener.ask(key))
+    stopped_task = asyncio.create_task(stopped_consumer.consume(caller, key))
+    other_task = asyncio.create_task(caller.ask(key))
     await upstream.heard(2)
     await asyncio.wait_for(stopped_consumer.started.wait(), PATIENCE_S)
     await stop(stopped_task)

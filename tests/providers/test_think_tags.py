@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertulia.providers.think_tags import ThinkTags
-from tests.providers.conftest import CHAT, Listener
+from tests.providers.conftest import CHAT, Caller
 from tests.upstream.scripted import Bare, Cut, Finish, Raw, Say, Script, Think, Upstream
 
 
 def separate(*pieces: str) -> tuple[str, str]:
     tags = ThinkTags()
-    parts = [part for piece in pieces for part in tags.take(piece)] + tags.rest()
+    parts = [part for piece in pieces for part in tags.feed(piece)] + tags.flush()
     assert all(text for text, _ in parts)
     thought = "".join(text for text, is_thought in parts if is_thought)
     return thought, "".join(text for text, is_thought in parts if not is_thought)
@@ -61,24 +61,22 @@ def script_of(*pieces: str) -> Script:
     return (*map(Say, pieces), Finish())
 
 
-async def test_text_in_think_tags_is_streamed_as_thinking(upstream: Upstream, listener: Listener) -> None:
+async def test_text_in_think_tags_is_streamed_as_thinking(upstream: Upstream, caller: Caller) -> None:
     upstream.plays(script_of("<th", "ink>\nSix times", " seven.</", "think>", "\n\nForty", "-two."))
-    reply = await listener.ask(CHAT)
+    reply = await caller.ask(CHAT)
     assert (reply.thinking, reply.text) == ("Six times seven.", "Forty-two.")
 
 
-async def test_tags_are_plain_text_if_thinking_has_its_own_field(
-    upstream: Upstream, listener: Listener
-) -> None:
+async def test_tags_are_plain_text_if_thinking_has_its_own_field(upstream: Upstream, caller: Caller) -> None:
     upstream.plays((Think("Hm."), Say("<think>"), Say(" is a tag."), Finish()))
-    reply = await listener.ask(CHAT)
+    reply = await caller.ask(CHAT)
     assert (reply.thinking, reply.text) == ("Hm.", "<think> is a tag.")
 
 
 @pytest.mark.parametrize("end", [Bare(), Cut(), Raw(b"data: {broken\n\n")])
 async def test_a_partial_tag_is_kept_as_text_when_the_connection_drops(
-    upstream: Upstream, listener: Listener, end: Bare | Cut | Raw
+    upstream: Upstream, caller: Caller, end: Bare | Cut | Raw
 ) -> None:
     upstream.plays((Say("<thi"), end))
-    reply = await listener.ask(CHAT)
+    reply = await caller.ask(CHAT)
     assert (reply.text, reply.error is not None) == ("<thi", True)

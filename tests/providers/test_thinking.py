@@ -8,8 +8,8 @@ import pytest
 from tertulia.core.models import Abilities
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers import catalogue
-from tertulia.providers.dialects import is_openai_thinker
-from tests.providers.conftest import Listener, NewListener
+from tertulia.providers.endpoints import is_openai_thinking_model
+from tests.providers.conftest import Caller, NewCaller
 from tests.upstream.scripted import Upstream, refuses, says
 
 OFF, LOW, MEDIUM, HIGH = Effort
@@ -68,25 +68,23 @@ def thinking_fields(body: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 async def test_each_provider_receives_the_effort_in_its_own_form(
-    upstream: Upstream, listener: Listener, key: str, effort: Effort | None, expected: dict[str, Any]
+    upstream: Upstream, caller: Caller, key: str, effort: Effort | None, expected: dict[str, Any]
 ) -> None:
-    listener.max_output_tokens = 64_000
-    await listener.ask(key, effort=effort)
+    caller.max_output_tokens = 64_000
+    await caller.ask(key, effort=effort)
     assert thinking_fields(upstream.last.body) == expected
 
 
-async def test_a_thinking_budget_is_at_most_half_the_output_limit(
-    upstream: Upstream, listener: Listener
-) -> None:
+async def test_a_thinking_budget_is_at_most_half_the_output_limit(upstream: Upstream, caller: Caller) -> None:
     budgets = []
-    for listener.max_output_tokens in (6_000, 2_000):
-        await listener.ask("anthropic:claude-sonnet-4-5", effort=HIGH)
+    for caller.max_output_tokens in (6_000, 2_000):
+        await caller.ask("anthropic:claude-sonnet-4-5", effort=HIGH)
         budgets.append(upstream.last.body.get("thinking", {}).get("budget_tokens"))
     assert budgets == [3_000, None]
 
 
-async def test_a_schema_and_an_effort_are_sent_together(upstream: Upstream, listener: Listener) -> None:
-    await listener.ask("anthropic:claude-opus-4-6", schema={"type": "object"}, effort=HIGH)
+async def test_a_schema_and_an_effort_are_sent_together(upstream: Upstream, caller: Caller) -> None:
+    await caller.ask("anthropic:claude-opus-4-6", schema={"type": "object"}, effort=HIGH)
     assert upstream.last.body["output_config"] == {
         "format": {"type": "json_schema", "schema": {"type": "object"}},
         "effort": "high",
@@ -106,10 +104,10 @@ UNVERIFIED = {
 
 
 async def test_an_unverified_organisation_gets_replies_without_thinking(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     upstream.plays(refuses(400, UNVERIFIED), says("Four."))
-    first_reply, second_reply = await listener.ask("openai:o3"), await listener.ask("openai:o3")
+    first_reply, second_reply = await caller.ask("openai:o3"), await caller.ask("openai:o3")
     assert [(reply.text, reply.code, reply.retries) for reply in (first_reply, second_reply)] == [
         ("Four.", None, [])
     ] * 2
@@ -121,18 +119,18 @@ async def test_an_unverified_organisation_gets_replies_without_thinking(
 
 
 async def test_a_model_that_refuses_summaries_does_not_affect_other_models(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     message = "Unsupported parameter: 'reasoning.summary' is not supported with this model."
     upstream.plays(refuses(400, {"error": {"message": message}}), says("Four."))
     for key in ("openai:o3", "openai:o3-pro"):
-        await listener.ask(key)
+        await caller.ask(key)
     assert thinking_fields(upstream.last.body) == {"reasoning": {"summary": "auto"}}
 
 
-async def test_another_error_is_not_retried_without_thinking(upstream: Upstream, listener: Listener) -> None:
+async def test_another_error_is_not_retried_without_thinking(upstream: Upstream, caller: Caller) -> None:
     upstream.plays(refuses(400, {"error": {"message": "Unknown parameter."}}))
-    assert (await listener.ask("openai:o3")).code == "unavailable"
+    assert (await caller.ask("openai:o3")).code == "unavailable"
     assert len(upstream.requests) == 1
 
 
@@ -156,7 +154,7 @@ async def test_another_error_is_not_retried_without_thinking(upstream: Upstream,
     ],
 )
 def test_an_openai_model_is_recognised_as_thinking_by_its_name(model_id: str, thinks: bool) -> None:
-    assert is_openai_thinker(model_id) is thinks
+    assert is_openai_thinking_model(model_id) is thinks
 
 
 @pytest.mark.parametrize(
@@ -168,27 +166,27 @@ def test_an_openai_model_is_recognised_as_thinking_by_its_name(model_id: str, th
     ],
 )
 async def test_openai_thinking_models_use_the_responses_dialect(
-    upstream: Upstream, listener: Listener, model_id: str
+    upstream: Upstream, caller: Caller, model_id: str
 ) -> None:
-    model = listener.model(f"openai:{model_id}")
+    model = caller.model(f"openai:{model_id}")
     upstream.says("Yes.")
-    assert (await listener.ask(model.key)).text == "Yes."
+    assert (await caller.ask(model.key)).text == "Yes."
     path = "/v1/responses" if model.abilities.thinking else "/v1/chat/completions"
     assert upstream.last.path == path
-    assert is_openai_thinker(model_id) == model.abilities.thinking
+    assert is_openai_thinking_model(model_id) == model.abilities.thinking
 
 
 @pytest.mark.parametrize("provider", ["xai", "openrouter", "groq", "mistral", "deepseek"])
 async def test_thinking_models_of_other_providers_use_the_chat_dialect(
-    upstream: Upstream, listener: Listener, provider: str
+    upstream: Upstream, caller: Caller, provider: str
 ) -> None:
     thinkers = [
         model
-        for model in listener.providers.models()
+        for model in caller.providers.models()
         if model.provider == provider and model.abilities.thinking
     ]
     for model in thinkers:
-        await listener.ask(model.key)
+        await caller.ask(model.key)
         assert upstream.last.path.endswith("/chat/completions")
     assert thinkers
 
@@ -212,55 +210,53 @@ def custom_endpoints(upstream: Upstream, *models: object, **row: object) -> str:
     ],
 )
 async def test_a_custom_endpoint_uses_the_dialect_from_its_row(
-    upstream: Upstream, new_listener: NewListener, dialect: str | None, path: str
+    upstream: Upstream, new_caller: NewCaller, dialect: str | None, path: str
 ) -> None:
     row = {} if dialect is None else {"dialect": dialect}
-    listener = new_listener(TERTULIA_ENDPOINTS=custom_endpoints(upstream, "gpt-5", **row))
+    caller = new_caller(TERTULIA_ENDPOINTS=custom_endpoints(upstream, "gpt-5", **row))
     upstream.says("From next door.")
-    assert (await listener.ask("mine:gpt-5")).text == "From next door."
+    assert (await caller.ask("mine:gpt-5")).text == "From next door."
     assert upstream.last.path == path
 
 
 @pytest.mark.parametrize(("counts", "requests_usage"), [(None, True), (True, True), (False, False)])
 async def test_a_custom_endpoint_states_whether_usage_is_requested(
-    upstream: Upstream, new_listener: NewListener, counts: bool | None, requests_usage: bool
+    upstream: Upstream, new_caller: NewCaller, counts: bool | None, requests_usage: bool
 ) -> None:
     row = {} if counts is None else {"counts": counts}
-    await new_listener(TERTULIA_ENDPOINTS=custom_endpoints(upstream, "m", **row)).ask("mine:m")
+    await new_caller(TERTULIA_ENDPOINTS=custom_endpoints(upstream, "m", **row)).ask("mine:m")
     assert ("stream_options" in upstream.last.body) is requests_usage
 
 
-async def test_a_custom_model_receives_the_chosen_effort(
-    upstream: Upstream, new_listener: NewListener
-) -> None:
+async def test_a_custom_model_receives_the_chosen_effort(upstream: Upstream, new_caller: NewCaller) -> None:
     row = {"id": "m", "efforts": ["off", "low", "high"]}
-    listener = new_listener(TERTULIA_ENDPOINTS=custom_endpoints(upstream, row, "plain"))
-    model = listener.model("mine:m")
+    caller = new_caller(TERTULIA_ENDPOINTS=custom_endpoints(upstream, row, "plain"))
+    model = caller.model("mine:m")
     assert (model.efforts, model.abilities) == ((OFF, LOW, HIGH), Abilities(thinking=True))
-    await listener.ask("mine:m", effort=LOW)
+    await caller.ask("mine:m", effort=LOW)
     assert upstream.last.body["reasoning_effort"] == "low"
-    await listener.ask("mine:plain", effort=LOW)
+    await caller.ask("mine:plain", effort=LOW)
     assert "reasoning_effort" not in upstream.last.body
 
 
-def test_a_custom_endpoint_at_openais_address_uses_openais_dialects(new_listener: NewListener) -> None:
+def test_a_custom_endpoint_at_openais_address_uses_openais_dialects(new_caller: NewCaller) -> None:
     row = {"name": "Second key", "base_url": "https://api.openai.com/v1", "models": ["gpt-9", "gpt-4o"]}
-    listener = new_listener(TERTULIA_ENDPOINTS=json.dumps([row]))
+    caller = new_caller(TERTULIA_ENDPOINTS=json.dumps([row]))
     dialects = {
-        key: listener.providers.dialect_of(listener.model(f"second-key:{key}")) for key in ("gpt-9", "gpt-4o")
+        key: caller.providers.dialect_of(caller.model(f"second-key:{key}")) for key in ("gpt-9", "gpt-4o")
     }
     assert dialects == {"gpt-9": "openai_responses", "gpt-4o": "openai_chat"}
-    assert listener.model("second-key:gpt-9").thinking_form is ThinkingForm.EFFORT
+    assert caller.model("second-key:gpt-9").thinking_form is ThinkingForm.EFFORT
 
 
 @pytest.mark.parametrize(
     "row", [{"dialect": "klingon"}, {"counts": "no"}, {"models": [{"id": "m", "efforts": ["extreme"]}]}]
 )
 def test_an_invalid_endpoint_row_is_refused(
-    upstream: Upstream, new_listener: NewListener, row: dict[str, Any]
+    upstream: Upstream, new_caller: NewCaller, row: dict[str, Any]
 ) -> None:
     with pytest.raises(Exception, match="TERTULIA_ENDPOINTS"):
-        new_listener(TERTULIA_ENDPOINTS=custom_endpoints(upstream, "m", **row))
+        new_caller(TERTULIA_ENDPOINTS=custom_endpoints(upstream, "m", **row))
 
 
 def test_every_catalogue_model_with_efforts_can_think() -> None:

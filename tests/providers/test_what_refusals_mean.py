@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.providers.conftest import CHAT, Listener, Reply
+from tests.providers.conftest import CHAT, Caller, Reply
 from tests.upstream.scripted import Bare, Head, Raw, Upstream, refuses, says
 
 
@@ -98,10 +98,10 @@ MEANINGS: list[tuple[int, Any, tuple[str, str]]] = [
 
 @pytest.mark.parametrize(("status", "body", "meaning"), MEANINGS)
 async def test_an_error_response_gives_the_right_code_and_message(
-    upstream: Upstream, listener: Listener, status: int, body: Any, meaning: tuple[str, str]
+    upstream: Upstream, caller: Caller, status: int, body: Any, meaning: tuple[str, str]
 ) -> None:
     upstream.plays(refuses(status, body))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert code_and_message(reply) == meaning
     assert (reply.retries, len(upstream.requests)) == ([], 1)
     assert reply.error is not None
@@ -135,10 +135,10 @@ SIZES: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("provider_message", "sentence"), SIZES)
 async def test_a_too_long_prompt_is_reported_with_the_providers_figures(
-    upstream: Upstream, listener: Listener, provider_message: str, sentence: str
+    upstream: Upstream, caller: Caller, provider_message: str, sentence: str
 ) -> None:
     upstream.plays(refuses(400, error(provider_message)))
-    assert code_and_message(await listener.ask()) == ("context_length", sentence)
+    assert code_and_message(await caller.ask()) == ("context_length", sentence)
 
 
 @pytest.mark.parametrize(
@@ -155,29 +155,29 @@ async def test_a_too_long_prompt_is_reported_with_the_providers_figures(
     ],
 )
 async def test_the_message_of_the_provider_behind_a_gateway_is_quoted(
-    upstream: Upstream, listener: Listener, raw: Any, detail: str
+    upstream: Upstream, caller: Caller, raw: Any, detail: str
 ) -> None:
     metadata = {"raw": raw, "provider_name": "BaseTen"}
     upstream.plays(refuses(429, error("Provider returned error", code=429, metadata=metadata)))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.error is not None
     assert (reply.code, reply.error.detail) == ("rate_limited", detail)
 
 
 async def test_the_message_of_the_provider_behind_a_gateway_decides_the_code(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     raw = json.dumps(error("prompt is too long: 204411 tokens > 200000 maximum"))
     upstream.plays(refuses(400, error("Provider returned error", code=400, metadata={"raw": raw})))
-    assert code_and_message(await listener.ask())[0] == "context_length"
+    assert code_and_message(await caller.ask())[0] == "context_length"
 
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_the_status_inside_a_gateways_400_response_is_used(
-    upstream: Upstream, listener: Listener, status: int
+    upstream: Upstream, caller: Caller, status: int
 ) -> None:
     upstream.plays(refuses(400, error("Later, please.", code=status)), says("Now."))
-    assert (await listener.ask()).text == "Now."
+    assert (await caller.ask()).text == "Now."
 
 
 @pytest.mark.parametrize(
@@ -192,19 +192,19 @@ async def test_the_status_inside_a_gateways_400_response_is_used(
     ],
 )
 async def test_a_rate_limit_with_another_status_is_retried(
-    upstream: Upstream, listener: Listener, status: int, body: Any
+    upstream: Upstream, caller: Caller, status: int, body: Any
 ) -> None:
     upstream.plays(refuses(status, body), says("Now."))
-    assert (await listener.ask()).text == "Now."
+    assert (await caller.ask()).text == "Now."
 
 
 @pytest.mark.parametrize("status", [500, 502, 520])
 async def test_a_server_error_is_reported_as_the_providers_trouble(
-    upstream: Upstream, listener: Listener, status: int
+    upstream: Upstream, caller: Caller, status: int
 ) -> None:
     """The message does not mention charges, because they are unknown."""
     upstream.plays(refuses(status, error("Internal error")))
-    assert code_and_message(await listener.ask()) == (
+    assert code_and_message(await caller.ask()) == (
         "unavailable",
         "OpenAI is having trouble and did not answer.",
     )
@@ -212,11 +212,11 @@ async def test_a_server_error_is_reported_as_the_providers_trouble(
 
 @pytest.mark.parametrize("status", [503, 529])
 async def test_an_overloaded_provider_is_reported_with_nothing_charged(
-    upstream: Upstream, listener: Listener, status: int
+    upstream: Upstream, caller: Caller, status: int
 ) -> None:
     upstream.plays(refuses(status, error("Overloaded")))
     assert (
-        code_and_message(await listener.ask())[1]
+        code_and_message(await caller.ask())[1]
         == "OpenAI is having trouble and did not answer. Nothing was charged."
     )
 
@@ -229,10 +229,10 @@ async def test_an_overloaded_provider_is_reported_with_nothing_charged(
     ],
 )
 async def test_an_invalid_request_reported_inside_the_stream_is_no_outage(
-    upstream: Upstream, listener: Listener, invalid: dict[str, Any]
+    upstream: Upstream, caller: Caller, invalid: dict[str, Any]
 ) -> None:
     upstream.plays((Head(), Raw(b"data: " + json.dumps(invalid).encode() + b"\n\n"), Bare()))
-    reply = await listener.ask(CHAT)
+    reply = await caller.ask(CHAT)
     assert code_and_message(reply) == NOT_ACCEPTED
     assert (reply.retries, reply.error is not None and reply.error.is_outage) == ([], False)
 
@@ -246,19 +246,19 @@ async def test_an_invalid_request_reported_inside_the_stream_is_no_outage(
     ],
 )
 async def test_the_providers_message_is_found_under_its_other_names(
-    upstream: Upstream, listener: Listener, body: dict[str, Any]
+    upstream: Upstream, caller: Caller, body: dict[str, Any]
 ) -> None:
     upstream.plays(refuses(400, body))
-    reply = await listener.ask()
+    reply = await caller.ask()
     assert reply.error is not None
     assert (reply.error.detail or "").startswith("Bad input.")
 
 
 async def test_a_filter_error_in_the_middle_of_a_reply_has_code_filtered(
-    upstream: Upstream, listener: Listener
+    upstream: Upstream, caller: Caller
 ) -> None:
     word = b'data: {"choices":[{"index":0,"delta":{"content":"Well,"}}]}\n\n'
     stop = b'data: {"error":{"code":"content_filter","message":"The response was filtered."}}\n\n'
     upstream.plays((Head(), Raw(word), Raw(stop), Bare()))
-    reply = await listener.ask(CHAT)
+    reply = await caller.ask(CHAT)
     assert (reply.text, reply.code) == ("Well,", "filtered")

@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import text
-
 from tertulia.app import Tertulia
 from tertulia.core.events import Event
+from tertulia.store.sql import sql
 from tests.patience import soon
 from tests.store_fixtures import contents
 from tests.world import Person, World
@@ -157,7 +156,7 @@ def character(name: str) -> dict[str, Any]:
 
 async def at_rest(tertulia: Tertulia) -> None:
     """Nothing happens by itself any more: titles are made, files are indexed; what is due later may wait."""
-    busy = text("SELECT 1 FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now)")
+    busy = sql("SELECT 1 FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now)")
     async with soon():
         while await tertulia.db.read(lambda tx: tx.maybe(busy, now=tx.now)):
             pass

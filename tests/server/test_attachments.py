@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tertulia.app import new_id
-from tertulia.server.uploads import takes_bytes
+from tertulia.server.uploads import is_upload
 from tests.library.documents import png
 from tests.server.files.test_coming_in import HARMLESS, TRAVERSALS
 from tests.upstream.scripted import scripted
@@ -197,6 +197,6 @@ async def test_what_has_no_text_says_so(ada: Person) -> None:
 
 
 async def test_bytes_beyond_what_json_may_have_are_let_through_to_be_counted_as_they_come() -> None:
-    assert takes_bytes("POST", "/api/projects/01/attachments")
-    assert not takes_bytes("POST", "/api/projects/01/attachments/02")
-    assert not takes_bytes("DELETE", "/api/attachments/01")
+    assert is_upload("POST", "/api/projects/01/attachments")
+    assert not is_upload("POST", "/api/projects/01/attachments/02")
+    assert not is_upload("DELETE", "/api/attachments/01")

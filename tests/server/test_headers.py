@@ -48,7 +48,7 @@ class Broken(Passwords):
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     async with running(tmp_path_factory.mktemp("home"), {}) as made:
-        made.app.state.door = replace(made.app.state.door, passwords=Broken())
+        made.app.state.server = replace(made.app.state.server, passwords=Broken())
         yield made
 
 

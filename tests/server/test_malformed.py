@@ -17,7 +17,8 @@ import websockets
 from starlette.types import Message
 
 from tertulia.app import new_id
-from tertulia.server.security_middleware import JSON_DEPTH, JSON_LIMIT, JSON_PARTS, SecurityMiddleware
+from tertulia.server.json_body import JSON_DEPTH, JSON_LIMIT, JSON_PARTS
+from tertulia.server.security_middleware import SecurityMiddleware
 from tertulia.server.throttle import Throttle
 from tests.calls import counted_calls
 from tests.server.cast import Things, things
@@ -44,7 +45,7 @@ async def world(
         environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)} | more
         async with running(tmp_path_factory.mktemp("home"), environ) as made:
             patient = Throttle(time.monotonic, attempts=1_000_000)
-            made.app.state.door = replace(made.app.state.door, throttle=patient)
+            made.app.state.server = replace(made.app.state.server, throttle=patient)
             yield made
 
 

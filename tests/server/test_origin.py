@@ -10,7 +10,7 @@ import pytest_asyncio
 import websockets
 
 from tertulia.server.access import RouteAccess
-from tertulia.server.security_middleware import SAFE
+from tertulia.server.asgi_scope import SAFE_METHODS
 from tests.server.cast import CANARY, Cast, gather_cast
 from tests.server.requests import HTTP, request_to
 from tests.upstream.scripted import scripted
@@ -103,7 +103,7 @@ async def test_a_socket_that_does_not_say_where_it_comes_from_is_refused(cast: C
     assert refused.value.response.status_code == 403
 
 
-@pytest.mark.parametrize("entry", [entry for entry in HTTP if entry.method not in SAFE], ids=name_of)
+@pytest.mark.parametrize("entry", [entry for entry in HTTP if entry.method not in SAFE_METHODS], ids=name_of)
 async def test_a_write_that_does_not_say_where_it_comes_from_is_refused(
     cast: Cast, browser: httpx2.AsyncClient, entry: RouteAccess
 ) -> None:

@@ -42,8 +42,8 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
         scripted() as upstream,
         running(tmp_path_factory.mktemp("home"), {"TERTULIA_ENDPOINTS": endpoints(upstream)}) as made,
     ):
-        made.app.state.door = replace(
-            made.app.state.door, throttle=Throttle(time.monotonic, attempts=1_000_000)
+        made.app.state.server = replace(
+            made.app.state.server, throttle=Throttle(time.monotonic, attempts=1_000_000)
         )
         yield made
 

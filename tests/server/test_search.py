@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.store.database import Tx
+from tertulia.store.sql import sql
 from tests.patience import soon
 from tests.upstream.scripted import Say, Upstream
 from tests.world import Person, World
@@ -22,7 +22,7 @@ def _is_busy(tx: Tx) -> bool:
     return tx.maybe(_BUSY, now=tx.now) is not None
 
 
-_BUSY = text("SELECT id FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now) LIMIT 1")
+_BUSY = sql("SELECT id FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now) LIMIT 1")
 
 
 async def upload(person: Person, path: str, written: str) -> None:

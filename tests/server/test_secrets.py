@@ -19,6 +19,7 @@ from urllib.parse import quote
 import httpx2
 import websockets
 
+from tests import loopback_server
 from tests.patience import soon
 from tests.upstream.scripted import Upstream, refuses
 from tests.world import turn
@@ -59,7 +60,8 @@ class Run:
 @asynccontextmanager
 async def served(home: Path, environ: dict[str, str]) -> AsyncIterator[Run]:
     variables = os.environ | environ | {"TERTULIA_HOME": str(home), "TERTULIA_LOG_LEVEL": "debug"}
-    command = (sys.executable, "-m", "tertulia", "serve", "--port", "0")
+    variables |= {"TERTULIA_PORT": "0"}
+    command = (sys.executable, *loopback_server.SCRIPT)
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=STDOUT, env=variables)
     run = Run(process, home)
     try:

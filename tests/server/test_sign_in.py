@@ -55,14 +55,14 @@ class Hand:
 @pytest.fixture
 def passwords(world: World) -> Watched:
     watched = Watched()
-    world.app.state.door = replace(world.app.state.door, passwords=watched)
+    world.app.state.server = replace(world.app.state.server, passwords=watched)
     return watched
 
 
 @pytest.fixture
 def clock(world: World) -> Hand:
     hand = Hand()
-    world.app.state.door = replace(world.app.state.door, throttle=Throttle(hand))
+    world.app.state.server = replace(world.app.state.server, throttle=Throttle(hand))
     return hand
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
+from tertulia.store.sql import sql
 from tests.patience import soon
 from tests.server.cast import CANARY
 from tests.upstream.scripted import Finish, Hold, Pause, Say, Step, Upstream
@@ -196,7 +196,7 @@ async def test_a_busy_stream_ends_in_time_when_the_right_ended_on_another_node(
             assert await tab.closed() == 4401
 
 
-_FORGET = text("DELETE FROM sessions WHERE id = :id")
+_FORGET = sql("DELETE FROM sessions WHERE id = :id")
 
 
 async def test_a_viewer_keeps_listening_when_others_leave(

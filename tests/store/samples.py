@@ -6,8 +6,6 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import text
-
 from tertulia.core.attachments import Attachment
 from tertulia.core.conversations import Conversation, Visibility
 from tertulia.core.files import Content, ProjectFile
@@ -20,6 +18,7 @@ from tertulia.core.turns import Draft, Purpose, Turn, TurnState
 from tertulia.core.users import Actor, ServerRole
 from tertulia.core.voices import Voice
 from tertulia.store import attachments, conversations, files, messages, projects, sessions, turns, users
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Tx
 
 CLIENT = ClientInfo("Firefox 140", "Linux", "127.0.0.1")
@@ -174,7 +173,7 @@ def content(tx: Tx, written: str, mime_type: str = "text/markdown") -> Content:
     return result
 
 
-_ADD_BLOB = text("""
+_ADD_BLOB = sql("""
     INSERT INTO blobs (hash, size_bytes, keeping, content, used_at)
     VALUES (:hash, :size_bytes, 'row', :content, :now) ON CONFLICT (hash) DO NOTHING
 """)
@@ -191,7 +190,7 @@ def many_chunks(tx: Tx, file: ProjectFile, rows: int) -> None:
     tx.execute(_MANY_CHUNKS, file_id=file.id, project_id=file.project_id, rows=rows)
 
 
-_MANY_CHUNKS = text("""
+_MANY_CHUNKS = sql("""
     INSERT INTO content_chunks (
         id, source_type, file_id, project_id, chunk_index, token_count, created_at, location, heading,
         summary, content, words
@@ -204,7 +203,7 @@ _MANY_CHUNKS = text("""
 
 def known_rows(tx: Tx) -> int:
     """The planner's estimate of how many chunks PostgreSQL has; -1 before the first ANALYZE."""
-    rows = tx.one(text("SELECT reltuples FROM pg_class WHERE oid = CAST('content_chunks' AS REGCLASS)"))
+    rows = tx.one(sql("SELECT reltuples FROM pg_class WHERE oid = CAST('content_chunks' AS REGCLASS)"))
     return int(rows.reltuples)
 
 

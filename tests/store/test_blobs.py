@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.errors import Conflict, NotFound, StorageFailed
 from tertulia.core.files import Content, ProjectFile
@@ -23,6 +22,7 @@ from tertulia.store.blob_backends import DiskBlobs, spooled
 from tertulia.store.blob_upload import ROW_LIMIT, BlobUpload
 from tertulia.store.blobs import GRACE_MS, Blobs
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tests.open_files import nothing_left_open
 from tests.patience import PATIENCE_S, until
 from tests.store_fixtures import Clock, Ids
@@ -75,7 +75,7 @@ def on_disk(folder: Path) -> list[str]:
 
 
 def rows(db: Database) -> list[tuple[str, str]]:
-    all_rows = db.read_now(lambda tx: tx.execute(text("SELECT hash, keeping FROM blobs ORDER BY hash")))
+    all_rows = db.read_now(lambda tx: tx.execute(sql("SELECT hash, keeping FROM blobs ORDER BY hash")))
     return [tuple(row) for row in all_rows]
 
 
@@ -120,7 +120,7 @@ async def test_reading_a_range_of_a_large_blob_touches_only_the_pieces_it_needs(
     saved_file = await save_file(db, blobs, ada, adas_home, LARGE)
     hash, start = saved_file.content_hash, ROW_LIMIT + 10
     if db.is_shared:
-        await db.write(lambda tx: tx.execute(text("DELETE FROM blob_pieces WHERE number <> 1")))
+        await db.write(lambda tx: tx.execute(sql("DELETE FROM blob_pieces WHERE number <> 1")))
     else:
         os.truncate(tmp_path / "blobs" / hash[:2] / hash, start + 100)
     byte_range = b"".join([block async for block in blobs.read(hash, start, start + 100)])
@@ -137,7 +137,7 @@ async def test_small_blobs_are_stored_in_their_row_and_large_ones_outside(
     hash = large.content_hash
     if db.is_shared:
         assert on_disk(tmp_path / "blobs") == []
-        count = await db.read(lambda tx: tx.one(text("SELECT COUNT(*) AS n FROM blob_pieces")).n)
+        count = await db.read(lambda tx: tx.one(sql("SELECT COUNT(*) AS n FROM blob_pieces")).n)
         assert count == 3
     else:
         assert on_disk(tmp_path / "blobs") == [f"{hash[:2]}/{hash}"]
@@ -349,7 +349,7 @@ async def test_links_out_of_the_blob_folder_are_not_followed(
     (tmp_path / "blobs" / "cd").symlink_to(tmp_path / "elsewhere")
 
     def add_rows(tx: Tx) -> None:
-        add = text("INSERT INTO blobs (hash, size_bytes, keeping, used_at) VALUES (:hash, 7, 'disk', 0)")
+        add = sql("INSERT INTO blobs (hash, size_bytes, keeping, used_at) VALUES (:hash, 7, 'disk', 0)")
         for hash in (file_link, folder_link, "../../secret"):
             tx.execute(add, hash=hash)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.chunks import Filters, Location, Source, Weights
 from tertulia.core.files import MetadataChange
@@ -12,6 +11,7 @@ from tertulia.library.query import terms
 from tertulia.store import chunks, conversations, files, projects, retrieval, vectors, versions
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tertulia.store.text_index import ENOUGH
 from tests.store.samples import answered, conversation, file, home, person
 
@@ -214,15 +214,15 @@ async def test_very_common_words_affect_scores_but_select_no_rows(db: Database) 
     """Each row scores the same as with the full query. PostgreSQL has no reduced query."""
 
     def compare(tx: Tx) -> None:
-        text_index, ada = tx.words, person(tx, "Ada")
-        if not text_index.hurries:
+        text_index, ada = tx.text_index, person(tx, "Ada")
+        if not text_index.prefers_global_query:
             return
         for index in range(40):
             add_file(
                 tx, ada, f"{index}.md", f"oak {'walnut' if index % 4 == 0 else ''} {'elm ' * (index % 3)}"
             )
         query = ["walnut", "oak", "elm"]
-        reduced_query, factor = text_index.hurried(
+        reduced_query, factor = text_index.global_query(
             query, {"walnut": ENOUGH, "oak": ENOUGH + 1, "elm": ENOUGH + 2}
         )
         reduced = tx.execute(text_index.find(EQUAL_WEIGHTS, ""), query=reduced_query, limit=100)
@@ -327,13 +327,13 @@ async def test_deleting_a_file_conversation_or_project_deletes_its_chunks_and_ve
     await db.write(lambda tx: projects.remove(tx, ada, project_id))
     assert await db.read(_row_counts) == (0, 0)
     if db.version.startswith("SQLite"):
-        index_rows = await db.read(lambda tx: tx.execute(text("SELECT rowid FROM retrieval_index")))
+        index_rows = await db.read(lambda tx: tx.execute(sql("SELECT rowid FROM retrieval_index")))
         assert index_rows == []
 
 
 def _row_counts(tx: Tx) -> tuple[int, int]:
     count = "SELECT (SELECT COUNT(*) FROM content_chunks) AS a, (SELECT COUNT(*) FROM chunk_vectors) AS b"
-    row = tx.one(text(count))
+    row = tx.one(sql(count))
     return row.a, row.b
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.errors import (
     Busy,
@@ -28,7 +27,8 @@ from tertulia.core.errors import (
 from tertulia.core.events import Event, EventKind
 from tertulia.store import config, events
 from tertulia.store.database import Database, Tx
-from tertulia.store.transactions import WAITING_LIMIT
+from tertulia.store.sql import sql
+from tertulia.store.transaction_task import WAITING_LIMIT
 from tests.patience import PATIENCE_S, soon
 from tests.store_fixtures import Clock, Ids, contents
 
@@ -111,7 +111,7 @@ def test_reads_and_writes_work_without_an_event_loop(db: Database) -> None:
     db.write_now(lambda tx: set_key(tx, "a"))
     assert db.read_now(config.get_all) == {"a": 1}
     with pytest.raises(NotFound):
-        db.read_now(lambda tx: tx.one(text("SELECT 1 AS one WHERE 1 = 2")))
+        db.read_now(lambda tx: tx.one(sql("SELECT 1 AS one WHERE 1 = 2")))
 
 
 async def test_a_cancelled_write_does_not_disturb_later_writes(db: Database) -> None:
@@ -192,14 +192,14 @@ async def test_a_group_of_writes_is_committed_at_once(sqlite: Database, sqlite_u
 
 async def test_a_full_disk_fails_the_write_and_reading_still_works(sqlite: Database) -> None:
     await sqlite.write(lambda tx: set_key(tx, "kept"))
-    limit = text("PRAGMA max_page_count = 1")
+    limit = sql("PRAGMA max_page_count = 1")
     await sqlite.write(lambda tx: tx.execute(limit))
     outcomes = await run_in_one_group(
         sqlite, lambda tx: set_key(tx, "big", "x" * 1_000_000), lambda tx: set_key(tx, "b")
     )
     assert isinstance(outcomes[0], StorageFull)
     assert (await keys(sqlite))[-1] == "kept"
-    await sqlite.write(lambda tx: tx.execute(text("PRAGMA max_page_count = 1073741823")))
+    await sqlite.write(lambda tx: tx.execute(sql("PRAGMA max_page_count = 1073741823")))
     await sqlite.write(lambda tx: set_key(tx, "later"))
     assert "later" in await keys(sqlite)
 
@@ -239,7 +239,7 @@ async def test_writes_beyond_the_queue_limit_are_refused(sqlite: Database) -> No
 async def test_sqlite_syncs_each_commit_to_disk(sqlite: Database) -> None:
     def pragmas(tx: Tx) -> tuple[str, int, int]:
         [mode], [sync], [foreign_keys] = (
-            tx.one(text(f"PRAGMA {name}")) for name in ("journal_mode", "synchronous", "foreign_keys")
+            tx.one(sql(f"PRAGMA {name}")) for name in ("journal_mode", "synchronous", "foreign_keys")
         )
         return mode, sync, foreign_keys
 
@@ -247,7 +247,7 @@ async def test_sqlite_syncs_each_commit_to_disk(sqlite: Database) -> None:
 
 
 async def test_only_the_writer_connection_checkpoints_the_wal(sqlite: Database) -> None:
-    pragma = text("PRAGMA wal_autocheckpoint")
+    pragma = sql("PRAGMA wal_autocheckpoint")
     assert (await sqlite.read(lambda tx: tx.one(pragma)))[0] == 0
     assert (await sqlite.write(lambda tx: tx.one(pragma)))[0] > 0
 
@@ -317,10 +317,10 @@ async def test_a_deadlock_is_retried_and_both_writes_succeed(postgres: Database)
 
     def lock_both(tx: Tx, first: str, second: str) -> None:
         attempts.append(first)
-        tx.hold(first)
+        tx.lock(first)
         if len(attempts) <= 2:
             both_locked.wait()
-        tx.hold(second)
+        tx.lock(second)
         set_key(tx, first)
 
     await asyncio.gather(
@@ -336,7 +336,7 @@ async def test_a_lost_connection_fails_with_busy_and_the_next_write_reconnects(
 ) -> None:
     def cut_connection(tx: Tx) -> None:
         set_key(tx, "lost")
-        pid = tx.one(text("SELECT pg_backend_pid() AS pid")).pid
+        pid = tx.one(sql("SELECT pg_backend_pid() AS pid")).pid
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
         set_key(tx, "never")
@@ -425,7 +425,7 @@ async def test_another_server_gets_every_event_of_a_commit_to_many_topics(
     done = asyncio.Event()
 
     def on_events(events_: Sequence[Event]) -> None:
-        topics.update(event.place for event in events_)
+        topics.update(event.topic for event in events_)
         if len(topics) > 400:
             done.set()
 
@@ -452,14 +452,14 @@ def test_a_clock_that_differs_from_the_databases_causes_a_warning(
     postgres_url: str, ids: Ids, offset_ms: int, warning: str | None
 ) -> None:
     db = Database.open(postgres_url, clock=lambda: time.time_ns() // 1_000_000 + offset_ms, new_id=ids)
-    actual = db.clock_trouble()
+    actual = db.clock_warning()
     db.close()
     assert actual is None if warning is None else warning in str(actual)
 
 
 def test_sqlite_never_warns_about_the_clock(sqlite_url: str, clock: Clock, ids: Ids) -> None:
     db = Database.open(sqlite_url, clock=clock, new_id=ids)
-    assert db.clock_trouble() is None
+    assert db.clock_warning() is None
     db.close()
 
 

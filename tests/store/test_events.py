@@ -147,4 +147,4 @@ def test_concurrent_writers_number_every_topic_without_gaps(
         expected = sum(topics.count(topic[-1]) for topics, fails in plans if not fails)
         log = db.read_now(lambda tx, topic=topic: events.after(tx, topic, 0))
         assert [event.number for event in log] == list(range(1, expected + 1))
-        assert [event for event in delivered if event.place == topic] == list(log)
+        assert [event for event in delivered if event.topic == topic] == list(log)

@@ -84,10 +84,10 @@ def test_a_text_is_deleted_with_its_blob(db: Database, hash: str) -> None:
     store(db, hash, "one\n")
 
     def remove_and_count(tx: Tx) -> object:
-        from sqlalchemy import text
+        from tertulia.store.sql import sql
 
         for table in ("file_versions", "project_files", "blobs"):
-            tx.execute(text(f"DELETE FROM {table}"))
-        return tx.one(text("SELECT COUNT(*) AS n FROM file_text_parts")).n
+            tx.execute(sql(f"DELETE FROM {table}"))
+        return tx.one(sql("SELECT COUNT(*) AS n FROM file_text_parts")).n
 
     assert db.write_now(remove_and_count) == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.errors import Conflict, Forbidden, Invalid, NotFound, VersionConflict
 from tertulia.core.events import EventKind, project_topic
@@ -23,6 +22,7 @@ from tertulia.core.projects import ProjectRole
 from tertulia.core.users import Actor
 from tertulia.store import events, file_listing, files, jobs, projects, versions
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Row
 from tests.store.samples import content, file
 from tests.store_fixtures import Clock, Watch
@@ -256,7 +256,7 @@ async def test_the_next_start_adds_an_index_job_for_a_file_whose_job_was_set_asi
     await db.write(files.recover)
     kinds = [job.kind for job in await waiting_jobs(db)]
     assert sorted(kinds) == ["index_file", "sweep_blobs"]
-    await db.write(lambda tx: tx.execute(text("UPDATE jobs SET state = 'aside' WHERE kind = 'index_file'")))
+    await db.write(lambda tx: tx.execute(sql("UPDATE jobs SET state = 'aside' WHERE kind = 'index_file'")))
     for _ in range(2):
         await db.write(files.recover)
     waiting = [job for job in await waiting_jobs(db) if job.kind == "index_file"]
@@ -268,7 +268,7 @@ async def test_the_next_start_adds_an_index_job_for_a_file_whose_job_was_set_asi
 
 
 async def waiting_jobs(db: Database) -> list[Row]:
-    statement = text("SELECT kind, payload FROM jobs WHERE state = 'waiting'")
+    statement = sql("SELECT kind, payload FROM jobs WHERE state = 'waiting'")
     return await db.read(lambda tx: tx.execute(statement))
 
 

@@ -7,12 +7,12 @@ import random
 from collections import Counter
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.users import Actor
 from tertulia.store import jobs
 from tertulia.store.database import Database, Tx
 from tertulia.store.jobs import Job
+from tertulia.store.sql import sql
 from tests.store.samples import conversation
 from tests.store_fixtures import Clock
 
@@ -123,10 +123,10 @@ async def test_the_claim_statement_uses_the_partial_index_of_its_kinds(
     def explain(tx: Tx) -> str:
         for number in range(2000):
             jobs.add(tx, "index_file" if number % 2 else "embed", str(number), queue=f"queue {number % 50}")
-        tx.execute(text("ANALYZE jobs"))
+        tx.execute(sql("ANALYZE jobs"))
         statement = jobs.claiming(tx.skip_locked, *kinds)
         keyword = "EXPLAIN" if db.is_shared else "EXPLAIN QUERY PLAN"
-        explained = text(f"{keyword} {statement.text}")
+        explained = sql(f"{keyword} {statement.text}")
         return str(tx.execute(explained, node="n", now=tx.now, until=tx.now, after="a"))
 
     plan = await db.write(explain)

@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.errors import NotFound
 from tertulia.core.messages import Failure, Message, Status, Thinking
 from tertulia.core.users import Actor
 from tertulia.store import branches, messages, turns
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tests.store.samples import FIRST, VOICES, answered, conversation, opened, reply, turn
 from tests.store_fixtures import Watch
 
@@ -133,7 +133,7 @@ async def test_the_view_conversation_rounds_has_one_array_of_messages_per_round(
     chat = await db.write(lambda tx: conversation(tx, ada))
     await db.write(lambda tx: answered(tx, ada, chat.id, "Q1"))
     await db.write(lambda tx: answered(tx, ada, chat.id, "Q2"))
-    view = text("SELECT messages FROM conversation_rounds WHERE conversation_id = :id ORDER BY round_number")
+    view = sql("SELECT messages FROM conversation_rounds WHERE conversation_id = :id ORDER BY round_number")
     rows = await db.read(lambda tx: tx.execute(view, id=chat.id))
     rounds = [json.loads(row.messages) for row in rows]
     assert [[message["role"] for message in round] for round in rounds] == [

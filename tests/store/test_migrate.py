@@ -12,13 +12,13 @@ from pathlib import Path
 import psycopg
 import pytest
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
 
 from tertulia.core.errors import CannotStart, DatabaseTooNew
 from tertulia.store import config, migrate
 from tertulia.store.database import Database
 from tertulia.store.migrate import MigrationHistory
 from tertulia.store.postgres import Postgres
+from tertulia.store.sql import sql
 from tertulia.store.sqlite import Sqlite
 from tests.patience import PATIENCE_S
 from tests.store_fixtures import Clock, Ids, new_postgres_database
@@ -194,8 +194,8 @@ def test_waiting_jobs_and_due_chunks_get_their_queues_in_the_upgrade(
         """)
     before.close()
     db = Database(Sqlite(address, clock, ids))
-    rows = db.read_now(lambda tx: tx.execute(text("SELECT id, queue FROM jobs ORDER BY id")))
+    rows = db.read_now(lambda tx: tx.execute(sql("SELECT id, queue FROM jobs ORDER BY id")))
     assert [tuple(row) for row in rows] == [("1", "P:A"), ("2", ""), ("3", "")]
-    due = db.read_now(lambda tx: tx.execute(text("SELECT number, project_id FROM vectors_due")))
+    due = db.read_now(lambda tx: tx.execute(sql("SELECT number, project_id FROM vectors_due")))
     assert [tuple(row) for row in due] == [(7, "P")]
     db.close()

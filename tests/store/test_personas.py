@@ -39,7 +39,7 @@ async def test_the_first_start_adds_three_personas_for_everyone(
 ) -> None:
     async with watch(ada, bob) as new_events:
         await db.write(personas.seed)
-    assert {event.place for event in new_events} == {user_topic(ada.user_id), user_topic(bob.user_id)}
+    assert {event.topic for event in new_events} == {user_topic(ada.user_id), user_topic(bob.user_id)}
     assert await names(db, bob) == ["The Sage", "The Skeptic", "The Strategist"]
 
 
@@ -61,7 +61,7 @@ async def test_everyone_who_can_see_a_persona_gets_its_events(
     async with watch(ada, bob) as new_events:
         persona = await db.write(lambda tx: personas.add(tx, ada, scope, shared, BAKER))
         await db.write(lambda tx: personas.change(tx, ada, persona.id, NIGHT_BAKER))
-    assert {event.place for event in new_events} == {
+    assert {event.topic for event in new_events} == {
         Ownership.USER: {user_topic(ada.user_id)},
         Ownership.PROJECT: {project_topic(shared)},
         Ownership.ALL: {user_topic(ada.user_id), user_topic(bob.user_id)},

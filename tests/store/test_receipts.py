@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.errors import NotFound
 from tertulia.core.receipts import Layer, Receipt, Segment
 from tertulia.core.users import Actor
 from tertulia.store import conversations, files, messages, receipts
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tests.store.samples import RECEIPT, conversation, file, opened, reply
 
 
@@ -23,7 +23,7 @@ def store_receipt(tx: Tx, ada: Actor, conversation_id: str, receipt: Receipt) ->
 
 
 def texts(tx: Tx) -> list[str]:
-    return sorted(row.text for row in tx.execute(text("SELECT text FROM segments")))
+    return sorted(row.text for row in tx.execute(sql("SELECT text FROM segments")))
 
 
 async def test_a_receipt_reads_back_as_it_was_saved(db: Database, ada: Actor) -> None:
@@ -90,5 +90,5 @@ async def test_files_deleted_together_share_one_redaction_job(db: Database, ada:
             files.remove(tx, ada, file_.project_id, file_.id)
 
     await db.write(remove_files)
-    jobs = await db.read(lambda tx: tx.execute(text("SELECT id FROM jobs WHERE kind = 'forget_found'")))
+    jobs = await db.read(lambda tx: tx.execute(sql("SELECT id FROM jobs WHERE kind = 'forget_found'")))
     assert len(list(jobs)) == 1

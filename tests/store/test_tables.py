@@ -56,7 +56,7 @@ async def test_everyone_who_can_see_a_table_gets_its_events(
     async with watch(ada, bob) as new_events:
         saved = await db.write(lambda tx: tables.add(tx, ada, scope, shared, TABLE))
         await db.write(lambda tx: tables.change(tx, ada, saved.id, replace(TABLE, name="Supper")))
-    assert {event.place for event in new_events} == {
+    assert {event.topic for event in new_events} == {
         user_topic(ada.user_id) if scope is Ownership.USER else project_topic(shared)
     }
     visible = await db.read(lambda tx: tables.visible_to(tx, bob, shared))

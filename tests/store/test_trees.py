@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.conversations import Conversation
 from tertulia.core.errors import Conflict, Forbidden, NotFound
@@ -19,6 +18,7 @@ from tertulia.core.users import Actor
 from tertulia.core.votes import VoteValue
 from tertulia.store import branches, conversations, messages, projects, receipts, trees, turns, usage, votes
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tests.store.samples import FIRST, answered, conversation, opened, reply, said_with
 from tests.store.samples import attachment as stored_attachment
 from tests.store_fixtures import Watch, contents
@@ -168,7 +168,7 @@ async def test_a_deleted_reply_disappears_with_its_versions_from_every_branch(
     other = await db.write(lambda tx: branches.add(tx, ada, root.id, at_round=2, message_id=replies[1][1].id))
     async with watch(ada) as new_events:
         await db.write(lambda tx: trees.remove_message(tx, ada, newer.id))
-    removed = {(event.place, event.id) for event in new_events if event.noun == "message"}
+    removed = {(event.topic, event.id) for event in new_events if event.noun == "message"}
     topics = [conversation_topic(chat.id) for chat in (root, branch, deeper)]
     assert removed == {(topic, id) for topic in topics for id in (newer.id, replies[1][0].id)}
     assert {event.kind for event in new_events} == {EventKind.REMOVED}
@@ -250,7 +250,7 @@ async def test_a_deleted_message_leaves_nothing_but_its_cost(db: Database, ada: 
     with pytest.raises(NotFound):
         await db.read(lambda tx: receipts.get(tx, ada, deleted.id))
     assert (await db.read(lambda tx: usage.of_conversation(tx, ada, root.id))).cost_micros == 900
-    jobs = text("SELECT payload FROM jobs WHERE kind = 'index_round' ORDER BY payload")
+    jobs = sql("SELECT payload FROM jobs WHERE kind = 'index_round' ORDER BY payload")
     payloads = [row.payload for row in await db.read(lambda tx: tx.execute(jobs))]
     assert payloads == sorted([f"{root.id}:1", f"{branch.id}:1"])
 
@@ -264,7 +264,7 @@ async def test_votes_on_a_deleted_message_are_removed_in_every_conversation_that
     async with watch(ada) as new_events:
         await db.write(lambda tx: trees.remove_message(tx, ada, replies[0][0].id))
     removed = {
-        (event.place, event.kind) for event in new_events if (event.noun, event.id) == ("vote", vote.id)
+        (event.topic, event.kind) for event in new_events if (event.noun, event.id) == ("vote", vote.id)
     }
     assert removed == {(conversation_topic(chat.id), EventKind.REMOVED) for chat in (root, branch)}
     assert contents(db)["votes"] == []
@@ -309,6 +309,6 @@ async def test_new_versions_of_inherited_replies_are_emitted_in_the_branch_too(
     branch = await db.write(lambda tx: branches.add(tx, ada, root.id, at_round=1))
     async with watch(ada) as new_events:
         version = await db.write(lambda tx: regenerate(tx, replies[0][0], root.id))
-    assert [event.place for event in new_events if event.id == version.id] == [
+    assert [event.topic for event in new_events if event.id == version.id] == [
         conversation_topic(chat.id) for chat in (root, branch)
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.errors import Conflict
 from tertulia.core.files import IndexPhase, ProjectFile
@@ -11,6 +10,7 @@ from tertulia.core.projects import ProjectRole
 from tertulia.core.users import Actor
 from tertulia.store import attachments, file_listing, files, projects, uploads, versions
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tests.store.samples import content
 from tests.store_fixtures import Watch
 
@@ -36,7 +36,7 @@ async def test_cancelling_an_upload_deletes_its_new_files(
         await db.write(lambda tx, path=path: put(tx, ada, adas_home, path, path))
     await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
     assert await paths(db, ada, adas_home) == ["kept.md"]
-    waiting = text("SELECT COUNT(*) AS n FROM jobs WHERE kind = 'index_file' AND state = 'waiting'")
+    waiting = sql("SELECT COUNT(*) AS n FROM jobs WHERE kind = 'index_file' AND state = 'waiting'")
     assert (await db.read(lambda tx: tx.one(waiting))).n == 1
 
 
@@ -61,11 +61,11 @@ async def test_a_file_uploaded_again_after_a_cancellation_is_indexed(
     file = await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "one", None))
     await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "two"))
     await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
-    await db.write(lambda tx: tx.execute(text("DELETE FROM jobs WHERE state = 'waiting' AND key IS NULL")))
+    await db.write(lambda tx: tx.execute(sql("DELETE FROM jobs WHERE state = 'waiting' AND key IS NULL")))
     uploaded_again = await db.write(lambda tx: put(tx, ada, adas_home, "a.md", "two", OTHER_KEY))
     assert (uploaded_again.id, uploaded_again.version) == (file.id, 2)
     key = f"index_file:{file.id}:2"
-    job = text("SELECT state FROM jobs WHERE key = :key")
+    job = sql("SELECT state FROM jobs WHERE key = :key")
     assert (await db.read(lambda tx: tx.one(job, key=key))).state == "waiting"
 
 
@@ -124,7 +124,7 @@ async def test_cancelling_an_upload_deletes_its_attachments(db: Database, ada: A
             lambda tx, key=key: attachments.add(tx, ada, adas_home, "a.md", content(tx, key), upload_key=key)
         )
     await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
-    rows = await db.read(lambda tx: tx.execute(text("SELECT upload_key FROM attachments")))
+    rows = await db.read(lambda tx: tx.execute(sql("SELECT upload_key FROM attachments")))
     assert [row.upload_key for row in rows] == [OTHER_KEY]
 
 
@@ -132,5 +132,5 @@ async def test_old_cancellations_are_deleted(db: Database, ada: Actor, adas_home
     await db.write(lambda tx: uploads.cancel(tx, ada, adas_home, KEY))
     await db.write(lambda tx: uploads.forget_cancelled(tx, tx.now + 1))
     await db.read(lambda tx: uploads.must_not_be_cancelled(tx, ada.user_id, KEY))
-    count = await db.read(lambda tx: tx.one(text("SELECT COUNT(*) AS n FROM cancelled_uploads")))
+    count = await db.read(lambda tx: tx.one(sql("SELECT COUNT(*) AS n FROM cancelled_uploads")))
     assert count.n == 0

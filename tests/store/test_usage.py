@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.lengths import RECENT, RecentReplies, ReplyLength
 from tertulia.core.models import FREE, Model, Tier, TokenCount
@@ -14,6 +13,7 @@ from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.store import conversations, usage
 from tertulia.store.database import Database, Tx
+from tertulia.store.sql import sql
 from tertulia.store.usage import ModelEffort, UsageRow, UsageSum
 from tests.store.samples import FIRST, USAGE, conversation, home, opened, reply
 from tests.store_fixtures import contents
@@ -158,9 +158,9 @@ async def test_recent_replies_are_read_from_indexes_only(db: Database, ada: Acto
         for number in range(4_000):
             model = f"p{number % 99}:m" if number % 99 < 9 else "busy:m"
             usage.add(tx, reply_row(ada, f"project {number % 13}", (model, None), number + 1))
-        tx.execute(text("ANALYZE usage"))
+        tx.execute(sql("ANALYZE usage"))
         explain = "EXPLAIN" if db.is_shared else "EXPLAIN QUERY PLAN"
-        statement = text(f"{explain} {usage.recent_replies_of(count).text}")
+        statement = sql(f"{explain} {usage.recent_replies_of(count).text}")
         return str(tx.execute(statement, project_id="project 1", **usage.named(keys)))
 
     plan = await db.write(read_plan)

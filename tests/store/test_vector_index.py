@@ -8,7 +8,6 @@ from math import sqrt
 
 import psycopg
 import pytest
-from sqlalchemy import text
 
 from tertulia.core.chunks import Filters, Location, Source
 from tertulia.core.users import Actor
@@ -17,6 +16,7 @@ from tertulia.store import chunks, projects, retrieval, vectors
 from tertulia.store.chunks import NewChunk
 from tertulia.store.database import Database, Tx
 from tertulia.store.retrieval import ScoredChunk
+from tertulia.store.sql import sql
 from tertulia.store.vector_index import INDEXED_DIMENSIONS, Pgvector
 from tests.store.samples import file, home, person
 from tests.store_fixtures import Clock, Ids, new_postgres_database
@@ -89,12 +89,12 @@ async def test_a_search_by_the_index_finds_the_same_as_an_exact_search(db: Datab
         exact_result = near(tx, home(tx, ada))
         for setting in ("enable_seqscan", "enable_bitmapscan", "enable_sort"):
             # For so few rows the planner would sort them instead.
-            tx.execute(text(f"SELECT set_config('{setting}', 'off', TRUE)"))
+            tx.execute(sql(f"SELECT set_config('{setting}', 'off', TRUE)"))
         index_result = near(tx, home(tx, ada), exact=0)
         statement = Pgvector().find(1, DIMENSIONS, "", True).text
         plan = tx.execute(
-            text(f"EXPLAIN {statement}"),
-            asked=tx.nearness.near(vector(-1)),
+            sql(f"EXPLAIN {statement}"),
+            asked=tx.vector_index.near(vector(-1)),
             project_ids=[home(tx, ada)],
             source_type="file",
             limit=LIMIT,
@@ -114,7 +114,7 @@ async def test_a_search_by_the_index_fills_the_limit_for_a_small_project(db: Dat
         fill(tx, bruno, 450)
         fill(tx, ada, 50)
         for setting in ("enable_seqscan", "enable_bitmapscan", "enable_sort"):
-            tx.execute(text(f"SELECT set_config('{setting}', 'off', TRUE)"))
+            tx.execute(sql(f"SELECT set_config('{setting}', 'off', TRUE)"))
         both_projects = near(tx, home(tx, ada), home(tx, bruno))
         return near(tx, home(tx, ada)), near(tx, home(tx, ada), exact=0), both_projects
 
@@ -157,7 +157,7 @@ async def test_a_new_embedding_configuration_replaces_the_index(db: Database) ->
 
 
 def indexes(tx: Tx) -> list[str]:
-    return [row.name for row in tx.execute(tx.nearness.indexes)]
+    return [row.name for row in tx.execute(tx.vector_index.indexes)]
 
 
 async def test_vectors_too_long_for_an_index_are_searched_exactly(db: Database) -> None:
@@ -180,7 +180,7 @@ async def test_the_database_searches_only_once_all_vectors_are_in_its_index(db: 
     def fill_index(tx: Tx) -> tuple[list[int], list[int | None]]:
         ada = person(tx, "Ada")
         fill(tx, ada, 5)
-        tx.execute(text("UPDATE chunk_vectors SET near = NULL"))
+        tx.execute(sql("UPDATE chunk_vectors SET near = NULL"))
         added_counts, result_counts = [], []
         for _ in range(3):
             scored = retrieval.by_meaning(tx, 1, [home(tx, ada)], Source.FILE, vector(-1), LIMIT)
@@ -209,7 +209,7 @@ def test_without_the_right_to_create_the_extension_vectors_are_compared_in_memor
     try:
         assert "may not create the extension `vector`" in db.vectors
         assert "CREATE EXTENSION vector" in db.vectors
-        assert not db.read_now(lambda tx: tx.nearness.is_in_database)
+        assert not db.read_now(lambda tx: tx.vector_index.is_in_database)
     finally:
         db.close()
 

@@ -144,7 +144,7 @@ async def test_what_an_administrator_knows_of_a_model_wins_over_the_catalogue(tm
     async with running(tmp_path, environ) as world:
         ada = await world.sign_in("ada@example.org")
         assert await ada.post("/api/estimate", asked) == better, "it is remembered"
-        assert (await ada.get("/api/models/metadata"))["known_better"] == ["openai:gpt-4o"]
+        assert (await ada.get("/api/models/metadata"))["overridden_keys"] == ["openai:gpt-4o"]
         await ada.delete(path, expect=200)
         assert await ada.post("/api/estimate", asked) == first
 

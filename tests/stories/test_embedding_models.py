@@ -11,9 +11,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import text
 
 from tertulia.store.database import Tx
+from tertulia.store.sql import sql
 from tests.library.bags import numbers
 from tests.patience import soon
 from tests.timers import timers  # noqa: F401 - a fixture
@@ -59,7 +59,7 @@ async def at_rest(world: World) -> None:
             pass
 
 
-_BUSY = text("SELECT id FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now) LIMIT 1")
+_BUSY = sql("SELECT id FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now) LIMIT 1")
 
 
 async def test_words_serve_while_another_model_embeds_everything_anew(
@@ -145,4 +145,4 @@ async def test_an_extension_that_comes_later_takes_over_the_vectors_there_are(
 
 
 def _has_unplaced(tx: Tx) -> bool:
-    return tx.maybe(tx.nearness.unplaced, config=1, limit=1) is not None
+    return tx.maybe(tx.vector_index.without_near, config=1, limit=1) is not None

@@ -20,7 +20,7 @@ from tertulia.core.receipts import Receipt
 from tertulia.core.reply_parsing import OUTLINE_SCHEMA
 from tertulia.core.serialization import from_plain
 from tertulia.providers import endpoints, model_downloads
-from tertulia.providers.dialects import MODULES
+from tertulia.providers.client_pool import DIALECT_MODULES
 from tertulia.providers.interface import Completed, ModelRequest
 from tertulia.providers.local_models import SMOLLM2
 from tests.providers.test_local_models import HOME, needs_weights
@@ -198,6 +198,6 @@ async def sent_again(person: Person, reply: dict[str, Any], environ: dict[str, s
         model, prompt, output_limit(model), schema=schema, pictures=shown, effort=receipt.effort
     )
     at = next(one for one in endpoints.from_environment(environ) if one.provider == model.provider)
-    dialect = import_module(MODULES[(VOICES | SWITCHED)[model.key]])  # type: ignore[index]
+    dialect = import_module(DIALECT_MODULES[(VOICES | SWITCHED)[model.key]])  # type: ignore[index]
     body: dict[str, Any] = json.loads(dialect.request(call, at).body)
     return body

@@ -52,7 +52,7 @@ async def test_readers_that_stop_reading_slow_nobody_and_cost_little(world, ada,
 async def test_readers_that_never_read_are_cut_off_and_can_resume(tmp_path, upstream):
     upstream.plays(says("", chunks=[CHUNK] * CHUNKS))
     environ = {"TERTULIA_ENDPOINTS": endpoints(upstream)}
-    async with running(tmp_path, environ, patience_ms=300) as world:
+    async with running(tmp_path, environ, unread_timeout_ms=300) as world:
         ada = await world.first()
         opened = await ada.ask("Say it all", "alpha")
         place = f"conversation:{opened['conversation']['id']}"

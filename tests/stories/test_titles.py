@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from sqlalchemy import text
 
 from tertulia.engine.jobs.title import title
+from tertulia.store.sql import sql
 from tests.patience import soon
 from tests.stories.listening import title_of
 from tests.upstream.dialects import Usage
@@ -50,7 +50,7 @@ async def test_a_title_is_charged_to_usage_as_a_title(priced, upstream):
     [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
     await title_of(ada, reply["conversation_id"])
     rows = await priced.tertulia.db.read(
-        lambda tx: tx.execute(text("SELECT purpose, model, user_id, input_tokens, cost_micros FROM usage"))
+        lambda tx: tx.execute(sql("SELECT purpose, model, user_id, input_tokens, cost_micros FROM usage"))
     )
     titled = [row for row in rows if row.purpose == "title"]
     assert [(row.model, row.user_id, row.input_tokens) for row in titled] == [(cheapest(priced), ada.id, 50)]
@@ -170,7 +170,7 @@ async def test_a_conversation_without_a_name_from_before_is_called_by_its_first_
     conversation = reply["conversation_id"]
     await title_of(ada, conversation)
     await ada.world.tertulia.db.write(
-        lambda tx: tx.execute(text("UPDATE conversations SET title = '' WHERE id = :id"), id=conversation)
+        lambda tx: tx.execute(sql("UPDATE conversations SET title = '' WHERE id = :id"), id=conversation)
     )
     opened = await ada.ask("The second question", "alpha", conversation_id=conversation)
     assert opened["conversation"]["title"] == "The first question"
@@ -202,7 +202,7 @@ async def test_a_name_a_person_gave_stays_through_every_later_round(priced, upst
 
 async def job_done(world) -> None:
     """Waits until no job is left to do now."""
-    due = text("SELECT 1 FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now)")
+    due = sql("SELECT 1 FROM jobs WHERE state = 'running' OR (state = 'waiting' AND run_at <= :now)")
     async with soon():
         while await world.tertulia.db.read(lambda tx: tx.maybe(due, now=tx.now)):
             pass

@@ -1,4 +1,4 @@
-"""The way in from a terminal."""
+"""Command line: `tertulia serve`, `doctor`, `user`, `models`, `index` and the others."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ app.add_typer(users.app, name="user")
 
 
 def main() -> None:
-    """Errors a person can act on are a sentence, not a trace."""
+    """Runs a command. Prints an error for people as one sentence instead of a traceback."""
     try:
         app()
     except TertuliaError as error:
-        complain(error)
+        print_error(error)
         sys.exit(1)
 
 
-def complain(error: TertuliaError) -> None:
-    """What people typed is in the sentence as they typed it, brackets included."""
+def print_error(error: TertuliaError) -> None:
+    """Escapes the message, because rich would read brackets in it as markup."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     console.print(f"[bold red]{error.code}[/] {escape(error.message)}")

@@ -1,4 +1,4 @@
-"""`tertulia doctor`: is everything in place, and if not, what to do."""
+"""`tertulia doctor`: checks whether everything works, and says what to do if not."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tertulia import __version__
 from tertulia import settings as settings_
 from tertulia.app import new_id, now_ms
 from tertulia.core.errors import TertuliaError
+from tertulia.providers.egress import OPEN
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.server.asgi import web_folder
 from tertulia.settings import Settings
@@ -25,24 +26,24 @@ from tertulia.store.jobs import Job
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    what: str
+    subject: str
     is_good: bool
-    words: str
+    message: str
 
 
 def doctor() -> None:
     """Check data folder, database, clock, jobs, interface and models."""
     settings = settings_.read(os.environ)
     console = Console(highlight=False)
-    findings = list(examine(settings))
-    for finding in findings:
-        mark = "[green]good[/]" if finding.is_good else "[red]mend[/]"
-        console.print(f"{mark}  {finding.what:<10} {escape(finding.words)}", soft_wrap=True)
-    if not all(finding.is_good for finding in findings):
+    results = list(run_checks(settings))
+    for result in results:
+        verdict = "[green]good[/]" if result.is_good else "[red]fail[/]"
+        console.print(f"{verdict}  {result.subject:<10} {escape(result.message)}", soft_wrap=True)
+    if not all(result.is_good for result in results):
         raise typer.Exit(1)
 
 
-def examine(settings: Settings) -> Iterator[CheckResult]:
+def run_checks(settings: Settings) -> Iterator[CheckResult]:
     yield CheckResult("program", True, f"Tertulia {__version__} on Python {platform.python_version()}")
     yield _home(settings)
     yield from _database(settings)
@@ -68,19 +69,19 @@ def _database(settings: Settings) -> Iterator[CheckResult]:
         yield CheckResult("database", True, db.version)
         yield CheckResult("vectors", True, db.vectors)
         if db.is_shared:
-            trouble = db.clock_trouble()
-            yield CheckResult("clock", trouble is None, trouble or "agrees with the database's")
+            warning = db.clock_warning()
+            yield CheckResult("clock", warning is None, warning or "agrees with the database's")
         yield _jobs(db.read_now(jobs.dead_jobs))
     finally:
         db.close()
 
 
-def _jobs(aside: Sequence[Job]) -> CheckResult:
-    if not aside:
-        return CheckResult("jobs", True, "none was given up")
-    last = aside[0]
-    words = f"{len(aside)} given up, the last of them {last.kind} {last.payload}: {last.error}"
-    return CheckResult("jobs", False, f"{words} Run `tertulia index rebuild` to rebuild the search index.")
+def _jobs(dead_jobs: Sequence[Job]) -> CheckResult:
+    if not dead_jobs:
+        return CheckResult("jobs", True, "none failed for good")
+    last = dead_jobs[0]
+    message = f"{len(dead_jobs)} failed for good, the last of them {last.kind} {last.payload}: {last.error}"
+    return CheckResult("jobs", False, f"{message} Run `tertulia index rebuild` to rebuild the search index.")
 
 
 def _interface() -> CheckResult:
@@ -89,7 +90,7 @@ def _interface() -> CheckResult:
 
 
 def _models(settings: Settings) -> CheckResult:
-    available = ProviderRegistry.from_environment(os.environ, settings.home).available()
+    available = ProviderRegistry.from_environment(os.environ, settings.home, OPEN).available()
     if not available:
         return CheckResult(
             "models", False, "none can answer. Run `tertulia models pull smollm2` or set a provider's key."

@@ -22,15 +22,15 @@ def about() -> None:
 
 @app.command("rebuild")
 def rebuild(
-    project: Annotated[str, typer.Option(help="The id of one project. Left out: all of them.")] = "",
+    project: Annotated[str, typer.Option(help="The id of a project. Without it: all projects.")] = "",
 ) -> None:
-    """Re-index all files and messages, in the background of the server's next run."""
+    """Re-index all files and messages; the server does it in the background while it runs."""
 
-    def leave(tx: Tx) -> int:
+    def enqueue(tx: Tx) -> int:
         if project and not projects.exists(tx, project):
             raise NotFound(f"There is no project with the id {project!r}.")
         return enqueue_rebuild(tx, project or None)
 
-    with local_database.opened() as db:
-        left = db.write_now(leave)
-    typer.echo(f"{left} jobs wait for the server. It does them while it runs; search works meanwhile.")
+    with local_database.connect() as db:
+        count = db.write_now(enqueue)
+    typer.echo(f"{count} jobs wait for the server. It runs them in the background; search works meanwhile.")

@@ -1,4 +1,4 @@
-"""`tertulia inventory` and `tertulia openapi`: every way in, for tests and tools."""
+"""`tertulia inventory` and `tertulia openapi`: print the routes and the OpenAPI document, for tools."""
 
 from __future__ import annotations
 

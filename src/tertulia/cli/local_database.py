@@ -1,4 +1,4 @@
-"""The database of this machine, for commands that do one thing with it and end."""
+"""Local database: opens the configured database for a command and closes it afterwards."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tertulia.store.database import Database
 
 
 @contextmanager
-def opened() -> Iterator[Database]:
-    given = settings.read(os.environ)
-    settings.make_home(given.home)
-    db = Database.open(given.database_url, clock=now_ms, new_id=new_id)
+def connect() -> Iterator[Database]:
+    configured = settings.read(os.environ)
+    settings.make_home(configured.home)
+    db = Database.open(configured.database_url, clock=now_ms, new_id=new_id)
     try:
         yield db
     finally:

@@ -1,4 +1,4 @@
-"""`tertulia models`: the weights that can be fetched, and fetching them."""
+"""`tertulia models`: lists and downloads the built-in models."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tertulia import settings
 from tertulia.providers import model_downloads
 from tertulia.providers.model_downloads import ModelFile, Progress
 
-app = typer.Typer(help="The built-in models: which there are, and fetching them.", no_args_is_help=True)
+app = typer.Typer(help="The built-in models: list and download them.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_models() -> None:
-    """Show the models that can be fetched, and which are here."""
+    """Show the models that can be downloaded, and which are installed."""
     home = settings.read(os.environ).home
-    table = Table("model", "here", "size", "licence", "what it is", box=None, pad_edge=False)
-    for asset in model_downloads.manifest():
-        here = "yes" if model_downloads.is_installed(asset, home) else "no"
-        table.add_row(asset.name, here, _size(asset.size), asset.licence, asset.about)
+    table = Table("model", "installed", "size", "licence", "description", box=None, pad_edge=False)
+    for file in model_downloads.manifest():
+        installed = "yes" if model_downloads.is_installed(file, home) else "no"
+        table.add_row(file.name, installed, _size(file.size), file.licence, file.about)
     Console().print(table)
 
 
@@ -34,19 +34,22 @@ def list_models() -> None:
 def pull_model(
     name: Annotated[str, typer.Argument(help="The model's name, as `tertulia models list` shows it.")],
 ) -> None:
-    """Fetch a model's weights, and check that they are the right ones."""
+    """Download a model and verify its checksum."""
     home = settings.read(os.environ).home
     settings.make_home(home)
-    asset = model_downloads.get(name)
+    file = model_downloads.get(name)
     with Bar(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), transient=True) as bar:
         path = model_downloads.pull(
-            asset, home, report=_drawn(bar, asset), mirror=os.environ.get(model_downloads.MIRROR_NAME)
+            file,
+            home,
+            report=_progress_reporter(bar, file),
+            mirror=os.environ.get(model_downloads.MIRROR_NAME),
         )
-    Console(highlight=False).print(f"{asset.name} is ready: {escape(str(path))}", soft_wrap=True)
+    Console(highlight=False).print(f"{file.name} is ready: {escape(str(path))}", soft_wrap=True)
 
 
-def _drawn(bar: Bar, asset: ModelFile) -> model_downloads.Report:
-    task = bar.add_task(asset.name, total=asset.size)
+def _progress_reporter(bar: Bar, file: ModelFile) -> model_downloads.Report:
+    task = bar.add_task(file.name, total=file.size)
 
     def report(progress: Progress) -> None:
         bar.update(task, description=progress.step, completed=progress.done, total=progress.total)

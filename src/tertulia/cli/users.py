@@ -1,4 +1,4 @@
-"""`tertulia user`: accounts from the terminal of the machine that holds the data."""
+"""`tertulia user`: adds accounts and resets passwords directly in the database."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add(
     check_password(password)
     role = ServerRole.ADMIN if admin else ServerRole.MEMBER
     cleaned, hashed = (clean_name(name), clean_email(email)), PasswordHasher().hash(password)
-    with local_database.opened() as db:
+    with local_database.connect() as db:
         user = db.write_now(lambda tx: users.add(tx, *cleaned, hashed, role))
     typer.echo(f"Added {user.name} <{user.email}> as {user.role}.")
 
@@ -48,11 +48,11 @@ def reset_password(
     address, hashed = clean_email(email), PasswordHasher().hash(password)
 
     def reset(tx: Tx) -> None:
-        login = users.find_credentials(tx, address)
-        if login is None:
+        credentials = users.find_credentials(tx, address)
+        if credentials is None:
             raise NotFound(f"There is no account {address}.")
-        users.set_password(tx, login.user.id, hashed)
+        users.set_password(tx, credentials.user.id, hashed)
 
-    with local_database.opened() as db:
+    with local_database.connect() as db:
         db.write_now(reset)
     typer.echo(f"{address} has a new password and is signed out everywhere.")

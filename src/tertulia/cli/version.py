@@ -1,4 +1,4 @@
-"""`tertulia version`."""
+"""`tertulia version`: prints the version."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    place: str
+    topic: str
     number: int
     kind: EventKind
     noun: str

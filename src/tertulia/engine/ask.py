@@ -354,7 +354,7 @@ class Ask:
             tx, message.turn_id
         )  # a server that slept too long finds its turn ended by another
         if message.replaces_id is not None:  # another turn of the round may have replaced it first
-            tx.hold(conversation_topic(message.conversation_id))
+            tx.lock(conversation_topic(message.conversation_id))
             message = replace(message, replaces_id=messages.newest_version(tx, message))
         messages.add(tx, message)
         drafts.remove(tx, message.id)

@@ -83,7 +83,7 @@ def _open_summary(
 ) -> OpenResult:
     _must_be_told(tx, branch)
     check_running_limit(tx, actor)
-    tx.hold(conversation_topic(into.id))
+    tx.lock(conversation_topic(into.id))
     turn = Turn(
         id=turn_id,
         conversation_id=into.id,

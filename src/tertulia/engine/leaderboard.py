@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tertulia.core.ratings import PairwiseResult, Rating, rate
+from tertulia.core.ratings import PairwiseResult, Rating
 from tertulia.core.users import Actor
 from tertulia.core.votes import Contender, Vote
 from tertulia.providers.registry import ProviderRegistry
@@ -46,6 +46,8 @@ class Leaderboard:
 
 
 def leaderboard(tx: Tx, actor: Actor, project_id: str, providers: ProviderRegistry) -> Leaderboard:
+    from tertulia.library.ratings import rate  # here, because numpy is slow to import
+
     cast = votes.of_project(tx, actor, project_id)
     spent = votes.reply_costs(tx, actor, project_id)
     rated = rate(PairwiseResult(tuple(one.key for one in vote.contenders), vote.winner) for vote in cast)

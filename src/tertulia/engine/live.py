@@ -253,14 +253,14 @@ class LiveHub:
                 self._settle(event)
             elif event.noun == "turn":
                 self._turn_on(event)
-            place = self._places.get(event.place)
+            place = self._places.get(event.topic)
             if place is not None:
                 place.events.append(event)
                 place.wake()
 
     def _settle(self, event: Event) -> None:
         """A reply that is a message now is no draft any more, whoever asks in the meantime."""
-        for live in self.running_in(event.place.partition(":")[2]):
+        for live in self.running_in(event.topic.partition(":")[2]):
             if live.is_here or event.value is None:
                 live.replies.pop(event.id, None)
             elif not live.has_ended(event.id):

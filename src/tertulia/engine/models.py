@@ -25,11 +25,11 @@ async def forget(dependencies: Dependencies, key: str) -> Model:
 
 async def reread(dependencies: Dependencies) -> None:
     """At the start, after a change, and now and then where another server may have made one."""
-    dependencies.providers.know_better(await dependencies.db.read(models.overrides))
+    dependencies.providers.apply_overrides(await dependencies.db.read(models.overrides))
 
 
 def _in_catalogue(dependencies: Dependencies, key: str) -> Model:
-    model = dependencies.providers.in_catalogue(key)
+    model = dependencies.providers.catalogue_model(key)
     if model is None:
         raise NotFound("Only models of the catalogue and of own endpoints can be described differently.")
     return model

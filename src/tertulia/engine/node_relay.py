@@ -125,7 +125,7 @@ class NodeRelay:
         self._bell = WakeUp()
         if db.is_shared:
             live.pass_on = self.told
-            db.on_words(self.heard)
+            db.on_notify(self.heard)
 
     def on_wish(self, listener: Callable[[RelayCommand], None]) -> None:
         """Who is told what a person on another server wants of a turn here."""
@@ -162,7 +162,7 @@ class NodeRelay:
         unsaid, self._unsaid = self._unsaid, []
         text = to_json([(type(word).__name__, word) for word in _joined(unsaid)])
         try:
-            await self._db.say(text)
+            await self._db.notify(text)
         except Exception as error:  # noqa: BLE001 - whatever became of one bundle, the next must go out
             self._report(error)
 

@@ -57,7 +57,7 @@ def open_round(
         return before
     check_running_limit(tx, actor)
     conversation = _conversation(tx, actor, request, table)
-    tx.hold(conversation_topic(conversation.id))  # of two turns at once, one sees that it must wait
+    tx.lock(conversation_topic(conversation.id))  # of two turns at once, one sees that it must wait
     if request.aside:
         table = assign_seats_once(table, conversation.table, request.lanes, branches.seats(tx, conversation))
     references.check(tx, actor, conversation.id, request.reply_to_id, request.quotes)
@@ -116,7 +116,7 @@ def open_synthesis(
     if before := find_duplicate(tx, actor, request.id, fingerprint):
         return before
     conversation = _target_for_synthesis(tx, actor, conversation_id, number)
-    tx.hold(conversation_topic(conversation.id))
+    tx.lock(conversation_topic(conversation.id))
     here = messages.round(tx, conversation.id, number)
     asked = turns.get(tx, actor, here.question.turn_id)
     if not any(reply.content for reply in here.replies):
@@ -170,7 +170,7 @@ def _prepare_retry(
         raise Invalid("Only a reply can be tried again; edit the question instead.")
     seen_in = request.conversation_id or meant.conversation_id
     conversation = _tried_in(tx, actor, meant, seen_in, request.branch_id)
-    tx.hold(conversation_topic(conversation.id))  # two tries at once see each other
+    tx.lock(conversation_topic(conversation.id))  # two tries at once see each other
     here = messages.round(tx, conversation.id, meant.round_number)
     reply = _newest(here, meant)
     _must_be_idle(tx, conversation, reply)

@@ -151,7 +151,7 @@ class TurnTable:
         if self._end_early is not None or not self._may_go_on:
             return None
         turn = self._gathered.turn
-        tx.hold(conversation_topic(turn.conversation_id))
+        tx.lock(conversation_topic(turn.conversation_id))
         if turns.has_company(tx, turn):
             return None
         here = messages.round(tx, turn.conversation_id, turn.round_number)

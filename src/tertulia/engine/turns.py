@@ -389,7 +389,7 @@ class Turns:
     def _start(self, tx: Tx, waiting: QueuedTurn) -> TurnInputs | None:
         """It was this turn's place in the line; now it runs. None while others have to be waited for."""
         turn = waiting.turn
-        tx.hold(conversation_topic(turn.conversation_id))
+        tx.lock(conversation_topic(turn.conversation_id))
         is_called_off = self._starting[turn.id] or self._is_closing
         if self._must_wait(tx, turn) and not is_called_off:
             return None

@@ -124,7 +124,7 @@ class Uploads:
         return saved
 
     def _save(self, tx: Tx, actor: Actor, batch: Sequence[StagedFile[T]], upload_key: str | None) -> list[T]:
-        uploads.hold(tx, actor.user_id)
+        uploads.lock_quota(tx, actor.user_id)
         if upload_key is not None:
             uploads.must_not_be_cancelled(tx, actor.user_id, upload_key)
         saved = []

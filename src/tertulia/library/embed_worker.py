@@ -1,56 +1,31 @@
 """Embedding worker process: runs the MiniLM model and turns texts into unit vectors for its server.
 
 Each request is one line of JSON on standard input; the answer is the vectors as half floats, joined. The
-process ends when standard input closes, and on Linux the kernel kills it when its parent dies.
+process ends when standard input closes.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
-import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tertulia.library.wordpiece import WordPieces
+from tertulia.processes import worker
 
-PR_SET_PDEATHSIG = 1
 BATCH = 8
 """Larger batches are not faster and need more memory."""
 TOKENS = 256
 
 
 def main() -> None:
-    folder, parent = Path(sys.argv[1]), int(sys.argv[2])
-    _die_with(parent)
-    answers = _own_stdout()
-    model = MiniLm(folder)
+    worker.begin()
+    answers = worker.reserve_stdout()
+    model = MiniLm(Path(sys.argv[2]))
     _send(answers, b"")
     for line in sys.stdin.buffer:
         _send(answers, model.embed(json.loads(line)))
-
-
-def _die_with(parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(0)  # the parent died before prctl took effect
-    with suppress(OSError):
-        os.nice(5)
-
-
-def _own_stdout() -> BinaryIO:
-    """A private copy of standard output for the answers.
-
-    Whatever the runtime prints goes to standard error.
-    """
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return answers
 
 
 def _send(answers: BinaryIO, payload: bytes) -> None:
@@ -97,8 +72,8 @@ class MiniLm:
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         states = self._session.run(None, inputs)[0]
         weights = mask[:, :, None].astype(np.float32)
-        dependencies = (states * weights).sum(axis=1) / weights.sum(axis=1)
-        return dependencies / np.maximum(np.linalg.norm(dependencies, axis=1, keepdims=True), 1e-9)
+        means = (states * weights).sum(axis=1) / weights.sum(axis=1)
+        return means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
 
 
 if __name__ == "__main__":

@@ -12,39 +12,37 @@ import heapq
 import itertools
 import json
 import math
-import os
 import struct
-import subprocess
-import sys
-import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from tertulia.core.errors import TertuliaError
 from tertulia.core.models import cost_micros
+from tertulia.processes.child import ChildProcess, Program, Spawn, allowed_environment, spawn
+from tertulia.processes.timers import GetClock, IdleTimer
 from tertulia.providers import model_downloads, transport
+from tertulia.providers.egress import Egress
 from tertulia.providers.embeddings import EmbeddingClient, EmbeddingEndpoint
 from tertulia.providers.interface import ProviderError
 from tertulia.providers.limits import Limits
 
 BATCH = 8
 ENDPOINT_BATCH = 32
-QUESTION_S = 5.0
+QUERY_S = 5.0
 """How long a search query waits for the endpoint; after that only the full-text search answers it."""
-REST_S = 15.0
+QUERY_PAUSE_S = 15.0
 """After a query timed out, further queries fail at once for this long."""
 RETRY_S = 60.0
-MUCH_LATER_S = 3600.0
+REPAIR_S = 3600.0
 """Wait before the next try when a person must repair the endpoint first, for example a wrong key."""
 IDLE_S = 300.0
 START_S = 60.0
 ANSWER_S = 60.0
-INHERITED = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH")
-"""The only environment variables passed to the process; the others may hold API keys."""
-ASSET = "minilm"
+MODEL_FILE = "minilm"
 TOO_SLOW = "The embedding endpoint did not answer in time, so the search used words only."
 
 
@@ -99,13 +97,26 @@ class LocalEmbedder:
     model = "all-MiniLM-L6-v2 int8, headers 1"
     dimensions = 384
 
-    def __init__(self, home: Path, environ: Mapping[str, str], idle_s: float = IDLE_S) -> None:
+    def __init__(
+        self,
+        home: Path,
+        environ: Mapping[str, str],
+        idle_s: float = IDLE_S,
+        *,
+        get_clock: GetClock = asyncio.get_running_loop,
+        spawn: Spawn = spawn,
+    ) -> None:
         self._home = home
-        self._environ = {name: environ[name] for name in INHERITED if name in environ}
-        self._idle_s = idle_s
+        self._program = Program(
+            "tertulia.library.embed_worker",
+            (str(model_downloads.folder(home)),),
+            allowed_environment(environ),
+        )
+        self._get_clock = get_clock
+        self._spawn = spawn
         self._lock = _PriorityLock()
-        self._child: EmbedderProcess | None = None
-        self._idle_timer: asyncio.TimerHandle | None = None
+        self._child: ChildProcess | None = None
+        self._idle_timer = IdleTimer(idle_s, self._stop, get_clock)
         self._is_closed = False
         self._is_installed = False
         self.starts = 0
@@ -113,11 +124,11 @@ class LocalEmbedder:
 
     def unavailable_reason(self) -> str | None:
         self._is_installed = self._is_installed or model_downloads.is_installed(
-            model_downloads.get(ASSET), self._home
+            model_downloads.get(MODEL_FILE), self._home
         )
         if self._is_installed:
             return None
-        return f"Run `tertulia models pull {ASSET}` to search by meaning too."
+        return f"Run `tertulia models pull {MODEL_FILE}` to search by meaning too."
 
     @property
     def pid(self) -> int | None:
@@ -148,121 +159,61 @@ class LocalEmbedder:
                 break
             try:
                 child = await self._running_child()
-                joined = await asyncio.to_thread(child.embed, batch)
+                joined = await child.within(ANSWER_S, partial(_embed, child, batch))
             except (OSError, EOFError):
                 self._stop()
                 continue
             except asyncio.CancelledError:
                 self._stop()  # its late answer would be read as the answer to the next batch
                 raise
-            self._stop_when_idle()
+            self._idle_timer.restart()
             size = self.dimensions * 2
             return [joined[start : start + size] for start in range(0, len(joined), size)]
         raise EmbeddingFailed(
             "The process that embeds texts stopped. It is started again with the next search."
         )
 
-    async def _running_child(self) -> EmbedderProcess:
-        if self._child is None or not self._child.is_alive:
+    async def _running_child(self) -> ChildProcess:
+        if self._child is None or self._child.has_ended:
             self._stop()
             self.starts += 1
-            self._child = child = EmbedderProcess()
-            await asyncio.to_thread(child.start, model_downloads.folder(self._home), self._environ)
+            self._child = child = ChildProcess(self._program, self._get_clock, self._spawn)
+            await child.within(START_S, partial(_start, child))
             return child
         return self._child
 
-    def _stop_when_idle(self) -> None:
-        if self._idle_timer:
-            self._idle_timer.cancel()
-        self._idle_timer = asyncio.get_running_loop().call_later(self._idle_s, self._stop)
-
     def _stop(self) -> None:
-        if self._idle_timer:
-            self._idle_timer.cancel()
+        self._idle_timer.cancel()
         if self._child:
             self._child.stop()
         self._child = None
 
 
-class EmbedderProcess:
-    """The process that holds the model weights. It may be stopped at any time, even while it starts."""
+def _start(child: ChildProcess) -> None:
+    """Starts the process and blocks until it is ready; raises EOFError if it ends before that."""
+    child.start()
+    _receive(child.stdout)
 
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._is_stopped = False
-        self._lock = threading.Lock()
 
-    def start(self, folder: Path, environ: Mapping[str, str]) -> None:
-        """Starts the process and blocks until it is ready; raises EOFError if it ends before that."""
-        command = [sys.executable, "-m", "tertulia.library.embed_worker", str(folder), str(os.getpid())]
-        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-        with self._lock:
-            if self._is_stopped:
-                raise EOFError("the process was stopped before it started")
-            self._process = subprocess.Popen(
-                command, stdin=pipe, stdout=pipe, stderr=nowhere, env=dict(environ)
-            )
-        self._within(START_S, self._receive)
+def _embed(child: ChildProcess, texts: list[str]) -> bytes:
+    """Blocks until the process has embedded the texts; returns their vectors joined."""
+    child.stdin.write(json.dumps(texts).encode() + b"\n")
+    child.stdin.flush()
+    return _receive(child.stdout)
 
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+def _receive(stdout: IO[bytes]) -> bytes:
+    return _exactly(stdout, int.from_bytes(_exactly(stdout, 4), "big"))
 
-    def embed(self, texts: list[str]) -> bytes:
-        """Blocks until the process has embedded the texts; returns their vectors joined."""
-        stdin = self._running.stdin
-        assert stdin is not None
-        stdin.write(json.dumps(texts).encode() + b"\n")
-        stdin.flush()
-        return self._within(ANSWER_S, self._receive)
 
-    def stop(self) -> None:
-        """Kills the process: it has no state to save."""
-        with self._lock:
-            self._is_stopped = True
-            process = self._process
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except OSError:  # closing flushes the rest of a request, which nobody reads any more
-                    continue
-
-    @property
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            raise EOFError("the process was not started")
-        return self._process
-
-    def _within(self, seconds: float, work: Callable[[], bytes]) -> bytes:
-        timer = threading.Timer(seconds, self._running.kill)
-        timer.start()
-        try:
-            return work()
-        finally:
-            timer.cancel()
-
-    def _receive(self) -> bytes:
-        return self._exactly(int.from_bytes(self._exactly(4), "big"))
-
-    def _exactly(self, size: int) -> bytes:
-        stdout = self._running.stdout
-        assert stdout is not None
-        try:
-            content = stdout.read(size)
-        except ValueError:  # another thread has closed the pipe
-            raise EOFError("the process was stopped") from None
-        if len(content) < size:
-            raise EOFError("the process ended")
-        return content
+def _exactly(stdout: IO[bytes], size: int) -> bytes:
+    try:
+        content = stdout.read(size)
+    except ValueError:  # another thread has closed the pipe
+        raise EOFError("the process was stopped") from None
+    if len(content) < size:
+        raise EOFError("the process ended")
+    return content
 
 
 class _PriorityLock:
@@ -305,17 +256,17 @@ class EndpointEmbedder:
     def __init__(
         self,
         endpoint: EmbeddingEndpoint,
-        environ: Mapping[str, str],
+        egress: Egress,
         limits: Limits | None = None,
-        question_s: float = QUESTION_S,
-        rest_s: float = REST_S,
+        query_s: float = QUERY_S,
+        query_pause_s: float = QUERY_PAUSE_S,
     ) -> None:
         self.model = f"{endpoint.model} at {endpoint.base_url}, headers 1"
         self.dimensions = endpoint.dimensions
         self._endpoint = endpoint
-        self._client = EmbeddingClient(endpoint, environ, limits)
-        self._question_s = question_s
-        self._rest_s = rest_s
+        self._client = EmbeddingClient(endpoint, egress, limits)
+        self._question_s = query_s
+        self._rest_s = query_pause_s
         self._queries_fail_until = 0.0
 
     def unavailable_reason(self) -> str | None:
@@ -356,7 +307,7 @@ class EndpointEmbedder:
 
 def _retry_in_s(error: ProviderError) -> float:
     if error.retry_after_s is None and not error.is_retryable:
-        return MUCH_LATER_S
+        return REPAIR_S
     return max(RETRY_S, error.retry_after_s or 0.0)
 
 
@@ -366,5 +317,7 @@ def _unit(vector: Sequence[float]) -> bytes:
     return struct.pack(f"<{len(vector)}e", *(value / length for value in vector))
 
 
-def embedder_for(endpoint: EmbeddingEndpoint | None, environ: Mapping[str, str], home: Path) -> Embedder:
-    return LocalEmbedder(home, environ) if endpoint is None else EndpointEmbedder(endpoint, environ)
+def embedder_for(
+    endpoint: EmbeddingEndpoint | None, environ: Mapping[str, str], home: Path, egress: Egress
+) -> Embedder:
+    return LocalEmbedder(home, environ) if endpoint is None else EndpointEmbedder(endpoint, egress)

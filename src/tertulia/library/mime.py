@@ -5,9 +5,12 @@ The extension of the path counts only among text types, where nothing else tells
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
 from typing import BinaryIO
+
+import imagesize  # type: ignore[import-untyped]
 
 from tertulia.core.attachments import PICTURE_KINDS
 from tertulia.library import zip_safety
@@ -189,46 +192,12 @@ def megapixels(head: bytes) -> float | None:
 
 
 def pixels(head: bytes) -> tuple[int, int] | None:
-    """The width and height in the image's header; None if the first bytes do not contain them."""
-    size = None
-    if head.startswith(b"\x89PNG") and len(head) >= 24:
-        size = _numbers(head[16:24], 4, "big")
-    elif head.startswith(b"GIF8") and len(head) >= 10:
-        size = _numbers(head[6:10], 2, "little")
-    elif head.startswith(b"\xff\xd8"):
-        size = _jpeg(head)
-    elif head[8:12] == b"WEBP" and len(head) >= 30:
-        size = _webp(head)
-    return size
+    """The width and height of an image as it is shown; None if the first bytes do not contain them.
 
-
-def _numbers(raw: bytes, width: int, order: str) -> tuple[int, int]:
-    first, second = (int.from_bytes(part, order) for part in (raw[:width], raw[width : 2 * width]))  # type: ignore[arg-type]
-    return first, second
-
-
-def _jpeg(head: bytes) -> tuple[int, int] | None:
-    offset = 2
-    while offset + 9 < len(head) and head[offset] == 0xFF:
-        marker, length = head[offset + 1], int.from_bytes(head[offset + 2 : offset + 4], "big")
-        if marker in range(0xC0, 0xD0) and marker not in (0xC4, 0xC8, 0xCC):
-            return _numbers(head[offset + 5 : offset + 9], 2, "big")
-        offset += 2 + length
-    return None
-
-
-def _webp(head: bytes) -> tuple[int, int] | None:
-    match head[12:16]:
-        case b"VP8X":
-            return _number24(head[24:27]) + 1, _number24(head[27:30]) + 1
-        case b"VP8L":
-            bits = int.from_bytes(head[21:25], "little")
-            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-        case b"VP8 ":
-            width, height = _numbers(head[26:30], 2, "little")
-            return width & 0x3FFF, height & 0x3FFF
-    return None
-
-
-def _number24(raw: bytes) -> int:
-    return int.from_bytes(raw, "little")
+    The magic number is checked first, so that `imagesize` never runs its readers of other formats, among them
+    SVG and TIFF, on untrusted bytes. For a damaged header it may return a negative size.
+    """
+    if _by_magic_number(head) not in IMAGES:
+        return None
+    width, height = imagesize.get(io.BytesIO(head))
+    return (width, height) if width > 0 and height > 0 else None

@@ -9,14 +9,23 @@ from tertulia.core.models import TokenCount
 from tertulia.core.prompts import Picture, PromptMessage
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.client import DialectClient
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import Finish, ModelRequest
 from tertulia.providers.limits import Limits
-from tertulia.providers.request_encoding import HEADERS, Part, as_base64, as_body, bearer, parts, said
+from tertulia.providers.request_encoding import (
+    HEADERS,
+    Part,
+    as_base64,
+    as_body,
+    bearer,
+    non_empty_messages,
+    parts,
+)
 from tertulia.providers.stream_decoder import PLAIN_EVENTS, Deltas, StreamDecoder, inside
+from tertulia.providers.tokens import as_count
 from tertulia.providers.transport import Request
-from tertulia.providers.usage_parsing import number
 
 VERSION = "2026-10-21"
 """The API version. It no longer accepts a temperature."""
@@ -37,8 +46,8 @@ INPUT_FIGURES = ("input_tokens", "cache_creation_input_tokens", "cache_read_inpu
 cache."""
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
-    return DialectClient(endpoint, limits, request, MessagesDecoder, stays_inside=stays_inside)
+def create_client(endpoint: Endpoint, limits: Limits, egress: Egress) -> DialectClient:
+    return DialectClient(endpoint, limits, egress, request, MessagesDecoder)
 
 
 def request(call: ModelRequest, endpoint: Endpoint) -> Request:
@@ -47,7 +56,7 @@ def request(call: ModelRequest, endpoint: Endpoint) -> Request:
 
 
 def encode(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
-    call = replace(call, max_output_tokens=endpoint.asked_tokens(call) or call.max_output_tokens)
+    call = replace(call, max_output_tokens=endpoint.requested_tokens(call) or call.max_output_tokens)
     body: dict[str, object] = {
         "model": call.model.model_id,
         "max_tokens": call.max_output_tokens,
@@ -86,7 +95,7 @@ def _output(call: ModelRequest) -> Part:
 
 
 def _messages(call: ModelRequest) -> list[dict[str, object]]:
-    messages = said(call.prompt)
+    messages = non_empty_messages(call.prompt)
     indexes = [index for index, message in enumerate(messages) if message.ends_cacheable][-MAX_CACHE_MARKS:]
     return [
         {"role": message.role, "content": _blocks(message, call, is_marked=index in indexes)}
@@ -156,29 +165,29 @@ class MessagesDecoder(StreamDecoder):
     def _decode_part(self, part: dict[str, Any]) -> Deltas:
         match part:
             case {"type": "text_delta" | "text", "text": str(text)} if text:
-                return [self._says(text)]
+                return [self._text_delta(text)]
             case {"type": "thinking_delta" | "thinking", "thinking": str(text)} if text:
-                return [self._thinks(text)]
+                return [self._thinking_delta(text)]
         return []
 
     def _finish_with_reason(self, reason: str, explanation: object) -> Deltas:
         explained_reason = explanation or (reason if reason not in NORMAL_STOPS else None)
-        return self._finishes(FINISHES.get(reason, "stop"), explained_reason)
+        return self._finish(FINISHES.get(reason, "stop"), explained_reason)
 
     def _stop(self) -> Deltas:
         self.is_over = True
-        return [] if self.finish is not None else self._finishes("stop")
+        return [] if self.finish is not None else self._finish("stop")
 
     def _add_figures(self, usage: object, names: tuple[str, ...]) -> None:
         """Adds usage figures. Each one is a running total that may come at the start, at the end, or both."""
         for name in names:
-            if (figure := number(inside(usage, name))) is not None:
+            if (figure := as_count(inside(usage, name))) is not None:
                 self._figures[name] = max(figure, self._figures.get(name, 0))
-        thinking_tokens = number(inside(usage, "output_tokens_details", "thinking_tokens")) or 0
-        self._counts(counted(self._figures, thinking_tokens))
+        thinking_tokens = as_count(inside(usage, "output_tokens_details", "thinking_tokens")) or 0
+        self._merge_usage(token_count(self._figures, thinking_tokens))
 
 
-def counted(figures: dict[str, int], thinking: int) -> TokenCount | None:
+def token_count(figures: dict[str, int], thinking: int) -> TokenCount | None:
     """The provider's token count, once it has sent input and output figures."""
     prompt, output = sum(figures.get(name, 0) for name in INPUT_FIGURES), figures.get("output_tokens")
     if not prompt or output is None:

@@ -10,12 +10,13 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 from tertulia.core.models import Abilities, Model, Prices, Tier
 from tertulia.core.thinking import Effort, ThinkingForm
-from tertulia.providers.dialects import Dialect
 
+Dialect = Literal["openai_chat", "openai_responses", "anthropic", "google"]
+"""The API protocols of the providers. Each has a module of its own (`client_pool.DIALECT_MODULES`)."""
 STRUCTURED = ("openai", "anthropic", "google")
 """Providers whose models with tools also support JSON schemas."""
 FORMS = {"anthropic": ThinkingForm.ADAPTIVE, "google": ThinkingForm.LEVEL}

@@ -31,10 +31,10 @@ class CircuitBreaker:
         self._open_until = 0.0
 
     @property
-    def is_resting(self) -> bool:
+    def is_open(self) -> bool:
         return self._now() < self._open_until
 
-    def check(self) -> None:
+    def raise_if_open(self) -> None:
         """Raises ProviderError while the circuit is open."""
         remaining_s = self._open_until - self._now()
         if remaining_s > 0:
@@ -44,13 +44,13 @@ class CircuitBreaker:
                 f"It can be asked again in {math.ceil(remaining_s)} s.",
             )
 
-    def answered(self) -> None:
+    def record_success(self) -> None:
         self._failures = self._pauses = 0
         self._open_until = 0.0
 
-    def failed(self, error: ProviderError) -> None:
+    def record_failure(self, error: ProviderError) -> None:
         """Records a call that failed before its first text. Only outages of the provider count."""
-        if not error.is_outage or self.is_resting:
+        if not error.is_outage or self.is_open:
             return  # Calls that were running when the circuit opened do not make the pause longer.
         self._failures += 1
         if self._failures >= FAILURES:

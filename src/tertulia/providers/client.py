@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
-from dataclasses import replace
 
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import ModelRequest, ProviderError, StreamItem
@@ -22,76 +21,46 @@ class DialectClient:
         self,
         endpoint: Endpoint,
         limits: Limits,
+        egress: Egress,
         request: Callable[[ModelRequest, Endpoint], Request],
         new_decoder: Callable[[ErrorFactory], StreamDecoder],
-        *,
-        stays_inside: bool,
-        refuses_thoughts: Callable[[ProviderError], bool] | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._limits = endpoint.limits(limits)
         self._request = request
         self._new_decoder = new_decoder
-        self._is_thinking_refused = refuses_thoughts
-        self._models_without_thinking: set[str] = set()
-        """Models whose thinking the provider refuses to show."""
-        self._transport = Transport(self._limits, stays_inside=stays_inside)
+        self._transport = Transport(self._limits, egress)
 
     @property
     def name(self) -> str:
         return self._endpoint.name
 
-    def stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        return (
-            self._stream(call)
-            if self._is_thinking_refused is None
-            else self._stream_without_refused_thinking(call)
-        )
-
-    async def _stream_without_refused_thinking(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Repeats the call without the thinking if the provider refuses to show it."""
-        try:
-            is_refused = call.model.model_id in self._models_without_thinking
-            first_call = replace(call, shows_thinking=call.shows_thinking and not is_refused)
-            async with aclosing(self._stream(first_call)) as items:
-                async for item in items:
-                    yield item
-            return
-        except ProviderError as error:
-            if not first_call.shows_thinking or not (
-                self._is_thinking_refused and self._is_thinking_refused(error)
-            ):
-                raise
-            self._models_without_thinking.add(call.model.model_id)
-        async with aclosing(self._stream(replace(call, shows_thinking=False))) as items:
-            async for item in items:
-                yield item
-
-    async def _stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        errors = self._endpoint.faults(call.model, self._limits, self._endpoint.asked_tokens(call))
+    async def stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Sends the request and yields the reply. Raises ProviderError, even after some text."""
+        errors = self._endpoint.error_factory(call.model, self._limits, self._endpoint.requested_tokens(call))
         decoder = self._new_decoder(errors)
         keep_alive = decoder.is_keep_alive if decoder.keep_alive else None
-        async with self._transport.ask(await self._build_request(call), errors, keep_alive) as stream:
+        async with self._transport.post(await self._build_request(call), errors, keep_alive) as stream:
             while not decoder.is_over:
                 try:
                     events = await stream.read()
                 except ProviderError as error:
                     if decoder.finish is not None:
                         break  # The finish reason has arrived; only the token count is missing.
-                    decoder.fault = error
+                    decoder.error = error
                     events = []
-                for item in decoder.take(events) if events else decoder.rest():
+                for item in decoder.decode(events) if events else decoder.flush():
                     yield item
                 if events is None:
-                    decoder.close()
+                    decoder.must_be_finished()
                     break
-                if decoder.fault is not None:
-                    raise decoder.fault
-                if decoder.has_spoken:
-                    stream.expect_words()
+                if decoder.error is not None:
+                    raise decoder.error
+                if decoder.has_text:
+                    stream.expect_text()
                 if decoder.finish is not None:
-                    stream.expect_the_end()
-        yield decoder.end(call.prompt)
+                    stream.expect_end()
+        yield decoder.completed(call.prompt)
 
     async def _build_request(self, call: ModelRequest) -> Request:
         """Builds the HTTP request; in a thread if it has pictures, because encoding twenty large ones takes a

@@ -6,10 +6,20 @@ import asyncio
 from importlib import import_module
 from typing import Protocol, cast
 
-from tertulia.providers.dialects import MODULES, Dialect
+from tertulia.providers.catalogue import Dialect
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import Provider
 from tertulia.providers.limits import Limits
+
+DIALECT_MODULES: dict[Dialect, str] = {
+    "openai_chat": "tertulia.providers.openai_chat",
+    "openai_responses": "tertulia.providers.openai_responses",
+    "anthropic": "tertulia.providers.anthropic",
+    "google": "tertulia.providers.google",
+}
+"""Each module has a function `create_client`. Modules are imported by name when first needed: an HTTP client
+is slow to import, and many dialects stay unused."""
 
 
 class ModelClient(Provider, Protocol):
@@ -17,17 +27,18 @@ class ModelClient(Provider, Protocol):
 
 
 class DialectModule(Protocol):
-    def speaker(self, endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> ModelClient: ...
+    def create_client(self, endpoint: Endpoint, limits: Limits, egress: Egress) -> ModelClient: ...
 
 
 class ClientPool:
-    def __init__(self, limits: Limits, *, stays_inside: bool) -> None:
+    def __init__(self, limits: Limits, egress: Egress) -> None:
         self._limits = limits
-        self._stays_inside = stays_inside
+        self._egress = egress
         self._modules: dict[Dialect, asyncio.Task[DialectModule]] = {}
         self._clients: dict[tuple[Endpoint, Dialect], ModelClient] = {}
 
-    async def speaker(self, endpoint: Endpoint, dialect: Dialect) -> ModelClient:
+    async def client_for(self, endpoint: Endpoint, dialect: Dialect) -> ModelClient:
+        """The client of this endpoint and dialect, created by the first call and kept."""
         client = self._clients.get((endpoint, dialect))
         return client or self._create(endpoint, dialect, await self.load(dialect))
 
@@ -51,9 +62,9 @@ class ClientPool:
         self._clients.clear()
 
     def _create(self, endpoint: Endpoint, dialect: Dialect, module: DialectModule) -> ModelClient:
-        client = module.speaker(endpoint, self._limits, stays_inside=self._stays_inside)
+        client = module.create_client(endpoint, self._limits, self._egress)
         return self._clients.setdefault((endpoint, dialect), client)
 
 
 def _import_module(dialect: Dialect) -> DialectModule:
-    return cast(DialectModule, import_module(MODULES[dialect]))
+    return cast(DialectModule, import_module(DIALECT_MODULES[dialect]))

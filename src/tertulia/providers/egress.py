@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-import sys
-from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from tertulia.core.errors import CannotStart, Invalid
@@ -36,12 +35,19 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def is_under_pytest(environ: Mapping[str, str]) -> bool:
-    """True under pytest, in this process or in its parent process."""
-    return "pytest" in sys.modules or "PYTEST_VERSION" in environ
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """The policy for outgoing connections, handed in by whoever builds the application."""
+
+    require_loopback: bool = False
+
+    def check(self, url: str) -> None:
+        """Raises CannotStart if the policy forbids this address."""
+        if self.require_loopback and not is_loopback(url):
+            raise CannotStart(f"Only providers on loopback may be called here, not {url}.")
 
 
-def require_loopback(url: str) -> None:
-    """Raises CannotStart for any address outside this machine. Used under pytest."""
-    if not is_loopback(url):
-        raise CannotStart(f"Under pytest only providers on loopback may be asked, not {url}.")
+OPEN = Egress()
+"""The policy of a server in use: it may connect to every address that its operator configured."""
+LOOPBACK_ONLY = Egress(require_loopback=True)
+"""The policy of tests and measurements: a call to another machine is an error."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tertulia.core.errors import CannotStart, Invalid
 from tertulia.core.models import FREE, Model, Prices, Tier, TokenCount
-from tertulia.providers.egress import checked_address, is_loopback, is_under_pytest
+from tertulia.providers.egress import Egress, checked_address, is_loopback
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import ProviderError
 from tertulia.providers.limits import Limits
@@ -72,18 +72,16 @@ def read(setting: str) -> EmbeddingEndpoint | None:
 
 
 class EmbeddingClient:
-    def __init__(
-        self, endpoint: EmbeddingEndpoint, environ: Mapping[str, str], limits: Limits | None = None
-    ) -> None:
+    def __init__(self, endpoint: EmbeddingEndpoint, egress: Egress, limits: Limits | None = None) -> None:
         limits = limits or Limits(first_byte_s=30, idle_s=30, total_s=60, line_bytes=16 << 20)
         self._endpoint = endpoint
-        self._transport = Transport(limits, stays_inside=is_under_pytest(environ))
+        self._transport = Transport(limits, egress)
         provider = Endpoint("embeddings", "The embedding endpoint", endpoint.base_url, key=endpoint.key)
-        self._errors = provider.faults(_as_model(endpoint), limits)
+        self._errors = provider.error_factory(_as_model(endpoint), limits)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Embeds the texts. Raises ProviderError."""
-        async with self._transport.ask(self._request(texts), self._errors) as stream:
+        async with self._transport.post(self._request(texts), self._errors) as stream:
             events = await stream.read() or []
             while more_events := await stream.read():
                 events += more_events

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -13,11 +14,19 @@ from tertulia.core.errors import CannotStart, Invalid
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers import catalogue
-from tertulia.providers.dialects import OUTPUT_LIMITS, Dialect, is_openai_thinker
+from tertulia.providers.catalogue import Dialect
 from tertulia.providers.egress import checked_address, is_loopback
 from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import ModelRequest
 from tertulia.providers.limits import Limits
+
+OUTPUT_LIMITS: dict[Dialect, str] = {
+    "openai_chat": "max_tokens",
+    "openai_responses": "max_output_tokens",
+    "anthropic": "max_tokens",
+    "google": "maxOutputTokens",
+}
+"""The request field that limits the reply in each dialect, unless an endpoint uses another name."""
 
 EffortField = Literal["reasoning_effort", "reasoning", "thinking"]
 """The field for the effort: a field of its own (most providers), an object (OpenRouter), or a switch and a
@@ -29,76 +38,89 @@ class Endpoint:
     provider: str
     name: str
     base_url: str
-    key_names: tuple[str, ...] = ()
+    key_variables: tuple[str, ...] = ()
     """Environment variables of the key; the first one that is set is used. Empty: no key is needed."""
     dialect: Dialect = "openai_chat"
     key: str | None = field(default=None, repr=False)
     output_limit: str | None = None
     """The request field that limits the reply. None: no limit is sent."""
-    most_output: int | None = None
+    largest_limit: int | None = None
     """The largest output limit to request, because the provider reserves that many tokens."""
-    thinkers_dialect: Dialect | None = None
+    thinking_dialect: Dialect | None = None
     """The dialect of the provider's thinking models, if it is a different one."""
     effort_field: EffortField = "reasoning_effort"
     """The field of a chat request that holds the effort."""
-    asks_for_count: bool = True
+    requests_usage: bool = True
     """Whether the token count must be requested. Strict servers refuse the request for it."""
-    fixes_temperature: bool = False
+    refuses_temperature: bool = False
     """Whether the provider's thinking models refuse a temperature."""
     is_free: bool = False
     """The provider never charges, so no message says that nothing was charged."""
-    is_near: bool = False
+    is_self_hosted: bool = False
     """A self-hosted server: it may take any time before the first text, as a server on loopback may."""
 
     @property
     def dialects(self) -> tuple[Dialect, ...]:
-        return (self.dialect, self.thinkers_dialect) if self.thinkers_dialect else (self.dialect,)
+        return (self.dialect, self.thinking_dialect) if self.thinking_dialect else (self.dialect,)
 
     def dialect_of(self, model: Model) -> Dialect:
-        thinks = model.abilities.thinking or is_openai_thinker(model.model_id)
-        return self.thinkers_dialect if self.thinkers_dialect and thinks else self.dialect
+        thinks = model.abilities.thinking or is_openai_thinking_model(model.model_id)
+        return self.thinking_dialect if self.thinking_dialect and thinks else self.dialect
 
     @property
     def has_key(self) -> bool:
-        return bool(self.key) or not self.key_names
+        return bool(self.key) or not self.key_variables
 
-    def asked_tokens(self, call: ModelRequest) -> int | None:
+    def requested_tokens(self, call: ModelRequest) -> int | None:
         """The output limit to send; None if none is sent."""
         if self.output_limit is None and call.affordable_tokens is None:
             return None
-        limits = (call.max_output_tokens, self.most_output, call.affordable_tokens)
+        limits = (call.max_output_tokens, self.largest_limit, call.affordable_tokens)
         return min(limit for limit in limits if limit is not None)
 
-    def limited(self, call: ModelRequest) -> dict[str, int]:
+    def output_limit_field(self, call: ModelRequest) -> dict[str, int]:
         """The request field with the output limit, or nothing if none is sent."""
-        limit = self.asked_tokens(call)
+        limit = self.requested_tokens(call)
         return (
             {} if limit is None else {self.output_limit or OUTPUT_LIMITS[self.dialect_of(call.model)]: limit}
         )
 
     def takes_temperature(self, model: Model) -> bool:
-        return not (self.fixes_temperature and model.abilities.thinking)
+        return not (self.refuses_temperature and model.abilities.thinking)
 
     def limits(self, limits: Limits) -> Limits:
-        is_local = self.is_near or is_loopback(self.base_url)
+        is_local = self.is_self_hosted or is_loopback(self.base_url)
         return replace(limits, first_byte_s=math.inf) if is_local and limits.first_byte_s is None else limits
 
-    def faults(self, model: Model, limits: Limits, asked_tokens: int | None = None) -> ErrorFactory:
-        return ErrorFactory(self.name, model, limits, self.key, self.is_free, asked_tokens)
+    def error_factory(
+        self, model: Model, limits: Limits, requested_tokens: int | None = None
+    ) -> ErrorFactory:
+        return ErrorFactory(self.name, model, limits, self.key, self.is_free, requested_tokens)
+
+
+_SERIES = re.compile(r"o\d|gpt-(?P<number>\d+)", re.IGNORECASE)
+FIRST_THINKING_GPT = 5
+
+
+def is_openai_thinking_model(model_id: str) -> bool:
+    """Whether an OpenAI model thinks, by its name alone: o1 and later, GPT-5 and later, including unreleased
+    ones."""
+    series = _SERIES.match(model_id)
+    return series is not None and int(series["number"] or FIRST_THINKING_GPT) >= FIRST_THINKING_GPT
 
 
 ENDPOINTS = (
     Endpoint("openai", "OpenAI", "https://api.openai.com/v1", ("OPENAI_API_KEY",),
-             thinkers_dialect="openai_responses", fixes_temperature=True),
+             thinking_dialect="openai_responses", refuses_temperature=True),
     Endpoint("anthropic", "Anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "anthropic"),
     Endpoint("google", "Google", "https://generativelanguage.googleapis.com",
              ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "google"),
     Endpoint("xai", "xAI", "https://api.x.ai/v1", ("XAI_API_KEY",)),
     Endpoint("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",),
-             output_limit="max_tokens", most_output=16_384, effort_field="reasoning"),
+             output_limit="max_tokens", largest_limit=16_384, effort_field="reasoning"),
     Endpoint("groq", "Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",),
-             output_limit="max_completion_tokens", most_output=8_192),
-    Endpoint("mistral", "Mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), asks_for_count=False),
+             output_limit="max_completion_tokens", largest_limit=8_192),
+    Endpoint("mistral", "Mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), requests_usage=False),
     Endpoint("deepseek", "DeepSeek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",),
              effort_field="thinking"),
 )  # fmt: skip
@@ -109,11 +131,11 @@ CEREBRAS = Endpoint(
     "Cerebras",
     "https://api.cerebras.ai/v1",
     output_limit="max_completion_tokens",
-    most_output=8_192,
+    largest_limit=8_192,
 )
 """Not in the catalogue. Listed because it reserves output tokens, for people who add it as a
 custom endpoint."""
-RESERVING = (*(endpoint for endpoint in ENDPOINTS if endpoint.most_output is not None), CEREBRAS)
+RESERVING = (*(endpoint for endpoint in ENDPOINTS if endpoint.largest_limit is not None), CEREBRAS)
 """Providers that count the requested output tokens before they run a request and refuse what
 exceeds a limit."""
 
@@ -124,7 +146,9 @@ def from_environment(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
 
 
 def _with_settings(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
-    key = next((environ[name].strip() for name in endpoint.key_names if environ.get(name, "").strip()), None)
+    key = next(
+        (environ[name].strip() for name in endpoint.key_variables if environ.get(name, "").strip()), None
+    )
     address_name = f"{endpoint.provider.upper()}_BASE_URL"
     address = environ.get(address_name, "").strip() or endpoint.base_url
     try:
@@ -167,14 +191,14 @@ def custom_endpoints(environ: Mapping[str, str]) -> tuple[CustomEndpoint, ...]:
 def _custom_endpoint(row: Mapping[str, Any]) -> CustomEndpoint:
     name = str(row["name"]).strip()
     base_url = checked_address(str(row["base_url"]))
-    output_limit, most_output = _custom_output_limit(row, base_url)
+    output_limit, largest_limit = _custom_output_limit(row, base_url)
     key = row.get("key") or None
     # A loopback server without a key counts as local, unless its row says that it is a gateway.
     is_local = bool(row.get("is_local", is_loopback(base_url) and not key))
     options = {
         "output_limit": output_limit,
-        "most_output": most_output,
-        "is_near": is_local,
+        "largest_limit": largest_limit,
+        "is_self_hosted": is_local,
         **_options(row, base_url),
     }
     endpoint = Endpoint(_slug(name), name, base_url, key=key, **options)
@@ -189,11 +213,11 @@ def _options(row: Mapping[str, Any], base_url: str) -> dict[str, Any]:
     if options["dialect"] not in get_args(Dialect):
         raise Invalid(f"dialect is one of {', '.join(get_args(Dialect))}, not {row['dialect']!r}.")
     if provider is not None:
-        options |= {"effort_field": provider.effort_field, "asks_for_count": provider.asks_for_count}
-        options |= {"fixes_temperature": provider.fixes_temperature}
-        options |= {} if "dialect" in row else {"thinkers_dialect": provider.thinkers_dialect}
+        options |= {"effort_field": provider.effort_field, "requests_usage": provider.requests_usage}
+        options |= {"refuses_temperature": provider.refuses_temperature}
+        options |= {} if "dialect" in row else {"thinking_dialect": provider.thinking_dialect}
     if "counts" in row:
-        options["asks_for_count"] = _flag(row, "counts")
+        options["requests_usage"] = _flag(row, "counts")
     return options
 
 
@@ -207,13 +231,13 @@ def _flag(row: Mapping[str, Any], name: str) -> bool:
 def _custom_output_limit(row: Mapping[str, Any], base_url: str) -> tuple[str | None, int | None]:
     """The limit's field name and the largest limit, from the row or from the provider at this address."""
     provider = next((provider for provider in RESERVING if _host(provider.base_url) == _host(base_url)), None)
-    most_output = provider.most_output if provider else None
+    largest_limit = provider.largest_limit if provider else None
     if "output_limit" not in row:
-        return _usual_limit_field(provider, row) if provider else None, most_output
+        return _usual_limit_field(provider, row) if provider else None, largest_limit
     name = str(row["output_limit"] or "").strip()
     if name and not name.isidentifier():
         raise Invalid(f"output_limit is the name of a field such as max_tokens, not {name!r}.")
-    return (name if name and name.lower() != "none" else None), most_output
+    return (name if name and name.lower() != "none" else None), largest_limit
 
 
 def _usual_limit_field(provider: Endpoint, row: Mapping[str, Any]) -> str | None:
@@ -231,7 +255,7 @@ def _custom_model(endpoint: Endpoint, row: Mapping[str, Any] | str, is_local: bo
     model_id = str(fields["id"])
     window = int(fields.get("window") or DEFAULT_WINDOW)
     efforts = tuple(Effort(name) for name in fields.get("efforts") or ())
-    is_known_thinker = endpoint.thinkers_dialect is not None and is_openai_thinker(model_id)
+    is_known_thinker = endpoint.thinking_dialect is not None and is_openai_thinking_model(model_id)
     thinks = bool(fields.get("thinking", efforts or is_known_thinker))
     return Model(
         provider=endpoint.provider,

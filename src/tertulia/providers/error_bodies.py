@@ -39,7 +39,7 @@ MAX_DEPTH = 8
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    said: str | None
+    message: str | None
     """The provider's message with its error codes. None if the body has no message, for example
     an HTML page."""
     status: int
@@ -50,10 +50,12 @@ class ErrorBody:
     @property
     def text(self) -> str:
         """The message and all fields as text, to match patterns against."""
-        if self.said is None:
+        if self.message is None:
             return ""
         return (
-            self.said if self.fields is None else f"{self.said} {json.dumps(self.fields, ensure_ascii=False)}"
+            self.message
+            if self.fields is None
+            else f"{self.message} {json.dumps(self.fields, ensure_ascii=False)}"
         )
 
     def values(self, *names: str) -> Iterator[object]:
@@ -61,15 +63,15 @@ class ErrorBody:
         return _values(self.fields, names, MAX_DEPTH)
 
 
-def read(body: bytes) -> ErrorBody:
+def parse(body: bytes) -> ErrorBody:
     error = _loads(body)
     if error is not None:
-        return of(error)
+        return from_fields(error)
     text = body.decode("utf-8", "replace").strip()
     return ErrorBody(None if not text or text.startswith("<") else text, 0)
 
 
-def of(error: object) -> ErrorBody:
+def from_fields(error: object) -> ErrorBody:
     """Reads an error that is already parsed."""
     return ErrorBody(_message(error), _status(error), error)
 

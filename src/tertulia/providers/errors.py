@@ -37,7 +37,7 @@ class ErrorFactory:
     key: str | None = field(default=None, repr=False)
     is_free: bool = False
     """The provider never charges, so no message says that nothing was charged."""
-    asked_tokens: int | None = None
+    requested_tokens: int | None = None
     """The output limit that the request carried; None if it carried none."""
     now: Callable[[], float] = field(default=time.time, repr=False)
     """The time for errors inside a stream, in seconds since 1970."""
@@ -48,62 +48,62 @@ class ErrorFactory:
         sentence = f"{self.name} could not be reached."
         return self._error("unavailable", sentence, detail, is_retryable=True, is_outage=True)
 
-    def no_connection_in_time(self) -> ProviderError:
+    def connect_timeout(self) -> ProviderError:
         sentence = f"{self.name} could not be reached in {_duration_text(self.limits.connect_s)}."
         return self._error("unavailable", sentence, is_outage=True)
 
-    def untrusted(self, detail: str) -> ProviderError:
+    def bad_certificate(self, detail: str) -> ProviderError:
         sentence = f"The certificate of {self.name} could not be verified, so nothing was sent."
         return self._error("unavailable", sentence, detail)
 
-    def silent(self) -> ProviderError:
+    def first_byte_timeout(self) -> ProviderError:
         """No first byte in time. The model may be thinking or reading a long prompt: no outage, and it may be
         charged."""
         sentence = f"{self.name} did not answer in {_duration_text(self.limits.silence_s)}."
         return self._error("timeout_first_byte", sentence)
 
-    def refused(self, status: int, headers: Mapping[str, str], body: bytes, now: float) -> ProviderError:
+    def http_error(self, status: int, headers: Mapping[str, str], body: bytes, now: float) -> ProviderError:
         """The error for a response with an HTTP error status."""
-        error = error_bodies.read(body)
+        error = error_bodies.parse(body)
         if status == 400 and error.status:
             # Some gateways send 400 for every error and put the real status into the body.
             status = error.status
-        return self._judge(status, error, rate_limits.wait_s(headers, error, now), now)
+        return self._classify(status, error, rate_limits.wait_s(headers, error, now), now)
 
     def empty(self) -> ProviderError:
         sentence = f"{self.name} sent an empty answer."
         return self._error("unavailable", sentence, is_retryable=True, is_outage=True)
 
-    def not_an_answer(self, body: bytes) -> ProviderError:
+    def not_a_stream(self, body: bytes) -> ProviderError:
         """A success status, but an HTML page or an error object instead of a stream."""
-        error = error_bodies.read(body)
-        if error.said is None:
+        error = error_bodies.parse(body)
+        if error.message is None:
             return self._outage(0, "It sent a web page instead of an answer.")
         return self._from_body(error)
 
     # --- inside the reply ----------------------------------------------------------------------------------
 
-    def error_object(self, error: object, *, has_begun: bool = False) -> ProviderError:
+    def stream_error(self, error: object, *, has_begun: bool = False) -> ProviderError:
         """An error object inside a successful stream. Once output has begun, only a filter gets its own error
         code."""
-        body = error_bodies.of(error)
+        body = error_bodies.from_fields(error)
         if not has_begun:
             return self._from_body(body)
         if patterns.FILTERED.search(body.text):
-            return self.filtered(body.said)
+            return self.filtered(body.message)
         sentence = f"{self.name} had an error in the middle of the reply."
-        return self._error("unavailable", sentence, body.said, is_retryable=True)
+        return self._error("unavailable", sentence, body.message, is_retryable=True)
 
-    def idle(self, seconds: float) -> ProviderError:
+    def idle_timeout(self, seconds: float) -> ProviderError:
         """No event for this many seconds, or only keep-alive signals."""
         sentence = f"{self.name} stopped sending for {_duration_text(seconds)}, so the reply ends here."
         return self._error("timeout_idle", sentence)
 
-    def overtime(self) -> ProviderError:
+    def total_timeout(self) -> ProviderError:
         sentence = f"The reply took longer than {_duration_text(self.limits.total_s)} and was stopped."
         return self._error("timeout_total", sentence)
 
-    def cut(self, detail: str | None = None) -> ProviderError:
+    def connection_lost(self, detail: str | None = None) -> ProviderError:
         sentence = f"The connection to {self.name} was lost before the reply was finished."
         return self._error("cut", sentence, detail, is_retryable=True, is_outage=True)
 
@@ -122,13 +122,15 @@ class ErrorFactory:
     # --- classify an error response ------------------------------------------------------------------------
 
     def _from_body(self, error: ErrorBody) -> ProviderError:
-        detail = error.said or "The provider reported an error without saying which."
+        detail = error.message or "The provider reported an error without saying which."
         error = ErrorBody(detail, error.status, error.fields)
         now = self.now()
-        return self._judge(error.status, error, rate_limits.wait_s({}, error, now), now)
+        return self._classify(error.status, error, rate_limits.wait_s({}, error, now), now)
 
-    def _judge(self, status: int, error: ErrorBody, wait_s: float | None, now: float | None) -> ProviderError:
-        detail = error.said or f"HTTP {status}"
+    def _classify(
+        self, status: int, error: ErrorBody, wait_s: float | None, now: float | None
+    ) -> ProviderError:
+        detail = error.message or f"HTTP {status}"
         if _is_rate_limit(status, error.text):
             return self._rate_limited(status, error.text, detail, wait_s, now)
         return (
@@ -177,7 +179,7 @@ class ErrorFactory:
     def _model_error(self, status: int, error: ErrorBody, detail: str) -> ProviderError | None:
         if patterns.NO_SUCH_MODEL.search(error.text) and status in (0, 400, 404, 410, 422):
             return self._not_offered(detail)
-        if status == 404 and (error.said is None or patterns.NO_ADDRESS.search(error.said)):
+        if status == 404 and (error.message is None or patterns.NO_ADDRESS.search(error.message)):
             sentence = (
                 f"{self.name} knows neither this address nor {self.model.model_id}. Check its base URL."
             )
@@ -236,11 +238,11 @@ class ErrorFactory:
     def _tokens_left_this_minute(self, status: int, text: str) -> int | None:
         """An output limit that fits into this minute, if it is enough for most replies: then nobody has to
         wait."""
-        if self.asked_tokens is None:
+        if self.requested_tokens is None:
             return None
         excess = rate_limits.missing_tokens(text)
-        allowance = self.asked_tokens - excess if excess else SMALL_OUTPUT_TOKENS if status == 413 else 0
-        return allowance if SMALL_OUTPUT_TOKENS <= allowance < self.asked_tokens else None
+        allowance = self.requested_tokens - excess if excess else SMALL_OUTPUT_TOKENS if status == 413 else 0
+        return allowance if SMALL_OUTPUT_TOKENS <= allowance < self.requested_tokens else None
 
     def _out_of_quota(self, detail: str, wait_s: float | None, now: float | None) -> ProviderError:
         """Google names a wait of seconds for a daily quota; such a wait is ignored."""
@@ -273,7 +275,7 @@ class ErrorFactory:
         )
 
     def _is_too_long_to_wait(self, wait_s: float | None) -> bool:
-        return wait_s is not None and wait_s > self.limits.retry_after_s
+        return wait_s is not None and wait_s > self.limits.longest_retry_wait_s
 
     def _over_minute_limit(self, excess: rate_limits.Excess, detail: str) -> ProviderError:
         sentence = (
@@ -281,7 +283,9 @@ class ErrorFactory:
             f"{excess.needed:,}. Ask with less, or use another model."
         )
         allowance = (
-            None if self.asked_tokens is None else self.asked_tokens - (excess.needed - excess.allowed)
+            None
+            if self.requested_tokens is None
+            else self.requested_tokens - (excess.needed - excess.allowed)
         )
         affordable = allowance if allowance is not None and allowance >= MIN_OUTPUT_TOKENS else None
         return self._error("rate_limited", sentence, detail, affordable_tokens=affordable)

@@ -9,13 +9,14 @@ from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.client import DialectClient
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import Finish, ModelRequest
 from tertulia.providers.limits import Limits
-from tertulia.providers.request_encoding import HEADERS, Part, as_base64, as_body, parts, said
+from tertulia.providers.request_encoding import HEADERS, Part, as_base64, as_body, non_empty_messages, parts
 from tertulia.providers.stream_decoder import Deltas, StreamDecoder, inside
+from tertulia.providers.tokens import as_count
 from tertulia.providers.transport import Request
-from tertulia.providers.usage_parsing import number
 
 VERSION = "v1beta"
 ROLES = {"user": "user", "assistant": "model"}
@@ -41,8 +42,8 @@ BUDGETS = {Effort.LOW: 1_024, Effort.MEDIUM: 8_192, Effort.HIGH: 24_576}
 NO_FINISH_REASON = (None, "", "FINISH_REASON_UNSPECIFIED")
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
-    return DialectClient(endpoint, limits, request, GeminiDecoder, stays_inside=stays_inside)
+def create_client(endpoint: Endpoint, limits: Limits, egress: Egress) -> DialectClient:
+    return DialectClient(endpoint, limits, egress, request, GeminiDecoder)
 
 
 def request(call: ModelRequest, endpoint: Endpoint) -> Request:
@@ -53,7 +54,7 @@ def request(call: ModelRequest, endpoint: Endpoint) -> Request:
 
 
 def encode(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
-    settings: dict[str, object] = {**endpoint.limited(call)}
+    settings: dict[str, object] = {**endpoint.output_limit_field(call)}
     if call.temperature is not None:
         settings["temperature"] = call.temperature
     if call.schema is not None:
@@ -83,7 +84,10 @@ def _thinking(call: ModelRequest) -> dict[str, object]:
 
 
 def _contents(call: ModelRequest) -> list[dict[str, object]]:
-    return [{"role": ROLES[message.role], "parts": _parts(message, call)} for message in said(call.prompt)]
+    return [
+        {"role": ROLES[message.role], "parts": _parts(message, call)}
+        for message in non_empty_messages(call.prompt)
+    ]
 
 
 def _parts(message: PromptMessage, call: ModelRequest) -> list[Part]:
@@ -101,7 +105,7 @@ class GeminiDecoder(StreamDecoder):
         if event.get("error"):
             raise self._error(event)
         if usage := event.get("usageMetadata"):
-            self._counts(counted(usage))
+            self._merge_usage(token_count(usage))
         if self.finish is not None:
             return []  # Anything after the finish reason is ignored.
         match event.get("candidates"):
@@ -113,7 +117,7 @@ class GeminiDecoder(StreamDecoder):
         match event.get("promptFeedback"):
             case {"blockReason": str(reason), **feedback} if reason:
                 # Google refused the prompt and sent no reply.
-                return self._finishes("filtered", _with_message(reason, feedback.get("blockReasonMessage")))
+                return self._finish("filtered", _with_message(reason, feedback.get("blockReasonMessage")))
         return []
 
     def _decode_candidate(self, candidate: dict[str, Any]) -> Deltas:
@@ -122,9 +126,9 @@ class GeminiDecoder(StreamDecoder):
         for part in parts if isinstance(parts, list) else ():
             match part:
                 case {"thought": True, "text": str(text)}:
-                    deltas.append(self._thinks(text))
+                    deltas.append(self._thinking_delta(text))
                 case {"text": str(text)}:
-                    deltas.append(self._says(text))
+                    deltas.append(self._text_delta(text))
                 case {"functionCall": _}:
                     self._non_text_output = "functionCall"
         reason = candidate.get("finishReason")
@@ -136,32 +140,35 @@ class GeminiDecoder(StreamDecoder):
         """A finish reason that is not in FINISHES (MALFORMED_FUNCTION_CALL, OTHER…) means that the reply is
         not finished."""
         if reason == "STOP":
-            return self._finishes("stop")
+            return self._finish("stop")
         explanation = _with_message(reason, message)
-        return self._finishes(FINISHES.get(reason, "stop"), explanation, is_early=reason not in FINISHES)
+        return self._finish(FINISHES.get(reason, "stop"), explanation, is_early=reason not in FINISHES)
 
 
 def _with_message(reason: str, message: object) -> str:
     return f"{message} ({reason})" if message and isinstance(message, str) else reason
 
 
-def counted(usage: object) -> TokenCount | None:
+def token_count(usage: object) -> TokenCount | None:
     """The provider's token count, or None if it is implausible. Google counts thinking in addition to the
     output."""
-    prompt = number(inside(usage, "promptTokenCount"))
+    prompt = as_count(inside(usage, "promptTokenCount"))
     reply, thinking = inside(usage, "candidatesTokenCount"), inside(usage, "thoughtsTokenCount")
-    output_counts = [number(figure) for figure in (reply, thinking) if figure is not None]
+    output_counts = [as_count(figure) for figure in (reply, thinking) if figure is not None]
     if not prompt or None in output_counts:
         return None
     if reply is None:
-        output_counts.append(_unreported_output(usage, prompt + (number(thinking) or 0)))
-    cache_read = number(inside(usage, "cachedContentTokenCount")) or 0
+        output_counts.append(_unreported_output(usage, prompt + (as_count(thinking) or 0)))
+    cache_read = as_count(inside(usage, "cachedContentTokenCount")) or 0
     return TokenCount(
-        prompt, min(cache_read, prompt), sum(figure or 0 for figure in output_counts), number(thinking) or 0
+        prompt, min(cache_read, prompt), sum(figure or 0 for figure in output_counts), as_count(thinking) or 0
     )
 
 
 def _unreported_output(usage: object, reported: int) -> int:
     """The output tokens of Gemini 2.0, which reports only the total."""
-    total, tools = number(inside(usage, "totalTokenCount")), number(inside(usage, "toolUsePromptTokenCount"))
+    total, tools = (
+        as_count(inside(usage, "totalTokenCount")),
+        as_count(inside(usage, "toolUsePromptTokenCount")),
+    )
     return max(0, (total or 0) - (tools or 0) - reported)

@@ -16,20 +16,20 @@ class Limits:
     limit if the server runs on this machine."""
     idle_s: float = 90.0
     """Seconds of silence allowed between two events after the first text."""
-    keep_alive_times: int = 10
+    keep_alive_factor: int = 10
     """How many times longer the wait is while the provider sends only keep-alive signals."""
     total_s: float = 30 * 60.0
-    farewell_s: float = 5.0
+    after_finish_s: float = 5.0
     """Seconds to wait for the token count after the provider has sent its finish reason."""
     line_bytes: int = 4 << 20
-    answer_bytes: int = 32 << 20
-    answer_events: int = 250_000
+    reply_bytes: int = 32 << 20
+    reply_events: int = 250_000
     """More events than any model sends token by token. A flood of small events costs more to read than to
     send."""
-    refusal_bytes: int = 64 << 10
+    error_body_bytes: int = 64 << 10
     """How many bytes of an error response are read."""
     retries: int = 2
-    retry_after_s: float = 60.0
+    longest_retry_wait_s: float = 60.0
     """The longest wait before a retry. If the provider asks for more, the call fails at once."""
 
     @property

@@ -2,22 +2,19 @@
 
 It reads its configuration as one line of JSON from standard input, so that its key appears neither in its
 arguments nor in its environment. It writes its address to standard output. It ends when standard input
-closes, which happens even when the server is killed. On Linux the kernel ends it too.
+closes, which happens even when the server is killed.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import resource
-import signal
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
-PR_SET_PDEATHSIG = 1
+from tertulia.processes import worker
+
 PROMPT_CACHE_MIB = 64
 """The default of the runtime is 8 GiB."""
 SLEEP_AFTER_S = 15 * 60
@@ -29,7 +26,6 @@ class WorkerConfig:
     weights: str
     name: str
     key: str
-    parent: int
     threads: int
     slots: int
     window: int
@@ -39,44 +35,17 @@ class WorkerConfig:
 
 
 def main() -> None:
-    output = _reserve_stdout()
+    worker.begin()
+    answers = worker.reserve_stdout()
     config = WorkerConfig(**json.loads(sys.stdin.readline()))
-    _exit_with_parent(config.parent)
-    _limit_resources()
     try:
         server = _start_server(config)
     except Exception as error:  # noqa: BLE001 - the server gets every error of the runtime
-        _write_line(output, {"error": str(error) or type(error).__name__})
+        _write_line(answers, {"error": str(error) or type(error).__name__})
         os._exit(1)
-    _write_line(output, {"address": server.listening_address})
+    _write_line(answers, {"address": server.listening_address})
     sys.stdin.read()
     os._exit(0)
-
-
-def _reserve_stdout() -> int:
-    """Keeps standard output for our messages, because the runtime prints to it."""
-    output = os.dup(1)
-    os.dup2(2, 1)
-    return output
-
-
-def _exit_with_parent(parent: int) -> None:
-    """Ends this process with its parent. Ctrl-C in a terminal reaches this process too, but only the server
-    decides when to stop."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(0)  # The parent died before the signal was set up.
-
-
-def _limit_resources() -> None:
-    """Gives the web server priority, and prevents core dumps, which would write conversations to disk."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(OSError):
-        os.nice(5)
-    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        score.write("500")
 
 
 def _start_server(config: WorkerConfig) -> Any:
@@ -99,8 +68,9 @@ def _start_server(config: WorkerConfig) -> Any:
     return xllamacpp.Server(params)
 
 
-def _write_line(output: int, message: dict[str, str]) -> None:
-    os.write(output, json.dumps(message).encode() + b"\n")
+def _write_line(answers: BinaryIO, message: dict[str, str]) -> None:
+    answers.write(json.dumps(message).encode() + b"\n")
+    answers.flush()
 
 
 if __name__ == "__main__":

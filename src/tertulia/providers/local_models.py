@@ -10,16 +10,15 @@ import asyncio
 import json
 import os
 import secrets
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from tertulia.core.models import FREE, Model, Tier
+from tertulia.processes.child import ChildProcess, Program, Spawn, allowed_environment, spawn
+from tertulia.processes.timers import GetClock
 from tertulia.providers import gguf, model_downloads
 from tertulia.providers.client_pool import ClientPool
 from tertulia.providers.endpoints import Endpoint
@@ -35,11 +34,10 @@ POOL_WINDOWS = 2
 window each."""
 OUTPUT = 2048
 START_S = 90.0
+STOP_S = 0.5
 STABLE_AFTER_S = 60.0
 """A process that lived this long did not die of its start, so its earlier deaths no longer count."""
 LONGEST_PAUSE_S = 60.0
-INHERITED = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH")
-"""The only environment variables that a worker process gets, so that it never sees API keys."""
 
 
 def _catalogued(
@@ -72,11 +70,13 @@ KNOWN = {
 class LocalModel:
     model: Model
     path: Path
-    asset: ModelFile | None = None
+    model_file: ModelFile | None = None
     """None for a file that someone put into the folder."""
 
 
-ENDPOINT = Endpoint(PROVIDER, "The built-in model", "", output_limit="max_tokens", is_free=True, is_near=True)
+ENDPOINT = Endpoint(
+    PROVIDER, "The built-in model", "", output_limit="max_tokens", is_free=True, is_self_hosted=True
+)
 """The endpoint of a local model; its address and key are filled in when a process runs."""
 
 
@@ -91,11 +91,15 @@ class LocalModels:
         environ: Mapping[str, str],
         *,
         monotonic: Callable[[], float] = time.monotonic,
+        get_clock: GetClock = asyncio.get_running_loop,
+        spawn: Spawn = spawn,
     ) -> None:
         self._home = home
         self._clients = clients
-        self._environ = {name: environ[name] for name in INHERITED if name in environ}
+        self._program = Program("tertulia.providers.local_model_worker", (), allowed_environment(environ))
         self._monotonic = monotonic
+        self._get_clock = get_clock
+        self._spawn = spawn
         self._starts: dict[str, asyncio.Task[ModelProcess]] = {}
         self._processes: list[ModelProcess] = []
         self._backoffs: dict[str, RestartBackoff] = {}
@@ -117,10 +121,10 @@ class LocalModels:
         local_model = self._find_model(model.key)
         if local_model is None:
             return f"There is no model {model.key}. Choose another."
-        if local_model.asset is None or model_downloads.is_installed(local_model.asset, self._home):
+        if local_model.model_file is None or model_downloads.is_installed(local_model.model_file, self._home):
             return None
         which = "the built-in model" if local_model.model.is_demo else local_model.model.display_name
-        return f"Run `tertulia models pull {local_model.asset.name}` to fetch {which}."
+        return f"Run `tertulia models pull {local_model.model_file.name}` to fetch {which}."
 
     def _find_model(self, key: str) -> LocalModel | None:
         if not key.startswith(f"{PROVIDER}:"):
@@ -129,18 +133,20 @@ class LocalModels:
 
     def _all_models(self) -> Iterator[LocalModel]:
         folder = model_downloads.folder(self._home)
-        chat_files = [asset for asset in model_downloads.manifest() if asset.kind == "chat"]
-        for asset in chat_files:
-            yield LocalModel(KNOWN[asset.name], folder / asset.file, asset)
+        chat_files = [model_file for model_file in model_downloads.manifest() if model_file.kind == "chat"]
+        for model_file in chat_files:
+            yield LocalModel(KNOWN[model_file.name], folder / model_file.file, model_file)
         for path in sorted(folder.glob("[!.]*.gguf")):
-            if path.name not in {asset.file for asset in chat_files} and (model := _model_in_file(path)):
+            if path.name not in {model_file.file for model_file in chat_files} and (
+                model := _model_in_file(path)
+            ):
                 yield LocalModel(model, path)
 
     # --- requests ------------------------------------------------------------------------------------------
 
-    async def provider(self, model: Model) -> Provider:
+    async def client_for(self, model: Model) -> Provider:
         process = await self._running_process(model)
-        return await self._clients.speaker(process.endpoint, "openai_chat")
+        return await self._clients.client_for(process.endpoint, "openai_chat")
 
     async def _running_process(self, model: Model) -> ModelProcess:
         """The running process of this model. Cancelling the wait for a start does not cancel the start."""
@@ -155,7 +161,7 @@ class LocalModels:
         if start.cancelled() or start.exception() is not None:
             return True
         process = start.result()
-        if process.is_alive:
+        if not process.has_ended:
             return False
         self._backoff_of(key).add(self._monotonic(), lived_s=self._monotonic() - process.began_at)
         return True
@@ -169,10 +175,11 @@ class LocalModels:
             raise _start_failed(f"It stopped {backoff.count} times in a row.", pause_s)
         local_model = self._find_model(model.key)
         assert local_model is not None, "a model that can be asked has weights"
-        process = await asyncio.to_thread(ModelProcess.born, self._environ, self._monotonic())
+        child = ChildProcess(self._program, self._get_clock, self._spawn)
+        process = ModelProcess(child, self._monotonic())
         self._processes.append(process)
         try:
-            await asyncio.to_thread(process.load, local_model)
+            await process.load(local_model)
         except ProviderError:
             backoff.add(self._monotonic(), lived_s=0)
             raise
@@ -183,7 +190,7 @@ class LocalModels:
 
     async def _remove_dead(self) -> None:
         """Releases the clients and pipes of processes that have ended."""
-        for process in [process for process in self._processes if not process.is_alive]:
+        for process in [process for process in self._processes if process.has_ended]:
             self._processes.remove(process)
             await self._clients.forget(process.endpoint)
             await asyncio.to_thread(process.stop)
@@ -220,73 +227,47 @@ class RestartBackoff:
 class ModelProcess:
     """A worker process that serves one model."""
 
-    def __init__(self, process: subprocess.Popen[bytes], began_at: float) -> None:
-        self._process = process
+    def __init__(self, child: ChildProcess, began_at: float) -> None:
+        self._child = child
         self.began_at = began_at
         self.endpoint = ENDPOINT
 
-    @classmethod
-    def born(cls, environ: Mapping[str, str], now: float) -> ModelProcess:
-        command = [sys.executable, "-m", "tertulia.providers.local_model_worker"]
-        pipe, devnull = subprocess.PIPE, subprocess.DEVNULL
-        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=devnull, env=environ)
-        return cls(process, now)
-
     @property
-    def pid(self) -> int:
-        return self._process.pid
+    def has_ended(self) -> bool:
+        return self._child.has_ended
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def load(self, local_model: LocalModel) -> None:
-        """Sends the configuration and blocks until the model is ready. Raises ProviderError if it cannot be
-        loaded."""
+    async def load(self, local_model: LocalModel) -> None:
+        """Starts the process and waits until it serves the model. Raises ProviderError if it cannot."""
         window = local_model.model.context_window
         config = WorkerConfig(
             weights=str(local_model.path),
             name=local_model.model.model_id,
             key=secrets.token_urlsafe(24),
-            parent=os.getpid(),
             threads=max(1, _core_count() - 1),
             slots=SLOTS,
             window=window,
             pool=window * POOL_WINDOWS,
         )
-        response = self._send_config(config)
+        response = await self._child.within(START_S, partial(self._start, config))
         if "address" not in response:
-            self.stop()
+            await asyncio.to_thread(self.stop)
             raise _start_failed(response.get("error") or "Its process stopped before it was ready.")
         self.endpoint = replace(ENDPOINT, base_url=f"{response['address']}/v1", key=config.key)
 
     def stop(self) -> None:
-        """Closes the standard input, which asks the process to end, and kills it after half a second; it has
-        no data to lose."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.close()
-            self._process.wait(0.5)
-        except (BrokenPipeError, subprocess.TimeoutExpired):
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
+        """Asks the process to end, and kills it after half a second; it has no data to lose."""
+        self._child.stop(STOP_S)
 
-    def _send_config(self, config: WorkerConfig) -> dict[str, str]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        kill_timer = threading.Timer(START_S, self._process.kill)
-        kill_timer.start()
+    def _start(self, config: WorkerConfig) -> dict[str, str]:
+        """Blocks until the process answers; the answer is empty if it has ended."""
         try:
-            self._process.stdin.write(json.dumps(asdict(config)).encode() + b"\n")
-            self._process.stdin.flush()
-            response: dict[str, str] = json.loads(self._process.stdout.readline() or b"{}")
+            self._child.start()
+            self._child.stdin.write(json.dumps(asdict(config)).encode() + b"\n")
+            self._child.stdin.flush()
+            response: dict[str, str] = json.loads(self._child.stdout.readline() or b"{}")
             return response
-        except (OSError, ValueError):
+        except (OSError, ValueError, EOFError):
             return {}
-        finally:
-            kill_timer.cancel()
 
 
 def _start_failed(detail: str, pause_s: float | None = None) -> ProviderError:

@@ -1,6 +1,6 @@
 """Model downloads: fetches model files on request, verifies their hash and never runs them as code.
 
-`assets.toml` is the manifest. A file is written under a temporary name and renamed only when its hash is
+`model_files.toml` is the manifest. A file is written under a temporary name and renamed only when its hash is
 right, so every file with its final name is complete. An interrupted download resumes.
 """
 
@@ -73,15 +73,15 @@ Report = Callable[[Progress], None]
 
 @cache
 def manifest() -> tuple[ModelFile, ...]:
-    table = tomllib.loads(resources.files(__package__).joinpath("assets.toml").read_text("utf-8"))
+    table = tomllib.loads(resources.files(__package__).joinpath("model_files.toml").read_text("utf-8"))
     return tuple(_from_row(name, row) for name, row in table.items())
 
 
 def get(name: str) -> ModelFile:
-    for asset in manifest():
-        if asset.name == name:
-            return asset
-    names = ", ".join(asset.name for asset in manifest())
+    for model_file in manifest():
+        if model_file.name == name:
+            return model_file
+    names = ", ".join(model_file.name for model_file in manifest())
     raise NotFound(f"There is no model called {name!r} to fetch. There are: {names}.")
 
 
@@ -89,30 +89,30 @@ def folder(home: Path) -> Path:
     return home / "models"
 
 
-def is_installed(asset: ModelFile, home: Path) -> bool:
+def is_installed(model_file: ModelFile, home: Path) -> bool:
     """Compares the size only: a file gets its final name after its hash was verified."""
     try:
-        is_here = (folder(home) / asset.file).stat().st_size == asset.size
+        is_here = (folder(home) / model_file.file).stat().st_size == model_file.size
     except OSError:
         return False
-    return is_here and all(is_installed(other, home) for other in asset.others)
+    return is_here and all(is_installed(other, home) for other in model_file.others)
 
 
 def pull(
-    asset: ModelFile, home: Path, *, report: Report = lambda progress: None, mirror: str | None = None
+    model_file: ModelFile, home: Path, *, report: Report = lambda progress: None, mirror: str | None = None
 ) -> Path:
     """The path of the model's file, downloaded if it is missing. Returns at once if it was
     verified before."""
     models_folder = folder(home)
     models_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for other in asset.others:
+    for other in model_file.others:
         pull(other, home, report=report, mirror=mirror)
-    with _locked(models_folder, asset):
-        target = models_folder / asset.file
-        if not _was_verified(target, asset):
-            if not _has_right_hash(target, asset, report):
-                _fetch(asset, target, report, mirror)
-            _stamp_path(target).write_text(_fingerprint(target, asset))
+    with _locked(models_folder, model_file):
+        target = models_folder / model_file.file
+        if not _was_verified(target, model_file):
+            if not _has_right_hash(target, model_file, report):
+                _fetch(model_file, target, report, mirror)
+            _stamp_path(target).write_text(_fingerprint(target, model_file))
         return target
 
 
@@ -124,9 +124,9 @@ def _from_row(name: str, row: dict[str, Any]) -> ModelFile:
 
 
 @contextmanager
-def _locked(models_folder: Path, asset: ModelFile) -> Iterator[None]:
+def _locked(models_folder: Path, model_file: ModelFile) -> Iterator[None]:
     """Serialises downloads of the same model: the second caller waits and then finds the file."""
-    with (models_folder / f".{asset.file}.lock").open("w") as lock:
+    with (models_folder / f".{model_file.file}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -134,24 +134,28 @@ def _locked(models_folder: Path, asset: ModelFile) -> Iterator[None]:
 # --- verify ------------------------------------------------------------------------------------------------
 
 
-def _was_verified(target: Path, asset: ModelFile) -> bool:
+def _was_verified(target: Path, model_file: ModelFile) -> bool:
     try:
-        return _stamp_path(target).read_text() == _fingerprint(target, asset)
+        return _stamp_path(target).read_text() == _fingerprint(target, model_file)
     except OSError:
         return False
 
 
-def _has_right_hash(target: Path, asset: ModelFile, report: Report) -> bool:
-    return target.exists() and target.stat().st_size == asset.size and _hash(target, report) == asset.sha256
+def _has_right_hash(target: Path, model_file: ModelFile, report: Report) -> bool:
+    return (
+        target.exists()
+        and target.stat().st_size == model_file.size
+        and _hash(target, report) == model_file.sha256
+    )
 
 
 def _stamp_path(target: Path) -> Path:
     return target.with_name(f".{target.name}.checked")
 
 
-def _fingerprint(target: Path, asset: ModelFile) -> str:
+def _fingerprint(target: Path, model_file: ModelFile) -> str:
     facts = target.stat()
-    return f"{asset.sha256} {facts.st_size} {facts.st_mtime_ns}"
+    return f"{model_file.sha256} {facts.st_size} {facts.st_mtime_ns}"
 
 
 def _hash(path: Path, report: Report) -> str:
@@ -167,38 +171,40 @@ def _hash(path: Path, report: Report) -> str:
 # --- download ----------------------------------------------------------------------------------------------
 
 
-def _fetch(asset: ModelFile, target: Path, report: Report, mirror: str | None) -> None:
-    sources = list(asset.sources)
+def _fetch(model_file: ModelFile, target: Path, report: Report, mirror: str | None) -> None:
+    sources = list(model_file.sources)
     if mirror:
-        sources.insert(0, (f"{checked_address(mirror)}/{asset.file}",))
+        sources.insert(0, (f"{checked_address(mirror)}/{model_file.file}",))
     failures = []
     for parts in sources:
         partial = PartialDownload(target, parts)
         try:
-            partial.complete(asset, report)
+            partial.complete(model_file, report)
         except (OSError, DownloadFailed, HTTPException) as error:
             if isinstance(error, OSError) and error.errno == 28:
-                raise StorageFull(f"There is no room for {asset.file} ({asset.size:,} bytes).") from None
+                raise StorageFull(
+                    f"There is no room for {model_file.file} ({model_file.size:,} bytes)."
+                ) from None
             failures.append(f"{_source_name(parts[0])}: {_reason(error)}")
             continue
-        if _has_right_hash(partial.path, asset, report):
+        if _has_right_hash(partial.path, model_file, report):
             os.replace(partial.path, target)
             partial.forget()
             return
         partial.forget()
         failures.append(f"{_source_name(parts[0])}: it sent something else than the manifest describes")
-    raise _failure(asset, target, failures)
+    raise _failure(model_file, target, failures)
 
 
-def _failure(asset: ModelFile, target: Path, failures: list[str]) -> TertuliaError:
+def _failure(model_file: ModelFile, target: Path, failures: list[str]) -> TertuliaError:
     sources = "; ".join(failures)
     advice = (
-        f"Check the network and run `tertulia models pull {asset.name}` again, set {MIRROR_NAME} to a server "
-        f"that has {asset.file}, or put that file into {target.parent} yourself."
+        f"Check the network and run `tertulia models pull {model_file.name}` again, set {MIRROR_NAME} to a "
+        f"server that has {model_file.file}, or put that file into {target.parent} yourself."
     )
     is_wrong_file = all(failure.endswith("describes") for failure in failures)
     error = ChecksumMismatch if is_wrong_file else DownloadFailed
-    return error(f"{asset.name} could not be fetched ({sources}). {advice}")
+    return error(f"{model_file.name} could not be fetched ({sources}). {advice}")
 
 
 class PartialDownload:
@@ -210,18 +216,18 @@ class PartialDownload:
         self._state = target.with_name(f".{target.name}.{source_hash}.state")
         self._parts = parts
 
-    def complete(self, asset: ModelFile, report: Report) -> None:
+    def complete(self, model_file: ModelFile, report: Report) -> None:
         done, size = self._progress()
         for number, part in enumerate(self._parts[done:], start=done + 1):
             step = "Fetching" if len(self._parts) == 1 else f"Fetching part {number} of {len(self._parts)}"
-            report(Progress(step, size, asset.size))
+            report(Progress(step, size, model_file.size))
             with self.path.open("r+b" if self.path.exists() else "w+b") as file:
                 is_resumable = _is_address(part)
                 file.truncate(max(size, self.path.stat().st_size) if is_resumable else size)
                 file.seek(0, os.SEEK_END)
                 start = size
                 for size in _append_part(part, file, start):
-                    report(Progress(step, size, asset.size))
+                    report(Progress(step, size, model_file.size))
                 file.flush()
                 os.fsync(file.fileno())
             self._state.write_text(json.dumps([number, size]))

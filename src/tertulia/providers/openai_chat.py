@@ -9,24 +9,25 @@ from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.core.thinking import Effort, ThinkingForm
 from tertulia.providers.client import DialectClient
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import Finish, ModelRequest, TextDelta, ThinkingDelta, WebSource
 from tertulia.providers.limits import Limits
 from tertulia.providers.request_encoding import (
     HEADERS,
-    SHAPE,
+    SCHEMA_NAME,
     as_body,
     as_data_url,
     bearer,
     effort_name,
+    non_empty_messages,
     parts,
-    said,
 )
 from tertulia.providers.stream_decoder import Deltas, StreamDecoder, inside
 from tertulia.providers.think_tags import Part, ThinkTags
+from tertulia.providers.tokens import as_count
 from tertulia.providers.transport import Request
-from tertulia.providers.usage_parsing import number
 
 TAGGED = ThinkingForm.TAGGED
 LENGTH_REASONS = ("length", "max_tokens", "max_output_tokens", "model_length")
@@ -52,8 +53,8 @@ FAILURE_REASONS = frozenset({"error", "network_error", "insufficient_system_reso
 SOURCES_LIMIT = 100
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
-    return DialectClient(endpoint, limits, request, ChatDecoder, stays_inside=stays_inside)
+def create_client(endpoint: Endpoint, limits: Limits, egress: Egress) -> DialectClient:
+    return DialectClient(endpoint, limits, egress, request, ChatDecoder)
 
 
 def request(call: ModelRequest, endpoint: Endpoint) -> Request:
@@ -66,13 +67,13 @@ def encode(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
         "model": call.model.model_id,
         "messages": _messages(call),
         "stream": True,
-        **endpoint.limited(call),
+        **endpoint.output_limit_field(call),
     }
     if call.schema is not None:
-        shape = {"name": SHAPE, "schema": call.schema, "strict": True}
+        shape = {"name": SCHEMA_NAME, "schema": call.schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
     body |= _thinking(call, endpoint)
-    if endpoint.asks_for_count:
+    if endpoint.requests_usage:
         body["stream_options"] = {"include_usage": True}
     if call.temperature is not None and endpoint.takes_temperature(call.model):
         body["temperature"] = call.temperature
@@ -96,8 +97,10 @@ def _messages(call: ModelRequest) -> list[dict[str, object]]:
     messages: list[dict[str, object]] = []
     if call.prompt.system.strip():
         messages.append({"role": "system", "content": call.prompt.system})
-    non_empty = said(call.prompt)
-    return messages + [{"role": message.role, "content": _content(message, call)} for message in non_empty]
+    return messages + [
+        {"role": message.role, "content": _content(message, call)}
+        for message in non_empty_messages(call.prompt)
+    ]
 
 
 def _content(message: PromptMessage, call: ModelRequest) -> object:
@@ -122,7 +125,7 @@ class ChatDecoder(StreamDecoder):
         if reason := inside(event, "x_groq", "error"):
             raise self._error(reason)
         if usage := event.get("usage") or inside(event, "x_groq", "usage"):
-            self._counts(counted(usage))
+            self._merge_usage(token_count(usage))
         if cited_pages := sources(event):
             self.sources = cited_pages
         match event.get("choices"):
@@ -145,41 +148,43 @@ class ChatDecoder(StreamDecoder):
     def _decode_delta(self, delta: dict[str, Any]) -> Iterable[TextDelta | ThinkingDelta]:
         if thinking := _thinking_text(delta):
             yield from self._tagged_deltas(self._tags.skip())
-            yield self._thinks(thinking)
+            yield self._thinking_delta(thinking)
         content = delta.get("content")
         if isinstance(content, str):
             if content:
-                yield from self._tagged_deltas(self._tags.take(content))
+                yield from self._tagged_deltas(self._tags.feed(content))
         elif isinstance(content, list):
             yield from self._decode_parts(content)
         if delta.get("tool_calls"):
             self._non_text_output = "tool_calls"
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
-            yield self._says(refusal)
+            yield self._text_delta(refusal)
 
     def _decode_parts(self, parts: list[object]) -> Iterable[TextDelta | ThinkingDelta]:
         """The thinking models of Mistral and Databricks send lists of typed parts."""
         for part in parts:
             match part:
                 case {"type": "text", "text": str(text)}:
-                    yield self._says(text)
+                    yield self._text_delta(text)
                 case {"type": "refusal", "refusal": str(text)}:
-                    yield self._says(text)
+                    yield self._text_delta(text)
                 case {"type": "thinking", "thinking": list(thoughts)}:
                     texts = (thought.get("text") for thought in thoughts if isinstance(thought, dict))
-                    yield self._thinks("".join(entry for entry in texts if isinstance(entry, str)))
+                    yield self._thinking_delta("".join(entry for entry in texts if isinstance(entry, str)))
                 case {"type": "reasoning", "summary": list(summaries)}:
                     texts = (summary.get("text") for summary in summaries if isinstance(summary, dict))
-                    yield self._thinks("".join(entry for entry in texts if isinstance(entry, str)))
+                    yield self._thinking_delta("".join(entry for entry in texts if isinstance(entry, str)))
                 case {"type": "thinking", "thinking": str(text)}:
-                    yield self._thinks(text)
+                    yield self._thinking_delta(text)
 
     def _tagged_deltas(self, parts: Iterable[Part]) -> Iterable[TextDelta | ThinkingDelta]:
-        return (self._thinks(text) if is_thought else self._says(text) for text, is_thought in parts)
+        return (
+            self._thinking_delta(text) if is_thought else self._text_delta(text) for text, is_thought in parts
+        )
 
-    def _held(self) -> Deltas:
-        return list(self._tagged_deltas(self._tags.rest()))
+    def _flush_dialect(self) -> Deltas:
+        return list(self._tagged_deltas(self._tags.flush()))
 
     def _finish_with_reason(self, reason: str, native: object) -> Deltas:
         """A gateway also names the finish reason of the provider behind it."""
@@ -190,8 +195,8 @@ class ChatDecoder(StreamDecoder):
             else:
                 reason = f"{reason} ({native})"
         if kind in FAILURE_REASONS:
-            raise self._faults.cut(reason)
-        return self._finishes(FINISHES.get(kind, "stop"), reason if reason.lower() != "stop" else None)
+            raise self._errors.connection_lost(reason)
+        return self._finish(FINISHES.get(kind, "stop"), reason if reason.lower() != "stop" else None)
 
     def _end_marker(self) -> Deltas:
         """Counts as a finish reason, because some servers of this dialect send none."""
@@ -199,8 +204,8 @@ class ChatDecoder(StreamDecoder):
         if self.finish is not None:
             return []
         if not self._has_events:
-            raise self._faults.empty()
-        return self._finishes("stop")
+            raise self._errors.empty()
+        return self._finish("stop")
 
 
 def _thinking_text(delta: dict[str, Any]) -> str:
@@ -242,22 +247,22 @@ def _as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def counted(usage: object) -> TokenCount | None:
+def token_count(usage: object) -> TokenCount | None:
     """The provider's token count, or None if it is implausible."""
     if not isinstance(usage, dict):
         return None
-    prompt, output = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))
+    prompt, output = as_count(usage.get("prompt_tokens")), as_count(usage.get("completion_tokens"))
     if prompt is None or output is None:
         return None
-    cache_read = number(inside(usage, "prompt_tokens_details", "cached_tokens"))
-    cache_read = cache_read if cache_read is not None else number(usage.get("prompt_cache_hit_tokens"))
-    cache_read = cache_read if cache_read is not None else number(usage.get("cache_read_input_tokens"))
-    thinking = number(inside(usage, "completion_tokens_details", "reasoning_tokens")) or 0
-    if thinking and number(usage.get("total_tokens")) == prompt + output + thinking:
+    cache_read = as_count(inside(usage, "prompt_tokens_details", "cached_tokens"))
+    cache_read = cache_read if cache_read is not None else as_count(usage.get("prompt_cache_hit_tokens"))
+    cache_read = cache_read if cache_read is not None else as_count(usage.get("cache_read_input_tokens"))
+    thinking = as_count(inside(usage, "completion_tokens_details", "reasoning_tokens")) or 0
+    if thinking and as_count(usage.get("total_tokens")) == prompt + output + thinking:
         output += thinking  # xAI counts thinking in addition to the output, others as part of it.
-    cache_write = number(inside(usage, "prompt_tokens_details", "cache_write_tokens"))
+    cache_write = as_count(inside(usage, "prompt_tokens_details", "cache_write_tokens"))
     cache_write = (
-        cache_write if cache_write is not None else number(usage.get("cache_creation_input_tokens"))
+        cache_write if cache_write is not None else as_count(usage.get("cache_creation_input_tokens"))
     ) or 0
     return TokenCount(
         prompt,

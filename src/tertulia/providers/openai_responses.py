@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from tertulia.core.models import TokenCount
 from tertulia.core.prompts import PromptMessage
 from tertulia.core.thinking import Effort
 from tertulia.providers.client import DialectClient
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
-from tertulia.providers.interface import Finish, ModelRequest, ProviderError
+from tertulia.providers.interface import Finish, ModelRequest, ProviderError, StreamItem
 from tertulia.providers.limits import Limits
 from tertulia.providers.request_encoding import (
     HEADERS,
-    SHAPE,
+    SCHEMA_NAME,
     as_body,
     as_data_url,
     bearer,
     effort_name,
+    non_empty_messages,
     parts,
-    said,
 )
 from tertulia.providers.stream_decoder import PLAIN_EVENTS, Deltas, StreamDecoder, inside
+from tertulia.providers.tokens import as_count
 from tertulia.providers.transport import Request
-from tertulia.providers.usage_parsing import number
 
 FINISHES: dict[object, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
 SUMMARY_REFUSED = re.compile(r"reasoning[ ._]summar", re.IGNORECASE)
@@ -32,15 +36,8 @@ TEMPORARY_CODES = frozenset({"server_error", "rate_limit_exceeded", "vector_stor
 """Error codes of a failed response for which the request is not to blame."""
 
 
-def speaker(endpoint: Endpoint, limits: Limits, *, stays_inside: bool) -> DialectClient:
-    return DialectClient(
-        endpoint,
-        limits,
-        request,
-        ResponsesDecoder,
-        stays_inside=stays_inside,
-        refuses_thoughts=refuses_summary,
-    )
+def create_client(endpoint: Endpoint, limits: Limits, egress: Egress) -> DialectClient:
+    return ResponsesClient(endpoint, limits, egress, request, ResponsesDecoder)
 
 
 def request(call: ModelRequest, endpoint: Endpoint) -> Request:
@@ -53,11 +50,11 @@ def encode(call: ModelRequest, endpoint: Endpoint) -> dict[str, object]:
         "model": call.model.model_id,
         "input": _input(call),
         "stream": True,
-        **endpoint.limited(call),
+        **endpoint.output_limit_field(call),
         "store": False,  # Otherwise OpenAI stores the conversation for a month.
     }
     if call.schema is not None:
-        shape = {"type": "json_schema", "name": SHAPE, "schema": call.schema, "strict": True}
+        shape = {"type": "json_schema", "name": SCHEMA_NAME, "schema": call.schema, "strict": True}
         body["text"] = {"format": shape}
     if call.prompt.system.strip():
         body["instructions"] = call.prompt.system
@@ -77,14 +74,11 @@ def _reasoning(call: ModelRequest) -> dict[str, object]:
     return effort | ({"summary": "auto"} if is_shown else {})
 
 
-def refuses_summary(error: ProviderError) -> bool:
-    """OpenAI shows summaries of some models only to verified organisations and refuses the
-    request of others."""
-    return SUMMARY_REFUSED.search(error.detail or "") is not None
-
-
 def _input(call: ModelRequest) -> list[dict[str, object]]:
-    return [{"role": message.role, "content": _content(message, call)} for message in said(call.prompt)]
+    return [
+        {"role": message.role, "content": _content(message, call)}
+        for message in non_empty_messages(call.prompt)
+    ]
 
 
 def _content(message: PromptMessage, call: ModelRequest) -> object:
@@ -95,6 +89,30 @@ def _content(message: PromptMessage, call: ModelRequest) -> object:
         lambda picture: {"type": "input_image", "image_url": as_data_url(call, picture), "detail": "auto"},
         lambda text: {"type": "input_text", "text": text},
     )
+
+
+class ResponsesClient(DialectClient):
+    """Repeats a call without the summary of the thinking if OpenAI refuses it: it shows the summaries of some
+    models to verified organisations only."""
+
+    _models_without_summary: frozenset[str] = frozenset()
+
+    async def stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        model_id = call.model.model_id
+        is_refused = model_id in self._models_without_summary
+        first_call = replace(call, shows_thinking=call.shows_thinking and not is_refused)
+        try:
+            async with aclosing(super().stream(first_call)) as items:
+                async for item in items:
+                    yield item
+            return
+        except ProviderError as error:
+            if not first_call.shows_thinking or not SUMMARY_REFUSED.search(error.detail or ""):
+                raise
+            self._models_without_summary |= {model_id}
+        async with aclosing(super().stream(replace(call, shows_thinking=False))) as items:
+            async for item in items:
+                yield item
 
 
 class ResponsesDecoder(StreamDecoder):
@@ -115,16 +133,16 @@ class ResponsesDecoder(StreamDecoder):
     def _decode(self, event: dict[str, Any]) -> Deltas:
         match event:
             case {"type": "response.output_text.delta" | "response.refusal.delta", "delta": str(text)}:
-                return [self._says(text)]
+                return [self._text_delta(text)]
             case {
                 "type": "response.reasoning_summary_text.delta" | "response.reasoning_text.delta",
                 "delta": str(text),
             }:
-                return [self._thinks(text)]
+                return [self._thinking_delta(text)]
             case {"type": "response.output_item.added", "item": {"type": str(kind)}}:
                 self._start_item(kind)
             case {"type": "response.reasoning_summary_part.added", "summary_index": int(index)} if index > 0:
-                return [self._thinks("\n\n")]
+                return [self._thinking_delta("\n\n")]
             case {"type": "response.completed" | "response.incomplete", "response": dict(response)}:
                 return self._finish_with_response(response)
             case {"object": "response", "status": "completed" | "incomplete"}:
@@ -138,15 +156,15 @@ class ResponsesDecoder(StreamDecoder):
 
     def _finish_with_response(self, response: dict[str, Any]) -> Deltas:
         self.is_over = True
-        self._counts(counted(response.get("usage")))
-        deltas = [] if self._has_spoken else self._decode_output(response.get("output"))
+        self._merge_usage(token_count(response.get("usage")))
+        deltas = [] if self._has_text else self._decode_output(response.get("output"))
         reason = inside(response, "incomplete_details", "reason")
         is_early = response.get("status") == "incomplete" and reason not in FINISHES
-        return [*deltas, *self._finishes(FINISHES.get(reason, "stop"), reason, is_early=is_early)]
+        return [*deltas, *self._finish(FINISHES.get(reason, "stop"), reason, is_early=is_early)]
 
     def _start_item(self, kind: str) -> None:
         if kind == "message":
-            self._starts_paragraph()
+            self._start_paragraph()
         elif kind != "reasoning":
             self._non_text_output = kind
 
@@ -157,7 +175,7 @@ class ResponsesDecoder(StreamDecoder):
             match item:
                 case {"type": "message", "content": list(parts)}:
                     self._start_item("message")
-                    deltas += [self._says(text) for text in map(_part_text, parts) if text]
+                    deltas += [self._text_delta(text) for text in map(_part_text, parts) if text]
                 case {"type": str(kind)}:
                     self._start_item(kind)
         return deltas
@@ -178,14 +196,14 @@ def _with_status(error: object) -> object:
     return error | {"status": 400}
 
 
-def counted(usage: object) -> TokenCount | None:
+def token_count(usage: object) -> TokenCount | None:
     """The provider's token count, or None if it is implausible."""
-    prompt, output = number(inside(usage, "input_tokens")), number(inside(usage, "output_tokens"))
+    prompt, output = as_count(inside(usage, "input_tokens")), as_count(inside(usage, "output_tokens"))
     if not prompt or output is None:
         return None
-    cache_read = number(inside(usage, "input_tokens_details", "cached_tokens")) or 0
-    thinking = number(inside(usage, "output_tokens_details", "reasoning_tokens")) or 0
-    cache_write = number(inside(usage, "input_tokens_details", "cache_write_tokens")) or 0
+    cache_read = as_count(inside(usage, "input_tokens_details", "cached_tokens")) or 0
+    thinking = as_count(inside(usage, "output_tokens_details", "reasoning_tokens")) or 0
+    cache_write = as_count(inside(usage, "input_tokens_details", "cache_write_tokens")) or 0
     return TokenCount(
         prompt,
         min(cache_read, prompt),

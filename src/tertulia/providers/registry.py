@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 
 from tertulia.core.models import Model, in_proportion
-from tertulia.providers import catalogue, endpoints, smaller_limit
+from tertulia.providers import catalogue, endpoints
+from tertulia.providers.catalogue import Dialect
 from tertulia.providers.circuit_breaker import CircuitBreaker
 from tertulia.providers.client_pool import ClientPool
-from tertulia.providers.dialects import Dialect
-from tertulia.providers.egress import is_under_pytest
+from tertulia.providers.egress import Egress
 from tertulia.providers.endpoints import Endpoint
 from tertulia.providers.interface import ModelRequest, Provider, ProviderError, StreamItem
 from tertulia.providers.limits import Limits
@@ -37,13 +37,13 @@ class CatalogueEntry:
 class ProviderRegistry:
     def __init__(
         self,
-        listings: Iterable[CatalogueEntry],
+        entries: Iterable[CatalogueEntry],
         clients: ClientPool,
         local_models: LocalModels,
         retry: RetryPolicy,
         now: Callable[[], float],
     ) -> None:
-        self._listings = {listing.model.key: listing for listing in listings}
+        self._entries = {entry.model.key: entry for entry in entries}
         self._clients = clients
         self._local_models = local_models
         self._retry = retry
@@ -57,6 +57,7 @@ class ProviderRegistry:
         cls,
         environ: Mapping[str, str],
         home: Path,
+        egress: Egress,
         *,
         limits: Limits | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -64,42 +65,42 @@ class ProviderRegistry:
         now: Callable[[], float] = time.monotonic,
     ) -> ProviderRegistry:
         limits = limits or Limits()
-        clients = ClientPool(limits, stays_inside=is_under_pytest(environ))
+        clients = ClientPool(limits, egress)
         local_models = LocalModels(home, clients, environ)
-        return cls(_listings(environ), clients, local_models, RetryPolicy(limits, sleep, random), now)
+        return cls(_entries(environ), clients, local_models, RetryPolicy(limits, sleep, random), now)
 
     # --- models --------------------------------------------------------------------------------------------
 
     def models(self) -> tuple[Model, ...]:
         """All known models, whether or not they are available now."""
-        offered = (listing.model for listing in self._listings.values() if not listing.is_retired)
+        offered = (entry.model for entry in self._entries.values() if not entry.is_retired)
         return *self._local_models.models(), *(self._overrides.get(model.key, model) for model in offered)
 
     def available(self) -> tuple[Model, ...]:
         """The models that can reply now: their key is set and their circuit breaker is closed."""
-        return tuple(filter(self.can_answer, self.models()))
+        return tuple(filter(self.is_ready, self.models()))
 
-    def can_answer(self, model: Model) -> bool:
+    def is_ready(self, model: Model) -> bool:
         """True if the model's key is set and its provider's circuit breaker is closed."""
-        return self.is_available(model) and not self._breaker(model).is_resting
+        return self.is_available(model) and not self._breaker(model).is_open
 
     def find(self, key: str) -> Model | None:
-        return self._overrides.get(key) or self.in_catalogue(key) or self._local_models.find(key)
+        return self._overrides.get(key) or self.catalogue_model(key) or self._local_models.find(key)
 
-    def in_catalogue(self, key: str) -> Model | None:
+    def catalogue_model(self, key: str) -> Model | None:
         """The model as the catalogue describes it, without overrides."""
-        listing = self._listings.get(key)
-        return listing.model if listing else None
+        entry = self._entries.get(key)
+        return entry.model if entry else None
 
-    def know_better(self, models: Iterable[Model]) -> None:
+    def apply_overrides(self, models: Iterable[Model]) -> None:
         """Replaces the administrator's overrides of the catalogue."""
-        overrides = {model.key: model for model in models if model.key in self._listings}
+        overrides = {model.key: model for model in models if model.key in self._entries}
         self._overrides = {
-            key: _with_catalogue_facts(model, self._listings[key].model) for key, model in overrides.items()
+            key: _with_catalogue_facts(model, self._entries[key].model) for key, model in overrides.items()
         }
 
     @property
-    def known_better(self) -> tuple[str, ...]:
+    def overridden_keys(self) -> tuple[str, ...]:
         return tuple(sorted(self._overrides))
 
     def is_available(self, model: Model) -> bool:
@@ -107,28 +108,28 @@ class ProviderRegistry:
 
     def unavailable_reason(self, model: Model) -> str | None:
         """The step that makes this model available; None if it is available already."""
-        listing = self._listings.get(model.key)
-        if listing is None:
+        entry = self._entries.get(model.key)
+        if entry is None:
             return self._local_models.unavailable_reason(model)
-        endpoint = listing.endpoint
-        return None if endpoint.has_key else f"Set {endpoint.key_names[0]} to use {endpoint.name}'s models."
+        endpoint = entry.endpoint
+        return (
+            None if endpoint.has_key else f"Set {endpoint.key_variables[0]} to use {endpoint.name}'s models."
+        )
 
     def provider_name(self, model: Model) -> str:
-        listing = self._listings.get(model.key)
-        return listing.endpoint.name if listing else self._local_models.name
+        entry = self._entries.get(model.key)
+        return entry.endpoint.name if entry else self._local_models.name
 
     def dialect_of(self, model: Model) -> Dialect | None:
-        listing = self._listings.get(model.key)
-        return listing.dialect if listing else None
+        entry = self._entries.get(model.key)
+        return entry.dialect if entry else None
 
     # --- requests ------------------------------------------------------------------------------------------
 
     def stream(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """The reply as stream items. A failed call is retried until its first output."""
-        return self._retry.keep_trying(partial(self._attempt, call), self._breaker(call.model))
-
-    async def _attempt(self, call: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        return smaller_limit.stream(await self._provider(call.model), call)
+        find_client = partial(self._client, call.model)
+        return self._retry.stream_with_retries(call, find_client, self._breaker(call.model))
 
     def _breaker(self, model: Model) -> CircuitBreaker:
         breaker = self._breakers.get(model.provider)
@@ -136,20 +137,20 @@ class ProviderRegistry:
             breaker = self._breakers[model.provider] = CircuitBreaker(self.provider_name(model), self._now)
         return breaker
 
-    async def _provider(self, model: Model) -> Provider:
+    async def _client(self, model: Model) -> Provider:
         if reason := self.unavailable_reason(model):
-            raise ProviderError("auth" if model.key in self._listings else "unavailable", reason)
-        listing = self._listings.get(model.key)
-        if listing is None:
-            return await self._local_models.provider(model)
-        return await self._clients.speaker(listing.endpoint, listing.dialect)
+            raise ProviderError("auth" if model.key in self._entries else "unavailable", reason)
+        entry = self._entries.get(model.key)
+        if entry is None:
+            return await self._local_models.client_for(model)
+        return await self._clients.client_for(entry.endpoint, entry.dialect)
 
     # --- start and stop ------------------------------------------------------------------------------------
 
     async def warm(self) -> None:
         """Imports the dialects of the available models in a thread and loads a tokenizer, so that the first
         call is fast."""
-        ready = {listing.endpoint for listing in self._listings.values() if listing.endpoint.has_key}
+        ready = {entry.endpoint for entry in self._entries.values() if entry.endpoint.has_key}
         if any(self._local_models.is_available(model) for model in self._local_models.models()):
             ready.add(self._local_models.endpoint)
         for dialect in sorted({dialect for endpoint in ready for dialect in endpoint.dialects}):
@@ -174,7 +175,7 @@ def _with_catalogue_facts(override: Model, catalogued: Model) -> Model:
     )
 
 
-def _listings(environ: Mapping[str, str]) -> Iterable[CatalogueEntry]:
+def _entries(environ: Mapping[str, str]) -> Iterable[CatalogueEntry]:
     by_provider = {endpoint.provider: endpoint for endpoint in endpoints.from_environment(environ)}
     for entry in catalogue.entries():
         endpoint = by_provider[entry.model.provider]

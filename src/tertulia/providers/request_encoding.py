@@ -10,14 +10,14 @@ from tertulia.core.prompts import Picture, Prompt, PromptMessage
 from tertulia.core.thinking import Effort
 from tertulia.providers.interface import ModelRequest
 
-SHAPE = "answer"
+SCHEMA_NAME = "answer"
 """The name of the reply's JSON schema; some providers require one."""
 HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream"}
 
 Part = dict[str, object]
 
 
-def said(prompt: Prompt) -> list[PromptMessage]:
+def non_empty_messages(prompt: Prompt) -> list[PromptMessage]:
     """The prompt's messages without empty ones, which strict servers refuse."""
     return [message for message in prompt.messages if message.content.strip() or message.pictures]
 

@@ -23,12 +23,12 @@ class SurrogateJoiner:
     def __init__(self) -> None:
         self._half = ""
 
-    def take(self, text: str) -> str:
+    def feed(self, text: str) -> str:
         if text.isascii() and not self._half:
             return text if "\x00" not in text else text.replace("\x00", REPLACEMENT)
         return self._join(self._half + text)
 
-    def rest(self) -> str:
+    def flush(self) -> str:
         """A replacement character if the stream ended with half a surrogate pair."""
         half, self._half = self._half, ""
         return REPLACEMENT if half else ""

@@ -16,7 +16,7 @@ from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import Completed, Finish, ProviderError, TextDelta, ThinkingDelta, WebSource
 from tertulia.providers.sanitize import SurrogateJoiner, quotable
 from tertulia.providers.sse import SseEvent
-from tertulia.providers.usage_parsing import estimated, size_bytes
+from tertulia.providers.tokens import estimated_usage, size_bytes
 
 Deltas = list[TextDelta | ThinkingDelta]
 
@@ -32,11 +32,11 @@ class StreamDecoder:
     """The name of an event that only keeps the connection open."""
 
     def __init__(self, errors: ErrorFactory) -> None:
-        self._faults = errors
-        self._text = SurrogateJoiner()
-        self._thought = SurrogateJoiner()
-        self._said_bytes = 0
-        self._has_spoken = False
+        self._errors = errors
+        self._text_joiner = SurrogateJoiner()
+        self._thinking_joiner = SurrogateJoiner()
+        self._output_bytes = 0
+        self._has_text = False
         self._needs_paragraph = False
         self._non_text_output: str | None = None
         """The output that came instead of text, for example a call of a tool that the model was not given."""
@@ -46,59 +46,63 @@ class StreamDecoder:
         self.reason: str | None = None
         self.is_early = False
         self.sources: tuple[WebSource, ...] = ()
-        self.fault: ProviderError | None = None
+        self.error: ProviderError | None = None
         """The error that ended the reply; the deltas before it are still valid."""
         self.is_over = False
         """True if nothing that may still arrive matters."""
 
-    def take(self, events: Iterable[SseEvent]) -> Deltas:
+    def decode(self, events: Iterable[SseEvent]) -> Deltas:
         """The deltas of these events. Neighbours of the same kind are joined."""
         deltas: Deltas = []
         try:
             for event in events:
                 if event.name in self.names and event.data and not self.is_over:
-                    deltas += self._meaning(event.data)
+                    deltas += self._decode_data(event.data)
         except ProviderError as error:
-            self.fault = error
-            deltas += self.rest()
+            self.error = error
+            deltas += self.flush()
         return deltas if len(deltas) == 1 and deltas[0].text else _join_neighbours(deltas)
 
     def is_keep_alive(self, event: SseEvent) -> bool:
         """True for a keep-alive event after the first text. Before it, such an event counts as progress,
         because the model may think in silence."""
-        return event.name == self.keep_alive and self._has_spoken
+        return event.name == self.keep_alive and self._has_text
 
-    def rest(self) -> Deltas:
+    def flush(self) -> Deltas:
         """The text that was held back, once no more events come."""
         return _join_neighbours(
-            [*self._held(), ThinkingDelta(self._thought.rest()), TextDelta(self._text.rest())]
+            [
+                *self._flush_dialect(),
+                ThinkingDelta(self._thinking_joiner.flush()),
+                TextDelta(self._text_joiner.flush()),
+            ]
         )
 
-    def end(self, prompt: Prompt) -> Completed:
+    def completed(self, prompt: Prompt) -> Completed:
         count = self.count(prompt)
         return Completed(self.finish or "stop", count, self.reason, self.is_early, self.sources)
 
     @property
-    def has_spoken(self) -> bool:
+    def has_text(self) -> bool:
         """True if text has arrived, and not only thinking."""
-        return self._has_spoken
+        return self._has_text
 
-    def close(self) -> None:
+    def must_be_finished(self) -> None:
         """Called at the end of the stream. Raises an error if the provider sent no finish reason."""
         if self.finish is None:
-            raise self._faults.cut() if self._has_events else self._faults.empty()
+            raise self._errors.connection_lost() if self._has_events else self._errors.empty()
 
     def count(self, prompt: Prompt) -> TokenCount:
         """The provider's token count, else an estimate."""
-        return self._usage or estimated(prompt, self._said_bytes)
+        return self._usage or estimated_usage(prompt, self._output_bytes)
 
     # --- overridden by the dialects ------------------------------------------------------------------------
 
     def _decode(self, event: dict[str, Any]) -> Deltas:
         raise NotImplementedError
 
-    def _held(self) -> Deltas:
-        """Text that the dialect has held back."""
+    def _flush_dialect(self) -> Deltas:
+        """The text that the dialect itself has held back."""
         return []
 
     def _end_marker(self) -> Deltas:
@@ -107,49 +111,49 @@ class StreamDecoder:
 
     # --- used by the dialects ------------------------------------------------------------------------------
 
-    def _says(self, text: str) -> TextDelta:
-        self._said_bytes += size_bytes(text)
+    def _text_delta(self, text: str) -> TextDelta:
+        self._output_bytes += size_bytes(text)
         if self._needs_paragraph and text:
             text, self._needs_paragraph = "\n\n" + text, False
-        self._has_spoken = self._has_spoken or bool(text)
-        return TextDelta(self._text.take(text))
+        self._has_text = self._has_text or bool(text)
+        return TextDelta(self._text_joiner.feed(text))
 
-    def _thinks(self, text: str) -> ThinkingDelta:
-        self._said_bytes += size_bytes(text)
-        return ThinkingDelta(self._thought.take(text))
+    def _thinking_delta(self, text: str) -> ThinkingDelta:
+        self._output_bytes += size_bytes(text)
+        return ThinkingDelta(self._thinking_joiner.feed(text))
 
-    def _starts_paragraph(self) -> None:
+    def _start_paragraph(self) -> None:
         """Separates the next text from the text before it with an empty line."""
-        self._needs_paragraph = self._has_spoken
+        self._needs_paragraph = self._has_text
 
-    def _finishes(self, finish: Finish, reason: object = None, *, is_early: bool = False) -> Deltas:
+    def _finish(self, finish: Finish, reason: object = None, *, is_early: bool = False) -> Deltas:
         """Sets the finish reason. Keeps the provider's explanation if the reply was cut or has no text."""
-        held_back = self.rest()
+        held_back = self.flush()
         self.finish = finish
         self.is_early = is_early
         explanation = reason if isinstance(reason, str) and reason else None
         if is_early or finish != "stop":
             self.reason = quotable(explanation) if explanation else None
-        elif not self._has_spoken:
+        elif not self._has_text:
             self.reason = quotable(explanation or self._non_text_output or "") or None
         return held_back
 
-    def _counts(self, count: TokenCount | None) -> None:
+    def _merge_usage(self, count: TokenCount | None) -> None:
         if count is not None:
             self._usage = count if self._usage is None else _merge_counts(self._usage, count)
 
     def _error(self, error: object) -> ProviderError:
-        return self._faults.error_object(error, has_begun=self._said_bytes > 0)
+        return self._errors.stream_error(error, has_begun=self._output_bytes > 0)
 
-    def _meaning(self, data: str) -> Deltas:
+    def _decode_data(self, data: str) -> Deltas:
         if data[0] == END_MARKER[0] and data.strip() == END_MARKER:
             return self._end_marker()
         try:
             event = json.loads(data)
         except (ValueError, RecursionError):
-            raise self._faults.malformed(data) from None
+            raise self._errors.malformed(data) from None
         if not isinstance(event, dict):
-            raise self._faults.malformed(data)
+            raise self._errors.malformed(data)
         self._has_events = True
         return self._decode(event)
 

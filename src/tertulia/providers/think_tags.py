@@ -34,7 +34,7 @@ class ThinkTags:
         self._trims = False
         """Whether to drop empty lines, because they follow a tag."""
 
-    def take(self, text: str) -> list[Part]:
+    def feed(self, text: str) -> list[Part]:
         match self._state:
             case _State.START:
                 return self._read_start(self._held_back + text)
@@ -48,7 +48,7 @@ class ThinkTags:
         back."""
         return self._read_reply(self._held_back) if self._state is _State.START else []
 
-    def rest(self) -> list[Part]:
+    def flush(self) -> list[Part]:
         """The text held back when the stream ends. Thinking without a closing tag stays thinking."""
         text, self._held_back = self._held_back, ""
         return self._part(text)

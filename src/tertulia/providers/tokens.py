@@ -1,4 +1,7 @@
-"""Token counting: exact with a model's own vocabulary where it is published, else estimated."""
+"""Token counting: exact with a model's own vocabulary where it is published, else estimated.
+
+Also reads the figures that a provider reports with a reply, and estimates missing or implausible ones.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tertulia.core.models import Model
+from tertulia.core.models import Model, TokenCount
+from tertulia.core.prompts import Prompt
 
 Counter = Callable[[str], int]
 
 REMEMBERED = 20_000
 """How many counts are cached, a few megabytes. A full cache is cleared."""
+REPORTED_LIMIT = 100_000_000
+"""A provider's figure above this is implausible."""
+PICTURE_TOKENS = 1_500
+"""About the tokens of a large picture; providers count between 250 and 5,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +97,27 @@ def _cached_counter(table: Any, margin: float) -> Counter:
         return tokens
 
     return count
+
+
+# --- the usage that a provider reports ---------------------------------------------------------------------
+
+
+def as_count(value: object) -> int | None:
+    """A plausible token count, or None."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= REPORTED_LIMIT:
+        return value
+    return None
+
+
+def estimated_usage(prompt: Prompt, output_bytes: int) -> TokenCount:
+    """An estimate for a call whose count is missing, because such a call is not free."""
+    prompt_bytes = size_bytes(prompt.system) + sum(size_bytes(message.content) for message in prompt.messages)
+    pictures = sum(len(message.pictures) for message in prompt.messages)
+    input_tokens = math.ceil(prompt_bytes / 4) + pictures * PICTURE_TOKENS
+    return TokenCount(input_tokens, 0, math.ceil(output_bytes / 4), is_estimated=True)
+
+
+def size_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))

@@ -18,7 +18,7 @@ from typing import Protocol, Self
 
 import aiohttp
 
-from tertulia.providers.egress import require_loopback
+from tertulia.providers.egress import Egress
 from tertulia.providers.errors import ErrorFactory
 from tertulia.providers.interface import ProviderError
 from tertulia.providers.limits import Limits
@@ -39,28 +39,25 @@ class Request:
 
 
 class Transport:
-    def __init__(
-        self, limits: Limits, *, now: Callable[[], float] = time.time, stays_inside: bool = False
-    ) -> None:
+    def __init__(self, limits: Limits, egress: Egress, *, now: Callable[[], float] = time.time) -> None:
         self._limits = limits
+        self._egress = egress
         self._now = now
-        self._stays_inside = stays_inside
         self._session: aiohttp.ClientSession | None = None
         self._drains: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def ask(
+    async def post(
         self, request: Request, errors: ErrorFactory, is_keep_alive: Callable[[SseEvent], bool] | None = None
     ) -> AsyncGenerator[EventStream, None]:
         """Sends the request. Leaving the block before the finish reason closes the connection at once."""
-        if self._stays_inside:
-            require_loopback(request.url)
+        self._egress.check(request.url)
         response = await self._send(request, errors)
         is_ending = False
         try:
             if not 200 <= response.status < 300:
                 body = await self._read_error_body(response)
-                raise errors.refused(response.status, response.headers, body, self._now())
+                raise errors.http_error(response.status, response.headers, body, self._now())
             with EventStream(response.content, self._limits, errors, is_keep_alive) as stream:
                 yield stream
                 is_ending = stream.is_ending
@@ -86,12 +83,12 @@ class Transport:
                     allow_redirects=False,
                 )
         except aiohttp.ConnectionTimeoutError:
-            raise errors.no_connection_in_time() from None
+            raise errors.connect_timeout() from None
         except TimeoutError:
             is_total_time_shorter = self._limits.silence_s > self._limits.total_s
-            raise (errors.overtime() if is_total_time_shorter else errors.silent()) from None
+            raise (errors.total_timeout() if is_total_time_shorter else errors.first_byte_timeout()) from None
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as error:
-            raise errors.untrusted(str(error)) from None
+            raise errors.bad_certificate(str(error)) from None
         except aiohttp.ClientResponseError as error:
             # Not HTTP, oversized headers, or a compression that was not requested.
             raise errors.malformed(error.message) from None
@@ -115,11 +112,13 @@ class Transport:
         body = bytearray()
         try:
             async with asyncio.timeout(min(self._limits.idle_s, 5.0)):
-                while len(body) < self._limits.refusal_bytes and (chunk := await response.content.readany()):
+                while len(body) < self._limits.error_body_bytes and (
+                    chunk := await response.content.readany()
+                ):
                     body += chunk
         except (TimeoutError, aiohttp.ClientError, OSError):
             pass
-        return bytes(body[: self._limits.refusal_bytes])
+        return bytes(body[: self._limits.error_body_bytes])
 
     def _release_soon(self, response: aiohttp.ClientResponse) -> None:
         """Keeps the connection for the next call if its last bytes come soon. Nothing waits for them."""
@@ -222,16 +221,16 @@ class EventStream:
                 return events
         return None
 
-    def expect_words(self) -> None:
+    def expect_text(self) -> None:
         """Called after the first text. From now on the limit for silence between events applies."""
         if not self._has_text:
             self._has_text = True
             self._set_silence_limit(self._limits.idle_s)
 
-    def expect_the_end(self) -> None:
+    def expect_end(self) -> None:
         """Called after the finish reason. Anything that may still come is worth only a short wait."""
         self.is_ending = True
-        self._set_silence_limit(self._limits.farewell_s)
+        self._set_silence_limit(self._limits.after_finish_s)
 
     def _set_silence_limit(self, silence_limit_s: float) -> None:
         self._silence_limit_s = silence_limit_s
@@ -240,7 +239,7 @@ class EventStream:
 
     def _count_events(self, events: list[SseEvent]) -> None:
         self._events += len(events)
-        if self._events > self._limits.answer_events:
+        if self._events > self._limits.reply_events:
             raise self._errors.too_large()
         if self._is_keep_alive is not None and all(map(self._is_keep_alive, events)):
             return
@@ -261,19 +260,19 @@ class EventStream:
     async def _receive(self) -> bytes:
         self._extend_deadline()
         if self._clock.time() >= self._total_deadline:
-            raise self._errors.overtime()
+            raise self._errors.total_timeout()
         self._is_receiving = True
         try:
             chunk = await self._content.readany()
         except TimeoutError:
             raise self._timeout_error() from None
         except (aiohttp.ClientError, OSError):
-            raise self._errors.cut() from None
+            raise self._errors.connection_lost() from None
         finally:
             self._is_receiving = False
         self._has_new_bytes = True
         self._bytes += len(chunk)
-        if self._bytes > self._limits.answer_bytes:
+        if self._bytes > self._limits.reply_bytes:
             raise self._errors.too_large()
         return chunk
 
@@ -294,17 +293,17 @@ class EventStream:
     def _latest_deadline(self) -> float:
         if not self._has_text:
             return self._total_deadline
-        return self._last_event_at + self._limits.idle_s * self._limits.keep_alive_times
+        return self._last_event_at + self._limits.idle_s * self._limits.keep_alive_factor
 
     def _timeout_error(self) -> ProviderError:
         now = self._clock.time()
         if now >= self._total_deadline:
-            return self._errors.overtime()
+            return self._errors.total_timeout()
         if not self._events:
-            return self._errors.silent()
+            return self._errors.first_byte_timeout()
         is_kept_alive = self._has_text and self._silence_deadline >= self._latest_deadline()
-        factor = self._limits.keep_alive_times if is_kept_alive else 1
-        return self._errors.idle(self._silence_limit_s * factor)
+        factor = self._limits.keep_alive_factor if is_kept_alive else 1
+        return self._errors.idle_timeout(self._silence_limit_s * factor)
 
     def _check_deadline(self) -> None:
         """Breaks the read off when a deadline has passed. One timer serves the whole reply and is set again
@@ -339,7 +338,7 @@ class EventStream:
             return [event for event in self._reader.close() if _is_complete(event.data)]
         body = bytes(self._first_bytes.strip())
         if body and not _is_complete(body.decode("utf-8", "replace")):
-            raise self._errors.not_an_answer(body)
+            raise self._errors.not_a_stream(body)
         return [SseEvent("", body.decode("utf-8", "replace"))] if body else []
 
 

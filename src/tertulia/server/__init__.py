@@ -1,1 +1,1 @@
-"""The way in over HTTP: routes per noun, sign-in, streams."""
+"""HTTP server: routes, sign-in, security middleware, uploads, streams and the live socket."""

@@ -1,8 +1,8 @@
-"""Who may come in: every route names its class of access here, and nowhere else decides.
+"""Access control: dependencies that authenticate a request; each route uses one that names its access class.
 
-ANYONE      no credential needed
-SIGNED_IN   a session; what it may see is decided by the store's queries
-ADMIN       a session of an administrator
+ANYONE      needs no credential
+SIGNED_IN   needs a session; the store's queries decide what its user may see
+ADMIN       needs a session of an administrator
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ def token_hash(token: str) -> str:
 
 
 async def signed_in(connection: HTTPConnection) -> SignedIn:
-    """Who sent this, by its session cookie alone."""
-    door: ServerState = connection.app.state.door
-    token = connection.cookies.get(door.cookie, "")
+    """Authenticates a request or a WebSocket by its session cookie; raises NotSignedIn."""
+    state: ServerState = connection.app.state.server
+    token = connection.cookies.get(state.cookie, "")
     if token and len(token) <= 200:
-        mark = token_hash(token)
-        found = await door.tertulia.db.read(lambda tx: sessions.find_signed_in(tx, mark))
-        if found is not None:
-            await _keep(door, found)
-            return found
+        hashed = token_hash(token)
+        client = await state.tertulia.db.read(lambda tx: sessions.find_signed_in(tx, hashed))
+        if client is not None:
+            await _touch(state, client)
+            return client
     raise NotSignedIn("Sign in first.")
 
 
-async def _keep(door: ServerState, client: SignedIn) -> None:
-    """A session that is used does not grow idle; written down now and then, not on every request."""
+async def _touch(state: ServerState, client: SignedIn) -> None:
+    """Records that the session is in use, so that it does not expire; at most once per TOUCH_MS."""
     if now_ms() - client.session.last_active_at >= sessions.TOUCH_MS:
-        await door.tertulia.db.write(lambda tx: sessions.touch(tx, client.session.id))
+        await state.tertulia.db.write(lambda tx: sessions.touch(tx, client.session.id))
 
 
 async def _anyone() -> None:
@@ -70,21 +70,21 @@ async def _admin(request: Request) -> Actor:
     return actor
 
 
-async def _door(request: Request) -> ServerState:
-    """A coroutine like the others here: FastAPI sends every plain function to a thread and back."""
-    door: ServerState = request.app.state.door
-    return door
+async def _server_state(request: Request) -> ServerState:
+    """A coroutine, because FastAPI would run a plain function in a thread."""
+    state: ServerState = request.app.state.server
+    return state
 
 
 async def _tertulia(request: Request) -> Tertulia:
-    return (await _door(request)).tertulia
+    return (await _server_state(request)).tertulia
 
 
 Public = Annotated[None, Depends(_anyone)]
 CurrentSession = Annotated[SignedIn, Depends(_signed_in)]
 CurrentActor = Annotated[Actor, Depends(_actor)]
 Admin = Annotated[Actor, Depends(_admin)]
-InjectedState = Annotated[ServerState, Depends(_door)]
+InjectedState = Annotated[ServerState, Depends(_server_state)]
 InjectedApp = Annotated[Tertulia, Depends(_tertulia)]
 
 CLASSES = {
@@ -101,6 +101,6 @@ class RouteAccess:
     path: str
     access: Access
     ids: tuple[str, ...] = ()
-    """What names someone's things, in the path, the query or the body."""
+    """The parameters that name an object by its id, in the path, the query or the body."""
     addresses: tuple[str, ...] = ()
-    """What the server might be asked to connect to."""
+    """The parameters that could name an address to connect to."""

@@ -1,4 +1,4 @@
-"""The turnstile: of one person only so much is looked for at once; nobody keeps the others waiting."""
+"""Concurrency limit: each user has so many searches and estimates at work or waiting; more are refused."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from tertulia.core.errors import TooMany
 
 AT_ONCE = 4
 WAITING = 32
-"""More than all tabs of a person ask for while they type; a program that asks faster is told to wait."""
+"""More than all tabs of a person send while the person types; a program that sends more gets an error."""
 
 
 @dataclass(slots=True)
 class _UserSlots:
-    at_work: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-    inside: int = 0
-    """At work or waiting."""
+    running: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    requests: int = 0
+    """Running and waiting."""
 
 
 class PerUserLimiter:
     def __init__(self) -> None:
-        self._gates: dict[str, _UserSlots] = {}
+        self._slots: dict[str, _UserSlots] = {}
 
     @asynccontextmanager
-    async def passed(self, user_id: str) -> AsyncIterator[None]:
-        gate = self._gates.setdefault(user_id, _UserSlots())
-        if gate.inside >= AT_ONCE + WAITING:
+    async def slot(self, user_id: str) -> AsyncIterator[None]:
+        """Waits for one of the user's slots and holds it; raises TooMany if too many requests wait."""
+        slots = self._slots.setdefault(user_id, _UserSlots())
+        if slots.requests >= AT_ONCE + WAITING:
             raise TooMany("Too many searches or estimates at once. Wait a moment, then try again.")
-        gate.inside += 1
+        slots.requests += 1
         try:
-            async with gate.at_work:
+            async with slots.running:
                 yield
         finally:
-            gate.inside -= 1
-            if not gate.inside:
-                del self._gates[user_id]
+            slots.requests -= 1
+            if not slots.requests:
+                del self._slots[user_id]

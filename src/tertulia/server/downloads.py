@@ -1,4 +1,4 @@
-"""Downloads: a file's bytes on their way out, in a dress in which no browser runs them."""
+"""Downloads: sends a file or a range of it, with headers that keep browsers from running its content."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from tertulia.server.uploads import BYTES
 from tertulia.store.blobs import Blobs
 
 MEGAPIXELS = 50
-"""Larger pictures are not shown in a page; they can still be saved."""
+"""Larger images are sent as attachments, never to be shown in a page."""
 
 BEFORE_PIXELS = 256 << 10
-"""So much may stand in a picture before its size: a photograph begins with a small copy of itself."""
+"""How far into an image file its size is looked for. Photographs begin with a thumbnail."""
 
 CONTENT: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": BYTES}},
-    206: {"description": "The part that Range asked for", "content": {"application/octet-stream": BYTES}},
-    304: {"description": "What If-None-Match names is what there is"},
-    416: {"description": "The file has no such part"},
+    206: {"description": "The requested range", "content": {"application/octet-stream": BYTES}},
+    304: {"description": "The file still has the ETag in If-None-Match"},
+    416: {"description": "The range is beyond the end of the file"},
 }
-ABOUT: dict[int | str, dict[str, Any]] = {200: {"description": "The headers alone"}, 304: CONTENT[304]}
-"""What the API's description says of a download, and of asking with HEAD."""
+HEAD: dict[int | str, dict[str, Any]] = {200: {"description": "The headers alone"}, 304: CONTENT[304]}
+"""The OpenAPI descriptions of the responses to GET and to HEAD."""
 
 
 class Downloadable(Protocol):
-    """Whatever refers to bytes and knows what they are."""
+    """A file, a version of a file or an attachment."""
 
     @property
     def content_hash(self) -> str: ...
@@ -44,60 +44,60 @@ class Downloadable(Protocol):
 
 
 async def download(
-    request: Request, blobs: Blobs, path: str, held: Downloadable, *, inline: bool = False
+    request: Request, blobs: Blobs, path: str, file: Downloadable, *, inline: bool = False
 ) -> Response:
-    """Asked for with HEAD, only what would be said of it; nothing of what the one who asks has already.
+    """Responds to GET and HEAD: 304 if the client has the content, else the file or the requested range.
 
-    The ETag is the hash of the content, so that a part always belongs to the bytes it was begun with.
+    The ETag is the hash of the content, so a resumed download never mixes two versions.
     """
-    tag = f'"{held.content_hash}"'
+    tag = f'"{file.content_hash}"'
     headers = {"ETag": tag, "Accept-Ranges": "bytes"}
     if is_known(request.headers, tag):
         return Response(status_code=304, headers=headers)
-    is_shown = (
-        inline and held.mime_type in IMAGES and _is_small(await blobs.head(held.content_hash, BEFORE_PIXELS))
+    is_inline = (
+        inline and file.mime_type in IMAGES and _is_small(await blobs.head(file.content_hash, BEFORE_PIXELS))
     )
-    kind = held.mime_type if is_shown else BINARY
-    headers["Content-Disposition"] = disposition(path, is_shown)
+    media_type = file.mime_type if is_inline else BINARY
+    headers["Content-Disposition"] = disposition(path, is_inline)
     headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
     if request.method == "HEAD":
-        return Response(None, 200, headers | {"Content-Length": str(held.size_bytes)}, kind)
-    part = requested_range(request.headers, tag, held.size_bytes)
-    if part is not None:
-        headers["Content-Range"] = f"bytes {part.start}-{part.end - 1}/{held.size_bytes}"
-    return await _sent(blobs, held, part, headers, kind)
+        return Response(None, 200, headers | {"Content-Length": str(file.size_bytes)}, media_type)
+    byte_range = requested_range(request.headers, tag, file.size_bytes)
+    if byte_range is not None:
+        headers["Content-Range"] = f"bytes {byte_range.start}-{byte_range.end - 1}/{file.size_bytes}"
+    return await _send(blobs, file, byte_range, headers, media_type)
 
 
-def _is_small(picture: bytes) -> bool:
-    return (megapixels(picture) or MEGAPIXELS + 1) <= MEGAPIXELS
+def _is_small(image: bytes) -> bool:
+    return (megapixels(image) or MEGAPIXELS + 1) <= MEGAPIXELS
 
 
-def disposition(path: str, is_shown: bool) -> str:
-    """The name twice: for programs that know only ASCII, and as it is."""
+def disposition(path: str, is_inline: bool) -> str:
+    """The Content-Disposition header, with the file name in ASCII for old clients and in UTF-8."""
     name = path.rpartition("/")[2]
     plain = "".join(c if c.isascii() and (c.isalnum() or c in " ._-()") else "_" for c in name)
-    manner = "inline" if is_shown else "attachment"
-    return f"{manner}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+    kind = "inline" if is_inline else "attachment"
+    return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
-async def _sent(
-    blobs: Blobs, held: Downloadable, part: ByteRange | None, headers: dict[str, str], kind: str
+async def _send(
+    blobs: Blobs, file: Downloadable, byte_range: ByteRange | None, headers: dict[str, str], media_type: str
 ) -> Response:
-    """The first block is read before anything is promised: what cannot be read is answered as an error."""
-    start, end = (part.start, part.end) if part else (0, held.size_bytes)
-    blocks = blobs.read(held.content_hash, start, end)
+    """Reads the first block before it sends headers, so that an unreadable file becomes an error status."""
+    start, end = (byte_range.start, byte_range.end) if byte_range else (0, file.size_bytes)
+    blocks = blobs.read(file.content_hash, start, end)
     first = await anext(blocks, b"")
     headers["Content-Length"] = str(end - start)
-    return Blocks(first, blocks, 206 if part else 200, headers, kind)
+    return BlockResponse(first, blocks, 206 if byte_range else 200, headers, media_type)
 
 
-class Blocks(StreamingResponse):
-    """A response of blocks. It closes their source even when the client leaves before the end."""
+class BlockResponse(StreamingResponse):
+    """Streams blocks, and closes their generator even when the client disconnects before the end."""
 
     def __init__(
-        self, first: bytes, rest: AsyncGenerator[bytes], status: int, headers: dict[str, str], kind: str
+        self, first: bytes, rest: AsyncGenerator[bytes], status: int, headers: dict[str, str], media_type: str
     ) -> None:
-        super().__init__(_all(first, rest), status, headers, kind)
+        super().__init__(_all(first, rest), status, headers, media_type)
         self._rest = rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

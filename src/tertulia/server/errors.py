@@ -1,4 +1,4 @@
-"""Errors at the door: each becomes a status, a stable code, a sentence and an incident id."""
+"""Error responses: every error becomes a status with a stable code, a message and an incident id."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from tertulia.app import new_id, report
+from tertulia.app import log_incident, new_id
 from tertulia.core import errors
 
 STATUS: tuple[tuple[type[errors.TertuliaError], int], ...] = (
@@ -58,8 +58,8 @@ def body(
 
 
 def unknown(error: Exception) -> Response:
-    """What should not have happened; the client is told where to find it, and nothing else."""
-    incident = report(error)
+    """The response to an unexpected exception, which names only the incident id in the log."""
+    incident = log_incident(error)
     return body(500, "internal", f"Server error. Incident {incident}.", incident=incident)
 
 
@@ -76,25 +76,25 @@ async def _known(request: Request, error: Exception) -> Response:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
-    if any(one["type"] == "json_invalid" for one in found):
+    problems = error.errors()
+    if any(problem["type"] == "json_invalid" for problem in problems):
         return respond(errors.Malformed("The body is not valid JSON."))
-    return body(422, "invalid", "; ".join(_sentence(one) for one in found[:5]) or "The request is not valid.")
+    return body(422, "invalid", "; ".join(map(_sentence, problems[:5])) or "The request is not valid.")
 
 
-def _sentence(one: dict[str, Any]) -> str:
-    """Where and what, never the value itself: it may be a password."""
-    where = ".".join(str(part) for part in one["loc"] if part not in ("body", "query", "path"))[:200]
-    return f"{where}: {one['msg']}" if where else str(one["msg"])
+def _sentence(problem: dict[str, Any]) -> str:
+    """The field and what is wrong, without the value, which may be a password."""
+    where = ".".join(str(part) for part in problem["loc"] if part not in ("body", "query", "path"))[:200]
+    return f"{where}: {problem['msg']}" if where else str(problem["msg"])
 
 
-_PLAIN = {
-    404: ("not_found", "There is nothing here."),
-    405: ("not_allowed", "This address does not take that method."),
+_HTTP_ERRORS = {
+    404: ("not_found", "There is nothing at this address."),
+    405: ("not_allowed", "This address does not allow that method."),
 }
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code, message = _PLAIN.get(error.status_code, ("malformed", "The request cannot be read."))
+    code, message = _HTTP_ERRORS.get(error.status_code, ("malformed", "The request cannot be read."))
     return body(error.status_code, code, message, headers=dict(error.headers or {}))

@@ -1,4 +1,4 @@
-"""What of a file is asked for: a part of it, or nothing when it is known already, as HTTP writes that."""
+"""HTTP ranges and conditional requests: reads Range, If-Range and If-None-Match."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ _TAG = re.compile(r'"[^"]*"')
 class ByteRange:
     start: int
     end: int
-    """The first byte that is not in it."""
+    """The first byte after the range."""
 
 
 def is_known(headers: Headers, tag: str) -> bool:
-    """Whether the one who asks has these very bytes."""
-    given = ", ".join(headers.getlist("if-none-match"))
-    return given.strip() == "*" or tag in _TAG.findall(given)
+    """True if If-None-Match says that the client already has the content with this ETag."""
+    tags = ", ".join(headers.getlist("if-none-match"))
+    return tags.strip() == "*" or tag in _TAG.findall(tags)
 
 
 def requested_range(headers: Headers, tag: str, size_bytes: int) -> ByteRange | None:
-    """None for all of it: also when several parts are asked for, or one of what these bytes no longer are."""
+    """The requested range; None to send the whole file.
+
+    That is the case without a Range header, with several ranges, and with an If-Range for an older version.
+    """
     if headers.get("if-range", tag).strip() != tag:
         return None
     match = _RANGE.fullmatch(headers.get("range", "").strip())
@@ -43,7 +46,7 @@ def requested_range(headers: Headers, tag: str, size_bytes: int) -> ByteRange | 
     return _existing(ByteRange(first, end), size_bytes)
 
 
-def _existing(part: ByteRange, size_bytes: int) -> ByteRange:
-    if part.start >= part.end:
-        raise RangeNotSatisfiable(f"The file has {size_bytes} bytes. Ask for some of these.", size_bytes)
-    return part
+def _existing(byte_range: ByteRange, size_bytes: int) -> ByteRange:
+    if byte_range.start >= byte_range.end:
+        raise RangeNotSatisfiable(f"The file has {size_bytes} bytes. Request some of these.", size_bytes)
+    return byte_range

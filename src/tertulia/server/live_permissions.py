@@ -1,4 +1,4 @@
-"""The rights of an open connection: they can end while it is open, and within five seconds so does it."""
+"""Live permissions: rechecks an open connection, so that a lost permission ends it within five seconds."""
 
 from __future__ import annotations
 
@@ -11,49 +11,56 @@ from tertulia.core.users import Actor
 from tertulia.store import events, sessions
 from tertulia.store.database import Tx
 
-LOOK_AGAIN_S = 4.0
+CHECK_INTERVAL_S = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class RevokedTopics:
     is_signed_out: bool
-    places: tuple[str, ...]
+    topics: tuple[str, ...]
 
 
 class LivePermissions:
-    """Watches the actor's own place, where every change to an account is told, and the clock besides."""
+    """Asks for a check after each event of the user's own topic, and when the interval is over.
+
+    Every change to an account emits such an event, but not every change to a project does so for each member.
+    """
 
     def __init__(self, tertulia: Tertulia, actor: Actor, wake: Callable[[], None]) -> None:
         self._tertulia = tertulia
         self._actor = actor
         self._wake = wake
-        self.place = user_topic(actor.user_id)
-        self._watched = tertulia.live.watch(self.place, wake)
-        self._seen = self._newest()
-        self._looked_at = tertulia.dependencies.monotonic()
+        self._topic = user_topic(actor.user_id)
+        self._feed = tertulia.live.watch(self._topic, self._on_event)
+        self._checked_event = self._newest_event()
+        self._checked_at = tertulia.dependencies.monotonic()
 
     @property
-    def are_in_doubt(self) -> bool:
-        """Something happened to the account, or nobody has looked for a while."""
+    def are_due(self) -> bool:
+        """True if the permissions must be checked before anything else is sent."""
         return (
-            self._newest() is not self._seen
-            or self._tertulia.dependencies.monotonic() - self._looked_at >= LOOK_AGAIN_S
+            self._newest_event() is not self._checked_event
+            or self._tertulia.dependencies.monotonic() - self._checked_at >= CHECK_INTERVAL_S
         )
 
-    async def lost(self, places: Sequence[str]) -> RevokedTopics:
-        """Which of these places may no longer be seen."""
-        self._seen, self._looked_at = self._newest(), self._tertulia.dependencies.monotonic()
-        return await self._tertulia.db.read(lambda tx: _lost(tx, self._actor, places))
+    async def check(self, topics: Sequence[str]) -> RevokedTopics:
+        """Which of these topics the user may no longer follow."""
+        self._checked_event, self._checked_at = self._newest_event(), self._tertulia.dependencies.monotonic()
+        return await self._tertulia.db.read(lambda tx: _revoked(tx, self._actor, topics))
 
     def close(self) -> None:
-        self._tertulia.live.leave(self.place, self._wake)
+        self._tertulia.live.leave(self._topic, self._on_event)
 
-    def _newest(self) -> Event | None:
-        return self._watched.events[-1] if self._watched.events else None
+    def _on_event(self) -> None:
+        """Separate from the reader's own callback, which may leave the topic while this one still watches."""
+        self._wake()
+
+    def _newest_event(self) -> Event | None:
+        return self._feed.events[-1] if self._feed.events else None
 
 
-def _lost(tx: Tx, actor: Actor, places: Sequence[str]) -> RevokedTopics:
+def _revoked(tx: Tx, actor: Actor, topics: Sequence[str]) -> RevokedTopics:
     is_signed_out = actor.session_id is not None and not sessions.is_open(tx, actor.session_id)
     return RevokedTopics(
-        is_signed_out, tuple(place for place in places if not events.may_follow(tx, actor, place))
+        is_signed_out, tuple(topic for topic in topics if not events.may_follow(tx, actor, topic))
     )

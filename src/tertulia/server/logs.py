@@ -1,6 +1,6 @@
-"""Logs: what the house says of itself, at the level it was told.
+"""Logging: Tertulia logs at the configured level, libraries only warnings.
 
-Libraries speak only when something is wrong: at debug they write down whole requests, with cookies and keys.
+At debug level libraries would log whole requests, with cookies and keys.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from tertulia.core.errors import CannotStart
 LEVELS = ("debug", "info", "warning", "error")
 
 
-def keep(level: str) -> None:
-    """Writes to the terminal from now on."""
+def configure(level: str) -> None:
+    """Starts logging to the terminal."""
     if level not in LEVELS:
         raise CannotStart(f"TERTULIA_LOG_LEVEL is {level!r}; it must be one of {', '.join(LEVELS)}.")
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")

@@ -1,4 +1,4 @@
-"""Forms with files in them, read as they arrive: part by part, never whole, always bounded."""
+"""Multipart forms: reads forms with files part by part as they arrive, within limits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tertulia.core.errors import Malformed, TooLarge
 
 PARTS_LIMIT = 1000
 HEADER_BYTES = 64 << 10
-"""Of one line: a name of any length is read, so that what is wrong with it can be said."""
+"""The most bytes in a header of a part. Even a very long file name is read, to name it in the error."""
 HEADERS = 8
 AROUND_BYTES = 1 << 20
-"""What may stand between, before and after the parts: boundaries, headers and little else."""
+"""The most bytes outside of file contents: boundaries, headers and fields."""
 FIELD_BYTES = 16 << 10
 
 
@@ -27,7 +27,7 @@ class FormPart:
 
 
 class FormReader:
-    """Hands out one part after the other. A part ends when the next begins, or the body does."""
+    """Yields one part after the other. A part ends where the next begins or where the body ends."""
 
     def __init__(self, content_type: str, body: AsyncIterator[bytes]) -> None:
         kind, options = parse_options_header(content_type)
@@ -42,10 +42,10 @@ class FormReader:
         self._around = 0
         self._is_over = False
         self._has_ended = False
-        """The last boundary was seen."""
-        self._parser = self._made(boundary)
+        """True after the last boundary."""
+        self._parser = self._create_parser(boundary)
 
-    def _made(self, boundary: bytes) -> MultipartParser:
+    def _create_parser(self, boundary: bytes) -> MultipartParser:
         try:
             return MultipartParser(
                 boundary,
@@ -64,7 +64,7 @@ class FormReader:
         except FormParserError:
             raise Malformed("The form's boundary is too long.") from None
 
-    # ── what is asked
+    # ── reading parts
 
     async def parts(self) -> AsyncIterator[FormPart]:
         while (event := await self._next()) is not None:
@@ -72,7 +72,7 @@ class FormReader:
                 yield event
 
     async def content(self) -> AsyncIterator[bytes]:
-        """The bytes of the part that was handed out last."""
+        """The bytes of the part that was yielded last."""
         while (event := await self._next()) is not None:
             if isinstance(event, FormPart):
                 self._events.appendleft(event)
@@ -80,22 +80,22 @@ class FormReader:
             yield event
 
     async def text(self) -> str:
-        """The part as a short text."""
-        whole = b""
+        """The content of a short field."""
+        content = b""
         async for data in self.content():
-            whole += data
-            if len(whole) > FIELD_BYTES:
+            content += data
+            if len(content) > FIELD_BYTES:
                 raise TooLarge("A field of the form is too long.")
-        return whole.decode("utf-8", "replace")
+        return content.decode("utf-8", "replace")
 
     async def _next(self) -> FormPart | bytes | None:
         while not self._events:
             if self._is_over:
                 return None
-            await self._read_on()
+            await self._parse_next_chunk()
         return self._events.popleft()
 
-    async def _read_on(self) -> None:
+    async def _parse_next_chunk(self) -> None:
         data = await anext(self._body, None)
         if data is None:
             self._is_over = True
@@ -110,7 +110,7 @@ class FormReader:
         if self._around > AROUND_BYTES:
             raise TooLarge("The form's fields and headers are larger than its files.")
 
-    # ── what the parser says
+    # ── callbacks of the parser
 
     def _on_part_begin(self) -> None:
         self._headers, self._parts = {}, self._parts + 1
@@ -130,7 +130,7 @@ class FormReader:
     def _on_headers_finished(self) -> None:
         _, options = parse_options_header(self._headers.get("content-disposition", ""))
         name, filename = options.get(b"name", b""), options.get(b"filename")
-        self._events.append(FormPart(_words(name), None if filename is None else _words(filename)))
+        self._events.append(FormPart(_unescaped(name), None if filename is None else _unescaped(filename)))
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         self._around -= end - start
@@ -140,7 +140,7 @@ class FormReader:
         self._has_ended = True
 
 
-def _words(raw: bytes) -> str:
-    """Browsers write names in UTF-8, with quotes and line ends as percent signs."""
+def _unescaped(raw: bytes) -> str:
+    """Browsers write names in UTF-8 and percent-encode quotes and line ends."""
     text = raw.decode("utf-8", "replace")
     return text.replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")

@@ -1,4 +1,4 @@
-"""Answers: dataclasses as JSON, in the one shape that events carry too."""
+"""JSON responses: writes dataclasses in the same form in which events carry them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from tertulia.core.serialization import to_json
 
 LARGE = 8_192
-"""From here on compressing costs less than sending."""
+"""Longer bodies are compressed: below, sending costs less than compressing."""
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -19,7 +19,7 @@ def json_response(value: Any, status: int = 200) -> Response:
 
 
 def large_json_response(request: Request, value: Any) -> Response:
-    """Compressed where the client takes it and it pays."""
+    """Compresses the body if it is large and the client accepts gzip."""
     body = to_json(value).encode()
     if len(body) < LARGE or "gzip" not in request.headers.get("accept-encoding", ""):
         return Response(body, media_type="application/json")

@@ -1,4 +1,4 @@
-"""The inventory: every way in with its class of access; a route without one stops the start."""
+"""Route inventory: lists every route with its access class; the server does not start if one is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tertulia.core.errors import CannotStart
 from tertulia.server.access import CLASSES, Access, RouteAccess
 
 SOCKETS = {"/api/live": Access.SIGNED_IN}
-"""Sockets check for themselves before they accept."""
+"""WebSocket routes, which check their access class themselves before they accept."""
 
 
 def inventory(app: FastAPI) -> tuple[RouteAccess, ...]:
@@ -25,7 +25,7 @@ def inventory(app: FastAPI) -> tuple[RouteAccess, ...]:
         elif isinstance(route, APIWebSocketRoute):
             entries.append(RouteAccess("WEBSOCKET", route.path, SOCKETS[route.path], ("place",)))
         else:
-            raise CannotStart(f"The inventory cannot look into {route!r}.")
+            raise CannotStart(f"The route inventory does not know the kind of {route!r}.")
     return tuple(entries)
 
 
@@ -39,24 +39,24 @@ def _entries(route: APIRoute) -> Iterator[RouteAccess]:
 
 
 def _access(dependant: Dependant, path: str) -> Access:
-    found = [CLASSES[one.call] for one in dependant.dependencies if one.call in CLASSES]
-    if len(found) != 1:
-        raise CannotStart(f"The route {path} must name exactly one class of access; it names {len(found)}.")
-    return found[0]
+    classes = [CLASSES[child.call] for child in dependant.dependencies if child.call in CLASSES]
+    if len(classes) != 1:
+        raise CannotStart(f"The route {path} must have exactly one access class; it has {len(classes)}.")
+    return classes[0]
 
 
 def _names(dependant: Dependant) -> Iterator[str]:
-    for given in (*dependant.path_params, *dependant.query_params):
-        yield given.name
-    for given in dependant.body_params:
-        yield from _fields(given.field_info.annotation)
+    for parameter in (*dependant.path_params, *dependant.query_params):
+        yield parameter.name
+    for parameter in dependant.body_params:
+        yield from _fields(parameter.field_info.annotation)
 
 
-def _fields(kind: Any) -> Iterator[str]:
-    """The names of a body's fields, at any depth."""
-    for inner in get_args(kind):
+def _fields(type_: Any) -> Iterator[str]:
+    """The names of all fields of a body, at any depth."""
+    for inner in get_args(type_):
         yield from _fields(inner)
-    if is_dataclass(kind):
-        for name, inner in get_type_hints(kind).items():
+    if is_dataclass(type_):
+        for name, inner in get_type_hints(type_).items():
             yield name
             yield from _fields(inner)

@@ -1,4 +1,4 @@
-"""The door: what the routes share beside the house itself."""
+"""Server state: the application object and what else the routes share, such as throttling and limits."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class ServerState:
     tertulia: Tertulia
     throttle: Throttle
     setup_token: str
-    """Shown at the start on the terminal; needed for the first account where others could be faster."""
+    """Printed when the server starts; the first account needs it if other people can reach the server too."""
     passwords: Passwords
-    turnstile: PerUserLimiter = field(default_factory=PerUserLimiter)
-    """For whatever makes the server look through everything there is."""
+    limiter: PerUserLimiter = field(default_factory=PerUserLimiter)
+    """For searches and estimates, which read a whole project."""
 
     @property
     def cookie(self) -> str:
@@ -34,10 +34,10 @@ class ServerState:
         return not self.tertulia.settings.is_private
 
     def peer(self, connection: HTTPConnection) -> str:
-        """The real address behind the connection; a header is believed only from a proxy we know."""
+        """The client's address: from X-Forwarded-For if a trusted proxy sent it, else from the connection."""
         peer = connection.client.host if connection.client else ""
         if peer in self.tertulia.settings.trusted_proxies:
-            # The proxy's own word comes last, in the last line: whatever stands before it, the client wrote.
+            # The proxy appends its value to the last line. The values before it may come from the client.
             forwarded = ",".join(connection.headers.getlist("x-forwarded-for"))
             return forwarded.rpartition(",")[2].strip() or peer
         return peer

@@ -1,4 +1,4 @@
-"""Throttling: so many attempts in so long, per account and per peer; then wait, never a lock-out for good."""
+"""Throttling of sign-ins: after ten failures in 15 minutes, an account or a client address must wait."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ class Throttle:
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
 
     def must_be_open(self, *keys: str) -> None:
+        """Raises TooManyAttempts while one of these keys is blocked."""
         waits = [wait for key in keys if (wait := self._wait(key)) > 0]
         if waits:
             seconds = math.ceil(max(waits))
             minutes = max(1, round(seconds / 60))
             raise TooManyAttempts(f"Too many attempts. Try again in {minutes} min.", retry_after_s=seconds)
 
-    def failed(self, *keys: str) -> None:
+    def record_failure(self, *keys: str) -> None:
         for key in keys:
             failures = self._failures.setdefault(key, deque(maxlen=self._attempts))
             failures.append(self._monotonic())
@@ -37,11 +38,12 @@ class Throttle:
         while len(self._failures) > REMEMBERED:
             self._failures.popitem(last=False)
 
-    def succeeded(self, *keys: str) -> None:
+    def record_success(self, *keys: str) -> None:
         for key in keys:
             self._failures.pop(key, None)
 
     def _wait(self, key: str) -> float:
+        """The seconds until the key is no longer blocked; 0 or less if it is not."""
         failures = self._failures.get(key)
         if failures is None or len(failures) < self._attempts:
             return 0

@@ -1,4 +1,4 @@
-"""Streaming one turn to one reader, from any point of it, to its end."""
+"""Turn stream: sends the events of one turn to one client, as SSE or NDJSON, from any event to the last."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tertulia.core.messages import Message
 from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
 from tertulia.engine.live import Delta, LiveTurn, ReplyFinished, WakeUp, anonymised
-from tertulia.server.encodings import Encoding, Snapshot, joined, mark, number_of
+from tertulia.server.encodings import Encoding, Snapshot, event_id, joined, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
-from tertulia.server.live_permissions import LOOK_AGAIN_S, LivePermissions
+from tertulia.server.live_permissions import CHECK_INTERVAL_S, LivePermissions
 from tertulia.store import blind, messages
 from tertulia.store.database import Tx
 
@@ -26,15 +26,16 @@ FRAME_S = 0.033
 
 
 def encoding_for(accept: str, otherwise: str | None = None) -> Encoding | None:
-    wanted = (part.partition(";")[0].strip() for part in accept.split(","))
-    found = next((ENCODINGS[kind] for kind in wanted if kind in ENCODINGS), None)
-    return found or (ENCODINGS[otherwise] if otherwise else None)
+    """The first encoding that the Accept header names; else the one for `otherwise`, or None."""
+    accepted = (part.partition(";")[0].strip() for part in accept.split(","))
+    encoding = next((ENCODINGS[media_type] for media_type in accepted if media_type in ENCODINGS), None)
+    return encoding or (ENCODINGS[otherwise] if otherwise else None)
 
 
 def stream_turn(
     tertulia: Tertulia, actor: Actor, turn: Turn, encoding: Encoding, after: str = ""
 ) -> Response:
-    """Whoever hands in the turn has read it as this actor: a refusal was an ordinary answer before this."""
+    """Streams a turn that the caller has read as this actor, so that a refusal is an ordinary response."""
     return StreamingResponse(
         _frames(tertulia, actor, turn, after, encoding),
         media_type=encoding.media_type,
@@ -43,20 +44,20 @@ def stream_turn(
 
 
 async def _frames(
-    tertulia: Tertulia, actor: Actor, turn: Turn, resumed: str, encoding: Encoding
+    tertulia: Tertulia, actor: Actor, turn: Turn, resume_id: str, encoding: Encoding
 ) -> AsyncIterator[bytes]:
     live = tertulia.live.find(turn.id) or tertulia.relay.mirrored(turn)
     if live is None:
         yield encoding.snapshot(
-            mark(turn.id, 0), Snapshot(anonymised_turn(turn), await _stored(tertulia, turn), ())
+            event_id(turn.id, 0), Snapshot(anonymised_turn(turn), await _stored(tertulia, turn), ())
         )
         return
-    after = number_of(resumed, live.name)
-    if after is None or after > live.number or not (resumed or live.is_here):
-        # A mirror may have come late: what was said before it is in the store.
+    after = number_of(resume_id, live.name)
+    if after is None or after > live.number or not (resume_id or live.is_here):
+        # A mirror may have begun late: the replies that ended before are in the store.
         stored = () if live.is_here else await _stored(tertulia, turn)
         after = live.number
-        yield encoding.snapshot(mark(live.name, after), _of_live(live, stored, turn.is_blind))
+        yield encoding.snapshot(event_id(live.name, after), _snapshot(live, stored, turn.is_blind))
     async for frame in _follow(tertulia, actor, live, after, encoding, turn.is_blind):
         yield frame
 
@@ -64,48 +65,50 @@ async def _frames(
 async def _follow(
     tertulia: Tertulia, actor: Actor, live: LiveTurn, after: int, encoding: Encoding, is_blind: bool
 ) -> AsyncIterator[bytes]:
-    bell = WakeUp()
-    rights = LivePermissions(tertulia, actor, bell.ring)
-    live.watchers.add(bell.ring)
+    something_new = WakeUp()
+    permissions = LivePermissions(tertulia, actor, something_new.ring)
+    live.watchers.add(something_new.ring)
     ending = asyncio.create_task(live.over.wait())
     try:
         while True:
-            if rights.are_in_doubt and (reason := await _lost(rights, live)):
-                yield encoding.gone(mark(live.name, after), reason)
+            if permissions.are_due and (reason := await _revocation(permissions, live)):
+                yield encoding.gone(event_id(live.name, after), reason)
                 return
-            told = map(anonymised, live.after(after)) if is_blind else live.after(after)
-            events = joined(told, after + 1)
+            log = live.after(after)
+            events = joined(map(anonymised, log) if is_blind else log, after + 1)
             if events:
                 after = events[-1][0]
-                yield b"".join(encoding.event(mark(live.name, number), event) for number, event in events)
+                yield b"".join(encoding.event(event_id(live.name, number), event) for number, event in events)
             if live.is_over and after == live.number:
                 return
             if any(isinstance(event, Delta) for _, event in events):
-                # The first word went out at once; the next ones may gather, but nothing waits for the last.
+                # The first delta was sent at once. The next ones can be joined, but the end is not delayed.
                 await asyncio.wait((ending,), timeout=FRAME_S)
-            elif not events and not await _rung(bell):
+            elif not events and not await _is_woken(something_new):
                 yield encoding.heartbeat
     finally:
         ending.cancel()
-        live.watchers.discard(bell.ring)
-        rights.close()
+        live.watchers.discard(something_new.ring)
+        permissions.close()
 
 
-async def _lost(rights: LivePermissions, live: LiveTurn) -> str | None:
-    lost = await rights.lost([conversation_topic(live.turn.conversation_id)])
-    return "signed_out" if lost.is_signed_out else "not_found" if lost.places else None
+async def _revocation(permissions: LivePermissions, live: LiveTurn) -> str | None:
+    """The reason why the client may no longer receive the turn; None if it may."""
+    revoked = await permissions.check([conversation_topic(live.turn.conversation_id)])
+    return "signed_out" if revoked.is_signed_out else "not_found" if revoked.topics else None
 
 
-async def _rung(bell: WakeUp) -> bool:
+async def _is_woken(something_new: WakeUp) -> bool:
+    """False if nothing happened within the check interval."""
     try:
-        async with asyncio.timeout(LOOK_AGAIN_S):
-            await bell.rung()
+        async with asyncio.timeout(CHECK_INTERVAL_S):
+            await something_new.rung()
     except TimeoutError:
         return False
     return True
 
 
-def _of_live(live: LiveTurn, stored: Sequence[Message], is_blind: bool) -> Snapshot:
+def _snapshot(live: LiveTurn, stored: Sequence[Message], is_blind: bool) -> Snapshot:
     log = map(anonymised, live.log) if is_blind else live.log
     done = {message.id: message for message in stored}
     done |= {event.message.id: event.message for event in log if isinstance(event, ReplyFinished)}

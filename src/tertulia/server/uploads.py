@@ -1,4 +1,4 @@
-"""Uploads: bodies that are a file's bytes, read as they arrive and never held whole."""
+"""Uploads: reads request bodies that hold files in pieces, never completely into memory."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from starlette.requests import ClientDisconnect
 
 from tertulia.core.errors import Invalid, Malformed, TooLarge
 from tertulia.core.files import FileLimits
-from tertulia.server.security_middleware import SILENCE_S
+from tertulia.server.json_body import SILENCE_S
 
 UPLOAD_KEY = "[0-9A-Za-z_-]{8,64}"
 UploadKey = Annotated[
     str | None,
-    Query(pattern=f"^{UPLOAD_KEY}$", description="A new key of the client's own, to cancel the upload by."),
+    Query(
+        pattern=f"^{UPLOAD_KEY}$",
+        description="A new key that the client makes up, with which it can cancel the upload.",
+    ),
 ]
 
 BYTES = {"schema": {"type": "string", "format": "binary"}}
 RAW = {"requestBody": {"required": True, "content": {"application/octet-stream": BYTES}}}
-"""What the API's description says of a body that is read as it is."""
+"""The OpenAPI description of a body that is one file."""
 
 _UPLOADS = (
     ("POST", re.compile(r"/api/projects/[^/]+/(files|attachments)")),
@@ -30,9 +33,9 @@ _UPLOADS = (
 )
 
 
-def takes_bytes(method: str, path: str) -> bool:
-    """For the guard: what comes here is read as it arrives, by its route, and is not JSON."""
-    return any(method == one and where.fullmatch(path) for one, where in _UPLOADS)
+def is_upload(method: str, path: str) -> bool:
+    """True if the route for this method and path reads the bytes of files instead of JSON."""
+    return any(method == upload_method and pattern.fullmatch(path) for upload_method, pattern in _UPLOADS)
 
 
 def is_form(request: Request) -> bool:
@@ -41,16 +44,16 @@ def is_form(request: Request) -> bool:
 
 
 def must_be_raw(request: Request, limits: FileLimits) -> None:
-    """One file as it is; a body that says itself that it is too large is not waited for."""
+    """Raises if the body is a form, or if its Content-Length is over the limit, before any of it is read."""
     if is_form(request):
-        raise Invalid("Send the content as it is, with Content-Type: application/octet-stream.")
+        raise Invalid("Send the file as the body, with Content-Type: application/octet-stream.")
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > limits.upload_bytes:
         raise TooLarge(f"A file holds at most {limits.upload_bytes >> 20:,} MiB.")
 
 
 async def body(request: Request, silence_s: float = SILENCE_S) -> AsyncIterator[bytes]:
-    """The body as it arrives; one that stops arriving is over, and whatever was in it is forgotten."""
+    """The chunks of the body as they arrive; raises Malformed if the client stops sending."""
     stream = aiter(request.stream())
     try:
         while True:
@@ -61,4 +64,4 @@ async def body(request: Request, silence_s: float = SILENCE_S) -> AsyncIterator[
             if chunk:
                 yield chunk
     except (ClientDisconnect, TimeoutError):
-        raise Malformed("The upload was cut off before its end. Nothing of it was kept.") from None
+        raise Malformed("The upload was cut off before its end. Nothing was saved.") from None

@@ -1,4 +1,4 @@
-"""What a client says of itself, in words a person recognises in the list of sessions."""
+"""User agents: reads browser and system from the User-Agent header, for the list of sessions."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ def client_info(user_agent: str, address: str) -> ClientInfo:
 
 
 def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:
-    return next((name for mark, name in table if mark in text), None)
+    return next((name for token, name in table if token in text), None)

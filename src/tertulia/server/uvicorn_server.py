@@ -1,4 +1,4 @@
-"""Serving: uvicorn with the settings that streams need, and a word once it answers."""
+"""uvicorn server: the settings that streams need, timeouts for slow clients, and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -14,60 +14,63 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tertulia.core.errors import CannotStart
+from tertulia.providers.egress import Egress
 from tertulia.server.asgi import build
-from tertulia.server.security_middleware import SILENCE_S
+from tertulia.server.json_body import SILENCE_S
 from tertulia.server.state import ServerState
 from tertulia.settings import Settings
 
-PATIENCE_MS = 60_000
-"""How long a client may leave what was sent to it unread before its connection is cut; it can resume."""
+UNREAD_TIMEOUT_MS = 60_000
+"""A connection is cut when the client has not acknowledged sent data for this long; it can resume later."""
 
-Greet = Callable[[ServerState, int], Awaitable[None]]
-"""Told the door and the port when the server has begun to answer."""
+OnStarted = Callable[[ServerState, int], Awaitable[None]]
+"""Called with the server state and the port when the server accepts requests."""
 
 
-def serve(settings: Settings, environ: Mapping[str, str], setup_token: str, greet: Greet) -> None:
-    """Runs until a signal ends it."""
-    app = build(settings, environ, setup_token)
-    server = Server(config(app, lifespan="off"), app, greet)
+def serve(
+    settings: Settings, environ: Mapping[str, str], setup_token: str, egress: Egress, on_started: OnStarted
+) -> None:
+    """Runs the server until a signal stops it."""
+    app = build(settings, environ, setup_token, egress)
+    server = Server(config(app, lifespan="off"), app, on_started)
     with listen(settings.host, settings.port) as listener:
         server.run(sockets=[listener])
 
 
 class Server(uvicorn.Server):
-    """Opens the house before it listens, and ends what is being answered before it closes a connection."""
+    """Opens Tertulia before it listens, and ends the running turns before it closes connections."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, greet: Greet) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, on_started: OnStarted) -> None:
         super().__init__(config)
         self._app = app
-        self._greet = greet
+        self._on_started = on_started
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """What keeps the house from opening is raised as it is; uvicorn would log a trace of it instead."""
+        """Runs the lifespan here, so that its errors are raised; uvicorn would only log them."""
         async with self._app.router.lifespan_context(self._app):
             await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        _settle_in()
+        _relax_garbage_collection()
         if self.started and sockets:
-            await self._greet(self._app.state.door, sockets[0].getsockname()[1])
+            await self._on_started(self._app.state.server, sockets[0].getsockname()[1])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Replies first: their readers hear the end, and no stream is waited for in vain."""
-        await self._app.state.door.tertulia.turns.close()
+        """Ends the running turns first, so that their streams end too instead of delaying the shutdown."""
+        await self._app.state.server.tertulia.turns.close()
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """A signal asks for the end and is not raised again: a server that ended well says so with 0."""
+        """Does not raise the signal again after the shutdown, so that the exit code is 0."""
         with super().capture_signals():
             yield
             self._captured_signals.clear()
 
 
-def _settle_in() -> None:
-    """What the start made stays to the end: the collector need not walk over it every few messages."""
+def _relax_garbage_collection() -> None:
+    """Excludes objects made at the start from garbage collection: they live as long as the process."""
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
 
@@ -84,7 +87,7 @@ def config(app: FastAPI, **more: Any) -> uvicorn.Config:
         "access_log": False,
         "log_config": None,
         "server_header": False,
-        # uvicorn would believe these of every peer on loopback; whom to believe is the door's to say.
+        # uvicorn would trust these headers from every client on loopback; ServerState.peer decides instead.
         "proxy_headers": False,
         "timeout_keep_alive": 30,
         "timeout_graceful_shutdown": 15,
@@ -93,7 +96,7 @@ def config(app: FastAPI, **more: Any) -> uvicorn.Config:
 
 
 class HeadTimeoutProtocol(HttpToolsProtocol):
-    """As uvicorn's, but it does not wait forever for the head of a request, and hears all hosts it names."""
+    """uvicorn's protocol with a timeout for the request head, and with the host of an absolute target."""
 
     head_s = SILENCE_S
     _deadline: asyncio.TimerHandle | None = None
@@ -108,7 +111,7 @@ class HeadTimeoutProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()
-        self._hear_target()
+        self._add_target_host()
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -123,21 +126,21 @@ class HeadTimeoutProtocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
 
-    def _hear_target(self) -> None:
-        """`GET http://here/ HTTP/1.1` names a host too: where the two differ the guard sees both."""
+    def _add_target_host(self) -> None:
+        """Adds the host of `GET http://host/` as a Host header, so that the origin check sees both."""
         if not self.url.startswith(b"/"):
-            named = self.url.partition(b"://")[2].partition(b"/")[0]
-            if (b"host", named) not in self.headers:
-                self.headers.append((b"host", named))
+            host = self.url.partition(b"://")[2].partition(b"/")[0]
+            if (b"host", host) not in self.headers:
+                self.headers.append((b"host", host))
 
 
-def listen(host: str, port: int, patience_ms: int = PATIENCE_MS) -> socket.socket:
-    # asyncio switches off Nagle's delay only for sockets that say they are TCP; it costs 40 ms per answer.
+def listen(host: str, port: int, unread_timeout_ms: int = UNREAD_TIMEOUT_MS) -> socket.socket:
+    # asyncio disables Nagle's delay, 40 ms per response, only for sockets created with IPPROTO_TCP.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; every connection made through the listener has it too
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience_ms)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux only; accepted connections inherit it
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, unread_timeout_ms)
     try:
         listener.bind((host, port))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The interface's files: built once, served compressed, with the policy that keeps them alone."""
+"""Web files: serves the built interface from memory, compressed, with its content security policy."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class BuiltFile:
 
 
 class WebFiles:
-    """All files of the built interface, held in memory: they are few and small."""
+    """All files of the built interface, in memory, since they are few and small."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._files, self._missing = _loaded(folder)
+        self._files, self._reason = _load(folder)
         self._index = self._files.get("/index.html")
 
     @property
     def policy(self) -> str:
-        """Scripts, styles and connections of this origin alone; an inline script is named by its hash."""
+        """The content security policy: this origin only, and inline scripts by their hashes."""
         inline = _SCRIPT.findall(self._index.body) if self._index else []
         hashes = "".join(
             f" 'sha256-{b64encode(hashlib.sha256(script).digest()).decode()}'" for script in inline
@@ -50,15 +50,15 @@ class WebFiles:
         )
 
     async def get(self, request: Request) -> Response:
-        """A file by its path; any other path is a page of the interface, which finds its way by itself."""
+        """The file at this path. Any other path is a page, for which the interface has its own router."""
         path = request.url.path
         file = self._files.get(path)
         if file is None:
             if path.startswith(("/api/", "/_app/", "/v1/")) or "." in path.rsplit("/", 1)[-1]:
-                return body(404, "not_found", "There is nothing here.")
+                return body(404, "not_found", "There is nothing at this address.")
             file = self._index
         if file is None:
-            return body(503, "no_interface", self._missing)
+            return body(503, "no_interface", self._reason)
         return _respond(request, file)
 
 
@@ -66,19 +66,19 @@ NOT_BUILT = "The interface is not built. Run `make web`, then start again."
 BEING_BUILT = "The interface was being built when the server started. Start the server again."
 
 
-def _loaded(folder: Path | None) -> tuple[dict[str, BuiltFile], str]:
-    """All files or none, and what to say when there are none: half an interface is worse than a sentence."""
+def _load(folder: Path | None) -> tuple[dict[str, BuiltFile], str]:
+    """All files or none, and the message to show if there are none."""
     if folder is None:
         return {}, NOT_BUILT
     try:
-        return _load(folder), NOT_BUILT
+        return _read_all(folder), NOT_BUILT
     except FileNotFoundError:
         return {}, BEING_BUILT
 
 
-def _load(folder: Path) -> dict[str, BuiltFile]:
-    plain = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".br", ".gz")]
-    return {"/" + path.relative_to(folder).as_posix(): _file(path) for path in plain}
+def _read_all(folder: Path) -> dict[str, BuiltFile]:
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".br", ".gz")]
+    return {"/" + path.relative_to(folder).as_posix(): _file(path) for path in paths}
 
 
 def _file(path: Path) -> BuiltFile:

@@ -6,10 +6,9 @@ accounts and settings, and see no more of other people's projects than anyone el
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from tertulia.core.projects import ProjectRole
 from tertulia.core.users import Actor
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Tx
 
 MEMBER_OF_PROJECT = "JOIN project_members AS seen ON seen.project_id = p.id AND seen.user_id = :actor_id"
@@ -26,7 +25,7 @@ def to_project(tx: Tx, actor: Actor, project_id: str) -> ProjectRole:
     return ProjectRole(tx.one(_TO_PROJECT, actor_id=actor.user_id, project_id=project_id).role)
 
 
-_TO_PROJECT = text("SELECT role FROM project_members WHERE project_id = :project_id AND user_id = :actor_id")
+_TO_PROJECT = sql("SELECT role FROM project_members WHERE project_id = :project_id AND user_id = :actor_id")
 
 
 def to_conversation(tx: Tx, actor: Actor, conversation_id: str) -> ProjectRole:
@@ -34,6 +33,6 @@ def to_conversation(tx: Tx, actor: Actor, conversation_id: str) -> ProjectRole:
     return ProjectRole(tx.one(_TO_CONVERSATION, actor_id=actor.user_id, conversation_id=conversation_id).role)
 
 
-_TO_CONVERSATION = text(f"""
+_TO_CONVERSATION = sql(f"""
     SELECT seen.role FROM conversations AS c {MEMBER_OF_CONVERSATION} WHERE c.id = :conversation_id
 """)

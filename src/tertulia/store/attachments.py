@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import text
-
 from tertulia.core.attachments import UNSENT_KEPT_MS, Attachment, clean_file_name
 from tertulia.core.errors import Conflict
 from tertulia.core.files import Content
 from tertulia.core.messages import Message
 from tertulia.core.users import Actor
 from tertulia.store import access, blob_cleanup, jobs
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Row, Tx
 
 SWEEP_JOB = "sweep_attachments"
@@ -67,7 +66,7 @@ def add(
     return attachment
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO attachments (
         id, project_id, name, mime_type, size_bytes, content_hash, width, height, created_by, created_at,
         upload_key
@@ -112,7 +111,7 @@ def get(tx: Tx, actor: Actor, attachment_id: str) -> Attachment:
     return _attachment(tx.one(_GET, actor_id=actor.user_id, id=attachment_id))
 
 
-_GET = text(f"""
+_GET = sql(f"""
     SELECT {_COLUMNS} FROM attachments AS a JOIN projects AS p ON p.id = a.project_id
     {access.MEMBER_OF_PROJECT}
     WHERE a.id = :id AND (a.message_id IS NOT NULL OR a.created_by = :actor_id)
@@ -134,7 +133,7 @@ def unsent(tx: Tx, actor: Actor, project_id: str, ids: Sequence[str]) -> tuple[A
     return tuple(_attachment(row) for row in rows)
 
 
-_OWN = text(f"""
+_OWN = sql(f"""
     SELECT {_COLUMNS}, a.message_id FROM attachments AS a
     WHERE a.id = :id AND a.project_id = :project_id AND a.created_by = :actor_id
 """)
@@ -150,7 +149,7 @@ def send(tx: Tx, attachments: Sequence[Attachment], message_id: str) -> None:
             raise Conflict(_SENT)
 
 
-_SEND = text("""
+_SEND = sql("""
     UPDATE attachments SET message_id = :message_id WHERE id = :id AND message_id IS NULL RETURNING id
 """)
 
@@ -163,7 +162,7 @@ def remove(tx: Tx, actor: Actor, attachment_id: str) -> None:
     _release(tx, [attachment.content_hash])
 
 
-_REMOVE = text("DELETE FROM attachments WHERE id = :id AND message_id IS NULL RETURNING id")
+_REMOVE = sql("DELETE FROM attachments WHERE id = :id AND message_id IS NULL RETURNING id")
 
 
 def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> None:
@@ -173,7 +172,7 @@ def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> None:
     _release(tx, [row.content_hash for row in tx.execute(_REMOVE_UPLOAD, **upload)])
 
 
-_REMOVE_UPLOAD = text("""
+_REMOVE_UPLOAD = sql("""
     DELETE FROM attachments
     WHERE project_id = :project_id AND upload_key = :upload_key AND created_by = :user_id
         AND message_id IS NULL
@@ -186,7 +185,7 @@ def sweep(tx: Tx, before_ms: int) -> None:
     _release(tx, [row.content_hash for row in tx.execute(_SWEEP, before=before_ms)])
 
 
-_SWEEP = text("""
+_SWEEP = sql("""
     DELETE FROM attachments WHERE message_id IS NULL AND created_at < :before RETURNING content_hash
 """)
 
@@ -198,7 +197,7 @@ def release_conversation(tx: Tx, conversation_id: str) -> None:
     )
 
 
-_HASHES_OF_CONVERSATION = text("""
+_HASHES_OF_CONVERSATION = sql("""
     SELECT DISTINCT a.content_hash
     FROM attachments AS a JOIN conversation_messages AS m ON m.id = a.message_id
     WHERE m.conversation_id = :conversation_id
@@ -210,7 +209,7 @@ def release_message(tx: Tx, message_id: str) -> None:
     _release(tx, [row.content_hash for row in tx.execute(_HASHES_OF_MESSAGE, message_id=message_id)])
 
 
-_HASHES_OF_MESSAGE = text("SELECT DISTINCT content_hash FROM attachments WHERE message_id = :message_id")
+_HASHES_OF_MESSAGE = sql("SELECT DISTINCT content_hash FROM attachments WHERE message_id = :message_id")
 
 
 def release_project(tx: Tx, project_id: str) -> None:
@@ -218,7 +217,7 @@ def release_project(tx: Tx, project_id: str) -> None:
     _release(tx, [row.content_hash for row in tx.execute(_HASHES_OF_PROJECT, project_id=project_id)])
 
 
-_HASHES_OF_PROJECT = text("SELECT DISTINCT content_hash FROM attachments WHERE project_id = :project_id")
+_HASHES_OF_PROJECT = sql("SELECT DISTINCT content_hash FROM attachments WHERE project_id = :project_id")
 
 
 def _release(tx: Tx, hashes: Sequence[str]) -> None:
@@ -229,4 +228,4 @@ def _release(tx: Tx, hashes: Sequence[str]) -> None:
         blob_cleanup.later(tx)
 
 
-_TOUCH_BLOB = text("UPDATE blobs SET used_at = :now WHERE hash = :hash")
+_TOUCH_BLOB = sql("UPDATE blobs SET used_at = :now WHERE hash = :hash")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import text
-
 from tertulia.core.blind import anonymised_round
 from tertulia.core.errors import Conflict
 from tertulia.core.events import EventKind, conversation_topic
@@ -14,6 +12,7 @@ from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
 from tertulia.store import jobs, messages, turns
 from tertulia.store.lineage import LINEAGE
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Tx
 
 
@@ -61,7 +60,7 @@ def must_be_known(tx: Tx, actor: Actor, message_id: str) -> None:
         )
 
 
-_FIRST_HIDDEN = text(f"""
+_FIRST_HIDDEN = sql(f"""
     {LINEAGE}
     SELECT t.round_number FROM lineage AS l
     JOIN turns AS t ON t.conversation_id = l.id AND t.round_number <= l.last_round AND t.is_blind

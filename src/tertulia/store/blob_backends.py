@@ -12,14 +12,13 @@ from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from sqlalchemy import text
-
 from tertulia.core.closing import closed_on_failure
 from tertulia.core.errors import NotFound, StorageFailed
 from tertulia.core.ids import NewId
 from tertulia.core.tasks import to_completion
 from tertulia.store.blob_upload import BLOCK, BlobUpload, ScratchFile, translate_disk_errors
 from tertulia.store.database import Database
+from tertulia.store.sql import sql
 from tertulia.store.transactions import GONE, Tx
 
 PIECE = 1 << 20
@@ -171,9 +170,9 @@ class DatabaseBlobs:
         """Nothing to do: no file is open."""
 
 
-_ADD_PIECE = text("INSERT INTO blob_pieces (hash, number, content) VALUES (:hash, :number, :content)")
+_ADD_PIECE = sql("INSERT INTO blob_pieces (hash, number, content) VALUES (:hash, :number, :content)")
 
-_PIECE = text("SELECT content FROM blob_pieces WHERE hash = :hash AND number = :number")
+_PIECE = sql("SELECT content FROM blob_pieces WHERE hash = :hash AND number = :number")
 
 
 async def _open_in_thread(open_file: Callable[[], BinaryIO]) -> BinaryIO:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from tertulia.store import jobs
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Tx
 
 SWEEP_JOB = "sweep_blobs"
@@ -18,7 +17,7 @@ def release_file(tx: Tx, file_id: str) -> None:
     later(tx)
 
 
-_RELEASE_FILE = text("""
+_RELEASE_FILE = sql("""
     UPDATE blobs SET used_at = :now
     WHERE hash IN (SELECT content_hash FROM file_versions WHERE file_id = :file_id)
 """)
@@ -30,7 +29,7 @@ def release_project(tx: Tx, project_id: str) -> None:
     later(tx)
 
 
-_RELEASE_PROJECT = text("""
+_RELEASE_PROJECT = sql("""
     UPDATE blobs SET used_at = :now WHERE hash IN (
         SELECT v.content_hash FROM file_versions AS v JOIN project_files AS f ON f.id = v.file_id
         WHERE f.project_id = :project_id

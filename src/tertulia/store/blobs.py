@@ -14,13 +14,12 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from sqlalchemy import text
-
 from tertulia.core.errors import NotFound
 from tertulia.core.ids import NewId
 from tertulia.store.blob_backends import BlobBackend, DatabaseBlobs, DiskBlobs, spooled
 from tertulia.store.blob_upload import HEAD, ROW_LIMIT, BlobUpload
 from tertulia.store.database import Database
+from tertulia.store.sql import sql
 from tertulia.store.transactions import GONE, Tx
 
 GRACE_MS = 3_600_000
@@ -44,7 +43,7 @@ class Blobs:
 
         A large blob gets its final place after the block, so that an error in the block leaves no file.
         """
-        tx.hold(f"blob:{upload.hash}")
+        tx.lock(f"blob:{upload.hash}")
         is_new = tx.maybe(_TOUCH, hash=upload.hash, now=tx.now) is None
         is_small = upload.size_bytes < ROW_LIMIT
         if is_new:
@@ -117,29 +116,29 @@ class Blobs:
         self._backend.close()
 
 
-_TOUCH = text("UPDATE blobs SET used_at = :now WHERE hash = :hash RETURNING hash")
+_TOUCH = sql("UPDATE blobs SET used_at = :now WHERE hash = :hash RETURNING hash")
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO blobs (hash, size_bytes, keeping, content, used_at)
     VALUES (:hash, :size_bytes, :keeping, :content, :now)
 """)
 
-_GET = text("SELECT keeping, content FROM blobs WHERE hash = :hash")
+_GET = sql("SELECT keeping, content FROM blobs WHERE hash = :hash")
 
-_LARGE_HASHES = text("SELECT hash FROM blobs WHERE keeping <> 'row'")
+_LARGE_HASHES = sql("SELECT hash FROM blobs WHERE keeping <> 'row'")
 
-_HAS_ROW = text("SELECT 1 FROM blobs WHERE hash = :hash")
+_HAS_ROW = sql("SELECT 1 FROM blobs WHERE hash = :hash")
 
 _NOT_IN_USE = """
     NOT EXISTS (SELECT 1 FROM file_versions AS v WHERE v.content_hash = blobs.hash)
     AND NOT EXISTS (SELECT 1 FROM attachments AS a WHERE a.content_hash = blobs.hash)
 """
 
-_UNUSED = text(f"SELECT hash FROM blobs WHERE used_at < :before AND {_NOT_IN_USE}")
+_UNUSED = sql(f"SELECT hash FROM blobs WHERE used_at < :before AND {_NOT_IN_USE}")
 
-_REMOVE = text(f"DELETE FROM blobs WHERE hash = :hash AND used_at < :before AND {_NOT_IN_USE} RETURNING hash")
+_REMOVE = sql(f"DELETE FROM blobs WHERE hash = :hash AND used_at < :before AND {_NOT_IN_USE} RETURNING hash")
 
 
 def _remove(tx: Tx, hash: str, before_ms: int) -> int:
-    tx.hold(f"blob:{hash}")
+    tx.lock(f"blob:{hash}")
     return len(tx.execute(_REMOVE, hash=hash, before=before_ms))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from tertulia.core.conversations import Conversation, clean_title
 from tertulia.core.errors import Conflict, Invalid, NotFound
 from tertulia.core.events import conversation_topic
@@ -13,6 +11,7 @@ from tertulia.core.messages import Round
 from tertulia.core.users import Actor
 from tertulia.core.voices import HeldSeat, held_in, holding
 from tertulia.store import access, conversations, messages
+from tertulia.store.sql import sql
 from tertulia.store.transactions import GONE, Tx
 
 
@@ -32,7 +31,7 @@ def add(
     deleted without deleting the new one.
     """
     access.to_conversation(tx, actor, parent_id).must_write()
-    tx.hold(conversation_topic(parent_id))  # so that nothing in it is deleted meanwhile
+    tx.lock(conversation_topic(parent_id))  # so that nothing in it is deleted meanwhile
     parent = conversations.get(tx, actor, parent_id)
     if not 0 <= at_round <= parent.round_count:
         raise Invalid("Choose a round of this conversation to branch from.")
@@ -56,7 +55,7 @@ def add(
     return conversations.changed(tx, branch_id)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO conversations (
         id, project_id, owner_id, title, summary, round_count, mode, voices, visibility, pinned, archived,
         parent_id, branch_round, branch_message_id, chair, seats, search_scope, created_at, updated_at
@@ -93,7 +92,7 @@ def _origin(tx: Tx, parent: Conversation, at_round: int, message_id: str | None)
 
 
 # A reply that is still being written counts as a message.
-_HAS_MESSAGE_BY_THEN = text("""
+_HAS_MESSAGE_BY_THEN = sql("""
     SELECT 1 FROM conversation_messages WHERE conversation_id = :id AND round_number <= :at_round
     UNION ALL
     SELECT 1 FROM turns
@@ -137,7 +136,7 @@ TREE = """
 """
 """All conversations in the tree of one: its root and every branch below, however deep."""
 
-_TREE_IDS = text(f"{TREE} SELECT id FROM tree")
+_TREE_IDS = sql(f"{TREE} SELECT id FROM tree")
 
 
 def seats(tx: Tx, conversation: Conversation) -> tuple[HeldSeat, ...]:
@@ -147,7 +146,7 @@ def seats(tx: Tx, conversation: Conversation) -> tuple[HeldSeat, ...]:
     return held_in(own, (seat for row in rows for seat in conversations.held(row.seats)))
 
 
-_SEATS = text(f"{TREE} SELECT c.seats FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id")
+_SEATS = sql(f"{TREE} SELECT c.seats FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ def tree_membership(tx: Tx, conversation_id: str) -> TreeMembership:
     )
 
 
-_TREE_MEMBERSHIP = text(
+_TREE_MEMBERSHIP = sql(
     f"{TREE} SELECT t.id, t.id IN (SELECT a.id FROM ancestors AS a) AS is_above FROM tree AS t"
 )
 
@@ -179,6 +178,6 @@ def family(tx: Tx, actor: Actor, conversation_id: str) -> tuple[Conversation, ..
     return tuple(conversations.from_row(row) for row in tx.execute(_TREE_CONVERSATIONS, id=conversation_id))
 
 
-_TREE_CONVERSATIONS = text(
+_TREE_CONVERSATIONS = sql(
     f"{TREE} SELECT {conversations.COLUMNS} FROM conversations AS c JOIN tree ON tree.id = c.id ORDER BY c.id"
 )

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.chunks import Chunk, Location, Source
 from tertulia.core.passages import SearchScope
 from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
+from tertulia.store.column_values import as_json
+from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import plain, scope
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.transactions import Row, Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def remove_file(tx: Tx, file_id: str) -> None:
     tx.execute(_REMOVE_FILE, file_id=file_id)
 
 
-_REMOVE_FILE = text("DELETE FROM content_chunks WHERE file_id = :file_id")
+_REMOVE_FILE = sql("DELETE FROM content_chunks WHERE file_id = :file_id")
 
 
 def add_to_file(
@@ -64,7 +64,7 @@ def add_to_file(
     return _add(tx, _ChunkSource(Source.FILE, project_id, file_id=file_id, at=at), first, new)
 
 
-_LATEST_VERSION_DATE = text("""
+_LATEST_VERSION_DATE = sql("""
     SELECT created_at FROM file_versions WHERE file_id = :file_id ORDER BY number DESC LIMIT 1
 """)
 
@@ -85,11 +85,11 @@ def replace_message(
     return _add(tx, source, 0, new)
 
 
-_OF_MESSAGE = text("""
+_OF_MESSAGE = sql("""
     SELECT number, content, heading FROM content_chunks WHERE message_id = :message_id ORDER BY chunk_index
 """)
 
-_REMOVE_MESSAGE = text("DELETE FROM content_chunks WHERE message_id = :message_id")
+_REMOVE_MESSAGE = sql("DELETE FROM content_chunks WHERE message_id = :message_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _add(tx: Tx, source: _ChunkSource, first: int, new: Sequence[NewChunk]) -> t
     return tuple(numbers)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO content_chunks (
         id, source_type, file_id, message_id, conversation_id, project_id, speaker, chunk_index, token_count,
         created_at, location, heading, summary, content
@@ -144,7 +144,7 @@ _ADD = text("""
 
 def _add_to_text_index(tx: Tx, number: int, source: _ChunkSource, chunk: NewChunk) -> None:
     tx.execute(
-        tx.words.add,
+        tx.text_index.add,
         number=number,
         scope=scope(source.project_id, source.type),
         body=plain(chunk.content),
@@ -154,7 +154,7 @@ def _add_to_text_index(tx: Tx, number: int, source: _ChunkSource, chunk: NewChun
     )
 
 
-_DUE = text("INSERT INTO vectors_due (number, project_id) VALUES (:number, :project_id)")
+_DUE = sql("INSERT INTO vectors_due (number, project_id) VALUES (:number, :project_id)")
 
 
 def remove_message(tx: Tx, message_id: str) -> None:
@@ -166,7 +166,7 @@ def all_files(tx: Tx, project_id: str | None) -> tuple[tuple[str, str], ...]:
     return tuple((row.id, row.project_id) for row in tx.execute(_ALL_FILES, project_id=project_id))
 
 
-_ALL_FILES = text("""
+_ALL_FILES = sql("""
     SELECT id, project_id FROM project_files
     WHERE project_id = COALESCE(CAST(:project_id AS TEXT), project_id) ORDER BY id
 """)
@@ -178,7 +178,7 @@ def all_conversations(tx: Tx, project_id: str | None) -> tuple[tuple[str, str, i
     return tuple((row.id, row.project_id, row.round_count) for row in rows)
 
 
-_ALL_CONVERSATIONS = text("""
+_ALL_CONVERSATIONS = sql("""
     SELECT id, project_id, round_count FROM conversations
     WHERE project_id = COALESCE(CAST(:project_id AS TEXT), project_id) ORDER BY id
 """)
@@ -206,17 +206,19 @@ class RankingFacts(NamedTuple):
 
 def facts(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, RankingFacts]:
     """The ranking facts of the chunks with these numbers, as far as the actor may see them."""
-    rows = tx.execute(_facts(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
+    rows = tx.execute(
+        _facts(tx.text_index.in_list), actor_id=actor.user_id, numbers=tx.text_index.list_param(numbers)
+    )
     return {row.number: RankingFacts._make(row) for row in rows}
 
 
 @cache
-def _facts(among: str) -> TextClause:
-    return text(f"""
+def _facts(in_list: str) -> Statement:
+    return sql(f"""
         SELECT c.number, COALESCE(c.file_id, c.conversation_id) AS belongs_to, COALESCE(f.path, '') AS path,
             c.heading, c.created_at, COALESCE(c.file_id, c.message_id) AS source_id
         FROM content_chunks AS c {_MEMBERS} LEFT JOIN project_files AS f ON f.id = c.file_id
-        WHERE {among.format(column="c.number", name="numbers")} {_IS_VISIBLE}
+        WHERE {in_list.format(column="c.number", name="numbers")} {_IS_VISIBLE}
     """)
 
 
@@ -227,20 +229,22 @@ _IS_VISIBLE = "AND seen.project_id = c.project_id AND seen.user_id = :actor_id"
 
 def get_many(tx: Tx, actor: Actor, numbers: Sequence[int]) -> dict[int, FoundChunk]:
     """The chunks with these numbers, as far as the actor may see them."""
-    rows = tx.execute(_get(tx.words.among), actor_id=actor.user_id, numbers=tx.words.many(numbers))
+    rows = tx.execute(
+        _get(tx.text_index.in_list), actor_id=actor.user_id, numbers=tx.text_index.list_param(numbers)
+    )
     return {row.number: _found_chunk(row) for row in rows}
 
 
 @cache
-def _get(among: str) -> TextClause:
-    return text(f"""
+def _get(in_list: str) -> Statement:
+    return sql(f"""
         SELECT c.number, c.id, c.source_type, c.file_id, c.message_id, c.project_id, c.chunk_index, c.content,
             c.heading, c.location, c.summary, c.token_count, c.created_at,
             COALESCE(f.path, t.title, '') AS title
         FROM content_chunks AS c {_MEMBERS}
         LEFT JOIN project_files AS f ON f.id = c.file_id
         LEFT JOIN conversations AS t ON t.id = c.conversation_id
-        WHERE {among.format(column="c.number", name="numbers")} {_IS_VISIBLE}
+        WHERE {in_list.format(column="c.number", name="numbers")} {_IS_VISIBLE}
     """)
 
 
@@ -263,15 +267,17 @@ def _found_chunk(row: Row) -> FoundChunk:
 
 def count(tx: Tx, project_ids: Sequence[str], limit: int) -> int:
     """The number of chunks in these projects; counting stops at the limit."""
-    number: int = tx.one(_count(tx.words.among), project_ids=tx.words.many(project_ids), limit=limit).number
+    number: int = tx.one(
+        _count(tx.text_index.in_list), project_ids=tx.text_index.list_param(project_ids), limit=limit
+    ).number
     return number
 
 
 @cache
-def _count(among: str) -> TextClause:
-    return text(f"""
+def _count(in_list: str) -> Statement:
+    return sql(f"""
         SELECT COUNT(*) AS number FROM (
-            SELECT 1 FROM content_chunks WHERE {among.format(column="project_id", name="project_ids")}
+            SELECT 1 FROM content_chunks WHERE {in_list.format(column="project_id", name="project_ids")}
             LIMIT :limit
         ) AS counted
     """)
@@ -293,7 +299,7 @@ def has_outside(tx: Tx, project_id: str, conversation_id: str, first_round: int,
     return row is not None
 
 
-_HAS_OUTSIDE = text("""
+_HAS_OUTSIDE = sql("""
     SELECT 1 FROM content_chunks AS c LEFT JOIN conversation_messages AS m ON m.id = c.message_id
     WHERE c.project_id = :project_id
         AND (

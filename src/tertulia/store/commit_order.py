@@ -6,13 +6,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from tertulia.store.transactions import TransactionTask, Tx
+from tertulia.store.transaction_task import TransactionTask
+from tertulia.store.transactions import Tx
 
 DeliverTasks = Callable[[Sequence[TransactionTask]], None]
 
 
 class CommitOrder:
-    """A queue of transactions per topic: work is returned once it is first in the queues of all its topics.
+    """A queue of transactions per topic: a task is returned once it is first in the queues of all its topics.
 
     Two transactions that write to one topic commit one after the other, but their threads may return from the
     commit in the opposite order. So each transaction enters the queues of its topics while it holds their
@@ -34,21 +35,21 @@ class CommitOrder:
                     own_topics.add(topic)
                     self._queues.setdefault(topic, deque()).append(tx)
 
-    def leave(self, tx: Tx, work: TransactionTask | None = None) -> None:
-        """Ends a transaction. Its work, if any, is returned once the transactions before it have ended."""
+    def leave(self, tx: Tx, task: TransactionTask | None = None) -> None:
+        """Ends a transaction. Its task, if any, is returned once the transactions before it have ended."""
         with self._lock:
-            self._finished[tx] = work
+            self._finished[tx] = task
             self._release(tx)
 
     def _release(self, tx: Tx) -> None:
         own_topics = self._topics.get(tx, set())
         if tx not in self._finished or any(self._queues[topic][0] is not tx for topic in own_topics):
             return
-        work = self._finished.pop(tx)
+        task = self._finished.pop(tx)
         self._topics.pop(tx, None)
         followers = [queue[0] for topic in own_topics if (queue := self._step(topic))]
-        if work is not None:
-            self._hand_back((work,))
+        if task is not None:
+            self._hand_back((task,))
         for follower in followers:
             self._release(follower)
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sqlalchemy import text
-
 from tertulia.core.conversations import Conversation, Visibility, clean_title
 from tertulia.core.errors import Conflict, Invalid
 from tertulia.core.events import EventKind, conversation_topic, project_topic
@@ -19,7 +17,9 @@ from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import HeldSeat, Voice, holding
 from tertulia.store import access, attachments, events, messages, receipts, sessions
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.column_values import as_json
+from tertulia.store.sql import sql
+from tertulia.store.transactions import Row, Tx
 
 PAGE_LIMIT = 100
 
@@ -68,7 +68,7 @@ def add(
     return changed(tx, conversation_id)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO conversations (
         id, project_id, owner_id, title, summary, round_count, mode, voices, visibility, pinned, archived,
         created_at, updated_at
@@ -81,7 +81,7 @@ _ADD = text("""
 def changed(tx: Tx, conversation_id: str) -> Conversation:
     """Emits an event with the conversation's current value in the project's topic, and returns the value."""
     # Two turns of one conversation may end at once: the second to read must see what the first has written.
-    tx.hold(conversation_topic(conversation_id))
+    tx.lock(conversation_topic(conversation_id))
     conversation = read(tx, conversation_id)
     tx.emit(
         project_topic(conversation.project_id),
@@ -98,7 +98,7 @@ def read(tx: Tx, conversation_id: str) -> Conversation:
     return from_row(tx.one(_READ, id=conversation_id))
 
 
-_READ = text(f"SELECT {COLUMNS} FROM conversations AS c WHERE c.id = :id")
+_READ = sql(f"SELECT {COLUMNS} FROM conversations AS c WHERE c.id = :id")
 
 
 def from_row(row: Row) -> Conversation:
@@ -141,7 +141,7 @@ def get(tx: Tx, actor: Actor, conversation_id: str) -> Conversation:
     return from_row(tx.one(_GET, actor_id=actor.user_id, id=conversation_id))
 
 
-_GET = text(f"""
+_GET = sql(f"""
     SELECT {COLUMNS} FROM conversations AS c {access.MEMBER_OF_CONVERSATION} WHERE c.id = :id
 """)
 
@@ -160,7 +160,7 @@ def find_unnamed(tx: Tx, conversation_id: str) -> Conversation | None:
     return from_row(row) if row else None
 
 
-_FIND_UNNAMED = text(f"SELECT {COLUMNS} FROM conversations AS c WHERE c.id = :id AND {_IS_UNNAMED}")
+_FIND_UNNAMED = sql(f"SELECT {COLUMNS} FROM conversations AS c WHERE c.id = :id AND {_IS_UNNAMED}")
 
 
 def needs_name(tx: Tx, conversation_id: str) -> bool:
@@ -168,7 +168,7 @@ def needs_name(tx: Tx, conversation_id: str) -> bool:
     return tx.maybe(_NEEDS_NAME, id=conversation_id) is not None
 
 
-_NEEDS_NAME = text(f"SELECT 1 FROM conversations AS c WHERE c.id = :id AND {_IS_UNNAMED}")
+_NEEDS_NAME = sql(f"SELECT 1 FROM conversations AS c WHERE c.id = :id AND {_IS_UNNAMED}")
 
 
 def find_project(tx: Tx, conversation_id: str) -> str | None:
@@ -177,7 +177,7 @@ def find_project(tx: Tx, conversation_id: str) -> str | None:
     return row.project_id if row else None
 
 
-_PROJECT = text("SELECT project_id FROM conversations WHERE id = :id")
+_PROJECT = sql("SELECT project_id FROM conversations WHERE id = :id")
 
 
 # ── listing
@@ -200,7 +200,7 @@ def page(
     return ConversationSlice(tuple(items), next_cursor)
 
 
-_PAGE = text(f"""
+_PAGE = sql(f"""
     SELECT {COLUMNS} FROM conversations AS c
     WHERE c.project_id = :project_id AND c.archived = :archived AND c.pinned = FALSE
         AND (c.updated_at, c.id) < (:updated_at, :id)
@@ -214,7 +214,7 @@ def _pinned(tx: Tx, project_id: str, archived: bool) -> list[Conversation]:
     return [from_row(row) for row in tx.execute(_PINNED, project_id=project_id, archived=archived)]
 
 
-_PINNED = text(f"""
+_PINNED = sql(f"""
     SELECT {COLUMNS} FROM conversations AS c
     WHERE c.project_id = :project_id AND c.archived = :archived AND c.pinned = TRUE
     ORDER BY c.updated_at DESC, c.id DESC
@@ -247,7 +247,7 @@ def rename(tx: Tx, actor: Actor, conversation_id: str, title: str) -> Conversati
     return changed(tx, conversation_id)
 
 
-_RENAME = text("UPDATE conversations SET title = :title, title_is_provisional = FALSE WHERE id = :id")
+_RENAME = sql("UPDATE conversations SET title = :title, title_is_provisional = FALSE WHERE id = :id")
 
 
 def set_title_if_unnamed(tx: Tx, conversation_id: str, title: str, *, provisional: bool = False) -> None:
@@ -262,12 +262,12 @@ def set_title_if_unnamed(tx: Tx, conversation_id: str, title: str, *, provisiona
         changed(tx, conversation_id)
 
 
-_SET_PROVISIONAL_TITLE = text("""
+_SET_PROVISIONAL_TITLE = sql("""
     UPDATE conversations SET title = :title, title_is_provisional = TRUE
     WHERE id = :id AND title = '' RETURNING id
 """)
 
-_SET_TITLE_IF_UNNAMED = text(f"""
+_SET_TITLE_IF_UNNAMED = sql(f"""
     UPDATE conversations AS c SET title = :title, title_is_provisional = FALSE
     WHERE c.id = :id AND {_IS_UNNAMED} RETURNING id
 """)
@@ -279,7 +279,7 @@ def set_pinned(tx: Tx, actor: Actor, conversation_id: str, pinned: bool) -> Conv
     return changed(tx, conversation_id)
 
 
-_SET_PINNED = text("UPDATE conversations SET pinned = :pinned WHERE id = :id")
+_SET_PINNED = sql("UPDATE conversations SET pinned = :pinned WHERE id = :id")
 
 
 def set_archived(tx: Tx, actor: Actor, conversation_id: str, archived: bool) -> Conversation:
@@ -288,7 +288,7 @@ def set_archived(tx: Tx, actor: Actor, conversation_id: str, archived: bool) -> 
     return changed(tx, conversation_id)
 
 
-_SET_ARCHIVED = text("UPDATE conversations SET archived = :archived WHERE id = :id")
+_SET_ARCHIVED = sql("UPDATE conversations SET archived = :archived WHERE id = :id")
 
 
 def set_table(
@@ -313,7 +313,7 @@ def set_table(
         changed(tx, conversation_id)
 
 
-_SET_TABLE = text("""
+_SET_TABLE = sql("""
     UPDATE conversations SET mode = :mode, voices = :voices, visibility = :visibility,
         chair = CAST(:chair AS TEXT), search_scope = CAST(:search_scope AS TEXT)
     WHERE id = :id AND (
@@ -332,7 +332,7 @@ def hold_seats(tx: Tx, conversation: Conversation, voices: Sequence[Voice]) -> N
         changed(tx, conversation.id)
 
 
-_HOLD_SEATS = text("UPDATE conversations SET seats = :seats WHERE id = :id")
+_HOLD_SEATS = sql("UPDATE conversations SET seats = :seats WHERE id = :id")
 
 
 # ── removing
@@ -350,7 +350,7 @@ def remove(tx: Tx, actor: Actor, conversation_id: str) -> tuple[str, ...]:
     return _remove_all(tx, ids)
 
 
-_FIRST_MESSAGE = text("SELECT MIN(id) AS id FROM conversation_messages WHERE conversation_id = :id")
+_FIRST_MESSAGE = sql("SELECT MIN(id) AS id FROM conversation_messages WHERE conversation_id = :id")
 
 
 def _redact_summaries(tx: Tx, branch: Conversation) -> None:
@@ -360,7 +360,7 @@ def _redact_summaries(tx: Tx, branch: Conversation) -> None:
         receipts.redact_branch(tx, branch.parent_id, message_ids)
 
 
-_MESSAGE_IDS = text("SELECT id FROM conversation_messages WHERE conversation_id = :id")
+_MESSAGE_IDS = sql("SELECT id FROM conversation_messages WHERE conversation_id = :id")
 
 
 SUBTREE = """
@@ -372,14 +372,14 @@ SUBTREE = """
 """
 """A conversation and every branch below it, with the depth of each."""
 
-_SUBTREE = text(f"{SUBTREE} SELECT id FROM subtree ORDER BY depth DESC, id")
+_SUBTREE = sql(f"{SUBTREE} SELECT id FROM subtree ORDER BY depth DESC, id")
 
 
 def remove_of_project(tx: Tx, project_id: str) -> tuple[str, ...]:
     return _remove_all(tx, [row.id for row in tx.execute(_FOREST, project_id=project_id)])
 
 
-_FOREST = text("""
+_FOREST = sql("""
     WITH RECURSIVE forest (id, depth) AS (
         SELECT id, 0 FROM conversations WHERE project_id = :project_id AND parent_id IS NULL
         UNION ALL
@@ -401,4 +401,4 @@ def _remove_all(tx: Tx, ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(ids)
 
 
-_REMOVE = text("DELETE FROM conversations WHERE id = :id RETURNING project_id")
+_REMOVE = sql("DELETE FROM conversations WHERE id = :id RETURNING project_id")

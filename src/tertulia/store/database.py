@@ -1,4 +1,4 @@
-"""Database: runs each piece of work in one transaction; results and events arrive on the event loop."""
+"""Database: runs each task in one transaction; results and events arrive on the event loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tertulia.core.ids import Clock, NewId
 from tertulia.store import events
 from tertulia.store.event_dispatcher import EventDispatcher, Listener
 from tertulia.store.sqlite import Sqlite
-from tertulia.store.transactions import TransactionTask, Tx
+from tertulia.store.transaction_task import TransactionTask
+from tertulia.store.transactions import Tx
 
 __all__ = ["Database", "Tx"]
 
@@ -37,11 +38,11 @@ class Backend(Protocol):
         on_events: Listener,
         on_message: Callable[[str], None],
     ) -> None: ...
-    def say(self, tx: Tx, text: str) -> None: ...
-    def survey(self, tx: Tx) -> None: ...
+    def notify(self, tx: Tx, text: str) -> None: ...
+    def analyze(self, tx: Tx) -> None: ...
     def ahead_ms(self, tx: Tx) -> int: ...
-    def read(self, work: TransactionTask) -> None: ...
-    def write(self, work: TransactionTask) -> None: ...
+    def read(self, task: TransactionTask) -> None: ...
+    def write(self, task: TransactionTask) -> None: ...
     def close(self) -> None: ...
 
 
@@ -82,7 +83,7 @@ class Database:
         """True if several servers may use the database; shared data must then be stored in it."""
         return self._backend.is_shared
 
-    def clock_trouble(self) -> str | None:
+    def clock_warning(self) -> str | None:
         """A warning if this machine's clock differs from the database's: servers detect dead ones by time."""
         ahead_ms = self.read_now(self._backend.ahead_ms)
         if abs(ahead_ms) <= CLOCKS_AGREE_MS:
@@ -94,20 +95,20 @@ class Database:
             "servers that share a database would take each other's turns and jobs for abandoned."
         )
 
-    async def read(self, work: Callable[[Tx], T]) -> T:
-        result: T = await self._submit(self._backend.read, work)
+    async def read(self, run: Callable[[Tx], T]) -> T:
+        result: T = await self._submit(self._backend.read, run)
         return result
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
-        """Runs the work and commits; the listeners have its events when this returns."""
-        result: T = await self._submit(self._backend.write, work)
+    async def write(self, run: Callable[[Tx], T]) -> T:
+        """Runs the function and commits; the listeners have its events when this returns."""
+        result: T = await self._submit(self._backend.write, run)
         return result
 
-    def read_now(self, work: Callable[[Tx], T]) -> T:
-        return self._wait(self._backend.read, work)
+    def read_now(self, run: Callable[[Tx], T]) -> T:
+        return self._wait(self._backend.read, run)
 
-    def write_now(self, work: Callable[[Tx], T]) -> T:
-        return self._wait(self._backend.write, work)
+    def write_now(self, run: Callable[[Tx], T]) -> T:
+        return self._wait(self._backend.write, run)
 
     def on_commit(self, listener: Listener) -> None:
         """Calls the listener with the events of each commit from now on, in order, on the event loop."""
@@ -117,18 +118,18 @@ class Database:
         """Delivers events that other servers wrote in these topics and that this server missed."""
         numbers = await self.read(lambda tx: events.last_numbers(tx, topics))
         for topic, number in numbers.items():
-            self._dispatcher.reach(topic, number)
+            self._dispatcher.catch_up_to(topic, number)
 
-    async def survey(self) -> None:
+    async def analyze(self) -> None:
         """Refreshes the query planner's statistics (ANALYZE) of tables that have grown much."""
         if self._backend.is_shared:
-            await self.write(self._backend.survey)
+            await self.write(self._backend.analyze)
 
-    async def say(self, text: str) -> None:
+    async def notify(self, text: str) -> None:
         """Sends a message to the other servers that share the database; not stored, may be lost."""
-        await self.write(lambda tx: self._backend.say(tx, text))
+        await self.write(lambda tx: self._backend.notify(tx, text))
 
-    def on_words(self, listener: Callable[[str], None]) -> None:
+    def on_notify(self, listener: Callable[[str], None]) -> None:
         """Calls the listener with each message from another server, on the event loop."""
         self._on_message = listener
 
@@ -165,7 +166,7 @@ class Database:
         for task in group:
             task.settle()
         for task in group:
-            self._dispatcher.tell(task.events)
+            self._dispatcher.dispatch(task.events)
 
     def _settle_threads(self, group: Sequence[TransactionTask]) -> None:
         for task in group:
@@ -174,7 +175,7 @@ class Database:
 
     def _dispatch_from_thread(self, new_events: Sequence[Event]) -> None:
         if new_events and self._loop is not None:
-            _call(self._loop, self._dispatcher.tell, new_events)
+            _call(self._loop, self._dispatcher.dispatch, new_events)
 
     def _deliver_from_thread(self, text: str) -> None:
         if self._on_message is not None and self._loop is not None:

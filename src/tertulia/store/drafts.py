@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import text
-
 from tertulia.core.messages import ReadReply, Role, Step
 from tertulia.core.serialization import from_json
 from tertulia.core.turns import Draft
+from tertulia.store.column_values import as_json
 from tertulia.store.messages import voice
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.sql import sql
+from tertulia.store.transactions import Row, Tx
 
 _COLUMNS = """
     d.id, d.turn_id, d.conversation_id, d.round_number, d.voice, d.role, d.content, d.thinking, d.number,
@@ -22,7 +22,7 @@ def begin(tx: Tx, drafts: Sequence[Draft]) -> None:
     tx.execute_many(_BEGIN, [_row(draft) for draft in drafts])
 
 
-_BEGIN = text("""
+_BEGIN = sql("""
     INSERT INTO drafts (
         id, turn_id, conversation_id, round_number, voice, role, content, thinking, number,
         replaces_id, started_at, step, read_replies
@@ -63,7 +63,7 @@ def checkpoint(tx: Tx, changes: Iterable[tuple[str, str, str, int]]) -> None:
     )
 
 
-_CHECKPOINT = text("""
+_CHECKPOINT = sql("""
     UPDATE drafts SET content = :content, thinking = :thinking, number = :number WHERE id = :id
 """)
 
@@ -72,7 +72,7 @@ def of_turn(tx: Tx, turn_id: str) -> tuple[Draft, ...]:
     return tuple(_draft(row) for row in tx.execute(_OF_TURN, turn_id=turn_id))
 
 
-_OF_TURN = text(f"SELECT {_COLUMNS} FROM drafts AS d WHERE d.turn_id = :turn_id ORDER BY d.id")
+_OF_TURN = sql(f"SELECT {_COLUMNS} FROM drafts AS d WHERE d.turn_id = :turn_id ORDER BY d.id")
 
 
 def _draft(row: Row) -> Draft:
@@ -98,11 +98,11 @@ def remove(tx: Tx, draft_id: str) -> None:
     tx.execute(_REMOVE, id=draft_id)
 
 
-_REMOVE = text("DELETE FROM drafts WHERE id = :id")
+_REMOVE = sql("DELETE FROM drafts WHERE id = :id")
 
 
 def remove_of_turn(tx: Tx, turn_id: str) -> None:
     tx.execute(_REMOVE_OF_TURN, turn_id=turn_id)
 
 
-_REMOVE_OF_TURN = text("DELETE FROM drafts WHERE turn_id = :turn_id")
+_REMOVE_OF_TURN = sql("DELETE FROM drafts WHERE turn_id = :turn_id")

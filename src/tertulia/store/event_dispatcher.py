@@ -35,7 +35,7 @@ class EventDispatcher:
     def add(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def dispatch(self, events: Sequence[Event]) -> None:
         deliverable = [event for event in events if self._accepts(event)]
         if deliverable:
             for listener in self._listeners:
@@ -43,11 +43,11 @@ class EventDispatcher:
 
     def _accepts(self, event: Event) -> bool:
         """Whether to deliver an event now; after a gap, it is read from the log with the missing ones."""
-        delivered = self._delivered.get(event.place, range(event.number, event.number))
+        delivered = self._delivered.get(event.topic, range(event.number, event.number))
         if event.number == delivered.stop:
-            self._remember(event.place, range(delivered.start, event.number + 1))
+            self._remember(event.topic, range(delivered.start, event.number + 1))
         elif event.number > delivered.stop:
-            self._catch_up(event.place, event.number)
+            self._catch_up(event.topic, event.number)
             return False
         # An event older than the remembered range is late but was never delivered, so it is delivered now.
         return event.number not in delivered
@@ -58,7 +58,7 @@ class EventDispatcher:
         if len(self._delivered) > REMEMBERED:
             self._delivered.popitem(last=False)
 
-    def reach(self, topic: str, number: int) -> None:
+    def catch_up_to(self, topic: str, number: int) -> None:
         """Learns the last number in a topic's log, and reads missing events if it is ahead.
 
         That happens when another node wrote events while this one was not connected to the database.
@@ -86,7 +86,7 @@ class EventDispatcher:
                 events = await self._read_after(topic, self._delivered[topic].stop - 1)
                 if not events:  # the topic was deleted with its events
                     return
-                self.tell(events)
+                self.dispatch(events)
         except TertuliaError:
             pass
         finally:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.events import Event, EventKind
 from tertulia.core.users import Actor
+from tertulia.store.sql import Statement, sql
 from tertulia.store.transactions import Row, Tx
 
 PAGE = 1000
@@ -20,7 +19,7 @@ def after(tx: Tx, topic: str, number: int, limit: int = PAGE) -> tuple[Event, ..
     return tuple(_event(row) for row in tx.execute(_AFTER, place=topic, number=number, limit=limit))
 
 
-_AFTER = text("""
+_AFTER = sql("""
     SELECT place, number, kind, noun, id, value, at FROM events
     WHERE place = :place AND number > :number ORDER BY number LIMIT :limit
 """)
@@ -37,18 +36,18 @@ def last_number(tx: Tx, topic: str) -> int:
     return row.number if row else 0
 
 
-_LAST = text("SELECT number FROM places WHERE place = :place")
+_LAST = sql("SELECT number FROM places WHERE place = :place")
 
 
 def last_numbers(tx: Tx, topics: Sequence[str]) -> dict[str, int]:
     """The number of each topic's newest event, without topics that have none."""
-    rows = tx.execute(_last_of(tx.words.among), places=tx.words.many(topics))
+    rows = tx.execute(_last_of(tx.text_index.in_list), places=tx.text_index.list_param(topics))
     return {row.place: row.number for row in rows}
 
 
 @cache
-def _last_of(among: str) -> TextClause:
-    return text(f"SELECT place, number FROM places WHERE {among.format(column='place', name='places')}")
+def _last_of(in_list: str) -> Statement:
+    return sql(f"SELECT place, number FROM places WHERE {in_list.format(column='place', name='places')}")
 
 
 def first_number(tx: Tx, topic: str) -> int:
@@ -58,7 +57,7 @@ def first_number(tx: Tx, topic: str) -> int:
     return row.number if row else 1
 
 
-_FIRST = text("""
+_FIRST = sql("""
     SELECT COALESCE((SELECT MIN(number) FROM events WHERE place = :place), number + 1) AS number
     FROM places WHERE place = :place
 """)
@@ -69,7 +68,7 @@ def prune(tx: Tx, before_ms: int, limit: int) -> int:
     return len(tx.execute(_PRUNE, before=before_ms, limit=limit))
 
 
-_PRUNE = text("""
+_PRUNE = sql("""
     DELETE FROM events WHERE (place, number) IN (
         SELECT place, number FROM events WHERE at < :before ORDER BY at LIMIT :limit
     ) RETURNING number
@@ -81,7 +80,7 @@ def forget(tx: Tx, topic: str) -> None:
     tx.execute(_REMOVE_TOPIC, place=topic)
 
 
-_REMOVE_TOPIC = text("DELETE FROM events WHERE place = :place")
+_REMOVE_TOPIC = sql("DELETE FROM events WHERE place = :place")
 
 
 def redact(tx: Tx, topic: str, noun: str, id: str) -> None:
@@ -89,7 +88,7 @@ def redact(tx: Tx, topic: str, noun: str, id: str) -> None:
     tx.execute(_REDACT, place=topic, noun=noun, id=id)
 
 
-_REDACT = text("""
+_REDACT = sql("""
     UPDATE events SET kind = 'removed', value = NULL WHERE place = :place AND noun = :noun AND id = :id
 """)
 
@@ -99,7 +98,7 @@ def rewrite(tx: Tx, topic: str, noun: str, id: str, value: str) -> None:
     tx.execute(_REWRITE, place=topic, noun=noun, id=id, value=value)
 
 
-_REWRITE = text("""
+_REWRITE = sql("""
     UPDATE events SET value = :value
     WHERE place = :place AND noun = :noun AND id = :id AND kind = 'changed'
 """)
@@ -115,8 +114,8 @@ def may_follow(tx: Tx, actor: Actor, topic: str) -> bool:
 
 
 _MAY_FOLLOW = {
-    "project": text("SELECT 1 FROM project_members WHERE project_id = :id AND user_id = :actor_id"),
-    "conversation": text("""
+    "project": sql("SELECT 1 FROM project_members WHERE project_id = :id AND user_id = :actor_id"),
+    "conversation": sql("""
         SELECT 1 FROM conversations AS c
         JOIN project_members AS seen ON seen.project_id = c.project_id AND seen.user_id = :actor_id
         WHERE c.id = :id

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from tertulia.core.files import Extracted
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Row, Tx
 
 PART = 256 << 10
@@ -52,14 +51,14 @@ def save(tx: Tx, content_hash: str, extractor: int, extracted: Extracted) -> Non
         )
 
 
-_REMOVE = text("DELETE FROM file_texts WHERE content_hash = :content_hash AND mime_type = :mime_type")
+_REMOVE = sql("DELETE FROM file_texts WHERE content_hash = :content_hash AND mime_type = :mime_type")
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO file_texts (content_hash, mime_type, extractor, line_count, reason, has_failed, created_at)
     VALUES (:content_hash, :mime_type, :extractor, :line_count, :reason, :has_failed, :now)
 """)
 
-_ADD_PART = text("""
+_ADD_PART = sql("""
     INSERT INTO file_text_parts (content_hash, mime_type, number, start_line, content)
     VALUES (:content_hash, :mime_type, :number, :start_line, :content)
 """)
@@ -92,7 +91,7 @@ def _find_row(tx: Tx, content_hash: str, mime_type: str, extractor: int) -> Row 
     return tx.maybe(_FIND, content_hash=content_hash, mime_type=mime_type, extractor=extractor)
 
 
-_FIND = text("""
+_FIND = sql("""
     SELECT line_count, reason, has_failed FROM file_texts
     WHERE content_hash = :content_hash AND mime_type = :mime_type AND extractor = :extractor
 """)
@@ -152,7 +151,7 @@ def _numbered(parts: list[Row]) -> Iterator[tuple[int, str]]:
 
 
 # The first line of the range is in the last part that begins at or before it.
-_PARTS = text("""
+_PARTS = sql("""
     SELECT start_line, content FROM file_text_parts
     WHERE content_hash = :content_hash AND mime_type = :mime_type AND start_line <= :last AND start_line >= (
         SELECT COALESCE(MAX(p.start_line), 1) FROM file_text_parts AS p

@@ -8,13 +8,12 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from tertulia.core.errors import Invalid
 from tertulia.core.files import LISTED, FileEntry, FileListing, Folder, ProjectFile, clean_path
 from tertulia.core.users import Actor
 from tertulia.store import access
 from tertulia.store.files import COLUMNS, from_row
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Tx
 
 PAGE_LIMIT = 100
@@ -53,7 +52,7 @@ def page(
 
 
 # A file has a tag if removing the quoted tag from the JSON list changes the text.
-_PAGE = text(f"""
+_PAGE = sql(f"""
     SELECT {COLUMNS} FROM project_files AS f
     WHERE f.project_id = :project_id AND f.path > :after
         AND SUBSTR(f.path, 1, LENGTH(:prefix)) = :prefix
@@ -79,7 +78,7 @@ def always_included(tx: Tx, project_id: str) -> tuple[ProjectFile, ...]:
     return tuple(from_row(row) for row in tx.execute(_ALWAYS, project_id=project_id))
 
 
-_ALWAYS = text(f"""
+_ALWAYS = sql(f"""
     SELECT {COLUMNS} FROM project_files AS f
     WHERE f.project_id = :project_id AND f.always_in_context ORDER BY f.path
 """)
@@ -102,12 +101,12 @@ def _top(path: str) -> str:
     return f"{first}/" if slash else ""
 
 
-_COUNT = text("SELECT COUNT(*) AS files FROM project_files WHERE project_id = :project_id")
+_COUNT = sql("SELECT COUNT(*) AS files FROM project_files WHERE project_id = :project_id")
 
-_PATHS = text("SELECT path FROM project_files WHERE project_id = :project_id")
+_PATHS = sql("SELECT path FROM project_files WHERE project_id = :project_id")
 
 
-_ENTRIES = text("""
+_ENTRIES = sql("""
     SELECT f.path, f.size_bytes, f.summary FROM project_files AS f
     WHERE f.project_id = :project_id ORDER BY f.path
 """)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from sqlalchemy import text
-
 from tertulia.core.errors import Conflict, VersionConflict
 from tertulia.core.events import EventKind, project_topic
 from tertulia.core.files import (
@@ -23,7 +21,9 @@ from tertulia.core.files import (
 )
 from tertulia.core.users import Actor
 from tertulia.store import access, blob_cleanup, events, jobs, receipts, versions
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.column_values import as_json
+from tertulia.store.sql import sql
+from tertulia.store.transactions import Row, Tx
 
 INDEX_JOB = "index_file"
 
@@ -49,7 +49,7 @@ def put(
     tx: Tx, actor: Actor, project_id: str, path: str, content: Content, upload_key: str | None = None
 ) -> ProjectFile:
     """Stores content at a path: as a new file, its next version, or unchanged if the content is equal."""
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_write()
     normal_path = clean_path(path)
     row = tx.maybe(_BY_PATH, project_id=project_id, path=normal_path)
@@ -58,7 +58,7 @@ def put(
     return _change(tx, actor, from_row(row), content, upload_key)
 
 
-_BY_PATH = text(
+_BY_PATH = sql(
     f"SELECT {COLUMNS} FROM project_files AS f WHERE f.project_id = :project_id AND f.path = :path"
 )
 
@@ -84,7 +84,7 @@ def _add(
     return _changed(tx, file_id)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO project_files (
         id, project_id, path, mime_type, size_bytes, content_hash, version, always_in_context,
         retrieval_eligible, tool_accessible, tags, summary, index_state, index_chunks, index_percent,
@@ -119,7 +119,7 @@ def _changed(tx: Tx, file_id: str) -> ProjectFile:
     return file
 
 
-_READ = text(f"SELECT {COLUMNS} FROM project_files AS f WHERE f.id = :id")
+_READ = sql(f"SELECT {COLUMNS} FROM project_files AS f WHERE f.id = :id")
 
 
 def from_row(row: Row) -> ProjectFile:
@@ -158,7 +158,7 @@ def get(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
     return from_row(tx.one(_GET, actor_id=actor.user_id, project_id=project_id, id=file_id))
 
 
-_GET = text(f"""
+_GET = sql(f"""
     SELECT {COLUMNS} FROM project_files AS f JOIN projects AS p ON p.id = f.project_id
     {access.MEMBER_OF_PROJECT} WHERE f.id = :id AND f.project_id = :project_id
 """)
@@ -176,7 +176,7 @@ def used_bytes(tx: Tx, user_id: str) -> int:
     return int(size)
 
 
-_USED = text("""
+_USED = sql("""
     SELECT COALESCE(SUM(size_bytes), 0) AS used
     FROM (
         SELECT content_hash, size_bytes FROM file_versions WHERE created_by = :user_id
@@ -203,7 +203,7 @@ def change(
 
 
 def _writable(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     file = get(tx, actor, project_id, file_id)
     access.to_project(tx, actor, project_id).must_write()
     return file
@@ -230,7 +230,7 @@ def _change(
     return _changed(tx, file.id)
 
 
-_CHANGE = text("""
+_CHANGE = sql("""
     UPDATE project_files SET mime_type = :mime_type, size_bytes = :size_bytes, content_hash = :content_hash,
         version = :version, index_state = 'queued', index_chunks = 0, index_percent = 0, index_reason = NULL,
         updated_at = :now, upload_key = :upload_key
@@ -247,9 +247,9 @@ def _keep_for_other_uploads(tx: Tx, file: ProjectFile, upload_key: str | None) -
     return _changed(tx, file.id)
 
 
-_CLEAR_UPLOAD_KEY = text("UPDATE project_files SET upload_key = NULL WHERE id = :id")
+_CLEAR_UPLOAD_KEY = sql("UPDATE project_files SET upload_key = NULL WHERE id = :id")
 
-_CLEAR_VERSION_UPLOAD_KEY = text("""
+_CLEAR_VERSION_UPLOAD_KEY = sql("""
     UPDATE file_versions SET upload_key = NULL WHERE file_id = :id AND number = :number
 """)
 
@@ -275,7 +275,7 @@ def rename(
     return _changed(tx, file_id)
 
 
-_RENAME = text("""
+_RENAME = sql("""
     UPDATE project_files SET path = :path, mime_type = :mime_type, index_state = 'queued', index_percent = 0,
         index_reason = NULL, updated_at = :now
     WHERE id = :id
@@ -302,7 +302,7 @@ def set_metadata(tx: Tx, actor: Actor, project_id: str, file_id: str, change: Me
     return _changed(tx, file_id)
 
 
-_SET_METADATA = text("""
+_SET_METADATA = sql("""
     UPDATE project_files SET always_in_context = :always_in_context, retrieval_eligible = :retrieval_eligible,
         tool_accessible = :tool_accessible, tags = :tags, summary = :summary, updated_at = :now
     WHERE id = :id
@@ -327,7 +327,7 @@ def set_index(tx: Tx, file_id: str, index: IndexState, *, version: int | None = 
     return _changed(tx, file_id)
 
 
-_SET_INDEX = text("""
+_SET_INDEX = sql("""
     UPDATE project_files SET index_state = :state, index_chunks = :chunks, index_percent = :percent,
         index_reason = :reason
     WHERE id = :id
@@ -349,7 +349,7 @@ def remove(tx: Tx, actor: Actor, project_id: str, file_id: str) -> ProjectFile:
     return file
 
 
-_REMOVE = text("DELETE FROM project_files WHERE id = :id")
+_REMOVE = sql("DELETE FROM project_files WHERE id = :id")
 
 
 def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[str, ...]:
@@ -357,7 +357,7 @@ def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[s
 
     Files that were changed again since then stay. Returns the hashes of the removed contents.
     """
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_write()
     upload = {"project_id": project_id, "upload_key": upload_key, "user_id": actor.user_id}
     removed_hashes: list[str] = []
@@ -368,7 +368,7 @@ def take_back(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[s
     return tuple(removed_hashes)
 
 
-_FILES_OF_UPLOAD = text(f"""
+_FILES_OF_UPLOAD = sql(f"""
     SELECT {COLUMNS} FROM project_files AS f
     JOIN file_versions AS v ON v.file_id = f.id AND v.number = f.version
     WHERE f.project_id = :project_id AND f.upload_key = :upload_key AND v.created_by = :user_id
@@ -387,9 +387,9 @@ def _undo_version(tx: Tx, actor: Actor, file: ProjectFile) -> None:
     _changed(tx, file.id)
 
 
-_REMOVE_VERSION = text("DELETE FROM file_versions WHERE file_id = :id AND number = :number")
+_REMOVE_VERSION = sql("DELETE FROM file_versions WHERE file_id = :id AND number = :number")
 
-_RESTORE_VERSION = text("""
+_RESTORE_VERSION = sql("""
     UPDATE project_files SET (mime_type, size_bytes, content_hash, version, upload_key) = (
         SELECT v.mime_type, v.size_bytes, v.content_hash, v.number, v.upload_key
         FROM file_versions AS v WHERE v.file_id = :id AND v.number = :number
@@ -406,7 +406,7 @@ def recover(tx: Tx) -> None:
 
 
 # The jobs are read once, not once for each file: there may be thousands of both.
-_WITHOUT_JOB = text("""
+_WITHOUT_JOB = sql("""
     SELECT f.id, f.project_id, f.created_by FROM project_files AS f
     WHERE f.index_state IN ('queued', 'reading') AND f.id NOT IN (
         SELECT payload FROM jobs WHERE kind = 'index_file' AND state IN ('waiting', 'running')
@@ -421,9 +421,9 @@ def release_project(tx: Tx, project_id: str) -> None:
         tx.execute(_CANCEL_PROJECT_JOBS, project_id=project_id)
 
 
-_HAS_FILES = text("SELECT 1 FROM project_files WHERE project_id = :project_id LIMIT 1")
+_HAS_FILES = sql("SELECT 1 FROM project_files WHERE project_id = :project_id LIMIT 1")
 
-_CANCEL_PROJECT_JOBS = text("""
+_CANCEL_PROJECT_JOBS = sql("""
     DELETE FROM jobs WHERE state = 'waiting' AND kind = 'index_file' AND payload IN (
         SELECT id FROM project_files WHERE project_id = :project_id
     )

@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from sqlalchemy import TextClause, text
-
+from tertulia.store.sql import Statement, sql
 from tertulia.store.transactions import Row, Tx
 
 ATTEMPTS = 3
@@ -49,7 +48,7 @@ def add(
     return added is not None
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO jobs (id, kind, payload, key, queue, state, run_at, attempts, created_at)
     VALUES (:id, :kind, :payload, :key, :queue, 'waiting', :run_at, 0, :now)
     ON CONFLICT (key) DO NOTHING RETURNING id
@@ -78,7 +77,7 @@ _IS_EQUAL = """
     state = 'waiting' AND kind = :kind AND SUBSTR(payload, 1, 64) = :begins AND SUBSTR(payload, 65) = :rest
 """
 
-_ADD_ONCE = text(f"""
+_ADD_ONCE = sql(f"""
     INSERT INTO jobs (id, kind, payload, queue, state, run_at, attempts, created_at)
     SELECT :id, CAST(:kind AS TEXT), CAST(:payload AS TEXT), CAST(:queue AS TEXT), 'waiting',
         CAST(:now AS BIGINT), 0, CAST(:now AS BIGINT)
@@ -91,7 +90,7 @@ def run_now(tx: Tx, kind: str) -> None:
     tx.execute(_RUN_NOW, kind=kind, now=tx.now)
 
 
-_RUN_NOW = text("UPDATE jobs SET run_at = :now WHERE kind = :kind AND state = 'waiting' AND run_at > :now")
+_RUN_NOW = sql("UPDATE jobs SET run_at = :now WHERE kind = :kind AND state = 'waiting' AND run_at > :now")
 
 
 def claim(tx: Tx, node: str, lease_ms: int, *, only: str = "", but: str = "", after: str = "") -> Job | None:
@@ -109,11 +108,11 @@ def claim(tx: Tx, node: str, lease_ms: int, *, only: str = "", but: str = "", af
 
 
 @cache
-def claiming(skip_locked: str, only: str, but: str) -> TextClause:
+def claiming(skip_locked: str, only: str, but: str) -> Statement:
     """The statement of claim(). Queues form a ring; each step reads one index entry, however many wait."""
     due = f"SELECT id FROM jobs WHERE {_kinds(only, but)} AND run_at <= :now AND"
     first = f"ORDER BY queue, run_at, id LIMIT 1 {skip_locked}"
-    return text(f"""
+    return sql(f"""
         UPDATE jobs SET state = 'running', node = :node, run_at = :until, attempts = attempts + 1
         WHERE id = COALESCE(
             ({due} state = 'running' {first}),
@@ -134,7 +133,7 @@ def _job(row: Row) -> Job:
     return Job(row.id, row.kind, row.payload, row.key, row.queue, row.attempts, row.run_at, row.error)
 
 
-_SET_ASIDE = text("UPDATE jobs SET state = 'aside', error = :error WHERE id = :id")
+_SET_ASIDE = sql("UPDATE jobs SET state = 'aside', error = :error WHERE id = :id")
 
 
 def renew(tx: Tx, job_id: str, lease_ms: int) -> None:
@@ -142,7 +141,7 @@ def renew(tx: Tx, job_id: str, lease_ms: int) -> None:
     tx.execute(_RENEW, id=job_id, until=tx.now + lease_ms)
 
 
-_RENEW = text("UPDATE jobs SET run_at = :until WHERE id = :id AND state = 'running'")
+_RENEW = sql("UPDATE jobs SET run_at = :until WHERE id = :id AND state = 'running'")
 
 
 def finish(tx: Tx, job_id: str) -> None:
@@ -150,9 +149,9 @@ def finish(tx: Tx, job_id: str) -> None:
         tx.execute(_MARK_DONE, id=job_id)
 
 
-_REMOVE = text("DELETE FROM jobs WHERE id = :id AND key IS NULL RETURNING id")
+_REMOVE = sql("DELETE FROM jobs WHERE id = :id AND key IS NULL RETURNING id")
 
-_MARK_DONE = text("UPDATE jobs SET state = 'done' WHERE id = :id")
+_MARK_DONE = sql("UPDATE jobs SET state = 'done' WHERE id = :id")
 
 
 def fail(tx: Tx, job_id: str, error: str) -> None:
@@ -167,9 +166,9 @@ def fail(tx: Tx, job_id: str, error: str) -> None:
         tx.execute(_RETRY_LATER, id=job_id, error=error, run_at=tx.now + wait)
 
 
-_ATTEMPTS = text("SELECT attempts FROM jobs WHERE id = :id AND state = 'running'")
+_ATTEMPTS = sql("SELECT attempts FROM jobs WHERE id = :id AND state = 'running'")
 
-_RETRY_LATER = text("UPDATE jobs SET state = 'waiting', run_at = :run_at, error = :error WHERE id = :id")
+_RETRY_LATER = sql("UPDATE jobs SET state = 'waiting', run_at = :run_at, error = :error WHERE id = :id")
 
 
 def cancel(tx: Tx, kind: str, payload: str) -> None:
@@ -177,7 +176,7 @@ def cancel(tx: Tx, kind: str, payload: str) -> None:
     tx.execute(_CANCEL, kind=kind, **_split_payload(payload))
 
 
-_CANCEL = text(f"DELETE FROM jobs WHERE {_IS_EQUAL}")
+_CANCEL = sql(f"DELETE FROM jobs WHERE {_IS_EQUAL}")
 
 
 def free_key(tx: Tx, key: str) -> None:
@@ -185,7 +184,7 @@ def free_key(tx: Tx, key: str) -> None:
     tx.execute(_FREE_KEY, key=key)
 
 
-_FREE_KEY = text("UPDATE jobs SET key = NULL WHERE key = :key")
+_FREE_KEY = sql("UPDATE jobs SET key = NULL WHERE key = :key")
 
 
 def dead_jobs(tx: Tx) -> tuple[Job, ...]:
@@ -193,7 +192,7 @@ def dead_jobs(tx: Tx) -> tuple[Job, ...]:
     return tuple(_job(row) for row in tx.execute(_DEAD_JOBS))
 
 
-_DEAD_JOBS = text(f"SELECT {_COLUMNS} FROM jobs WHERE state = 'aside' ORDER BY run_at DESC, id DESC")
+_DEAD_JOBS = sql(f"SELECT {_COLUMNS} FROM jobs WHERE state = 'aside' ORDER BY run_at DESC, id DESC")
 
 
 def prune(tx: Tx, before_ms: int) -> None:
@@ -201,4 +200,4 @@ def prune(tx: Tx, before_ms: int) -> None:
     tx.execute(_PRUNE, before=before_ms)
 
 
-_PRUNE = text("DELETE FROM jobs WHERE state = 'done' AND created_at < :before")
+_PRUNE = sql("DELETE FROM jobs WHERE state = 'done' AND created_at < :before")

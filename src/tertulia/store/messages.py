@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.attachments import Attachment
 from tertulia.core.blind import anonymised_message
 from tertulia.core.errors import NotFound
@@ -35,8 +33,10 @@ from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import access
+from tertulia.store.column_values import as_json
 from tertulia.store.lineage import LINEAGE
-from tertulia.store.transactions import GONE, Row, Tx, as_json
+from tertulia.store.sql import Statement, sql
+from tertulia.store.transactions import GONE, Row, Tx
 
 ROUNDS_LIMIT = 100
 
@@ -115,9 +115,9 @@ def _is_hidden(tx: Tx, message: Message) -> bool:
     return bool(tx.one(_IS_BLIND, id=message.turn_id).is_blind)
 
 
-_IS_BLIND = text("SELECT is_blind FROM turns WHERE id = :id")
+_IS_BLIND = sql("SELECT is_blind FROM turns WHERE id = :id")
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO conversation_messages (
         id, conversation_id, round_number, turn_id, speaker, role, content, parts, voice, persona_id,
         model_id, reply_to_id, critique_of_id, replaces_id, status, metadata, created_by, created_at
@@ -155,20 +155,22 @@ _FROM_VISIBLE = f"""
     SELECT {_COLUMNS} FROM conversation_messages AS m
     JOIN conversations AS c ON c.id = m.conversation_id {access.MEMBER_OF_CONVERSATION}
 """
-_GET = text(f"{_FROM_VISIBLE} WHERE m.id = :id")
+_GET = sql(f"{_FROM_VISIBLE} WHERE m.id = :id")
 
 
 def find_many(tx: Tx, actor: Actor, ids: Collection[str]) -> tuple[Message, ...]:
     """The messages with these ids that still exist and that the actor may see, ordered by id."""
     if not ids:
         return ()
-    rows = tx.execute(_select_some(tx.words.among), actor_id=actor.user_id, ids=tx.words.many(sorted(ids)))
+    rows = tx.execute(
+        _select_some(tx.text_index.in_list), actor_id=actor.user_id, ids=tx.text_index.list_param(sorted(ids))
+    )
     return tuple(map(_message, rows))
 
 
 @cache
-def _select_some(among: str) -> TextClause:
-    return text(f"{_FROM_VISIBLE} WHERE {among.format(column='m.id', name='ids')} ORDER BY m.id")
+def _select_some(in_list: str) -> Statement:
+    return sql(f"{_FROM_VISIBLE} WHERE {in_list.format(column='m.id', name='ids')} ORDER BY m.id")
 
 
 def _message(row: Row) -> Message:
@@ -229,7 +231,7 @@ def page(
     return RoundPage(rounds, first if first > 1 else None)
 
 
-_ROUND_COUNT = text(f"""
+_ROUND_COUNT = sql(f"""
     SELECT c.round_count FROM conversations AS c {access.MEMBER_OF_CONVERSATION} WHERE c.id = :id
 """)
 
@@ -269,11 +271,11 @@ def some(tx: Tx, conversation_id: str, numbers: Collection[int]) -> dict[int, Ro
     if not numbers:
         return {}
     rows = tx.execute(
-        _select_rounds(tx.words.among),
+        _select_rounds(tx.text_index.in_list),
         id=conversation_id,
         first_round=min(numbers),
         last_round=max(numbers),
-        numbers=tx.words.many(sorted(numbers)),
+        numbers=tx.text_index.list_param(sorted(numbers)),
     )
     by_round = groupby(map(_message, rows), lambda message: message.round_number)
     return {number: Round(number, tuple(round_messages)) for number, round_messages in by_round}
@@ -287,12 +289,12 @@ _LINEAGE = f"""
         AND (m.round_number < l.last_round OR l.only_id IS NULL OR m.role = 'user' OR m.id = l.only_id)
 """
 _IN_ORDER = "ORDER BY m.round_number, CASE m.role WHEN 'user' THEN 0 ELSE 1 END, m.id"
-_HISTORY = text(f"{_LINEAGE} {_IN_ORDER}")
+_HISTORY = sql(f"{_LINEAGE} {_IN_ORDER}")
 
 
 @cache
-def _select_rounds(among: str) -> TextClause:
-    return text(f"{_LINEAGE} AND {among.format(column='m.round_number', name='numbers')} {_IN_ORDER}")
+def _select_rounds(in_list: str) -> Statement:
+    return sql(f"{_LINEAGE} AND {in_list.format(column='m.round_number', name='numbers')} {_IN_ORDER}")
 
 
 def is_shown(tx: Tx, conversation_id: str, message: Message) -> bool:
@@ -315,7 +317,7 @@ def own(tx: Tx, conversation_id: str, *, limit: int) -> tuple[Round, ...]:
     return tuple(round_ for round_ in rounds if round_.number in numbers)
 
 
-_OWN_ROUNDS = text("""
+_OWN_ROUNDS = sql("""
     SELECT DISTINCT round_number FROM conversation_messages WHERE conversation_id = :id
     ORDER BY round_number DESC LIMIT :limit
 """)
@@ -333,7 +335,7 @@ def first_asked(tx: Tx, conversation_id: str) -> Message | None:
     return next((message for round_ in rounds for message in round_.messages if message.voice is None), None)
 
 
-_FIRST_ROUND = text("""
+_FIRST_ROUND = sql("""
     SELECT round_number FROM conversation_messages WHERE conversation_id = :id
     ORDER BY CASE role WHEN 'user' THEN 0 ELSE 1 END, round_number LIMIT 1
 """)
@@ -368,7 +370,7 @@ _INHERITS = """
     ))
 """
 
-_HEIRS = text(f"""
+_HEIRS = sql(f"""
     WITH RECURSIVE heirs (id, branch_round) AS (
         SELECT c.id, c.branch_round FROM conversations AS c WHERE c.parent_id = :id AND {_INHERITS}
         UNION ALL
@@ -390,7 +392,7 @@ def of_round(tx: Tx, conversation_id: str, number: int) -> tuple[Message, ...]:
     return tuple(_message(row) for row in tx.execute(_OF_ROUND, id=conversation_id, round_number=number))
 
 
-_OF_ROUND = text(f"""
+_OF_ROUND = sql(f"""
     SELECT {_COLUMNS} FROM conversation_messages AS m
     WHERE m.conversation_id = :id AND m.round_number = :round_number ORDER BY m.id
 """)

@@ -1,18 +1,22 @@
 """Schema migrations: upgrade a database of an earlier version, all steps in one transaction.
 
-Alembic is imported only when a step is missing: it is slow to load, and nearly every start needs no step.
+Alembic and SQLAlchemy are imported only when a step is missing: they are slow to load, and nearly every start
+needs no step. Nothing else in Tertulia uses SQLAlchemy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Protocol
-
-from sqlalchemy import Connection
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tertulia.core.errors import DatabaseTooNew
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,22 @@ def revision_of(connection: Driver) -> str | None:
     """The revision in Alembic's table; None when the table is empty, as it is before the first step."""
     row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     return row[0] if row else None
+
+
+@contextmanager
+def for_alembic(connection: Driver, url: str) -> Iterator[Connection]:
+    """Wraps the driver's connection in an SQLAlchemy connection; the driver's one stays open afterwards.
+
+    SQLAlchemy rolls back when the wrapper opens and when it closes, so our transaction runs in between.
+    """
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import StaticPool
+
+    engine = create_engine(
+        url, creator=lambda: connection, poolclass=StaticPool, isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as wrapped:
+        yield wrapped
 
 
 def upgrade(connection: Connection, history: MigrationHistory = HISTORY) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from tertulia.core.models import Abilities, Model, Prices, Tier
 from tertulia.core.serialization import from_json
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.column_values import as_json
+from tertulia.store.sql import sql
+from tertulia.store.transactions import Row, Tx
 
 
 def overrides(tx: Tx) -> tuple[Model, ...]:
     return tuple(_model(row) for row in tx.execute(_OVERRIDES))
 
 
-_OVERRIDES = text("""
+_OVERRIDES = sql("""
     SELECT provider, model_id, display_name, context_window, max_output_tokens, input_micros, cached_micros,
         output_micros, tier, abilities, is_local, is_demo, vocabulary
     FROM model_metadata ORDER BY provider, model_id
@@ -56,7 +56,7 @@ def save(tx: Tx, model: Model) -> None:
     )
 
 
-_SAVE = text("""
+_SAVE = sql("""
     INSERT INTO model_metadata (
         provider, model_id, display_name, context_window, max_output_tokens, input_micros, cached_micros,
         output_micros, tier, abilities, is_local, is_demo, vocabulary, updated_at
@@ -79,4 +79,4 @@ def remove(tx: Tx, provider: str, model_id: str) -> None:
     tx.execute(_REMOVE, provider=provider, model_id=model_id)
 
 
-_REMOVE = text("DELETE FROM model_metadata WHERE provider = :provider AND model_id = :model_id")
+_REMOVE = sql("DELETE FROM model_metadata WHERE provider = :provider AND model_id = :model_id")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from tertulia.core.events import EventKind, project_topic
 from tertulia.core.projects import Person
 from tertulia.core.users import Actor, User
 from tertulia.store import access
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Tx
 
 
@@ -19,12 +18,12 @@ def add(tx: Tx, project_id: str, user_id: str) -> None:
         tx.emit(project_topic(project_id), EventKind.CHANGED, "person", user_id, person)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO project_people (project_id, user_id, created_at) VALUES (:project_id, :user_id, :now)
     ON CONFLICT (project_id, user_id) DO NOTHING RETURNING user_id
 """)
 
-_NAME = text("SELECT name FROM users WHERE id = :id")
+_NAME = sql("SELECT name FROM users WHERE id = :id")
 
 
 def of_project(tx: Tx, actor: Actor, project_id: str) -> tuple[Person, ...]:
@@ -33,7 +32,7 @@ def of_project(tx: Tx, actor: Actor, project_id: str) -> tuple[Person, ...]:
     return tuple(Person(row.id, row.name) for row in tx.execute(_OF_PROJECT, project_id=project_id))
 
 
-_OF_PROJECT = text("""
+_OF_PROJECT = sql("""
     SELECT u.id, u.name FROM project_people AS seen JOIN users AS u ON u.id = seen.user_id
     WHERE seen.project_id = :project_id ORDER BY seen.created_at, u.id
 """)
@@ -47,4 +46,4 @@ def renamed(tx: Tx, user: User) -> None:
         )
 
 
-_PROJECTS_OF = text("SELECT project_id FROM project_people WHERE user_id = :user_id ORDER BY project_id")
+_PROJECTS_OF = sql("SELECT project_id FROM project_people WHERE user_id = :user_id ORDER BY project_id")

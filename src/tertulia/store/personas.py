@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sqlalchemy import text
-
 from tertulia.core.errors import Invalid
 from tertulia.core.events import EventKind, project_topic, user_topic
 from tertulia.core.personas import NAME_LIMIT, SEEDED, Ownership, Persona, PersonaProfile, cleaned
@@ -18,6 +16,7 @@ from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.core.voices import Voice
 from tertulia.store import access, events
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Row, Tx
 
 LIMIT = 100
@@ -57,7 +56,7 @@ def add(tx: Tx, actor: Actor, scope: Ownership, project_id: str | None, characte
     return _changed(tx, persona_id)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO personas (id, scope, owner_id, project_id, version, removed_at, created_at, updated_at)
     VALUES (:id, :scope, :owner_id, :project_id, 1, NULL, :now, :now)
     ON CONFLICT (id) DO NOTHING RETURNING id
@@ -90,7 +89,7 @@ def _must_have_room(tx: Tx, scope: Ownership, owner_id: str | None, project_id: 
         raise Invalid(f"There are {LIMIT} personas here already. Remove one first.")
 
 
-_COUNT = text("""
+_COUNT = sql("""
     SELECT COUNT(*) AS number FROM personas
     WHERE scope = :scope AND COALESCE(owner_id, '') = :owner_id AND COALESCE(project_id, '') = :project_id
         AND removed_at IS NULL
@@ -113,7 +112,7 @@ def _add_version(tx: Tx, persona_id: str, version: int, character: PersonaProfil
     )
 
 
-_ADD_VERSION = text("""
+_ADD_VERSION = sql("""
     INSERT INTO persona_versions (
         persona_id, version, name, glyph, hue, instructions, model, tools, effort, created_at
     )
@@ -130,7 +129,7 @@ def _changed(tx: Tx, persona_id: str) -> Persona:
     return persona
 
 
-_READ = text(f"SELECT {_COLUMNS} FROM {_CURRENT_VERSION} WHERE p.id = :id")
+_READ = sql(f"SELECT {_COLUMNS} FROM {_CURRENT_VERSION} WHERE p.id = :id")
 
 
 def _topics(tx: Tx, persona: Persona) -> Iterable[str]:
@@ -142,7 +141,7 @@ def _topics(tx: Tx, persona: Persona) -> Iterable[str]:
     return [user_topic(row.id) for row in tx.execute(_EVERYONE)]
 
 
-_EVERYONE = text("SELECT id FROM users")
+_EVERYONE = sql("SELECT id FROM users")
 
 
 def _persona(row: Row) -> Persona:
@@ -170,7 +169,7 @@ def get(tx: Tx, actor: Actor, persona_id: str) -> Persona:
     return _persona(tx.one(_GET, actor_id=actor.user_id, id=persona_id))
 
 
-_GET = text(
+_GET = sql(
     f"SELECT {_COLUMNS} FROM {_CURRENT_VERSION} WHERE p.id = :id AND p.removed_at IS NULL AND {_IS_VISIBLE}"
 )
 
@@ -183,7 +182,7 @@ def visible_to(tx: Tx, actor: Actor, project_id: str | None = None) -> tuple[Per
     return tuple(map(_persona, rows))
 
 
-_VISIBLE = text(f"""
+_VISIBLE = sql(f"""
     SELECT {_COLUMNS} FROM {_CURRENT_VERSION}
     WHERE p.removed_at IS NULL
         AND (p.scope = 'all' OR p.owner_id = :actor_id OR p.project_id = :project_id)
@@ -196,7 +195,7 @@ def version(tx: Tx, actor: Actor, persona_id: str, number: int) -> PersonaProfil
     return _character(tx.one(_VERSION, actor_id=actor.user_id, id=persona_id, number=number))
 
 
-_VERSION = text(f"""
+_VERSION = sql(f"""
     SELECT v.name, v.glyph, v.hue, v.instructions, v.model, v.tools, v.effort
     FROM personas AS p JOIN persona_versions AS v ON v.persona_id = p.id AND v.version = :number
     WHERE p.id = :id AND {_IS_VISIBLE}
@@ -208,7 +207,7 @@ def was_seen(tx: Tx, actor: Actor, persona_id: str) -> bool:
     return tx.maybe(_WAS_VISIBLE, actor_id=actor.user_id, id=persona_id) is not None
 
 
-_WAS_VISIBLE = text(f"SELECT 1 FROM personas AS p WHERE p.id = :id AND {_IS_VISIBLE}")
+_WAS_VISIBLE = sql(f"SELECT 1 FROM personas AS p WHERE p.id = :id AND {_IS_VISIBLE}")
 
 
 def characters(tx: Tx, table: Iterable[Voice]) -> dict[str, PersonaProfile]:
@@ -226,7 +225,7 @@ def characters(tx: Tx, table: Iterable[Voice]) -> dict[str, PersonaProfile]:
     return by_voice
 
 
-_CHARACTER = text("""
+_CHARACTER = sql("""
     SELECT v.name, v.glyph, v.hue, v.instructions, v.model, v.tools, v.effort
     FROM persona_versions AS v WHERE v.persona_id = :id AND v.version = :number
 """)
@@ -251,7 +250,7 @@ def change(tx: Tx, actor: Actor, persona_id: str, character: PersonaProfile) -> 
     return _changed(tx, persona_id)
 
 
-_NEXT_VERSION = text("""
+_NEXT_VERSION = sql("""
     UPDATE personas SET version = version + 1, updated_at = :now WHERE id = :id AND removed_at IS NULL
     RETURNING version
 """)
@@ -275,4 +274,4 @@ def remove(tx: Tx, actor: Actor, persona_id: str) -> None:
         tx.emit(topic, EventKind.REMOVED, "persona", persona_id)
 
 
-_REMOVE = text("UPDATE personas SET removed_at = :now WHERE id = :id AND removed_at IS NULL RETURNING id")
+_REMOVE = sql("UPDATE personas SET removed_at = :now WHERE id = :id AND removed_at IS NULL RETURNING id")

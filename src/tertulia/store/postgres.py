@@ -10,8 +10,6 @@ from functools import cache, partial
 from queue import SimpleQueue
 
 import psycopg
-from sqlalchemy import TextClause, text
-from sqlalchemy.dialects import postgresql
 
 from tertulia.core.errors import (
     Busy,
@@ -27,8 +25,10 @@ from tertulia.core.ids import Clock, NewId
 from tertulia.store import events, migrate, postgres_setup
 from tertulia.store.commit_order import CommitOrder, DeliverTasks
 from tertulia.store.postgres_setup import Wire
+from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import TextIndex, Tsvector
-from tertulia.store.transactions import GONE, TransactionTask, Tx, check_capacity
+from tertulia.store.transaction_task import TransactionTask, check_capacity
+from tertulia.store.transactions import GONE, Tx
 from tertulia.store.vector_index import VectorIndex
 
 THREADS = 10
@@ -37,7 +37,7 @@ ATTEMPTS = 3
 CONNECT_S = 5
 LOCK_WAIT_S = 10
 CHANNEL = "tertulia"
-MESSAGE_CHANNEL = "tertulia_words"
+MESSAGE_CHANNEL = "tertulia_messages"
 PAYLOAD_LIMIT = 7_900
 """The most bytes in a notification; PostgreSQL allows slightly more. A larger commit sends several."""
 
@@ -52,8 +52,8 @@ TaskQueue = SimpleQueue[tuple[TransactionTask, bool] | None]
 class Postgres:
     error: type[Exception] = psycopg.Error
     skip_locked = "FOR UPDATE SKIP LOCKED"
-    words: TextIndex = Tsvector()
-    nearness: VectorIndex
+    text_index: TextIndex = Tsvector()
+    vector_index: VectorIndex
     vectors: str
     is_shared = True
 
@@ -78,7 +78,7 @@ class Postgres:
         try:
             with self._connect() as connection:
                 postgres_setup.tables(connection, history)
-                self.nearness, self.vectors = postgres_setup.vectors(connection)
+                self.vector_index, self.vectors = postgres_setup.vectors(connection)
                 return f"PostgreSQL {connection.info.parameter_status('server_version')}"
         except psycopg.Error as error:
             raise CannotStart(f"PostgreSQL cannot be used: {str(error).strip()}") from error
@@ -98,65 +98,65 @@ class Postgres:
 
     # ── reading and writing
 
-    def read(self, work: TransactionTask) -> None:
-        self._submit(work, is_write=False)
+    def read(self, task: TransactionTask) -> None:
+        self._submit(task, is_write=False)
 
-    def write(self, work: TransactionTask) -> None:
-        self._submit(work, is_write=True)
+    def write(self, task: TransactionTask) -> None:
+        self._submit(task, is_write=True)
 
-    def _submit(self, work: TransactionTask, is_write: bool) -> None:
+    def _submit(self, task: TransactionTask, is_write: bool) -> None:
         with self._state_lock:
             check_capacity(self._is_closed, self._queue.qsize())
-            self._put(work, is_write)
+            self._put(task, is_write)
 
-    def _put(self, work: TransactionTask, is_write: bool) -> None:
+    def _put(self, task: TransactionTask, is_write: bool) -> None:
         """Starts a thread, and with it a connection, only when all existing threads are busy."""
         self._work_count += 1
         if len(self._threads) < min(self._work_count, THREADS):
             thread = threading.Thread(target=self._serve, name="tertulia-database", daemon=True)
             self._threads.append(thread)
             thread.start()
-        self._queue.put((work, is_write))
+        self._queue.put((task, is_write))
 
     def _serve(self) -> None:
         connection: Wire | None = None
         while (item := self._queue.get()) is not None:
-            work, is_write = item
+            task, is_write = item
             try:
                 connection = connection or self._connect()
-                self._write(connection, work) if is_write else self._read(connection, work)
+                self._write(connection, task) if is_write else self._read(connection, task)
             except psycopg.Error as error:
                 _drop(connection)
                 connection = None
-                work.fail(_unreachable(error))
-                self._on_done((work,))
+                task.fail(_unreachable(error))
+                self._on_done((task,))
             with self._state_lock:
                 self._work_count -= 1
         _drop(connection)
 
-    def _read(self, connection: Wire, work: TransactionTask) -> None:
+    def _read(self, connection: Wire, task: TransactionTask) -> None:
         connection.execute(_BEGIN_READ)
-        work.perform(self._tx(connection), self)
+        task.perform(self._tx(connection), self)
         connection.execute("ROLLBACK")
-        self._on_done((work,))
+        self._on_done((task,))
 
-    def _write(self, connection: Wire, work: TransactionTask) -> None:
+    def _write(self, connection: Wire, task: TransactionTask) -> None:
         for attempt in range(1, ATTEMPTS + 1):
             tx = self._tx(connection)
-            if self._attempt(connection, tx, work) or attempt == ATTEMPTS:
-                self._order.leave(tx, work)
+            if self._attempt(connection, tx, task) or attempt == ATTEMPTS:
+                self._order.leave(tx, task)
                 return
             self._order.leave(tx)
 
-    def _attempt(self, connection: Wire, tx: Tx, work: TransactionTask) -> bool:
-        """Runs and commits the work. Returns False if it should be tried again."""
+    def _attempt(self, connection: Wire, tx: Tx, task: TransactionTask) -> bool:
+        """Runs and commits the task. Returns False if it should be tried again."""
         try:
             connection.execute(_BEGIN_WRITE)
-            work.perform(tx, self)
-            if work.error is not None:
+            task.perform(tx, self)
+            if task.error is not None:
                 connection.execute("ROLLBACK")
-                return not _is_retryable(work.error)
-            self._notify(tx)
+                return not _is_retryable(task.error)
+            self._notify_events(tx)
             connection.execute("COMMIT")
         except psycopg.Error:
             self._order.leave(tx)
@@ -166,7 +166,7 @@ class Postgres:
     def _tx(self, connection: Wire) -> Tx:
         return Tx(connection.cursor(), self, self._clock, self._new_id)
 
-    def _notify(self, tx: Tx) -> None:
+    def _notify_events(self, tx: Tx) -> None:
         for payload in _payloads(self.node, tx.events):
             tx.execute(_NOTIFY, channel=CHANNEL, payload=payload)
 
@@ -228,16 +228,16 @@ class Postgres:
 
     # ── what differs from SQLite
 
-    def render(self, statement: TextClause) -> str:
+    def render(self, statement: Statement) -> str:
         return _rendered(statement)
 
-    def hold(self, tx: Tx, name: str) -> None:
+    def lock(self, tx: Tx, name: str) -> None:
         tx.execute(_LOCK, name=name)
 
-    def numbered(self, tx: Tx, topics: Sequence[str]) -> None:
+    def register_commit_order(self, tx: Tx, topics: Sequence[str]) -> None:
         self._order.enter(tx, topics)
 
-    def say(self, tx: Tx, text: str) -> None:
+    def notify(self, tx: Tx, text: str) -> None:
         """Sends a text to the other nodes, split to fit into notifications.
 
         The notifications of one transaction arrive together and in order.
@@ -253,8 +253,8 @@ class Postgres:
         before, database_ms, after = self._clock(), int(tx.one(_DATABASE_CLOCK).now), self._clock()
         return max(0, before - database_ms) + min(0, after - database_ms)
 
-    def survey(self, tx: Tx) -> None:
-        """Runs ANALYZE on search tables that have grown, as autovacuum would do so only a minute later."""
+    def analyze(self, tx: Tx) -> None:
+        """Runs ANALYZE on search tables that have grown; autovacuum would do so only a minute later."""
         for row in tx.execute(_GROWN_TABLES):
             tx.execute(_ANALYZE[row.name])
 
@@ -277,34 +277,34 @@ class Postgres:
 
 
 _RETRYABLE = ("40001", "40P01")
-"""The SQL states of serialisation failure and deadlock: the same work can succeed when tried again."""
+"""The SQL states of serialisation failure and deadlock: the same task can succeed when tried again."""
 
 _BUSY = frozenset((*_RETRYABLE, "55P03", "57014", "53300", "57P01", "57P02", "57P03"))
 
-_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_LOCK = sql("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 
-_DATABASE_CLOCK = text("SELECT CAST(1000 * EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) AS now")
+_DATABASE_CLOCK = sql("SELECT CAST(1000 * EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) AS now")
 
 _SEARCH_TABLES = ("content_chunks", "chunk_vectors")
 
 # Tables that grew by a fifth and a megabyte since the last ANALYZE. This check costs next to nothing.
-_GROWN_TABLES = text(f"""
+_GROWN_TABLES = sql(f"""
     SELECT relname AS name FROM pg_class
     WHERE oid IN ({", ".join(f"CAST('{name}' AS REGCLASS)" for name in _SEARCH_TABLES)})
         AND pg_relation_size(oid) > 1.2 * relpages * CAST(current_setting('block_size') AS BIGINT) + 1048576
 """)
 
 # SKIP_LOCKED, because another server or autovacuum may be analysing the same table.
-_ANALYZE = {name: text(f"ANALYZE (SKIP_LOCKED) {name}") for name in _SEARCH_TABLES}
+_ANALYZE = {name: sql(f"ANALYZE (SKIP_LOCKED) {name}") for name in _SEARCH_TABLES}
 
-_ASYNC_COMMIT = text("SET LOCAL synchronous_commit TO off")
+_ASYNC_COMMIT = sql("SET LOCAL synchronous_commit TO off")
 """Notifications are stored nowhere, so their commit need not wait for the disk."""
 
-_NOTIFY = text("SELECT pg_notify(:channel, :payload)")
+_NOTIFY = sql("SELECT pg_notify(:channel, :payload)")
 
 
 def _drop(connection: Wire | None) -> None:
-    """Closes a broken connection; the thread opens a new one for its next work."""
+    """Closes a broken connection; the thread opens a new one for its next task."""
     if connection is not None:
         connection.close()
 
@@ -323,8 +323,8 @@ def _payloads(node: str, new_events: Sequence[Event]) -> list[str]:
     """The notifications for a commit: the node's id, then for each topic its first and last new number."""
     spans: dict[str, tuple[int, int]] = {}
     for event in new_events:
-        first, _ = spans.get(event.place, (event.number, 0))
-        spans[event.place] = (first, event.number)
+        first, _ = spans.get(event.topic, (event.number, 0))
+        spans[event.topic] = (first, event.number)
     payloads: list[str] = []
     for topic, (first, last) in spans.items():
         line = f"\n{topic} {first} {last}"
@@ -343,5 +343,5 @@ def _new_events(tx: Tx, lines: Sequence[str]) -> tuple[Event, ...]:
 
 
 @cache
-def _rendered(statement: TextClause) -> str:
-    return str(statement.compile(dialect=postgresql.psycopg.dialect()))  # type: ignore[no-untyped-call]
+def _rendered(statement: Statement) -> str:
+    return statement.with_percent_parameters()

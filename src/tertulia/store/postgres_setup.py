@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
-from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.pool import StaticPool
 
 from tertulia.store import migrate, vector_index
 from tertulia.store.vector_index import NoVectorIndex, Pgvector, VectorIndex
@@ -17,24 +15,21 @@ Wire = psycopg.Connection[tuple[Any, ...]]
 def tables(connection: Wire, history: migrate.MigrationHistory) -> None:
     """Creates the tables, or upgrades them to the schema that this program needs."""
     if migrate.needed(_revision(connection), history):
-        with _engine(connection).connect() as wrapped:
-            _upgrade(connection, wrapped, history)
+        _upgrade(connection, history)
 
 
-def _upgrade(connection: Wire, wrapped: Connection, history: migrate.MigrationHistory) -> None:
-    """Runs the missing migrations under a lock: when several nodes start at once, the others wait for one.
-
-    SQLAlchemy rolls the connection back when `wrapped` opens and closes, so our transaction runs in between.
-    """
-    connection.execute("BEGIN")
-    try:
-        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
-        if migrate.needed(_revision(connection), history):
-            migrate.upgrade(wrapped, history)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
+def _upgrade(connection: Wire, history: migrate.MigrationHistory) -> None:
+    """Runs the missing migrations under a lock: when several nodes start at once, the others wait for one."""
+    with migrate.for_alembic(connection, "postgresql+psycopg://") as wrapped:
+        connection.execute("BEGIN")
+        try:
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('tertulia migrations', 0))")
+            if migrate.needed(_revision(connection), history):
+                migrate.upgrade(wrapped, history)
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.rollback()
+            raise
 
 
 def _revision(connection: Wire) -> str | None:
@@ -84,13 +79,3 @@ def _has_column(connection: Wire) -> bool:
         )
     """).fetchone()
     return row == (True,)
-
-
-def _engine(connection: Wire) -> Engine:
-    """An SQLAlchemy engine over our connection, for Alembic; closing it leaves the connection open."""
-    return create_engine(
-        "postgresql+psycopg://",
-        creator=lambda: connection,
-        poolclass=StaticPool,
-        isolation_level="AUTOCOMMIT",
-    )

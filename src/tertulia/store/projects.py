@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from sqlalchemy import text
-
 from tertulia.core.errors import Conflict, Invalid, NotFound
 from tertulia.core.events import EventKind, project_topic, user_topic
 from tertulia.core.projects import (
@@ -20,7 +18,9 @@ from tertulia.core.projects import (
 from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.store import access, attachments, conversations, events, files, people, sessions, tables
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.column_values import as_json
+from tertulia.store.sql import sql
+from tertulia.store.transactions import Row, Tx
 
 _COLUMNS = "p.id, p.name, p.description, p.instructions, p.settings, p.created_at, p.updated_at"
 
@@ -45,12 +45,12 @@ def add(tx: Tx, actor: Actor, name: str, description: str = "", instructions: st
     return get(tx, actor, project_id)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO projects (id, name, description, instructions, settings, created_at, updated_at)
     VALUES (:id, :name, :description, :instructions, :settings, :now, :now)
 """)
 
-_SET_MEMBER = text("""
+_SET_MEMBER = sql("""
     INSERT INTO project_members (project_id, user_id, role, created_at)
     VALUES (:project_id, :user_id, :role, :now)
     ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role
@@ -62,7 +62,7 @@ def _changed(tx: Tx, project_id: str) -> None:
         tx.emit(user_topic(row.user_id), EventKind.CHANGED, "project", project_id, _project(row))
 
 
-_FOR_EACH_MEMBER = text(f"""
+_FOR_EACH_MEMBER = sql(f"""
     SELECT {_COLUMNS}, seen.role, seen.user_id
     FROM projects AS p JOIN project_members AS seen ON seen.project_id = p.id
     WHERE p.id = :project_id
@@ -92,7 +92,7 @@ def get(tx: Tx, actor: Actor, project_id: str) -> Project:
     return _project(tx.one(_GET, actor_id=actor.user_id, id=project_id))
 
 
-_GET = text(f"SELECT {_COLUMNS}, seen.role FROM projects AS p {access.MEMBER_OF_PROJECT} WHERE p.id = :id")
+_GET = sql(f"SELECT {_COLUMNS}, seen.role FROM projects AS p {access.MEMBER_OF_PROJECT} WHERE p.id = :id")
 
 
 def visible_to(tx: Tx, actor: Actor) -> tuple[Project, ...]:
@@ -100,7 +100,7 @@ def visible_to(tx: Tx, actor: Actor) -> tuple[Project, ...]:
     return tuple(_project(row) for row in tx.execute(_VISIBLE, actor_id=actor.user_id))
 
 
-_VISIBLE = text(f"""
+_VISIBLE = sql(f"""
     SELECT {_COLUMNS}, seen.role FROM projects AS p {access.MEMBER_OF_PROJECT} ORDER BY p.created_at, p.id
 """)
 
@@ -116,7 +116,7 @@ def exists(tx: Tx, project_id: str) -> bool:
     return tx.maybe(_SETTINGS, id=project_id) is not None
 
 
-_SETTINGS = text("SELECT settings FROM projects WHERE id = :id")
+_SETTINGS = sql("SELECT settings FROM projects WHERE id = :id")
 
 
 def save(
@@ -129,7 +129,7 @@ def save(
     instructions: str | None = None,
     settings: ProjectSettings | None = None,
 ) -> Project:
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_write()
     if settings is not None:
         _must_have_table(tx, actor, project_id, settings.default_table_id)
@@ -157,7 +157,7 @@ def _must_have_table(tx: Tx, actor: Actor, project_id: str, table_id: str | None
         raise Invalid("Choose one of the project's saved groups as its default.")
 
 
-_SAVE = text("""
+_SAVE = sql("""
     UPDATE projects SET name = COALESCE(:name, name), description = COALESCE(:description, description),
         instructions = COALESCE(:instructions, instructions), settings = COALESCE(:settings, settings),
         updated_at = :now
@@ -167,7 +167,7 @@ _SAVE = text("""
 
 def remove(tx: Tx, actor: Actor, project_id: str) -> tuple[str, ...]:
     """Deletes a project with everything in it. Returns the ids of its conversations."""
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_own()
     for row in tx.execute(_MEMBER_IDS, project_id=project_id):
         _emit_removed(tx, project_id, row.user_id)
@@ -179,9 +179,9 @@ def remove(tx: Tx, actor: Actor, project_id: str) -> tuple[str, ...]:
     return conversation_ids
 
 
-_MEMBER_IDS = text("SELECT user_id FROM project_members WHERE project_id = :project_id")
+_MEMBER_IDS = sql("SELECT user_id FROM project_members WHERE project_id = :project_id")
 
-_REMOVE = text("DELETE FROM projects WHERE id = :id")
+_REMOVE = sql("DELETE FROM projects WHERE id = :id")
 
 
 def _emit_removed(tx: Tx, project_id: str, user_id: str) -> None:
@@ -198,7 +198,7 @@ def members(tx: Tx, actor: Actor, project_id: str) -> tuple[Member, ...]:
     )
 
 
-_MEMBERS = text("""
+_MEMBERS = sql("""
     SELECT m.user_id, u.name, m.role FROM project_members AS m JOIN users AS u ON u.id = m.user_id
     WHERE m.project_id = :project_id ORDER BY m.created_at, m.user_id
 """)
@@ -206,7 +206,7 @@ _MEMBERS = text("""
 
 def set_member(tx: Tx, actor: Actor, project_id: str, user_id: str, role: ProjectRole) -> tuple[Member, ...]:
     """Adds a member, or changes a member's role."""
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     access.to_project(tx, actor, project_id).must_own()
     _must_be_able_to_join(tx, project_id, user_id)
     tx.execute(_SET_MEMBER, project_id=project_id, user_id=user_id, role=role.value, now=tx.now)
@@ -225,7 +225,7 @@ def _must_be_able_to_join(tx: Tx, project_id: str, user_id: str) -> None:
         raise Invalid("This account is suspended. An administrator can lift that; then it can join.")
 
 
-_CANDIDATE = text("""
+_CANDIDATE = sql("""
     SELECT u.suspended, m.user_id AS member_id
     FROM users AS u LEFT JOIN project_members AS m ON m.user_id = u.id AND m.project_id = :project_id
     WHERE u.id = :id
@@ -237,12 +237,12 @@ def _must_have_an_owner(tx: Tx, project_id: str) -> None:
         raise Conflict("A project needs an owner. Make someone else an owner first.")
 
 
-_OWNER = text("SELECT 1 FROM project_members WHERE project_id = :project_id AND role = 'owner'")
+_OWNER = sql("SELECT 1 FROM project_members WHERE project_id = :project_id AND role = 'owner'")
 
 
 def remove_member(tx: Tx, actor: Actor, project_id: str, user_id: str) -> None:
     """Removes a member. Owners may remove anyone, and all members may leave."""
-    tx.hold(project_topic(project_id))
+    tx.lock(project_topic(project_id))
     role = access.to_project(tx, actor, project_id)
     if user_id != actor.user_id:
         role.must_own()
@@ -251,6 +251,6 @@ def remove_member(tx: Tx, actor: Actor, project_id: str, user_id: str) -> None:
     _emit_removed(tx, project_id, user_id)
 
 
-_REMOVE_MEMBER = text("""
+_REMOVE_MEMBER = sql("""
     DELETE FROM project_members WHERE project_id = :project_id AND user_id = :user_id RETURNING user_id
 """)

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.receipts import Layer, LeftOut, Receipt, Segment, cached_segments
 from tertulia.core.serialization import from_json, unfolded
 from tertulia.core.text import storable
 from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.store import access, jobs, messages, personas
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.column_values import as_json
+from tertulia.store.sql import Statement, sql
+from tertulia.store.transactions import Row, Tx
 
 
 def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached_tokens: int) -> None:
@@ -45,12 +45,12 @@ def save(tx: Tx, message_id: str, conversation_id: str, receipt: Receipt, cached
     )
 
 
-_SAVE_TEXT = text("""
+_SAVE_TEXT = sql("""
     INSERT INTO segments (conversation_id, hash, text) VALUES (:conversation_id, :hash, :text)
     ON CONFLICT (conversation_id, hash) DO NOTHING
 """)
 
-_SAVE = text("""
+_SAVE = sql("""
     INSERT INTO receipts (
         message_id, conversation_id, model, budget_tokens, cached_tokens, effort, segments, left_out
     )
@@ -168,7 +168,7 @@ ABOUT = 5
 FORGET_AFTER_MS = 3_600_000
 """Longer than any turn takes."""
 
-_ANSWERING = text("""
+_ANSWERING = sql("""
     SELECT 1 FROM turns AS t JOIN conversations AS c ON c.id = t.conversation_id
     WHERE c.project_id = :project_id AND t.state IN ('queued', 'running') LIMIT 1
 """)
@@ -203,7 +203,7 @@ def next_stale(tx: Tx, payload: str, after: str | None) -> tuple[tuple[StaleRece
 
 _BATCH = 200
 
-_NEXT_RECEIPTS = text("""
+_NEXT_RECEIPTS = sql("""
     SELECT r.message_id, r.conversation_id, r.segments, r.left_out
     FROM receipts AS r JOIN conversations AS c ON c.id = r.conversation_id
     WHERE c.project_id = :project_id AND r.message_id > :after ORDER BY r.message_id LIMIT :limit
@@ -226,13 +226,18 @@ def _source_id(source_id: str) -> str:
 
 def existing_sources(tx: Tx, ids: Collection[str]) -> set[str]:
     """Which of these ids of messages and files still exist."""
-    return {row.id for row in tx.execute(_select_existing(tx.words.among), ids=tx.words.many(sorted(ids)))}
+    return {
+        row.id
+        for row in tx.execute(
+            _select_existing(tx.text_index.in_list), ids=tx.text_index.list_param(sorted(ids))
+        )
+    }
 
 
 @cache
-def _select_existing(among: str) -> TextClause:
-    has_id = among.format(column="id", name="ids")
-    return text(f"""
+def _select_existing(in_list: str) -> Statement:
+    has_id = in_list.format(column="id", name="ids")
+    return sql(f"""
         SELECT id FROM conversation_messages WHERE {has_id}
         UNION ALL SELECT id FROM project_files WHERE {has_id}
     """)
@@ -241,7 +246,7 @@ def _select_existing(among: str) -> TextClause:
 GONE_TEXT = "(This was deleted.)"
 _DELETED_HASH = _hash(GONE_TEXT)
 
-_MENTIONS = text("""
+_MENTIONS = sql("""
     SELECT message_id, segments, left_out FROM receipts
     WHERE conversation_id = :conversation_id AND (
         message_id = :word OR segments LIKE '%' || CAST(:word AS TEXT) || '%'
@@ -249,13 +254,11 @@ _MENTIONS = text("""
     )
 """)
 
-_REMOVE = text("DELETE FROM receipts WHERE message_id = :message_id")
+_REMOVE = sql("DELETE FROM receipts WHERE message_id = :message_id")
 
-_UPDATE = text(
-    "UPDATE receipts SET segments = :segments, left_out = :left_out WHERE message_id = :message_id"
-)
+_UPDATE = sql("UPDATE receipts SET segments = :segments, left_out = :left_out WHERE message_id = :message_id")
 
-_REMOVE_TEXT = text("""
+_REMOVE_TEXT = sql("""
     DELETE FROM segments WHERE conversation_id = :conversation_id AND hash = :hash AND NOT EXISTS (
         SELECT 1 FROM receipts AS r
         WHERE r.conversation_id = :conversation_id AND r.segments LIKE '%' || CAST(:hash AS TEXT) || '%'
@@ -302,7 +305,7 @@ def _is_withheld(tx: Tx, actor: Actor, segment: Segment) -> bool:
     return not personas.was_seen(tx, actor, segment.source_id)
 
 
-_GET = text(f"""
+_GET = sql(f"""
     SELECT r.conversation_id, r.model, r.budget_tokens, r.effort, r.segments, r.left_out FROM receipts AS r
     JOIN conversations AS c ON c.id = r.conversation_id {access.MEMBER_OF_CONVERSATION}
     WHERE r.message_id = :message_id
@@ -321,7 +324,7 @@ def _texts(tx: Tx, conversation_id: str, hashes: Sequence[str]) -> dict[str, str
 _TEXTS_PER_QUERY = 50
 _NO_HASHES: dict[str, str] = {f"hash_{i}": "" for i in range(_TEXTS_PER_QUERY)}
 
-_TEXTS = text(f"""
+_TEXTS = sql(f"""
     SELECT hash, text FROM segments
     WHERE conversation_id = :conversation_id AND hash IN ({", ".join(f":{name}" for name in _NO_HASHES)})
 """)

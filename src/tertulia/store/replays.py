@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from tertulia.core.events import EventKind, conversation_topic
 from tertulia.core.replays import Replay, ReplayState
 from tertulia.core.users import Actor
 from tertulia.store import access
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Row, Tx
 
 _COLUMNS = """
@@ -36,7 +35,7 @@ def add(tx: Tx, replay: Replay, request: str) -> None:
     _emit_changed(tx, replay)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO replays (
         id, source_id, from_round, to_round, done_round, request, cap_micros, spent_micros, state, reason,
         created_by, created_at
@@ -55,7 +54,7 @@ def find(tx: Tx, actor: Actor, conversation_id: str) -> Replay | None:
     return _replay(row) if row else None
 
 
-_FIND = text(f"SELECT {_COLUMNS} FROM replays AS r WHERE r.id = :id")
+_FIND = sql(f"SELECT {_COLUMNS} FROM replays AS r WHERE r.id = :id")
 
 
 def find_running(tx: Tx, replay_id: str) -> Replay | None:
@@ -64,7 +63,7 @@ def find_running(tx: Tx, replay_id: str) -> Replay | None:
     return _replay(row) if row else None
 
 
-_FIND_RUNNING = text(f"SELECT {_COLUMNS} FROM replays AS r WHERE r.id = :id AND r.state = 'running'")
+_FIND_RUNNING = sql(f"SELECT {_COLUMNS} FROM replays AS r WHERE r.id = :id AND r.state = 'running'")
 
 
 def request(tx: Tx, replay_id: str) -> str:
@@ -73,7 +72,7 @@ def request(tx: Tx, replay_id: str) -> str:
     return stored
 
 
-_REQUEST = text("SELECT request FROM replays WHERE id = :id")
+_REQUEST = sql("SELECT request FROM replays WHERE id = :id")
 
 
 def _replay(row: Row) -> Replay:
@@ -97,7 +96,7 @@ def advance(tx: Tx, replay_id: str, done_round: int, spent_micros: int) -> None:
     _emit_row(tx, tx.maybe(_ADVANCE, id=replay_id, done_round=done_round, spent_micros=spent_micros))
 
 
-_ADVANCE = text(f"""
+_ADVANCE = sql(f"""
     UPDATE replays AS r SET done_round = :done_round, spent_micros = :spent_micros
     WHERE r.id = :id RETURNING {_COLUMNS.replace("r.", "")}
 """)
@@ -108,7 +107,7 @@ def end(tx: Tx, replay_id: str, state: ReplayState, reason: str = "") -> None:
     _emit_row(tx, tx.maybe(_END, id=replay_id, state=state.value, reason=reason))
 
 
-_END = text(f"""
+_END = sql(f"""
     UPDATE replays AS r SET state = :state, reason = :reason
     WHERE r.id = :id AND r.state = 'running' RETURNING {_COLUMNS.replace("r.", "")}
 """)
@@ -120,7 +119,7 @@ def abandoned(tx: Tx, before_ms: int) -> tuple[tuple[Replay, str], ...]:
     return tuple((_replay(row), row.request) for row in rows)
 
 
-_ABANDONED = text(f"""
+_ABANDONED = sql(f"""
     SELECT {_COLUMNS}, r.request FROM replays AS r
     WHERE r.state = 'running' AND r.created_at < :before AND NOT EXISTS (
         SELECT 1 FROM turns AS t WHERE t.conversation_id = r.id

@@ -9,10 +9,9 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.chunks import Filters, Source, Weights
 from tertulia.core.serialization import from_json
+from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import ENOUGH, phrases, scope
 from tertulia.store.transactions import Row, Tx
 from tertulia.store.vector_index import EXACT
@@ -57,7 +56,7 @@ def filter_for(tx: Tx, project_ids: Sequence[str], source: Source, filters: Filt
     return ResolvedFilters(file_ids=file_ids, since=filters.since, until=filters.until)
 
 
-_FILES = text("SELECT id, path, tags FROM project_files WHERE project_id = :project_id")
+_FILES = sql("SELECT id, path, tags FROM project_files WHERE project_id = :project_id")
 
 
 def _matches(row: Row, filters: Filters) -> bool:
@@ -116,9 +115,9 @@ def by_words(
             return best
     limits = _limits(tx, within)
     rows = tx.execute(
-        tx.words.find(weights, _conditions(tx.words.among, tuple(limits))),
-        query=tx.words.query([scope(id, source) for id in project_ids], query_phrases),
-        project_ids=tx.words.many(project_ids),
+        tx.text_index.find(weights, _conditions(tx.text_index.in_list, tuple(limits))),
+        query=tx.text_index.query([scope(id, source) for id in project_ids], query_phrases),
+        project_ids=tx.text_index.list_param(project_ids),
         source_type=source.value,
         limit=limit,
         **limits,
@@ -128,24 +127,26 @@ def by_words(
 
 def _hold_most_chunks(tx: Tx, project_ids: Sequence[str], source: Source, minimum: int) -> bool:
     """Whether these projects hold most of all chunks, estimated from a sample."""
-    last: int = tx.one(_LAST).number or 0 if tx.words.hurries else 0
+    last: int = tx.one(_LAST).number or 0 if tx.text_index.prefers_global_query else 0
     if last < minimum:
         return False
-    numbers = tx.words.many([last * part // SAMPLE for part in range(1, SAMPLE + 1)])
-    projects = tx.words.many(project_ids)
-    row = tx.one(_sample(tx.words.among), project_ids=projects, source_type=source.value, numbers=numbers)
+    numbers = tx.text_index.list_param([last * part // SAMPLE for part in range(1, SAMPLE + 1)])
+    projects = tx.text_index.list_param(project_ids)
+    row = tx.one(
+        _sample(tx.text_index.in_list), project_ids=projects, source_type=source.value, numbers=numbers
+    )
     return bool(row.its * 2 > row.rows)
 
 
-_LAST = text("SELECT MAX(number) AS number FROM content_chunks")
+_LAST = sql("SELECT MAX(number) AS number FROM content_chunks")
 
 
 @cache
-def _sample(among: str) -> TextClause:
-    return text(f"""
+def _sample(in_list: str) -> Statement:
+    return sql(f"""
         SELECT COUNT(*) AS rows, COUNT(CASE WHEN source_type = :source_type
-            AND {among.format(column="project_id", name="project_ids")} THEN 1 END) AS its
-        FROM content_chunks WHERE {among.format(column="number", name="numbers")}
+            AND {in_list.format(column="project_id", name="project_ids")} THEN 1 END) AS its
+        FROM content_chunks WHERE {in_list.format(column="number", name="numbers")}
     """)
 
 
@@ -162,11 +163,11 @@ def _by_words_everywhere(
     None when too few rows are left although there may be more.
     """
     rows = {
-        phrase: tx.one(tx.words.count, query=tx.words.query((), [phrase]), limit=ENOUGH).rows
+        phrase: tx.one(tx.text_index.count, query=tx.text_index.query((), [phrase]), limit=ENOUGH).rows
         for phrase in dict.fromkeys(query_phrases)
     }
-    query, factor = tx.words.hurried(query_phrases, rows)
-    matches = tx.execute(tx.words.find(weights, ""), query=query, limit=SPARE * limit)
+    query, factor = tx.text_index.global_query(query_phrases, rows)
+    matches = tx.execute(tx.text_index.find(weights, ""), query=query, limit=SPARE * limit)
     scored = [ScoredChunk(row.number, row.score / factor) for row in matches]
     own = _only_of_projects(tx, project_ids, source, scored[:limit])
     if len(own) < limit:
@@ -177,20 +178,26 @@ def _by_words_everywhere(
 def _only_of_projects(
     tx: Tx, project_ids: Sequence[str], source: Source, scored: Sequence[ScoredChunk]
 ) -> list[ScoredChunk]:
-    numbers, projects = tx.words.many([chunk.number for chunk in scored]), tx.words.many(project_ids)
+    numbers, projects = (
+        tx.text_index.list_param([chunk.number for chunk in scored]),
+        tx.text_index.list_param(project_ids),
+    )
     rows = tx.execute(
-        _select_of_projects(tx.words.among), project_ids=projects, source_type=source.value, numbers=numbers
+        _select_of_projects(tx.text_index.in_list),
+        project_ids=projects,
+        source_type=source.value,
+        numbers=numbers,
     )
     own_numbers = {row.number for row in rows}
     return [chunk for chunk in scored if chunk.number in own_numbers]
 
 
 @cache
-def _select_of_projects(among: str) -> TextClause:
-    return text(f"""
+def _select_of_projects(in_list: str) -> Statement:
+    return sql(f"""
         SELECT number FROM content_chunks
-        WHERE {among.format(column="number", name="numbers")}
-            AND {among.format(column="project_id", name="project_ids")} AND source_type = :source_type
+        WHERE {in_list.format(column="number", name="numbers")}
+            AND {in_list.format(column="project_id", name="project_ids")} AND source_type = :source_type
     """)
 
 
@@ -208,19 +215,19 @@ def by_meaning(
 
     None where the database does not compare vectors, or cannot compare all of them yet.
     """
-    index = tx.nearness
-    if not index.is_in_database or tx.maybe(index.unplaced, config=config, limit=1):
+    index = tx.vector_index
+    if not index.is_in_database or tx.maybe(index.without_near, config=config, limit=1):
         return None
     if not project_ids or within.file_ids == ():
         return ()
     limits = _limits(tx, within)
     use_index = within.is_open and _count_near(tx, config, project_ids, exact + 1) > exact
     if use_index:
-        tx.execute(index.walk)
+        tx.execute(index.scan_further)
     rows = tx.execute(
-        index.find(config, len(vector) // 2, _conditions(tx.words.among, tuple(limits)), use_index),
+        index.find(config, len(vector) // 2, _conditions(tx.text_index.in_list, tuple(limits)), use_index),
         asked=index.near(vector),
-        project_ids=tx.words.many(project_ids),
+        project_ids=tx.text_index.list_param(project_ids),
         source_type=source.value,
         limit=limit,
         **limits,
@@ -229,18 +236,18 @@ def by_meaning(
 
 
 def _count_near(tx: Tx, config: int, project_ids: Sequence[str], limit: int) -> int:
-    projects = tx.words.many(project_ids)
-    number: int = tx.one(tx.nearness.count, config=config, project_ids=projects, limit=limit).number
+    projects = tx.text_index.list_param(project_ids)
+    number: int = tx.one(tx.vector_index.count, config=config, project_ids=projects, limit=limit).number
     return number
 
 
 def _limits(tx: Tx, within: ResolvedFilters) -> dict[str, object]:
     """The parameters of the limits that are set. Others are left out: even a trivial condition costs time."""
     values = {
-        "file_ids": None if within.file_ids is None else tx.words.many(within.file_ids),
+        "file_ids": None if within.file_ids is None else tx.text_index.list_param(within.file_ids),
         "conversation_ids": None
         if within.conversation_ids is None
-        else tx.words.many(within.conversation_ids),
+        else tx.text_index.list_param(within.conversation_ids),
         "speaker": within.speaker,
         "since": within.since,
         "until": within.until,
@@ -257,9 +264,9 @@ _CONDITIONS = {
 
 
 @cache
-def _conditions(among: str, names: tuple[str, ...]) -> str:
+def _conditions(in_list: str, names: tuple[str, ...]) -> str:
     conditions = _CONDITIONS | {
-        name: among.format(column=f"c.{name[:-1]}", name=name) for name in ("file_ids", "conversation_ids")
+        name: in_list.format(column=f"c.{name[:-1]}", name=name) for name in ("file_ids", "conversation_ids")
     }
     return "".join(f" AND {conditions[name]}" for name in names)
 
@@ -267,14 +274,14 @@ def _conditions(among: str, names: tuple[str, ...]) -> str:
 def within(tx: Tx, project_id: str, source: Source, limits: ResolvedFilters) -> tuple[int, ...]:
     """The numbers of the chunks that pass the filters, for a vector search in the server's memory."""
     params = _limits(tx, limits)
-    statement = _within(_conditions(tx.words.among, tuple(params)))
+    statement = _within(_conditions(tx.text_index.in_list, tuple(params)))
     rows = tx.execute(statement, project_id=project_id, source_type=source.value, **params)
     return tuple(row.number for row in rows)
 
 
 @cache
-def _within(conditions: str) -> TextClause:
-    return text(f"""
+def _within(conditions: str) -> Statement:
+    return sql(f"""
         SELECT c.number FROM content_chunks AS c
         WHERE c.project_id = :project_id AND c.source_type = :source_type {conditions}
     """)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sqlalchemy import text
-
 from tertulia.core.events import EventKind, user_topic
 from tertulia.core.serialization import from_json
 from tertulia.core.sessions import ABSOLUTE_DAYS, DAY_MS, IDLE_DAYS, ClientInfo, Session, is_over
 from tertulia.core.users import Actor, ServerRole, User
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.column_values import as_json
+from tertulia.store.sql import sql
+from tertulia.store.transactions import Row, Tx
 
 TOUCH_MS = 600_000
 """The least time between two writes of a session's last activity."""
@@ -39,7 +39,7 @@ def add(tx: Tx, user_id: str, token_hash: str, client_info: ClientInfo) -> Sessi
     return replace(session, is_current=True)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO sessions (id, user_id, token_hash, client_info, created_at, last_active_at)
     VALUES (:id, :user_id, :token_hash, :client_info, :now, :now)
 """)
@@ -64,7 +64,7 @@ def find_signed_in(tx: Tx, token_hash: str) -> SignedIn | None:
     )
 
 
-_FIND_SIGNED_IN = text("""
+_FIND_SIGNED_IN = sql("""
     SELECT s.id, s.user_id, s.client_info, s.created_at, s.last_active_at, s.project_id, s.conversation_id,
         u.name, u.email, u.role, u.created_at AS user_created_at
     FROM sessions AS s JOIN users AS u ON u.id = s.user_id
@@ -90,7 +90,7 @@ def is_open(tx: Tx, session_id: str) -> bool:
     return row is not None and not is_over(row.created_at, row.last_active_at, tx.now)
 
 
-_IS_OPEN = text("""
+_IS_OPEN = sql("""
     SELECT s.created_at, s.last_active_at FROM sessions AS s JOIN users AS u ON u.id = s.user_id
     WHERE s.id = :id AND NOT u.suspended
 """)
@@ -102,7 +102,7 @@ def touch(tx: Tx, session_id: str) -> None:
         _emit_changed(tx, _session(row))
 
 
-_TOUCH = text(f"""
+_TOUCH = sql(f"""
     UPDATE sessions SET last_active_at = :now WHERE id = :id AND last_active_at <= :before
     RETURNING {_COLUMNS}
 """)
@@ -115,7 +115,7 @@ def set_location(tx: Tx, session_id: str, project_id: str | None, conversation_i
         _emit_changed(tx, _session(row))
 
 
-_SET_LOCATION = text(f"""
+_SET_LOCATION = sql(f"""
     UPDATE sessions SET
         project_id = (
             SELECT m.project_id FROM project_members AS m
@@ -139,7 +139,7 @@ def leave_project(tx: Tx, project_id: str, user_id: str) -> None:
         _emit_changed(tx, _session(row))
 
 
-_LEAVE_PROJECT = text(f"""
+_LEAVE_PROJECT = sql(f"""
     UPDATE sessions SET project_id = NULL, conversation_id = NULL
     WHERE project_id = :project_id AND user_id = :user_id RETURNING {_COLUMNS}
 """)
@@ -150,7 +150,7 @@ def leave_conversation(tx: Tx, conversation_id: str) -> None:
         _emit_changed(tx, _session(row))
 
 
-_LEAVE_CONVERSATION = text(f"""
+_LEAVE_CONVERSATION = sql(f"""
     UPDATE sessions SET conversation_id = NULL WHERE conversation_id = :conversation_id RETURNING {_COLUMNS}
 """)
 
@@ -165,7 +165,7 @@ def visible_to(tx: Tx, actor: Actor) -> tuple[Session, ...]:
     )
 
 
-_VISIBLE = text(f"""
+_VISIBLE = sql(f"""
     SELECT {_COLUMNS} FROM sessions WHERE user_id = :actor_id ORDER BY last_active_at DESC, id DESC
 """)
 
@@ -176,7 +176,7 @@ def remove(tx: Tx, actor: Actor, session_id: str) -> None:
     _emit_removed(tx, row.user_id, row.id)
 
 
-_REMOVE = text("DELETE FROM sessions WHERE id = :id AND user_id = :actor_id RETURNING id, user_id")
+_REMOVE = sql("DELETE FROM sessions WHERE id = :id AND user_id = :actor_id RETURNING id, user_id")
 
 
 def _emit_removed(tx: Tx, user_id: str, session_id: str) -> None:
@@ -189,7 +189,7 @@ def remove_of_user(tx: Tx, user_id: str, keep: str | None = None) -> None:
         _emit_removed(tx, user_id, row.id)
 
 
-_REMOVE_OF_USER = text("DELETE FROM sessions WHERE user_id = :user_id AND id <> :keep RETURNING id")
+_REMOVE_OF_USER = sql("DELETE FROM sessions WHERE user_id = :user_id AND id <> :keep RETURNING id")
 
 
 def remove_over(tx: Tx) -> int:
@@ -202,7 +202,7 @@ def remove_over(tx: Tx) -> int:
     return len(rows)
 
 
-_REMOVE_OVER = text("""
+_REMOVE_OVER = sql("""
     DELETE FROM sessions WHERE last_active_at < :idle_since OR created_at < :begun_before
     RETURNING id, user_id
 """)

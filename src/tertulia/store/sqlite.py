@@ -15,9 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from sqlalchemy import Connection, Engine, TextClause, create_engine
-from sqlalchemy.pool import StaticPool
-
 from tertulia.core.errors import (
     Busy,
     CannotStart,
@@ -31,8 +28,10 @@ from tertulia.core.errors import (
 from tertulia.core.events import Event
 from tertulia.core.ids import Clock, NewId
 from tertulia.store import migrate
+from tertulia.store.sql import Statement
 from tertulia.store.text_index import Fts5, TextIndex
-from tertulia.store.transactions import GONE, TransactionTask, Tx, check_capacity, to_app_error
+from tertulia.store.transaction_task import TransactionTask, check_capacity, to_app_error
+from tertulia.store.transactions import GONE, Tx
 from tertulia.store.vector_index import NoVectorIndex, VectorIndex
 
 READERS = 4
@@ -46,8 +45,8 @@ TaskQueue = SimpleQueue[TransactionTask | None]
 class Sqlite:
     error: type[Exception] = sqlite3.Error
     skip_locked = ""
-    words: TextIndex = Fts5()
-    nearness: VectorIndex = NoVectorIndex()
+    text_index: TextIndex = Fts5()
+    vector_index: VectorIndex = NoVectorIndex()
     node = "the only one"
     vectors = "compared in the server's memory"
     is_shared = False
@@ -103,8 +102,7 @@ class Sqlite:
         if _revision(writer) is not None:
             _copy(writer, self._path.with_name(f"{self._path.name}.before-{history.head}"))
         writer.execute("PRAGMA foreign_keys = OFF")  # a migration may rebuild a table that others refer to
-        with _engine(writer).connect() as wrapped:
-            _upgrade(writer, wrapped, history)
+        _upgrade(writer, history)
         writer.execute("PRAGMA foreign_keys = ON")
 
     def start(
@@ -115,7 +113,7 @@ class Sqlite:
     ) -> None:
         """Starts the threads.
 
-        No other process writes to the file, so all events come with finished work and `on_events` and
+        No other process writes to the file, so all events come with finished tasks, and `on_events` and
         `on_message` are never called.
         """
         self._on_done = on_done
@@ -131,34 +129,34 @@ class Sqlite:
 
     # ── reading
 
-    def read(self, work: TransactionTask) -> None:
-        self._submit(self._reads, work)
+    def read(self, task: TransactionTask) -> None:
+        self._submit(self._reads, task)
 
-    def _submit(self, queue: TaskQueue, work: TransactionTask) -> None:
+    def _submit(self, queue: TaskQueue, task: TransactionTask) -> None:
         with self._state_lock:
             check_capacity(self._is_closed, queue.qsize())
-            queue.put(work)
+            queue.put(task)
 
     def _serve_reads(self, reader: sqlite3.Connection) -> None:
-        while (work := self._reads.get()) is not None:
-            self._perform_read(reader, work)
-            self._on_done((work,))
+        while (task := self._reads.get()) is not None:
+            self._perform_read(reader, task)
+            self._on_done((task,))
 
-    def _perform_read(self, reader: sqlite3.Connection, work: TransactionTask) -> None:
+    def _perform_read(self, reader: sqlite3.Connection, task: TransactionTask) -> None:
         try:
             reader.execute("BEGIN")
-            work.perform(self._tx(reader), self)
+            task.perform(self._tx(reader), self)
             reader.rollback()
         except sqlite3.Error as error:
-            work.fail(to_app_error(error, self))
+            task.fail(to_app_error(error, self))
 
     def _tx(self, connection: sqlite3.Connection) -> Tx:
         return Tx(connection.cursor(), self, self._clock, self._new_id)
 
     # ── writing
 
-    def write(self, work: TransactionTask) -> None:
-        self._submit(self._writes, work)
+    def write(self, task: TransactionTask) -> None:
+        self._submit(self._writes, task)
 
     def _serve_writes(self) -> None:
         while batch := self._next_batch():
@@ -168,13 +166,13 @@ class Sqlite:
     def _next_batch(self) -> list[TransactionTask]:
         """All waiting writes, up to BATCH_LIMIT; empty when the backend is closing."""
         batch: list[TransactionTask] = []
-        work = self._writes.get()
-        while work is not None:
-            batch.append(work)
+        task = self._writes.get()
+        while task is not None:
+            batch.append(task)
             if len(batch) == BATCH_LIMIT:
                 return batch
             try:
-                work = self._writes.get_nowait()
+                task = self._writes.get_nowait()
             except Empty:
                 return batch
         if batch:
@@ -189,31 +187,31 @@ class Sqlite:
             if len(batch) == 1:
                 self._attempt_alone(batch[0])
                 return
-            for work in batch:
-                self._attempt(work)
+            for task in batch:
+                self._attempt(task)
             self._writer.execute("COMMIT")
         except (sqlite3.Error, TertuliaError) as error:
             with suppress(sqlite3.Error):  # SQLite may have rolled back already
                 self._writer.rollback()
-            for work in batch:
-                work.fail(to_app_error(error, self))
+            for task in batch:
+                task.fail(to_app_error(error, self))
 
-    def _attempt_alone(self, work: TransactionTask) -> None:
+    def _attempt_alone(self, task: TransactionTask) -> None:
         """Runs a single write. A savepoint would make SQLite copy each page before it is changed."""
-        work.perform(self._tx(self._writer), self)
-        if work.error is None:
+        task.perform(self._tx(self._writer), self)
+        if task.error is None:
             self._writer.execute("COMMIT")
         else:
             self._writer.rollback()
 
-    def _attempt(self, work: TransactionTask) -> None:
-        self._writer.execute("SAVEPOINT work")
-        work.perform(self._tx(self._writer), self)
-        if work.error is not None:
-            if not self._writer.in_transaction:  # SQLite rolled back the transaction with the others' work
-                raise work.error if isinstance(work.error, TertuliaError) else Busy(_ROLLED_BACK)
-            self._writer.execute("ROLLBACK TO work")
-        self._writer.execute("RELEASE work")
+    def _attempt(self, task: TransactionTask) -> None:
+        self._writer.execute("SAVEPOINT task")
+        task.perform(self._tx(self._writer), self)
+        if task.error is not None:
+            if not self._writer.in_transaction:  # SQLite rolled back the transaction with the other tasks
+                raise task.error if isinstance(task.error, TertuliaError) else Busy(_ROLLED_BACK)
+            self._writer.execute("ROLLBACK TO task")
+        self._writer.execute("RELEASE task")
 
     # ── closing
 
@@ -234,24 +232,24 @@ class Sqlite:
 
     # ── what differs from PostgreSQL
 
-    def render(self, statement: TextClause) -> str:
+    def render(self, statement: Statement) -> str:
         return statement.text
 
-    def hold(self, tx: Tx, name: str) -> None:
-        """Does nothing: only one thread writes, so it needs no further lock."""
+    def lock(self, tx: Tx, name: str) -> None:
+        """Does nothing: only one thread writes, so it needs no lock."""
 
-    def numbered(self, tx: Tx, topics: Sequence[str]) -> None:
-        """Does nothing: one thread writes and returns all work, so the order is right already."""
+    def register_commit_order(self, tx: Tx, topics: Sequence[str]) -> None:
+        """Does nothing: one thread writes and returns all tasks, so they are in commit order already."""
 
-    def say(self, tx: Tx, text: str) -> None:
+    def notify(self, tx: Tx, text: str) -> None:
         """Does nothing: no other node uses this file."""
 
     def ahead_ms(self, tx: Tx) -> int:
         """Always 0: SQLite has no clock of its own."""
         return 0
 
-    def survey(self, tx: Tx) -> None:
-        """Does nothing: SQLite's plans depend on the statements alone."""
+    def analyze(self, tx: Tx) -> None:
+        """Does nothing: SQLite plans our statements well without statistics."""
 
     def translate(self, error: Exception) -> TertuliaError | None:
         code = getattr(error, "sqlite_errorcode", 0)
@@ -274,7 +272,7 @@ class Sqlite:
         return None
 
     def _failed(self, error: Exception, code: int) -> StorageFailed:
-        failed = StorageFailed(f"The database file cannot be used: {error}. Look at the disk it is on.")
+        failed = StorageFailed(f"The database file cannot be used: {error}. Check the disk it is on.")
         if code in (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC):
             # After a failed sync the state of the disk is unknown: later writes might be confirmed and lost.
             self._write_error = failed
@@ -321,27 +319,18 @@ def _revision(connection: sqlite3.Connection) -> str | None:
     return migrate.revision_of(connection) if exists else None
 
 
-def _upgrade(connection: sqlite3.Connection, wrapped: Connection, history: migrate.MigrationHistory) -> None:
-    """Runs the missing migrations in one transaction and checks the foreign keys before it commits.
-
-    SQLAlchemy rolls the connection back when `wrapped` opens and closes, so our transaction runs in between.
-    """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        migrate.upgrade(wrapped, history)
-        if connection.execute("PRAGMA foreign_key_check").fetchone():
-            raise CannotStart("The upgrade would leave rows without their parents. Nothing was changed.")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
-
-
-def _engine(connection: sqlite3.Connection) -> Engine:
-    """An SQLAlchemy engine over our connection, for Alembic; closing it leaves the connection open."""
-    return create_engine(
-        "sqlite://", creator=lambda: connection, poolclass=StaticPool, isolation_level="AUTOCOMMIT"
-    )
+def _upgrade(connection: sqlite3.Connection, history: migrate.MigrationHistory) -> None:
+    """Runs the missing migrations in one transaction and checks the foreign keys before it commits."""
+    with migrate.for_alembic(connection, "sqlite://") as wrapped:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            migrate.upgrade(wrapped, history)
+            if connection.execute("PRAGMA foreign_key_check").fetchone():
+                raise CannotStart("The upgrade would leave rows without their parents. Nothing was changed.")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.rollback()
+            raise
 
 
 def _copy(connection: sqlite3.Connection, target: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import text
-
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import Invalid
 from tertulia.core.events import EventKind, project_topic, user_topic
@@ -14,7 +12,9 @@ from tertulia.core.serialization import from_json
 from tertulia.core.tables import Defaults, SavedTable, TableSpec, VoiceRef, check_voices, cleaned
 from tertulia.core.users import Actor
 from tertulia.store import access, events, personas
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.column_values import as_json
+from tertulia.store.sql import sql
+from tertulia.store.transactions import Row, Tx
 
 LIMIT = 100
 """The most saved tables that a user or a project can have."""
@@ -45,7 +45,7 @@ def add(tx: Tx, actor: Actor, scope: Ownership, project_id: str | None, setting:
     return _changed(tx, table_id)
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO saved_tables (
         id, scope, owner_id, project_id, name, mode, visibility, voices, chair, brief, created_at, updated_at
     )
@@ -54,7 +54,7 @@ _ADD = text("""
     )
 """)
 
-_COUNT = text("""
+_COUNT = sql("""
     SELECT COUNT(*) AS number FROM saved_tables
     WHERE COALESCE(owner_id, '') = :owner_id AND COALESCE(project_id, '') = :project_id
 """)
@@ -103,7 +103,7 @@ def _changed(tx: Tx, table_id: str) -> SavedTable:
     return table
 
 
-_READ = text(f"SELECT {_COLUMNS} FROM saved_tables AS t WHERE t.id = :id")
+_READ = sql(f"SELECT {_COLUMNS} FROM saved_tables AS t WHERE t.id = :id")
 
 
 def _topic(table: SavedTable) -> str:
@@ -131,7 +131,7 @@ def get(tx: Tx, actor: Actor, table_id: str) -> SavedTable:
     return _table(tx.one(_GET, actor_id=actor.user_id, id=table_id))
 
 
-_GET = text(f"""
+_GET = sql(f"""
     SELECT {_COLUMNS} FROM saved_tables AS t
     WHERE t.id = :id AND (t.owner_id = :actor_id OR t.project_id IN (
         SELECT seen.project_id FROM project_members AS seen WHERE seen.user_id = :actor_id
@@ -147,7 +147,7 @@ def visible_to(tx: Tx, actor: Actor, project_id: str | None = None) -> tuple[Sav
     return tuple(map(_table, rows))
 
 
-_VISIBLE = text(f"""
+_VISIBLE = sql(f"""
     SELECT {_COLUMNS} FROM saved_tables AS t
     WHERE t.owner_id = :actor_id OR t.project_id = :project_id
     ORDER BY CASE t.scope WHEN 'project' THEN 0 ELSE 1 END, t.created_at, t.id
@@ -166,7 +166,7 @@ def change(tx: Tx, actor: Actor, table_id: str, setting: TableSpec) -> SavedTabl
     return _changed(tx, table_id)
 
 
-_CHANGE = text("""
+_CHANGE = sql("""
     UPDATE saved_tables SET name = :name, mode = :mode, visibility = :visibility, voices = :voices,
         chair = :chair, brief = :brief, updated_at = :now
     WHERE id = :id RETURNING id
@@ -181,7 +181,7 @@ def remove(tx: Tx, actor: Actor, table_id: str) -> None:
     tx.emit(_topic(table), EventKind.REMOVED, "table", table_id)
 
 
-_REMOVE = text("DELETE FROM saved_tables WHERE id = :id RETURNING id")
+_REMOVE = sql("DELETE FROM saved_tables WHERE id = :id RETURNING id")
 
 
 # ── defaults for new conversations
@@ -192,7 +192,7 @@ def defaults(tx: Tx, actor: Actor) -> Defaults:
     return from_json(Defaults, stored) if stored else Defaults()
 
 
-_DEFAULTS = text("SELECT defaults FROM users WHERE id = :id")
+_DEFAULTS = sql("SELECT defaults FROM users WHERE id = :id")
 
 
 def set_defaults(tx: Tx, actor: Actor, new: Defaults) -> Defaults:
@@ -211,4 +211,4 @@ def set_defaults(tx: Tx, actor: Actor, new: Defaults) -> Defaults:
     return new
 
 
-_SET_DEFAULTS = text("UPDATE users SET defaults = :defaults WHERE id = :id")
+_SET_DEFAULTS = sql("UPDATE users SET defaults = :defaults WHERE id = :id")

@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.chunks import Source, Weights
+from tertulia.store.sql import Statement, sql
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
@@ -73,16 +72,16 @@ def is_unspaced(word: str) -> bool:
 
 
 class TextIndex(Protocol):
-    add: TextClause
+    add: Statement
     """Indexes a chunk. Takes number, scope, body, heading, place and around."""
-    among: str
+    in_list: str
     """A condition template: the column's value is in the list parameter, which `list_param` creates."""
-    hurries: bool
+    prefers_global_query: bool
     """Whether a search by `global_query` can be faster in this database."""
-    count: TextClause
+    count: Statement
     """Counts matching rows, up to a limit. Takes query and limit; returns rows."""
 
-    def find(self, weights: Weights, conditions: str) -> TextClause:
+    def find(self, weights: Weights, conditions: str) -> Statement:
         """The search statement. Takes query, project_ids, source_type and limit; returns number and score.
 
         A higher score is better.
@@ -91,14 +90,14 @@ class TextIndex(Protocol):
     def query(self, scope: Sequence[str], phrases: Sequence[str]) -> object:
         """The query, in the database's language, for rows with any of the phrases in any of the scopes."""
 
-    def hurried(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[object, int]:
+    def global_query(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[object, int]:
         """The query without the project filter, and the factor by which its scores are too high.
 
         It skips rows that match only very common words. `rows` holds how many rows match each phrase, counted
         up to RARE_WORD_ROWS.
         """
 
-    def many(self, values: Sequence[str] | Sequence[int]) -> object: ...
+    def list_param(self, values: Sequence[str] | Sequence[int]) -> object: ...
 
 
 class Fts5:
@@ -108,25 +107,25 @@ class Fts5:
     phrase, even of one with weight 0, and the source alone would match half of all rows.
     """
 
-    among = "{column} IN (SELECT value FROM json_each(:{name}))"
-    hurries = True
-    count = text("""
+    in_list = "{column} IN (SELECT value FROM json_each(:{name}))"
+    prefers_global_query = True
+    count = sql("""
         SELECT COUNT(*) AS rows
         FROM (SELECT 1 FROM retrieval_index WHERE retrieval_index MATCH :query LIMIT :limit) AS some
     """)
-    add = text("""
+    add = sql("""
         REPLACE INTO retrieval_index (rowid, scope, body, heading, place, around)
         VALUES (:number, :scope, :body, :heading, :place, :around)
     """)
 
-    def find(self, weights: Weights, conditions: str) -> TextClause:
+    def find(self, weights: Weights, conditions: str) -> Statement:
         return _fts5(weights, conditions)
 
     def query(self, scope: Sequence[str], phrases: Sequence[str]) -> str:
         scope_filter = f"scope : ({_any(scope)}) AND " if scope else ""
         return f"{scope_filter}{_COLUMNS} : ({_any(phrases)})"
 
-    def hurried(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[str, int]:
+    def global_query(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[str, int]:
         rare: list[str] = []
         common: list[str] = []
         row_count = 0
@@ -140,7 +139,7 @@ class Fts5:
         # phrases must keep the same weight.
         return f"{_COLUMNS} : ({_any(rare)}) AND {_COLUMNS} : ({_any([*rare, *common, *common])})", 2
 
-    def many(self, values: Sequence[str] | Sequence[int]) -> str:
+    def list_param(self, values: Sequence[str] | Sequence[int]) -> str:
         return json.dumps(list(values))
 
 
@@ -152,15 +151,15 @@ def _any(phrases: Sequence[str]) -> str:
 
 
 @cache
-def _fts5(weights: Weights, conditions: str) -> TextClause:
+def _fts5(weights: Weights, conditions: str) -> Statement:
     w = weights
     score = f"-bm25(retrieval_index, 0.0, {w.body}, {w.heading}, {w.place}, {w.around}) AS score"
     if not conditions:
-        return text(f"""
+        return sql(f"""
             SELECT rowid AS number, {score} FROM retrieval_index WHERE retrieval_index MATCH :query
             ORDER BY score DESC, number LIMIT :limit
         """)  # with the column `rank`, FTS5 would compute each score twice
-    return text(f"""
+    return sql(f"""
         SELECT c.number, {score} FROM retrieval_index CROSS JOIN content_chunks AS c
         WHERE retrieval_index MATCH :query AND c.number = retrieval_index.rowid {conditions}
         ORDER BY score DESC, number LIMIT :limit
@@ -170,10 +169,10 @@ def _fts5(weights: Weights, conditions: str) -> TextClause:
 class Tsvector:
     """PostgreSQL tsvector. Its rank ignores how rare a word is, so the query computes that itself."""
 
-    among = "{column} = ANY(:{name})"
-    hurries = False
-    count = text("SELECT 0 AS rows WHERE CAST(:query AS TEXT[]) IS NOT NULL LIMIT :limit")
-    add = text("""
+    in_list = "{column} = ANY(:{name})"
+    prefers_global_query = False
+    count = sql("SELECT 0 AS rows WHERE CAST(:query AS TEXT[]) IS NOT NULL LIMIT :limit")
+    add = sql("""
         UPDATE content_chunks SET words =
             setweight(to_tsvector('tertulia', :heading), 'A')
             || setweight(to_tsvector('tertulia', :place), 'B')
@@ -181,25 +180,25 @@ class Tsvector:
         WHERE number = :number AND CAST(:scope AS TEXT) IS NOT NULL
     """)
 
-    def find(self, weights: Weights, conditions: str) -> TextClause:
+    def find(self, weights: Weights, conditions: str) -> Statement:
         return _tsvector(weights, conditions)
 
     def query(self, scope: Sequence[str], phrases: Sequence[str]) -> list[str]:
         return list(phrases)
 
-    def hurried(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[list[str], int]:
+    def global_query(self, phrases: Sequence[str], rows: Mapping[str, int]) -> tuple[list[str], int]:
         return list(phrases), 1
 
-    def many(self, values: Sequence[str] | Sequence[int]) -> list[str] | list[int]:
+    def list_param(self, values: Sequence[str] | Sequence[int]) -> list[str] | list[int]:
         return [*values]
 
 
 @cache
-def _tsvector(weights: Weights, conditions: str) -> TextClause:
+def _tsvector(weights: Weights, conditions: str) -> Statement:
     all_weights = (weights.body, weights.around, weights.place, weights.heading)
     highest = max(all_weights)  # becomes 1, the most that ts_rank allows
     letters = ", ".join(f"{weight / highest:.4f}" for weight in all_weights)
-    return text(f"""
+    return sql(f"""
         WITH asked AS (
             SELECT phraseto_tsquery('tertulia', one) AS q, COUNT(*) AS times
             FROM unnest(CAST(:query AS TEXT[])) AS one GROUP BY phraseto_tsquery('tertulia', one)

@@ -1,38 +1,28 @@
-"""Transactions: the object `Tx`, with which the store's functions read, write and emit events."""
+"""Transactions: `Tx` runs the store's statements and numbers the events that they emit."""
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
-import json
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import TextClause, text
-
-from tertulia.core.errors import Busy, NotFound, TertuliaError
+from tertulia.core.errors import NotFound, TertuliaError
 from tertulia.core.events import Event, EventKind
 from tertulia.core.ids import Clock, NewId
-from tertulia.core.serialization import to_json
-from tertulia.core.text import storable
+from tertulia.store.column_values import as_json, storable_params
+from tertulia.store.sql import Statement, sql
 from tertulia.store.text_index import TextIndex
 from tertulia.store.vector_index import VectorIndex
 
 GONE = "This does not exist, or you may not see it."
 """The same message for missing and for hidden things, so that no client can tell them apart."""
 
-WAITING_LIMIT = 10_000
-"""The most work that may wait in one queue. More is refused, because its client would give up waiting."""
-
-
 Row = Any
 """A named tuple of the columns that a statement selects."""
 
 
 class Cursor(Protocol):
-    """The driver's own cursor: SQLAlchemy's results would take five times as long as their statements."""
+    """The driver's own cursor."""
 
     @property
     def description(self) -> Any: ...
@@ -50,22 +40,22 @@ class Dialect(Protocol):
     skip_locked: str
     """The clause at the end of a SELECT that skips rows which another transaction has locked."""
 
-    words: TextIndex
+    text_index: TextIndex
     """The full-text index."""
 
-    nearness: VectorIndex
+    vector_index: VectorIndex
     """The vector index."""
 
     node: str
     """The name of this node among those that share the database."""
 
-    def render(self, statement: TextClause) -> str:
+    def render(self, statement: Statement) -> str:
         """The statement with placeholders in the driver's style."""
 
-    def hold(self, tx: Tx, name: str) -> None:
+    def lock(self, tx: Tx, name: str) -> None:
         """Takes the advisory lock of this name until the transaction ends."""
 
-    def numbered(self, tx: Tx, topics: Sequence[str]) -> None:
+    def register_commit_order(self, tx: Tx, topics: Sequence[str]) -> None:
         """Registers a transaction for the commit order, while it holds the locks of these topics."""
 
     def translate(self, error: Exception) -> TertuliaError | None:
@@ -73,7 +63,7 @@ class Dialect(Protocol):
 
 
 class Tx:
-    """A running transaction. Its events are numbered together when the work is done."""
+    """A running transaction. Its events are numbered together before the commit."""
 
     __slots__ = ("_cursor", "_dialect", "_pending", "events", "new_id", "now")
 
@@ -85,24 +75,24 @@ class Tx:
         self.now = clock()
         self.new_id = new_id
 
-    def execute(self, statement: TextClause, **params: object) -> list[Row]:
-        self._cursor.execute(self._dialect.render(statement), _storable(params))
+    def execute(self, statement: Statement, **params: object) -> list[Row]:
+        self._cursor.execute(self._dialect.render(statement), storable_params(params))
         if statement not in _SHAPES:
             _SHAPES[statement] = _shape(self._cursor)
         shape = _SHAPES[statement]
         return [] if shape is None else [shape(row) for row in self._cursor.fetchall()]
 
-    def execute_many(self, statement: TextClause, rows: Sequence[Mapping[str, object]]) -> None:
+    def execute_many(self, statement: Statement, rows: Sequence[Mapping[str, object]]) -> None:
         if rows:
-            self._cursor.executemany(self._dialect.render(statement), [_storable(row) for row in rows])
+            self._cursor.executemany(self._dialect.render(statement), [storable_params(row) for row in rows])
 
-    def one(self, statement: TextClause, **params: object) -> Row:
+    def one(self, statement: Statement, **params: object) -> Row:
         rows = self.execute(statement, **params)
         if not rows:
             raise NotFound(GONE)
         return rows[0]
 
-    def maybe(self, statement: TextClause, **params: object) -> Row | None:
+    def maybe(self, statement: Statement, **params: object) -> Row | None:
         rows = self.execute(statement, **params)
         return rows[0] if rows else None
 
@@ -111,20 +101,20 @@ class Tx:
         return self._dialect.skip_locked
 
     @property
-    def words(self) -> TextIndex:
-        return self._dialect.words
+    def text_index(self) -> TextIndex:
+        return self._dialect.text_index
 
     @property
-    def nearness(self) -> VectorIndex:
-        return self._dialect.nearness
+    def vector_index(self) -> VectorIndex:
+        return self._dialect.vector_index
 
     @property
     def node(self) -> str:
         return self._dialect.node
 
-    def hold(self, name: str) -> None:
+    def lock(self, name: str) -> None:
         """Takes an advisory lock until the commit, for writes that depend on what was read before."""
-        self._dialect.hold(self, name)
+        self._dialect.lock(self, name)
 
     def emit(self, topic: str, kind: EventKind, noun: str, id: str, value: object | None = None) -> None:
         """Emits an event. Of several for one thing in a topic, only the transaction's last one is logged."""
@@ -144,7 +134,7 @@ class Tx:
             counts[topic] = counts.get(topic, 0) + 1
         topics = sorted(counts)
         last = {topic: self._reserve_numbers(topic, counts[topic]) - counts[topic] for topic in topics}
-        self._dialect.numbered(self, topics)
+        self._dialect.register_commit_order(self, topics)
         new_events = []
         for (topic, noun, id), (kind, value) in pending.items():
             last[topic] += 1
@@ -159,7 +149,7 @@ class Tx:
         return number
 
 
-_SHAPES: dict[TextClause, Callable[[Iterable[Any]], Row] | None] = {}
+_SHAPES: dict[Statement, Callable[[Iterable[Any]], Row] | None] = {}
 """The row constructor of each statement; None for a statement without result rows."""
 
 
@@ -172,13 +162,13 @@ def _shape(cursor: Cursor) -> Callable[[Iterable[Any]], Row] | None:
     return make
 
 
-_RESERVE_NUMBERS = text("""
+_RESERVE_NUMBERS = sql("""
     INSERT INTO places (place, number) VALUES (:place, :count)
     ON CONFLICT (place) DO UPDATE SET number = places.number + excluded.number
     RETURNING number
 """)
 
-_APPEND = text("""
+_APPEND = sql("""
     INSERT INTO events (place, number, kind, noun, id, value, at)
     VALUES (:place, :number, :kind, :noun, :id, :value, :at)
 """)
@@ -186,7 +176,7 @@ _APPEND = text("""
 
 def _row(event: Event) -> dict[str, object]:
     return {
-        "place": event.place,
+        "place": event.topic,
         "number": event.number,
         "kind": event.kind.value,
         "noun": event.noun,
@@ -194,85 +184,3 @@ def _row(event: Event) -> dict[str, object]:
         "value": event.value,
         "at": event.at,
     }
-
-
-def as_json(value: object) -> str:
-    """The value as JSON without characters that a database cannot store, so that it reads back unchanged."""
-    json_text = to_json(value)
-    if "\\u0000" in json_text:
-        json_text = json.dumps(_without_nul(json.loads(json_text)), ensure_ascii=False, separators=(",", ":"))
-    return storable(json_text)
-
-
-def _without_nul(value: Any) -> Any:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        return [_without_nul(item) for item in value]
-    if isinstance(value, dict):
-        return {storable(key): _without_nul(item) for key, item in value.items()}
-    return value
-
-
-def _storable(params: Mapping[str, object]) -> Mapping[str, object]:
-    """The parameters without unstorable characters. Plain ASCII, nearly all there is, is not copied."""
-    for value in params.values():
-        if isinstance(value, str) and (not value.isascii() or "\0" in value):
-            return {
-                name: storable(param) if isinstance(param, str) else param for name, param in params.items()
-            }
-    return params
-
-
-@dataclass(slots=True, eq=False)
-class TransactionTask:
-    """A function to run in its own transaction, and the future that waits for its result."""
-
-    run: Callable[[Tx], Any]
-    future: asyncio.Future[Any] | concurrent.futures.Future[Any]
-    loop: asyncio.AbstractEventLoop | None
-    """The event loop of the future; None when a thread waits."""
-    result: Any = None
-    error: Exception | None = None
-    events: tuple[Event, ...] = ()
-
-    def perform(self, tx: Tx, dialect: Dialect) -> None:
-        """Runs the function and numbers its events, without committing; stores an error for the future."""
-        try:
-            self.result = self.run(tx)
-            tx.number_events()
-        except dialect.error as error:
-            self.fail(to_app_error(error, dialect))
-        except Exception as error:  # noqa: BLE001  raised in the waiting code
-            self.error = error
-        else:
-            self.error, self.events = None, tx.events
-
-    def fail(self, error: Exception) -> None:
-        self.error, self.result, self.events = error, None, ()
-
-    def settle(self) -> None:
-        """Sets the result or the error in the future, unless it was cancelled."""
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
-
-
-def to_app_error(error: Exception, dialect: Dialect) -> Exception:
-    """The error for people, or the driver's error itself if it shows a bug in this program."""
-    translated = dialect.translate(error)
-    if translated is None:
-        return error
-    translated.__cause__ = error
-    return translated
-
-
-def check_capacity(is_closed: bool, waiting: int) -> None:
-    """Raises Busy if the database is closing or too much work is waiting."""
-    if is_closed:
-        raise Busy("The server is stopping. Try again when it is back.")
-    if waiting >= WAITING_LIMIT:
-        raise Busy("The database has more to do than it can keep up with. Try again in a few seconds.", 5)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from tertulia.core.errors import Conflict
 from tertulia.core.events import EventKind, conversation_topic
 from tertulia.core.markdown import plain_text
@@ -41,9 +39,11 @@ from tertulia.store import (
     turns,
 )
 from tertulia.store.branches import TREE
+from tertulia.store.column_values import as_json
 from tertulia.store.conversations import SUBTREE
 from tertulia.store.messages import InheritingBranch, voice
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.sql import sql
+from tertulia.store.transactions import Row, Tx
 
 
 def get(tx: Tx, actor: Actor, conversation_id: str) -> Tree:
@@ -55,7 +55,7 @@ def get(tx: Tx, actor: Actor, conversation_id: str) -> Tree:
 _MARKUP = 5
 """Characters of a question read per character shown, because Markdown signs and links are removed."""
 
-_MESSAGES = text(f"""
+_MESSAGES = sql(f"""
     {TREE}
     SELECT m.id, m.conversation_id, m.round_number, m.role, m.replaces_id, m.created_at, m.created_by,
         CASE WHEN t.is_blind THEN NULL ELSE m.voice END AS voice,
@@ -109,7 +109,7 @@ def removal(tx: Tx, actor: Actor, conversation_id: str) -> DeletionPreview:
     return DeletionPreview(count.conversations, count.rounds, count.replies, titles)
 
 
-_REMOVAL = text(f"""
+_REMOVAL = sql(f"""
     {SUBTREE}
     SELECT COUNT(DISTINCT s.id) AS conversations,
         COUNT(CASE WHEN m.role = 'user' THEN 1 END) AS rounds,
@@ -117,7 +117,7 @@ _REMOVAL = text(f"""
     FROM subtree AS s LEFT JOIN conversation_messages AS m ON m.conversation_id = s.id
 """)
 
-_TITLES = text(f"""
+_TITLES = sql(f"""
     {SUBTREE}
     SELECT c.title FROM subtree AS s JOIN conversations AS c ON c.id = s.id
     WHERE c.title <> '' ORDER BY s.depth, c.id LIMIT {TITLES_LIMIT}
@@ -183,7 +183,7 @@ def remove_message(tx: Tx, actor: Actor, message_id: str) -> None:
     message = messages.get(tx, actor, message_id)
     access.to_conversation(tx, actor, message.conversation_id).must_write()
     for conversation_id in sorted(_find_deletion(tx, message).conversation_ids):
-        tx.hold(conversation_topic(conversation_id))  # so that _must_not_be_answering sees every turn
+        tx.lock(conversation_topic(conversation_id))  # so that _must_not_be_answering sees every turn
     deletion = _find_deletion(tx, message)
     _must_not_be_answering(tx, deletion, message.round_number)
     ids = frozenset(
@@ -236,7 +236,7 @@ def _parents(tx: Tx, deletion: _Deletion) -> set[str]:
     return parents - set(deletion.conversation_ids)
 
 
-_PARENT = text("SELECT parent_id FROM conversations WHERE id = :id AND parent_id IS NOT NULL")
+_PARENT = sql("SELECT parent_id FROM conversations WHERE id = :id AND parent_id IS NOT NULL")
 
 
 def _must_not_be_answering(tx: Tx, deletion: _Deletion, number: int) -> None:
@@ -259,9 +259,9 @@ def _remove(tx: Tx, message: Message) -> None:
     tx.execute(_REMOVE, id=message.id)
 
 
-_REMOVE_VOTES = text("DELETE FROM votes WHERE message_id = :message_id RETURNING id")
+_REMOVE_VOTES = sql("DELETE FROM votes WHERE message_id = :message_id RETURNING id")
 
-_REMOVE = text("DELETE FROM conversation_messages WHERE id = :id")
+_REMOVE = sql("DELETE FROM conversation_messages WHERE id = :id")
 
 
 def _reindex(tx: Tx, message: Message, deletion: _Deletion) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.blind import anonymised_turn
 from tertulia.core.conversations import Visibility
 from tertulia.core.errors import TurnReused
@@ -18,10 +16,12 @@ from tertulia.core.serialization import from_json
 from tertulia.core.turns import Purpose, Style, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.store import access, events, receipts
+from tertulia.store.column_values import as_json
 from tertulia.store.conversations import voices
 from tertulia.store.lineage import LINEAGE
 from tertulia.store.messages import voice
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.sql import Statement, sql
+from tertulia.store.transactions import Row, Tx
 
 _COLUMNS = """
     t.id, t.conversation_id, t.round_number, t.purpose, t.mode, t.voices, t.visibility, t.state, t.message_id,
@@ -63,7 +63,7 @@ def open(tx: Tx, turn: Turn, fingerprint: str, node: str | None = None) -> None:
     _emit_changed(tx, turn)
 
 
-_OPEN = text("""
+_OPEN = sql("""
     INSERT INTO turns (
         id, conversation_id, round_number, purpose, mode, voices, visibility, state, message_id, fingerprint,
         node, heartbeat_at, created_by, created_at, finished_at, chair, brief, is_blind, style,
@@ -89,12 +89,12 @@ def find_opened(tx: Tx, user_id: str, turn_id: str) -> tuple[Turn, str] | None:
 
     Of two simultaneous requests, the second waits here for the first, and then finds its turn.
     """
-    tx.hold(f"turn:{turn_id}")
+    tx.lock(f"turn:{turn_id}")
     row = tx.maybe(_FIND_OPENED, id=turn_id, user_id=user_id)
     return (_turn(row), row.fingerprint) if row else None
 
 
-_FIND_OPENED = text(f"""
+_FIND_OPENED = sql(f"""
     SELECT {_COLUMNS}, t.fingerprint FROM turns AS t WHERE t.id = :id AND t.created_by = :user_id
 """)
 
@@ -133,7 +133,7 @@ def get(tx: Tx, actor: Actor, turn_id: str) -> Turn:
     return _turn(tx.one(_GET, actor_id=actor.user_id, id=turn_id))
 
 
-_GET = text(f"""
+_GET = sql(f"""
     SELECT {_COLUMNS} FROM turns AS t
     JOIN conversations AS c ON c.id = t.conversation_id {access.MEMBER_OF_CONVERSATION}
     WHERE t.id = :id
@@ -145,7 +145,7 @@ def waiting_or_running(tx: Tx, conversation_id: str) -> tuple[Turn, ...]:
     return tuple(_turn(row) for row in tx.execute(_WAITING_OR_RUNNING, conversation_id=conversation_id))
 
 
-_WAITING_OR_RUNNING = text(f"""
+_WAITING_OR_RUNNING = sql(f"""
     SELECT {_COLUMNS} FROM turns AS t
     WHERE t.conversation_id = :conversation_id AND t.state IN ('queued', 'running')
     ORDER BY CASE t.state WHEN 'running' THEN 0 ELSE 1 END, t.round_number, t.created_at, t.id
@@ -160,7 +160,7 @@ def is_inheriting(tx: Tx, conversation_id: str) -> bool:
 
 _NO_LAST_ROUND = 2**31
 
-_INHERITING = text(f"""
+_INHERITING = sql(f"""
     {LINEAGE}
     SELECT 1 FROM lineage AS l JOIN turns AS t ON t.conversation_id = l.id
         AND (t.round_number < l.last_round OR t.round_number = l.last_round AND l.only_id IS NULL)
@@ -171,29 +171,31 @@ _INHERITING = text(f"""
 def of_rounds(tx: Tx, rounds: Sequence[Round]) -> tuple[Turn, ...]:
     """The turns that wrote the messages of these rounds, inherited rounds included, oldest first."""
     ids = sorted({message.turn_id for round_ in rounds for message in round_.messages})
-    rows = tx.execute(_select_of_rounds(tx.words.among), ids=tx.words.many(ids))
+    rows = tx.execute(_select_of_rounds(tx.text_index.in_list), ids=tx.text_index.list_param(ids))
     return tuple(_turn(row) for row in rows)
 
 
 @cache
-def _select_of_rounds(among: str) -> TextClause:
-    return text(f"""
-        SELECT {_COLUMNS} FROM turns AS t WHERE {among.format(column="t.id", name="ids")}
+def _select_of_rounds(in_list: str) -> Statement:
+    return sql(f"""
+        SELECT {_COLUMNS} FROM turns AS t WHERE {in_list.format(column="t.id", name="ids")}
         ORDER BY t.round_number, t.created_at, t.id
     """)
 
 
 def reveal(tx: Tx, conversation_ids: Sequence[str], number: int) -> tuple[Turn, ...]:
     """Makes the blind turns of a round visible and returns them. The caller emits their events."""
-    rows = tx.execute(_reveal_rounds(tx.words.among), ids=tx.words.many(conversation_ids), number=number)
+    rows = tx.execute(
+        _reveal_rounds(tx.text_index.in_list), ids=tx.text_index.list_param(conversation_ids), number=number
+    )
     return tuple(_turn(row) for row in rows)
 
 
 @cache
-def _reveal_rounds(among: str) -> TextClause:
-    return text(f"""
+def _reveal_rounds(in_list: str) -> Statement:
+    return sql(f"""
         UPDATE turns AS t SET is_blind = FALSE
-        WHERE {among.format(column="t.conversation_id", name="ids")}
+        WHERE {in_list.format(column="t.conversation_id", name="ids")}
             AND t.round_number = :number AND t.is_blind
         RETURNING {_COLUMNS.replace("t.", "")}
     """)
@@ -221,9 +223,9 @@ def _save_passages(tx: Tx, turn_id: str, passages: Sequence[Passage]) -> Turn:
     return turn
 
 
-_LOCK_PASSAGES = text("UPDATE turns SET found = found WHERE id = :id RETURNING found")  # locks the row
+_LOCK_PASSAGES = sql("UPDATE turns SET found = found WHERE id = :id RETURNING found")  # locks the row
 
-_SAVE_PASSAGES = text(f"""
+_SAVE_PASSAGES = sql(f"""
     UPDATE turns AS t SET found = :found WHERE t.id = :id RETURNING {_COLUMNS.replace("t.", "")}
 """)
 
@@ -250,7 +252,7 @@ def naming(tx: Tx, conversation_id: str, source_ids: Collection[str]) -> tuple[s
     )
 
 
-_WITH_PASSAGES = text("""
+_WITH_PASSAGES = sql("""
     SELECT id, found FROM turns WHERE conversation_id = :conversation_id AND found <> '[]' ORDER BY id
 """)
 
@@ -277,7 +279,7 @@ def found_gone(tx: Tx, project_id: str, after: str) -> StalePassages:
 
 _BATCH = 200
 
-_NEXT_WITH_PASSAGES = text("""
+_NEXT_WITH_PASSAGES = sql("""
     SELECT t.id, t.found FROM turns AS t JOIN conversations AS c ON c.id = t.conversation_id
     WHERE c.project_id = :project_id AND t.found <> '[]' AND t.id > :after ORDER BY t.id LIMIT :limit
 """)
@@ -288,7 +290,7 @@ def count_unfinished(tx: Tx, user_id: str) -> int:
     return number
 
 
-_COUNT_UNFINISHED = text("""
+_COUNT_UNFINISHED = sql("""
     SELECT COUNT(*) AS number FROM turns WHERE created_by = :user_id AND state IN ('queued', 'running')
 """)
 
@@ -303,12 +305,12 @@ def set_state(tx: Tx, turn_id: str, state: TurnState) -> Turn:
     return turn
 
 
-_SET_STATE = text(f"""
+_SET_STATE = sql(f"""
     UPDATE turns AS t SET state = :state, finished_at = :finished_at
     WHERE t.id = :id AND t.state IN ('queued', 'running') RETURNING {_COLUMNS.replace("t.", "")}
 """)
 
-_READ = text(f"SELECT {_COLUMNS} FROM turns AS t WHERE t.id = :id")
+_READ = sql(f"SELECT {_COLUMNS} FROM turns AS t WHERE t.id = :id")
 
 
 def unfinished(tx: Tx) -> tuple[Turn, ...]:
@@ -316,7 +318,7 @@ def unfinished(tx: Tx) -> tuple[Turn, ...]:
     return tuple(_turn(row) for row in tx.execute(_UNFINISHED))
 
 
-_UNFINISHED = text(f"""
+_UNFINISHED = sql(f"""
     SELECT {_COLUMNS} FROM turns AS t WHERE t.state IN ('queued', 'running') ORDER BY t.created_at, t.id
 """)
 
@@ -326,7 +328,7 @@ def beat(tx: Tx, node: str | None = None) -> None:
     tx.execute(_BEAT, node=node or tx.node, now=tx.now)
 
 
-_BEAT = text("""
+_BEAT = sql("""
     UPDATE turns SET heartbeat_at = :now WHERE node = :node AND state IN ('queued', 'running')
 """)
 
@@ -336,7 +338,7 @@ def abandoned(tx: Tx, before_ms: int) -> tuple[Turn, ...]:
     return tuple(_turn(row) for row in tx.execute(_ABANDONED, before=before_ms))
 
 
-_ABANDONED = text(f"""
+_ABANDONED = sql(f"""
     SELECT {_COLUMNS} FROM turns AS t
     WHERE t.state IN ('queued', 'running') AND t.heartbeat_at < :before ORDER BY t.created_at, t.id
 """)
@@ -347,7 +349,7 @@ def take_over(tx: Tx, turn_id: str, before_ms: int) -> bool:
     return tx.maybe(_TAKE_OVER, id=turn_id, before=before_ms, node=tx.node, now=tx.now) is not None
 
 
-_TAKE_OVER = text("""
+_TAKE_OVER = sql("""
     UPDATE turns SET node = :node, heartbeat_at = :now
     WHERE id = :id AND state IN ('queued', 'running') AND heartbeat_at < :before RETURNING id
 """)
@@ -358,7 +360,7 @@ def assert_owned(tx: Tx, turn_id: str) -> None:
     tx.one(_ASSERT_OWNED, id=turn_id, node=tx.node, now=tx.now)
 
 
-_ASSERT_OWNED = text("UPDATE turns SET heartbeat_at = :now WHERE id = :id AND node = :node RETURNING id")
+_ASSERT_OWNED = sql("UPDATE turns SET heartbeat_at = :now WHERE id = :id AND node = :node RETURNING id")
 
 
 def must_wait(tx: Tx, turn: Turn) -> bool:
@@ -374,7 +376,7 @@ def must_wait(tx: Tx, turn: Turn) -> bool:
     return row is not None
 
 
-_BLOCKING = text("""
+_BLOCKING = sql("""
     SELECT id FROM turns
     WHERE conversation_id = :conversation_id AND node <> :node AND (
         state = 'running'
@@ -403,7 +405,7 @@ def has_company(tx: Tx, turn: Turn) -> bool:
     return row is not None
 
 
-_OTHERS_OF_ROUND = text(f"""
+_OTHERS_OF_ROUND = sql(f"""
     {LINEAGE}
     SELECT 1 FROM lineage AS l JOIN turns AS t ON t.conversation_id = l.id AND t.round_number = :first_round
     WHERE l.only_id IS NULL AND t.id <> :turn_id AND (
@@ -419,7 +421,7 @@ def is_here(tx: Tx, turn_id: str) -> bool:
     return tx.maybe(_IS_HERE, id=turn_id, node=tx.node) is not None
 
 
-_IS_HERE = text("SELECT 1 FROM turns WHERE id = :id AND node = :node")
+_IS_HERE = sql("SELECT 1 FROM turns WHERE id = :id AND node = :node")
 
 
 def owned_by_other_nodes(tx: Tx) -> tuple[Turn, ...]:
@@ -427,7 +429,7 @@ def owned_by_other_nodes(tx: Tx) -> tuple[Turn, ...]:
     return tuple(_turn(row) for row in tx.execute(_OF_OTHER_NODES, node=tx.node))
 
 
-_OF_OTHER_NODES = text(f"""
+_OF_OTHER_NODES = sql(f"""
     SELECT {_COLUMNS} FROM turns AS t WHERE t.state IN ('queued', 'running') AND t.node <> :node
 """)
 
@@ -444,7 +446,7 @@ def next_round(tx: Tx, conversation_id: str) -> int:
     return number
 
 
-_NEXT_ROUND = text("""
+_NEXT_ROUND = sql("""
     UPDATE conversations SET round_count = round_count + 1, updated_at = :now WHERE id = :id
     RETURNING round_count
 """)

@@ -7,29 +7,28 @@ saved the upload yet; in both orders nothing stays saved. Saving and cancelling 
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from tertulia.core.errors import Conflict
 from tertulia.core.users import Actor
 from tertulia.store import attachments, files
+from tertulia.store.sql import sql
 from tertulia.store.transactions import Tx
 
 
-def hold(tx: Tx, user_id: str) -> None:
+def lock_quota(tx: Tx, user_id: str) -> None:
     """Serialises saving and cancelling a user's uploads, so that the quota check is exact as well."""
-    tx.hold(f"quota:{user_id}")
+    tx.lock(f"quota:{user_id}")
 
 
 def cancel(tx: Tx, actor: Actor, project_id: str, upload_key: str) -> tuple[str, ...]:
     """Cancels an upload. Returns the content hashes of the files that were removed."""
-    hold(tx, actor.user_id)
+    lock_quota(tx, actor.user_id)
     attachments.take_back(tx, actor, project_id, upload_key)
     hashes = files.take_back(tx, actor, project_id, upload_key)
     tx.execute(_CANCEL, user_id=actor.user_id, upload_key=upload_key, now=tx.now)
     return hashes
 
 
-_CANCEL = text("""
+_CANCEL = sql("""
     INSERT INTO cancelled_uploads (user_id, upload_key, cancelled_at) VALUES (:user_id, :upload_key, :now)
     ON CONFLICT (user_id, upload_key) DO NOTHING
 """)
@@ -40,7 +39,7 @@ def must_not_be_cancelled(tx: Tx, user_id: str, upload_key: str) -> None:
         raise Conflict("This upload was cancelled. Nothing of it was kept.")
 
 
-_IS_CANCELLED = text("""
+_IS_CANCELLED = sql("""
     SELECT 1 FROM cancelled_uploads WHERE user_id = :user_id AND upload_key = :upload_key
 """)
 
@@ -50,4 +49,4 @@ def forget_cancelled(tx: Tx, before_ms: int) -> None:
     tx.execute(_FORGET, before=before_ms)
 
 
-_FORGET = text("DELETE FROM cancelled_uploads WHERE cancelled_at < :before")
+_FORGET = sql("DELETE FROM cancelled_uploads WHERE cancelled_at < :before")

@@ -11,8 +11,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from sqlalchemy import TextClause, text
-
 from tertulia.core.conversations import Conversation
 from tertulia.core.lengths import RECENT, RecentReplies, ReplyLength
 from tertulia.core.messages import Message
@@ -20,6 +18,7 @@ from tertulia.core.models import Model, TokenCount
 from tertulia.core.thinking import Effort
 from tertulia.core.users import Actor
 from tertulia.store import access
+from tertulia.store.sql import Statement, sql
 from tertulia.store.transactions import Tx
 
 
@@ -127,7 +126,7 @@ def add(tx: Tx, row: UsageRow) -> None:
     )
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO usage (
         id, user_id, project_id, conversation_id, message_id, provider, model, purpose, input_tokens,
         cached_tokens, output_tokens, reasoning_tokens, cost_micros, latency_ms, first_token_ms,
@@ -146,7 +145,7 @@ def of_conversation(tx: Tx, actor: Actor, conversation_id: str) -> UsageSum:
     return UsageSum(*tx.one(_OF_CONVERSATION, conversation_id=conversation_id))
 
 
-_OF_CONVERSATION = text("""
+_OF_CONVERSATION = sql("""
     SELECT COUNT(*) AS calls,
         CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT) AS input_tokens,
         CAST(COALESCE(SUM(cached_tokens), 0) AS BIGINT) AS cached_tokens,
@@ -190,13 +189,13 @@ def named(keys: Collection[ModelEffort]) -> Mapping[str, str]:
 
 
 @cache
-def recent_replies_of(count: int) -> TextClause:
+def recent_replies_of(count: int) -> Statement:
     """The query for the recent replies of `count` models.
 
     It has one part with its own limit per list, so that it reads no more rows than it returns.
     """
     parts = (_recent(number, in_project) for number in range(count) for in_project in (True, False))
-    return text(" UNION ALL ".join(parts))
+    return sql(" UNION ALL ".join(parts))
 
 
 def _recent(number: int, in_project: bool) -> str:

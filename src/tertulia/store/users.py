@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from tertulia.core.errors import AlreadySetUp, Conflict, EmailTaken, Forbidden, NotFound
 from tertulia.core.events import EventKind, user_topic
 from tertulia.core.users import Actor, ServerRole, User, clean_email, clean_name
 from tertulia.store import people, projects, sessions
+from tertulia.store.sql import sql
 from tertulia.store.transactions import GONE, Row, Tx
 
 HOME = "Home"
@@ -44,7 +43,7 @@ def add(tx: Tx, name: str, email: str, password_hash: str, role: ServerRole) -> 
     return user
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO users (id, name, email, password_hash, role, suspended, created_at)
     VALUES (:id, :name, :email, :password_hash, :role, FALSE, :now)
     ON CONFLICT (email) DO NOTHING RETURNING id
@@ -55,7 +54,7 @@ _COLUMNS = "id, name, email, role, suspended, created_at"
 
 def add_first(tx: Tx, name: str, email: str, password_hash: str) -> User:
     """Creates the administrator of a new server. Of simultaneous attempts, one succeeds."""
-    tx.hold(_ADMINS)
+    tx.lock(_ADMINS)
     if count(tx):
         raise AlreadySetUp("This server already has an administrator. Sign in, or ask them for an account.")
     return add(tx, name, email, password_hash, ServerRole.ADMIN)
@@ -66,7 +65,7 @@ def count(tx: Tx) -> int:
     return number
 
 
-_COUNT = text("SELECT COUNT(*) AS number FROM users")
+_COUNT = sql("SELECT COUNT(*) AS number FROM users")
 
 
 def find_credentials(tx: Tx, email: str) -> StoredCredentials | None:
@@ -74,7 +73,7 @@ def find_credentials(tx: Tx, email: str) -> StoredCredentials | None:
     return StoredCredentials(_user(row), row.password_hash) if row else None
 
 
-_FIND_LOGIN = text(f"SELECT {_COLUMNS}, password_hash FROM users WHERE email = :email")
+_FIND_LOGIN = sql(f"SELECT {_COLUMNS}, password_hash FROM users WHERE email = :email")
 
 
 def _user(row: Row) -> User:
@@ -85,7 +84,7 @@ def get(tx: Tx, user_id: str) -> User:
     return _user(tx.one(_GET, id=user_id))
 
 
-_GET = text(f"SELECT {_COLUMNS} FROM users WHERE id = :id")
+_GET = sql(f"SELECT {_COLUMNS} FROM users WHERE id = :id")
 
 
 def visible_to(tx: Tx, actor: Actor) -> tuple[User, ...]:
@@ -94,7 +93,7 @@ def visible_to(tx: Tx, actor: Actor) -> tuple[User, ...]:
     return tuple(_user(row) for row in tx.execute(_ALL))
 
 
-_ALL = text(f"SELECT {_COLUMNS} FROM users ORDER BY created_at, id")
+_ALL = sql(f"SELECT {_COLUMNS} FROM users ORDER BY created_at, id")
 
 
 def save(
@@ -112,7 +111,7 @@ def save(
     after it began.
     """
     _must_be_allowed(actor, user_id, changes_rights=role is not None or suspended is not None)
-    tx.hold(_ADMINS)
+    tx.lock(_ADMINS)
     before = get(tx, user_id)
     row = tx.one(
         _SAVE,
@@ -141,13 +140,13 @@ def _must_be_allowed(actor: Actor, user_id: str, changes_rights: bool) -> None:
         raise Forbidden("Only an administrator can do this.")
 
 
-_SAVE = text(f"""
+_SAVE = sql(f"""
     UPDATE users SET name = COALESCE(:name, name), role = COALESCE(:role, role),
         suspended = COALESCE(:suspended, suspended)
     WHERE id = :id RETURNING {_COLUMNS}
 """)
 
-_ACTIVE_ADMINS = text("SELECT COUNT(*) AS number FROM users WHERE role = 'admin' AND NOT suspended")
+_ACTIVE_ADMINS = sql("SELECT COUNT(*) AS number FROM users WHERE role = 'admin' AND NOT suspended")
 
 
 def set_password(tx: Tx, user_id: str, password_hash: str, keep_session: str | None = None) -> None:
@@ -156,7 +155,7 @@ def set_password(tx: Tx, user_id: str, password_hash: str, keep_session: str | N
     sessions.remove_of_user(tx, user_id, keep=keep_session)
 
 
-_SET_PASSWORD = text("UPDATE users SET password_hash = :password_hash WHERE id = :id RETURNING id")
+_SET_PASSWORD = sql("UPDATE users SET password_hash = :password_hash WHERE id = :id RETURNING id")
 
 
 def password_hash(tx: Tx, user_id: str) -> str:
@@ -164,4 +163,4 @@ def password_hash(tx: Tx, user_id: str) -> str:
     return stored
 
 
-_PASSWORD_HASH = text("SELECT password_hash FROM users WHERE id = :id")
+_PASSWORD_HASH = sql("SELECT password_hash FROM users WHERE id = :id")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Protocol
 
-from sqlalchemy import TextClause, text
+from tertulia.store.sql import Statement, sql
 
 EXACT = 20_000
 """Up to this many vectors the search is exact and compares each one; above, it uses the HNSW index."""
@@ -24,32 +24,32 @@ INDEXED_DIMENSIONS = 4_000
 class VectorIndex(Protocol):
     is_in_database: bool
     """Whether the database compares vectors. If not, callers may use `save` only."""
-    save: TextClause
+    save: Statement
     """Stores a vector. Takes number, project_id, source_type, config, generation, vector and near."""
-    indexes: TextClause
+    indexes: Statement
     """Lists the existing HNSW indexes. Returns name."""
-    unplaced: TextClause
+    without_near: Statement
     """Lists vectors whose column `near` is empty, so that searches miss them.
 
     Takes config and limit; returns number and vector.
     """
-    place: TextClause
+    fill_near: Statement
     """Fills the column `near` of one vector. Takes number and near."""
-    count: TextClause
+    count: Statement
     """Counts the vectors of some projects, up to a limit. Takes config, project_ids and limit."""
-    walk: TextClause
+    scan_further: Statement
     """Makes later searches of the transaction read on in the index until enough rows pass the filters."""
 
     def near(self, vector: bytes) -> str | None:
         """The vector as a literal of the extension's type; None where the database compares no vectors."""
 
-    def index(self, config: int, dimensions: int) -> tuple[str, TextClause] | None:
+    def index(self, config: int, dimensions: int) -> tuple[str, Statement] | None:
         """The index of an embedding configuration: its name and the statement that creates it.
 
         None for vectors with more dimensions than an index supports.
         """
 
-    def find(self, config: int, dimensions: int, conditions: str, use_index: bool) -> TextClause:
+    def find(self, config: int, dimensions: int, conditions: str, use_index: bool) -> Statement:
         """The search statement. Takes asked, project_ids, source_type and limit; returns number and score.
 
         A higher score is better.
@@ -60,8 +60,8 @@ class NoVectorIndex:
     """Stores vectors as bytes that the database cannot compare."""
 
     is_in_database = False
-    indexes = unplaced = place = count = walk = text("SELECT 1 WHERE FALSE")
-    save = text("""
+    indexes = without_near = fill_near = count = scan_further = sql("SELECT 1 WHERE FALSE")
+    save = sql("""
         INSERT INTO chunk_vectors (number, project_id, source_type, config, generation, vector)
         VALUES (:number, :project_id, :source_type, :config, :generation, :vector)
         ON CONFLICT (number) DO UPDATE
@@ -71,18 +71,18 @@ class NoVectorIndex:
     def near(self, vector: bytes) -> str | None:
         return None
 
-    def index(self, config: int, dimensions: int) -> tuple[str, TextClause] | None:
+    def index(self, config: int, dimensions: int) -> tuple[str, Statement] | None:
         return None
 
-    def find(self, config: int, dimensions: int, conditions: str, use_index: bool) -> TextClause:
-        return self.unplaced
+    def find(self, config: int, dimensions: int, conditions: str, use_index: bool) -> Statement:
+        return self.without_near
 
 
 class Pgvector:
     """PostgreSQL with the extension `vector`: half-precision vectors, compared by inner product."""
 
     is_in_database = True
-    save = text("""
+    save = sql("""
         INSERT INTO chunk_vectors (number, project_id, source_type, config, generation, vector, near)
         VALUES (
             :number, :project_id, :source_type, :config, :generation, :vector,
@@ -91,24 +91,24 @@ class Pgvector:
         ON CONFLICT (number) DO UPDATE SET config = excluded.config, generation = excluded.generation,
             vector = excluded.vector, near = excluded.near
     """)
-    indexes = text("""
+    indexes = sql("""
         SELECT indexname AS name FROM pg_indexes
         WHERE schemaname = current_schema() AND tablename = 'chunk_vectors'
             AND starts_with(indexname, 'chunk_vectors_near_')
     """)
-    unplaced = text("""
+    without_near = sql("""
         SELECT number, vector FROM chunk_vectors WHERE near IS NULL AND config = :config
         ORDER BY number LIMIT :limit
     """)
-    place = text("""
+    fill_near = sql("""
         UPDATE chunk_vectors SET near = CAST(CAST(:near AS TEXT) AS HALFVEC) WHERE number = :number
     """)
-    count = text("""
+    count = sql("""
         SELECT COUNT(*) AS number FROM (
             SELECT 1 FROM chunk_vectors WHERE project_id = ANY(:project_ids) AND config = :config LIMIT :limit
         ) AS counted
     """)
-    walk = text("""
+    scan_further = sql("""
         SELECT set_config('hnsw.iterative_scan', 'strict_order', TRUE),
             set_config('hnsw.ef_search', '400', TRUE), set_config('hnsw.max_scan_tuples', '100000', TRUE)
     """)
@@ -117,16 +117,16 @@ class Pgvector:
         numbers = struct.unpack(f"<{len(vector) // 2}e", vector)
         return f"[{','.join(map(repr, numbers))}]"
 
-    def index(self, config: int, dimensions: int) -> tuple[str, TextClause] | None:
+    def index(self, config: int, dimensions: int) -> tuple[str, Statement] | None:
         if dimensions > INDEXED_DIMENSIONS:
             return None
         name = f"chunk_vectors_near_{config}_{dimensions}"
-        return name, text(f"""
+        return name, sql(f"""
             CREATE INDEX {name} ON chunk_vectors
                 USING hnsw ((CAST(near AS HALFVEC({dimensions}))) halfvec_ip_ops) WHERE config = {config}
         """)
 
-    def find(self, config: int, dimensions: int, conditions: str, use_index: bool) -> TextClause:
+    def find(self, config: int, dimensions: int, conditions: str, use_index: bool) -> Statement:
         return (
             _by_index(config, dimensions, conditions)
             if use_index
@@ -139,16 +139,16 @@ class Pgvector:
 
 
 @cache
-def _by_comparison(config: int, dimensions: int, conditions: str) -> TextClause:
-    return text(f"""
+def _by_comparison(config: int, dimensions: int, conditions: str) -> Statement:
+    return sql(f"""
         SELECT v.number, -({_distance(dimensions)}) AS score FROM {_candidates(config, conditions)}
         ORDER BY score DESC, v.number LIMIT :limit
     """)
 
 
 @cache
-def _by_index(config: int, dimensions: int, conditions: str) -> TextClause:
-    return text(f"""
+def _by_index(config: int, dimensions: int, conditions: str) -> Statement:
+    return sql(f"""
         WITH nearest AS MATERIALIZED (
             SELECT v.number, {_distance(dimensions)} AS distance FROM {_candidates(config, conditions)}
             ORDER BY distance LIMIT :limit

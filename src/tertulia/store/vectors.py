@@ -9,11 +9,11 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from tertulia.core.chunks import Source
 from tertulia.store.chunks import NewChunk
-from tertulia.store.transactions import Tx, as_json
+from tertulia.store.column_values import as_json
+from tertulia.store.sql import sql
+from tertulia.store.transactions import Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ def set_config(tx: Tx, model: str, dimensions: int) -> int:
     return id
 
 
-_LAST_CONFIG = text("SELECT id, model, dimensions FROM embedding_config ORDER BY id DESC LIMIT 1")
+_LAST_CONFIG = sql("SELECT id, model, dimensions FROM embedding_config ORDER BY id DESC LIMIT 1")
 
-_ADD_CONFIG = text("""
+_ADD_CONFIG = sql("""
     INSERT INTO embedding_config (id, model, dimensions, created_at) VALUES (:id, :model, :dimensions, :now)
 """)
 
-_ALL_DUE = text("""
+_ALL_DUE = sql("""
     INSERT INTO vectors_due (number, project_id)
     SELECT number, project_id FROM content_chunks WHERE TRUE ON CONFLICT DO NOTHING
 """)
@@ -63,13 +63,13 @@ _ALL_DUE = text("""
 
 def _replace_index(tx: Tx, config: int, dimensions: int) -> None:
     """Creates the database's index for this configuration and drops the older indexes."""
-    if not tx.nearness.is_in_database:
+    if not tx.vector_index.is_in_database:
         return
-    index = tx.nearness.index(config, dimensions)
-    existing = [row.name for row in tx.execute(tx.nearness.indexes)]
+    index = tx.vector_index.index(config, dimensions)
+    existing = [row.name for row in tx.execute(tx.vector_index.indexes)]
     for name in existing:
         if index is None or name != index[0]:
-            tx.execute(text(f"DROP INDEX {name}"))
+            tx.execute(sql(f"DROP INDEX {name}"))
     if index is not None and index[0] not in existing:
         tx.execute(index[1])
 
@@ -83,7 +83,7 @@ def find_config(tx: Tx, model: str, dimensions: int) -> int | None:
 
 
 # In each project the newest chunks are embedded first, so vectors of another model have the lowest numbers.
-_IS_REPLACING = text("""
+_IS_REPLACING = sql("""
     SELECT 1 FROM (SELECT number FROM vectors_due ORDER BY number LIMIT 100) AS d
     JOIN chunk_vectors AS v ON v.number = d.number WHERE v.config <> :config LIMIT 1
 """)
@@ -126,9 +126,9 @@ _DUE = """
     ORDER BY d.project_id, d.number DESC
 """
 
-_DUE_AFTER = text(_DUE.format(which=">"))
+_DUE_AFTER = sql(_DUE.format(which=">"))
 
-_DUE_FROM_THE_FIRST = text(_DUE.format(which="<="))
+_DUE_FROM_THE_FIRST = sql(_DUE.format(which="<="))
 
 
 def count_due_in_file(tx: Tx, file_id: str) -> tuple[int, int]:
@@ -137,7 +137,7 @@ def count_due_in_file(tx: Tx, file_id: str) -> tuple[int, int]:
     return row.due, row.chunks
 
 
-_COUNT_DUE = text("""
+_COUNT_DUE = sql("""
     SELECT COUNT(d.number) AS due, COUNT(*) AS chunks
     FROM content_chunks AS c LEFT JOIN vectors_due AS d ON d.number = c.number WHERE c.file_id = :file_id
 """)
@@ -153,26 +153,26 @@ def save(tx: Tx, config: int, vectors: Iterable[tuple[int, bytes]]) -> None:
         if row.project_id not in generations:
             generations[row.project_id] = tx.one(_NEXT_GENERATION, project_id=row.project_id).generation
         tx.execute(
-            tx.nearness.save,
+            tx.vector_index.save,
             number=number,
             project_id=row.project_id,
             source_type=row.source_type,
             config=config,
             generation=generations[row.project_id],
             vector=vector,
-            near=tx.nearness.near(vector),
+            near=tx.vector_index.near(vector),
         )
         tx.execute(_NOT_DUE, number=number)
 
 
-_PROJECT_OF = text("SELECT project_id, source_type FROM content_chunks WHERE number = :number")
+_PROJECT_OF = sql("SELECT project_id, source_type FROM content_chunks WHERE number = :number")
 
-_NEXT_GENERATION = text("""
+_NEXT_GENERATION = sql("""
     INSERT INTO library_states (project_id, generation, removals) VALUES (:project_id, 1, 0)
     ON CONFLICT (project_id) DO UPDATE SET generation = library_states.generation + 1 RETURNING generation
 """)
 
-_NOT_DUE = text("DELETE FROM vectors_due WHERE number = :number")
+_NOT_DUE = sql("DELETE FROM vectors_due WHERE number = :number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,13 +217,13 @@ def of_message(tx: Tx, message_id: str) -> ReusableVectors:
     return ReusableVectors(last.id, {_text_hash(row.heading, row.content): bytes(row.vector) for row in rows})
 
 
-_OF_MESSAGE = text("""
+_OF_MESSAGE = sql("""
     SELECT c.heading, c.content, v.vector
     FROM content_chunks AS c JOIN chunk_vectors AS v ON v.number = c.number
     WHERE c.message_id = :message_id AND v.config = :config
 """)
 
-_OF_FILE = text("""
+_OF_FILE = sql("""
     SELECT c.heading, c.content, c.location, v.vector
     FROM content_chunks AS c JOIN chunk_vectors AS v ON v.number = c.number
     WHERE c.file_id = :file_id AND v.config = :config
@@ -240,11 +240,11 @@ def add_to_index(tx: Tx, limit: int) -> int:
     Returns their number.
     """
     last = tx.maybe(_LAST_CONFIG)
-    if last is None or not tx.nearness.is_in_database:
+    if last is None or not tx.vector_index.is_in_database:
         return 0
-    rows = tx.execute(tx.nearness.unplaced, config=last.id, limit=limit)
+    rows = tx.execute(tx.vector_index.without_near, config=last.id, limit=limit)
     for row in rows:
-        tx.execute(tx.nearness.place, number=row.number, near=tx.nearness.near(bytes(row.vector)))
+        tx.execute(tx.vector_index.fill_near, number=row.number, near=tx.vector_index.near(bytes(row.vector)))
     return len(rows)
 
 
@@ -261,7 +261,7 @@ def generation(tx: Tx, project_id: str) -> VectorGeneration:
     return VectorGeneration(row.generation, row.removals) if row else VectorGeneration()
 
 
-_STATE = text("SELECT generation, removals FROM library_states WHERE project_id = :project_id")
+_STATE = sql("SELECT generation, removals FROM library_states WHERE project_id = :project_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ def of_project(tx: Tx, project_id: str, config: int, after: int = 0) -> VectorBa
     )
 
 
-_VECTORS = text("""
+_VECTORS = sql("""
     SELECT number, source_type, vector FROM chunk_vectors
     WHERE project_id = :project_id AND generation > :after AND config = :config ORDER BY generation, number
 """)
@@ -293,4 +293,4 @@ def numbers(tx: Tx, project_id: str) -> tuple[int, ...]:
     return tuple(row.number for row in tx.execute(_NUMBERS, project_id=project_id))
 
 
-_NUMBERS = text("SELECT number FROM chunk_vectors WHERE project_id = :project_id")
+_NUMBERS = sql("SELECT number FROM chunk_vectors WHERE project_id = :project_id")

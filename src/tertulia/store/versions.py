@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from tertulia.core.errors import NotFound
 from tertulia.core.files import Content, FileVersion
 from tertulia.core.users import Actor
 from tertulia.store import access
+from tertulia.store.sql import sql
 from tertulia.store.transactions import GONE, Row, Tx
 
 
@@ -27,7 +26,7 @@ def add(
     )
 
 
-_ADD = text("""
+_ADD = sql("""
     INSERT INTO file_versions (
         file_id, number, content_hash, size_bytes, mime_type, created_by, created_at, upload_key
     )
@@ -55,7 +54,7 @@ _SELECT_VISIBLE = f"""
     WHERE f.id = :file_id AND f.project_id = :project_id
 """
 
-_OF_FILE = text(f"{_SELECT_VISIBLE} ORDER BY v.number DESC")
+_OF_FILE = sql(f"{_SELECT_VISIBLE} ORDER BY v.number DESC")
 
 
 def _version(row: Row) -> FileVersion:
@@ -75,4 +74,4 @@ def get(tx: Tx, actor: Actor, project_id: str, file_id: str, number: int) -> Fil
     return _version(tx.one(_GET, **file, number=number))
 
 
-_GET = text(f"{_SELECT_VISIBLE} AND v.number = :number")
+_GET = sql(f"{_SELECT_VISIBLE} AND v.number = :number")

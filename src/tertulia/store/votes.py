@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import text
-
 from tertulia.core import votes
 from tertulia.core.errors import Conflict
 from tertulia.core.events import EventKind, conversation_topic
@@ -19,7 +17,9 @@ from tertulia.core.serialization import from_json
 from tertulia.core.users import Actor
 from tertulia.core.votes import Contender, Vote, VoteValue
 from tertulia.store import access, blind, events, messages, turns
-from tertulia.store.transactions import Row, Tx, as_json
+from tertulia.store.column_values import as_json
+from tertulia.store.sql import sql
+from tertulia.store.transactions import Row, Tx
 
 COUNTED = 10_000
 """How many of a project's newest votes and replies its leaderboard counts."""
@@ -34,7 +34,7 @@ def cast(tx: Tx, actor: Actor, message_id: str, verdict: VoteValue) -> Vote:
     """Stores the actor's vote in a round, and replaces an earlier one."""
     reply = messages.get(tx, actor, message_id)
     access.to_conversation(tx, actor, reply.conversation_id).must_write()
-    tx.hold(conversation_topic(reply.conversation_id))  # orders simultaneous votes
+    tx.lock(conversation_topic(reply.conversation_id))  # orders simultaneous votes
     if verdict is VoteValue.NONE:
         return _withdraw(tx, actor, reply)
     round_ = messages.round(tx, reply.conversation_id, reply.round_number)
@@ -61,7 +61,7 @@ def cast(tx: Tx, actor: Actor, message_id: str, verdict: VoteValue) -> Vote:
     return vote
 
 
-_CAST = text(f"""
+_CAST = sql(f"""
     INSERT INTO votes AS v (
         id, project_id, conversation_id, round_number, user_id, verdict, message_id, contenders, is_blind,
         created_at
@@ -79,7 +79,7 @@ _CAST = text(f"""
 def _reveal_if_blind(tx: Tx, actor: Actor, round_: Round) -> bool:
     """Reveals a blind round's names if this is its first vote by any user; returns whether it was."""
     question = round_.question
-    tx.hold(conversation_topic(question.conversation_id))  # of two simultaneous first votes, one is blind
+    tx.lock(conversation_topic(question.conversation_id))  # of two simultaneous first votes, one is blind
     if not turns.get(tx, actor, question.turn_id).is_blind:
         return False
     for conversation_id in {message.conversation_id for message in round_.messages}:
@@ -97,7 +97,7 @@ def _withdraw(tx: Tx, actor: Actor, reply: Message) -> Vote:
     return _vote(tx.one(_WITHDRAW, id=before.id))
 
 
-_WITHDRAW = text(f"""
+_WITHDRAW = sql(f"""
     UPDATE votes SET verdict = 'none' WHERE id = :id RETURNING {_COLUMNS.replace("v.", "")}
 """)
 
@@ -112,7 +112,7 @@ def _find(tx: Tx, actor: Actor, reply: Message) -> Row | None:
     )
 
 
-_FIND = text("""
+_FIND = sql("""
     SELECT id, message_id FROM votes
     WHERE conversation_id = :conversation_id AND round_number = :round_number AND user_id = :user_id
         AND verdict <> 'none'
@@ -172,7 +172,7 @@ def _in_rounds(tx: Tx, rounds: tuple[Round, ...]) -> Iterator[Vote]:
         )
 
 
-_BETWEEN = text(f"""
+_BETWEEN = sql(f"""
     SELECT {_COLUMNS} FROM votes AS v
     WHERE v.conversation_id = :conversation_id AND v.round_number BETWEEN :first AND :last
         AND v.verdict <> 'none'
@@ -186,7 +186,7 @@ def of_project(tx: Tx, actor: Actor, project_id: str) -> tuple[Vote, ...]:
     return tuple(map(_vote, tx.execute(_OF_PROJECT, project_id=project_id, limit=COUNTED)))
 
 
-_OF_PROJECT = text(f"""
+_OF_PROJECT = sql(f"""
     SELECT {_COLUMNS} FROM votes AS v WHERE v.project_id = :project_id AND v.verdict <> 'none'
     ORDER BY v.created_at DESC, v.id DESC LIMIT :limit
 """)
@@ -213,7 +213,7 @@ def reply_costs(tx: Tx, actor: Actor, project_id: str) -> tuple[ReplyCost, ...]:
     )
 
 
-_REPLY_COSTS = text("""
+_REPLY_COSTS = sql("""
     SELECT m.persona_id, m.model_id, u.cost_micros, u.latency_ms, u.first_token_ms
     FROM usage AS u JOIN conversation_messages AS m ON m.id = u.message_id
     WHERE u.project_id = :project_id AND m.role = 'advisor' AND m.status = 'complete'

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from sqlalchemy import text
 
+from tertulia.store.sql import sql
 from tests.library.documents import zipped
 from tests.server.cast import at_rest
 from tests.server.files.asking import file, form, url
@@ -18,7 +18,7 @@ from tests.world import Person, World
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 KEY = "01JCZ5Q7M8XKEY0000000001"
-FORGET = text("DELETE FROM cancelled_uploads")
+FORGET = sql("DELETE FROM cancelled_uploads")
 BYTES = {"Content-Type": "application/octet-stream"}
 
 

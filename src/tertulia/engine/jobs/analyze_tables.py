@@ -9,6 +9,6 @@ from tertulia.engine.dependencies import Dependencies
 async def analyze_tables(dependencies: Dependencies) -> None:
     """Without it a search is slower for a while, and nothing else: the job is done all the same."""
     try:
-        await dependencies.db.survey()
+        await dependencies.db.analyze()
     except TertuliaError as error:
         dependencies.report(error)

@@ -52,7 +52,7 @@ def _first_asked(tx: Tx, conversation_id: str) -> tuple[Conversation, Message] |
 async def _named(
     dependencies: Dependencies, question: str, patience_s: float
 ) -> tuple[str, TokenCount, Model | None]:
-    model = cheapest_capable(dependencies.providers.models(), dependencies.providers.can_answer)
+    model = cheapest_capable(dependencies.providers.models(), dependencies.providers.is_ready)
     if model is None:
         return title_of(question), TokenCount(), None
     prompt = Prompt("", (PromptMessage("user", _ASK.format(text=question[:_TEXT_LIMIT])),))
@@ -76,11 +76,11 @@ async def _answer(dependencies: Dependencies, call: ModelRequest) -> tuple[str, 
 
 
 def cheapest_capable(
-    models: Sequence[Model], can_answer: Callable[[Model], bool] = lambda model: True
+    models: Sequence[Model], is_ready: Callable[[Model], bool] = lambda model: True
 ) -> Model | None:
     """The cheapest with a known price; a demo model writes no titles worth reading."""
     capable = [
         m for m in models if not m.is_demo and m.prices.output_micros is not None and not m.abilities.thinking
     ]
     by_price = sorted(capable, key=lambda m: (m.prices.output_micros, m.key))
-    return next(filter(can_answer, by_price), None)
+    return next(filter(is_ready, by_price), None)

@@ -17,7 +17,7 @@ from tertulia.core.closing import closed_on_failure
 from tertulia.core.errors import Invalid, NotFound, TooLarge
 from tertulia.core.files import Extracted, FileLimits
 from tertulia.library.extract.frames import Frame
-from tertulia.library.extract.process import PATIENCE_S, Frames, WorkerDied, WorkerSlot
+from tertulia.library.extract.process import GRACE_S, Frames, WorkerDied, WorkerSlot
 from tertulia.library.extract.protocol import ExitReport, ExtractTask
 
 ATTEMPTS = 3
@@ -74,7 +74,7 @@ def _archive_part(kind: Frame, content: Any) -> ArchivePart:
 class Extractor:
     """Reads as many files at once as there are worker slots; further calls wait for a free slot."""
 
-    def __init__(self, limits: FileLimits, grace_s: float = PATIENCE_S) -> None:
+    def __init__(self, limits: FileLimits, grace_s: float = GRACE_S) -> None:
         """`grace_s` is added to a task's time limit before a silent process is killed."""
         self._limits = limits
         self._slots = [WorkerSlot(grace_s) for _ in range(SLOTS)]

@@ -7,8 +7,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import IO
@@ -17,9 +15,11 @@ from tertulia.core.closing import closed_on_failure
 from tertulia.core.serialization import to_json
 from tertulia.library.extract.frames import Frame, FrameReader, ProtocolError
 from tertulia.library.extract.protocol import BROKE, TOO_MUCH_MEMORY, ExitReport, ExtractTask
+from tertulia.processes.child import ChildProcess, Program, Spawn, spawn
+from tertulia.processes.timers import GetClock, IdleTimer
 
 IDLE_S = 60.0
-PATIENCE_S = 5.0
+GRACE_S = 5.0
 """Added to a child's own time limit; if the worker does not answer by then either, both are killed."""
 
 Frames = AsyncGenerator[tuple[Frame, bytes]]
@@ -58,11 +58,19 @@ _TOO_LONG = (-signal.SIGALRM, -signal.SIGXCPU)
 class WorkerSlot:
     """A worker process and the queue of tasks for it, which it runs one after the other."""
 
-    def __init__(self, grace_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        grace_s: float = GRACE_S,
+        *,
+        get_clock: GetClock = asyncio.get_running_loop,
+        spawn: Spawn = spawn,
+    ) -> None:
         self._grace_s = grace_s
+        self._get_clock = get_clock
+        self._spawn = spawn
         self._lock = asyncio.Lock()
         self._process: WorkerProcess | None = None
-        self._idle_timer: asyncio.TimerHandle | None = None
+        self._idle_timer = IdleTimer(IDLE_S, self.end, get_clock)
         self._is_abandoned = False
         self.waiting = 0
         """The length of the queue, with the running task."""
@@ -99,14 +107,14 @@ class WorkerSlot:
             self.last, self.name = process.last, ""
             if not is_reusable:
                 self.end()
-            self._idle_timer = asyncio.get_running_loop().call_later(IDLE_S, self.end)
+            self._idle_timer.restart()
 
     def _start(self, name: str) -> WorkerProcess:
         """The process, started if it does not run."""
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
+        self._idle_timer.cancel()
         self.name, self._is_abandoned = name, False
-        self._process = self._process or WorkerProcess(self._grace_s)
+        if self._process is None:
+            self._process = WorkerProcess(self._grace_s, self._get_clock, self._spawn)
         return self._process
 
     def abandon(self) -> None:
@@ -115,8 +123,7 @@ class WorkerSlot:
         self.end()
 
     def end(self) -> None:
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
+        self._idle_timer.cancel()
         if self._process is not None:
             self._process.end()
             self._process = None
@@ -125,11 +132,12 @@ class WorkerSlot:
 class WorkerProcess:
     """A running worker process and the socket on which it receives tasks and sends exit reports."""
 
-    def __init__(self, grace_s: float) -> None:
+    def __init__(self, grace_s: float, get_clock: GetClock, spawn: Spawn) -> None:
         self._grace_s = grace_s
         self._socket, worker_end = _socketpair()
         with worker_end, closed_on_failure(self._socket):
-            self._process = _start_process(worker_end)
+            self._child = ChildProcess(_program(worker_end.fileno()), get_clock, spawn)
+            self._child.start()
         self.last: ExitReport | None = None
 
     async def run(self, task: ExtractTask, files: Sequence[IO[bytes]]) -> Frames:
@@ -171,8 +179,7 @@ class WorkerProcess:
     def end(self) -> None:
         """Kills the process; its children die with it."""
         self._socket.close()
-        self._process.kill()
-        self._process.wait()
+        self._child.stop()
 
 
 def _socketpair() -> tuple[socket.socket, socket.socket]:
@@ -182,16 +189,12 @@ def _socketpair() -> tuple[socket.socket, socket.socket]:
     return server_end, worker_end
 
 
-def _start_process(worker_end: socket.socket) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [
-            *(sys.executable, "-I", "-m", "tertulia.library.extract.worker"),
-            *(str(worker_end.fileno()), str(os.getpid())),
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        pass_fds=[worker_end.fileno()],
-        env={"LANG": "C.UTF-8"},
-        cwd="/",
+def _program(descriptor: int) -> Program:
+    """The program that reads files. It inherits one socket and nothing of the environment."""
+    return Program(
+        "tertulia.library.extract.worker",
+        (str(descriptor),),
+        {"LANG": "C.UTF-8"},
+        descriptors=(descriptor,),
+        is_isolated=True,
     )

@@ -23,8 +23,8 @@ import pypdf  # noqa: F401 - imported before the fork, so that no child spends i
 from tertulia.core.serialization import from_plain
 from tertulia.library.extract.protocol import BROKE, TOO_MUCH_MEMORY, ExitReport, ExtractTask
 from tertulia.library.extract.tasks import TASKS
+from tertulia.processes import worker
 
-PR_SET_PDEATHSIG = 1
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 MEMORY_BYTES = 512 << 20
 TASK_LIMIT = 4096
@@ -32,8 +32,8 @@ DESCRIPTORS = 3
 
 
 def main() -> None:
-    server = socket.socket(fileno=int(sys.argv[1]))
-    _die_with(int(sys.argv[2]))
+    worker.begin()
+    server = socket.socket(fileno=int(sys.argv[2]))
     _unshare_network()
     while True:
         task, descriptors, _, _ = socket.recv_fds(server, TASK_LIMIT, DESCRIPTORS)
@@ -43,13 +43,6 @@ def main() -> None:
         for descriptor in descriptors:
             os.close(descriptor)
         server.sendall(json.dumps([report.code, report.cpu_s, report.peak_bytes]).encode() + b"\n")
-
-
-def _die_with(parent: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(0)  # the parent died before prctl took effect
 
 
 def _unshare_network() -> None:
@@ -63,7 +56,7 @@ def _run_in_child(task: bytes, descriptors: list[int], server: socket.socket) ->
     child = os.fork()
     if child == 0:
         server.close()
-        _die_with(parent)
+        worker.end_with_parent(parent)
         os._exit(_run_task(from_plain(ExtractTask, json.loads(task)), descriptors))
     _, status, usage = os.wait4(child, 0)
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -96,8 +89,6 @@ def _set_limits(task: ExtractTask) -> None:
     ):
         with suppress(ValueError, OSError):  # not every system supports each limit
             resource.setrlimit(kind, (limit, limit))
-    with suppress(OSError):
-        os.nice(5)
     _end_after(task.wall_s)
 
 

@@ -1,4 +1,4 @@
-"""Encodings: the same turn, written for different readers. Each is one small module."""
+"""Encodings of a turn's events for clients: server-sent events (`sse`) and NDJSON (`ndjson`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tertulia.engine.live import Delta, TurnEvent
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything about a turn as it stands, for a reader who cannot be told what it missed."""
+    """The current state of a turn, for a client that cannot resume from its last event."""
 
     turn: Turn
     messages: tuple[Message, ...]
@@ -23,29 +23,29 @@ class Snapshot:
 class Encoding:
     media_type: str
     event: Callable[[str, TurnEvent], bytes]
-    """The event's mark, from which a reader resumes, and the event; deltas of one reply arrive joined."""
+    """Encodes an event with its event id, from which a client can resume."""
     snapshot: Callable[[str, Snapshot], bytes]
     gone: Callable[[str, str], bytes]
-    """The last word to a reader whose right ended: the mark of the last event it was told, and why."""
+    """Encodes the end of a stream whose client lost its permission: the last event's id and the reason."""
     heartbeat: bytes
 
 
-def mark(name: str, number: int) -> str:
-    """A place in a turn's stream. It names the log: one from another stream is never taken for ours."""
+def event_id(name: str, number: int) -> str:
+    """An event's id in a turn's stream. It names the log: mirrors on other nodes have other numbers."""
     return f"{name}.{number}"
 
 
-def number_of(mark: str, name: str) -> int | None:
-    """How far a reader has come; None when the mark is not of this stream. No mark is the beginning."""
-    if not mark:
+def number_of(event_id: str, name: str) -> int | None:
+    """The number of the client's last event; 0 without an id, None if the id belongs to another log."""
+    if not event_id:
         return 0
-    named, _, number = mark.rpartition(".")
-    is_ours = named == name and number.isascii() and number.isdecimal() and len(number) < 10
+    log_name, _, number = event_id.rpartition(".")
+    is_ours = log_name == name and number.isascii() and number.isdecimal() and len(number) < 10
     return int(number) if is_ours else None
 
 
 def joined(events: Iterable[TurnEvent], first: int) -> list[tuple[int, TurnEvent]]:
-    """Numbers the events from `first`; neighbouring deltas of one reply become one, under the last number."""
+    """Numbers the events from `first`. Adjacent deltas of a reply are joined under the number of the last."""
     result: list[tuple[int, TurnEvent]] = []
     for number, event in enumerate(events, start=first):
         if isinstance(event, Delta) and result:

@@ -1,4 +1,4 @@
-"""NDJSON: one JSON object per line, `chunk`, `done` and `error`, each with its speaker; `after` resumes."""
+"""NDJSON encoding: one JSON object per line, such as `chunk`, `done` or `error`; `after` is the event id."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from tertulia.engine.live import Delta, ReplyFinished, ReplyStarted, RetrySchedu
 from tertulia.server.encodings import Encoding, Snapshot
 
 
-def event(mark: str, event: TurnEvent) -> bytes:
+def event(event_id: str, event: TurnEvent) -> bytes:
     match event:
         case Delta(reply_id, delta, text, is_thought):
             key = "thinking" if is_thought else "text"
-            return _line({"type": "chunk", "after": mark, "reply_id": reply_id, "number": delta, key: text})
+            return _line(
+                {"type": "chunk", "after": event_id, "reply_id": reply_id, "number": delta, key: text}
+            )
         case ReplyStarted(draft):
             speaker = speaker_of(draft.voice.model)
-            return _line({"type": "reply", "after": mark, "speaker": speaker, "draft": to_plain(draft)})
+            return _line({"type": "reply", "after": event_id, "speaker": speaker, "draft": to_plain(draft)})
         case RetryScheduled(reply_id, waiting):
             return _line(
-                {"type": "waiting", "after": mark, "reply_id": reply_id, "waiting": to_plain(waiting)}
+                {"type": "waiting", "after": event_id, "reply_id": reply_id, "waiting": to_plain(waiting)}
             )
         case ReplyFinished(message):
-            return _line(_finished(message) | {"after": mark})
+            return _line(_finished(message) | {"after": event_id})
         case TurnEnded(turn):
-            return _line({"type": "done", "after": mark, "turn": to_plain(turn)})
+            return _line({"type": "done", "after": event_id, "turn": to_plain(turn)})
 
 
-def snapshot(mark: str, snapshot: Snapshot) -> bytes:
-    return _line({"type": "snapshot", "after": mark} | to_plain(snapshot))
+def snapshot(event_id: str, snapshot: Snapshot) -> bytes:
+    return _line({"type": "snapshot", "after": event_id} | to_plain(snapshot))
 
 
-def gone(mark: str, reason: str) -> bytes:
-    return _line({"type": "gone", "after": mark, "reason": reason})
+def gone(event_id: str, reason: str) -> bytes:
+    return _line({"type": "gone", "after": event_id, "reason": reason})
 
 
 def _finished(message: Message) -> dict[str, Any]:

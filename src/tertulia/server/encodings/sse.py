@@ -1,4 +1,4 @@
-"""Server-sent events: `id` is the event's mark, so `Last-Event-ID` resumes without gap or repeat."""
+"""SSE encoding: the client resumes with `Last-Event-ID`, without a gap or a repeated event."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from tertulia.engine.live import Delta, ReplyFinished, ReplyStarted, RetrySchedu
 from tertulia.server.encodings import Encoding, Snapshot
 
 
-def event(mark: str, event: TurnEvent) -> bytes:
+def event(event_id: str, event: TurnEvent) -> bytes:
     match event:
         case Delta(reply_id, delta, text, is_thought):
             data = json.dumps(
                 {"reply_id": reply_id, "number": delta, "thinking" if is_thought else "text": text},
                 ensure_ascii=False,
             )
-            return _frame(mark, "delta", data)
+            return _frame(event_id, "delta", data)
         case ReplyStarted(draft):
-            return _frame(mark, "reply", to_json(draft))
+            return _frame(event_id, "reply", to_json(draft))
         case RetryScheduled(reply_id, waiting):
-            return _frame(mark, "waiting", to_json({"reply_id": reply_id, "waiting": waiting}))
+            return _frame(event_id, "waiting", to_json({"reply_id": reply_id, "waiting": waiting}))
         case ReplyFinished(message):
-            return _frame(mark, "finished", to_json(message))
+            return _frame(event_id, "finished", to_json(message))
         case TurnEnded(turn):
-            return _frame(mark, "ended", to_json(turn))
+            return _frame(event_id, "ended", to_json(turn))
 
 
-def snapshot(mark: str, snapshot: Snapshot) -> bytes:
-    return _frame(mark, "snapshot", to_json(snapshot))
+def snapshot(event_id: str, snapshot: Snapshot) -> bytes:
+    return _frame(event_id, "snapshot", to_json(snapshot))
 
 
-def gone(mark: str, reason: str) -> bytes:
-    return _frame(mark, "gone", to_json({"reason": reason}))
+def gone(event_id: str, reason: str) -> bytes:
+    return _frame(event_id, "gone", to_json({"reason": reason}))
 
 
-def _frame(mark: str, name: str, data: str) -> bytes:
-    return f"id: {mark}\nevent: {name}\ndata: {data}\n\n".encode()
+def _frame(event_id: str, name: str, data: str) -> bytes:
+    return f"id: {event_id}\nevent: {name}\ndata: {data}\n\n".encode()
 
 
 SSE = Encoding("text/event-stream", event, snapshot, gone, heartbeat=b": still here\n\n")

@@ -1,4 +1,4 @@
-"""Routes, one module per noun."""
+"""Routes of the HTTP API, one module per noun."""
 
 from tertulia.server.routes import (
     accounts,
@@ -23,7 +23,7 @@ from tertulia.server.routes import (
 )
 
 ROUTES = (
-    turns.router,  # looked through in this order, and nobody waits for an answer as for a model's first word
+    turns.router,  # routes are matched in this order; sending a message should be fastest
     accounts.router,
     attachments.router,
     branches.router,

@@ -1,4 +1,4 @@
-"""Coming in: the first account, signing in and out, oneself."""
+"""Account routes: the first account, signing in and out, the user's own account."""
 
 from __future__ import annotations
 
@@ -60,121 +60,123 @@ class Me:
     session: Session
     projects: tuple[Project, ...]
     personas: tuple[Persona, ...]
-    """Everyone's and one's own; a project's are listed with the project."""
+    """Those of the server and of the user; a project's are listed with the project."""
     tables: tuple[SavedTable, ...]
-    """One's own."""
+    """Those of the user."""
     defaults: Defaults
     default_models: tuple[str, ...]
-    """The instance's: who answers where neither a person nor a project has chosen."""
+    """The server's default models, used if neither the user nor the project has chosen any."""
     cursor: int
-    """How far the events of one's own place are contained in this answer."""
+    """The last event of the user's topic that this response includes."""
 
 
 @router.get("/api/setup", response_model=SetupState)
-async def get_setup(door: InjectedState, anyone: Public) -> Response:
-    count, settings = await door.tertulia.db.read(lambda tx: (users.count(tx), config.get_all(tx)))
-    name = str(settings.get("instance_name") or door.tertulia.settings.instance_name)
-    return json_response(SetupState(count == 0, count == 0 and door.needs_setup_token, name))
+async def get_setup(state: InjectedState, anyone: Public) -> Response:
+    count, settings = await state.tertulia.db.read(lambda tx: (users.count(tx), config.get_all(tx)))
+    name = str(settings.get("instance_name") or state.tertulia.settings.instance_name)
+    return json_response(SetupState(count == 0, count == 0 and state.needs_setup_token, name))
 
 
 @router.post("/api/setup", response_model=Me, status_code=201)
-async def set_up(door: InjectedState, anyone: Public, request: Request, new: NewSetup) -> Response:
-    """The first visit makes the administrator."""
+async def set_up(state: InjectedState, anyone: Public, request: Request, new: NewSetup) -> Response:
+    """Creates the first account, which is the administrator's, and signs it in."""
     name, email = clean_name(new.name), clean_email(new.email)
     check_password(new.password)
-    if await door.tertulia.db.read(users.count):
+    if await state.tertulia.db.read(users.count):
         raise AlreadySetUp(
             "This server already has an administrator. Sign in, or ask the administrator for an account."
         )
-    if door.needs_setup_token:
-        _must_have_token(door, request, new.token)
-    hashed = await door.passwords.hash(new.password)
-    user = await door.tertulia.db.write(lambda tx: users.add_first(tx, name, email, hashed))
-    return await _let_in(door, request, user, 201)
+    if state.needs_setup_token:
+        _must_have_token(state, request, new.token)
+    hashed = await state.passwords.hash(new.password)
+    user = await state.tertulia.db.write(lambda tx: users.add_first(tx, name, email, hashed))
+    return await _start_session(state, request, user, 201)
 
 
 @router.post("/api/login", response_model=Me)
-async def log_in(door: InjectedState, anyone: Public, request: Request, new: NewLogin) -> Response:
-    """The same answer, after the same work, for a wrong password and for no such account."""
+async def log_in(state: InjectedState, anyone: Public, request: Request, new: NewLogin) -> Response:
+    """A wrong password and a missing account get the same response, after the same work."""
     _must_be_short(new.email, new.password)
     email = new.email.strip().lower()
-    account, peer = f"account:{email}", f"peer:{door.peer(request)}"
-    may_try = partial(door.throttle.must_be_open, account, peer)
+    account, peer = f"account:{email}", f"peer:{state.peer(request)}"
+    may_try = partial(state.throttle.must_be_open, account, peer)
     may_try()
-    login = await door.tertulia.db.read(lambda tx: users.find_credentials(tx, email))
-    is_right = await door.passwords.match(new.password, login.password_hash if login else None, may_try)
-    if login is None or not is_right or login.user.suspended:
-        door.throttle.failed(account, peer)
+    stored = await state.tertulia.db.read(lambda tx: users.find_credentials(tx, email))
+    is_right = await state.passwords.match(new.password, stored.password_hash if stored else None, may_try)
+    if stored is None or not is_right or stored.user.suspended:
+        state.throttle.record_failure(account, peer)
         raise NotSignedIn("E-mail and password do not match an account here.")
-    door.throttle.succeeded(account)  # not the peer: one account of one's own would buy guesses at all others
-    return await _let_in(door, request, login.user, 200)
+    state.throttle.record_success(
+        account
+    )  # not the peer: with an account of their own, people could guess others' passwords without limit
+    return await _start_session(state, request, stored.user, 200)
 
 
 @router.post("/api/logout", status_code=204)
-async def log_out(door: InjectedState, client: CurrentSession) -> Response:
-    await door.tertulia.db.write(lambda tx: sessions.remove(tx, client.actor, client.session.id))
+async def log_out(state: InjectedState, client: CurrentSession) -> Response:
+    await state.tertulia.db.write(lambda tx: sessions.remove(tx, client.actor, client.session.id))
     response = no_content()
     response.delete_cookie(
-        door.cookie, path="/", secure=door.tertulia.settings.is_secure, httponly=True, samesite="lax"
+        state.cookie, path="/", secure=state.tertulia.settings.is_secure, httponly=True, samesite="lax"
     )
     return response
 
 
 @router.get("/api/me", response_model=Me)
-async def get_me(door: InjectedState, client: CurrentSession) -> Response:
+async def get_me(state: InjectedState, client: CurrentSession) -> Response:
     return json_response(
-        await door.tertulia.db.read(lambda tx: _me(tx, client.actor, client.user, client.session))
+        await state.tertulia.db.read(lambda tx: _me(tx, client.actor, client.user, client.session))
     )
 
 
 @router.put("/api/me/password", status_code=204)
-async def change_password(door: InjectedState, client: CurrentSession, new: NewPassword) -> Response:
-    """Every other session of the account ends."""
+async def change_password(state: InjectedState, client: CurrentSession, new: NewPassword) -> Response:
+    """Ends every other session of the account."""
     check_password(new.new)
     _must_be_short(new.current)
     account = f"account:{client.user.email}"
-    may_try = partial(door.throttle.must_be_open, account)
-    current = await door.tertulia.db.read(lambda tx: users.password_hash(tx, client.user.id))
-    if not await door.passwords.match(new.current, current, may_try):
-        door.throttle.failed(account)
+    may_try = partial(state.throttle.must_be_open, account)
+    current = await state.tertulia.db.read(lambda tx: users.password_hash(tx, client.user.id))
+    if not await state.passwords.match(new.current, current, may_try):
+        state.throttle.record_failure(account)
         raise Forbidden("The current password is not right.")
-    hashed = await door.passwords.hash(new.new)
-    await door.tertulia.db.write(
+    hashed = await state.passwords.hash(new.new)
+    await state.tertulia.db.write(
         lambda tx: users.set_password(tx, client.user.id, hashed, keep_session=client.session.id)
     )
     return no_content()
 
 
 def _must_be_short(*credentials: str) -> None:
-    """Before anything is done with them: hashing a megabyte would cost the server, not the sender."""
+    """Refuses long credentials before they are hashed, which would cost the server much time."""
     if any(len(credential) > PASSWORD_LIMIT for credential in credentials):
         raise TooLarge("The e-mail address or the password is too long.")
 
 
-def _must_have_token(door: ServerState, request: Request, token: str) -> None:
-    key = f"setup:{door.peer(request)}"
-    door.throttle.must_be_open(key)
-    if not hmac.compare_digest(token.encode(), door.setup_token.encode()):
-        door.throttle.failed(key)
+def _must_have_token(state: ServerState, request: Request, token: str) -> None:
+    key = f"setup:{state.peer(request)}"
+    state.throttle.must_be_open(key)
+    if not hmac.compare_digest(token.encode(), state.setup_token.encode()):
+        state.throttle.record_failure(key)
         raise SetupTokenNeeded("Enter the set-up token that the server printed when it started.")
 
 
-async def _let_in(door: ServerState, request: Request, user: User, status: int) -> Response:
-    """A new session with a new random name; one that the client brought along ends."""
+async def _start_session(state: ServerState, request: Request, user: User, status: int) -> Response:
+    """Starts a session with a new token, and ends the session of the client's cookie, if any."""
     token = secrets.token_urlsafe(32)
-    brought = token_hash(request.cookies.get(door.cookie, ""))
-    info = client_info(request.headers.get("user-agent", ""), door.peer(request))
+    previous_hash = token_hash(request.cookies.get(state.cookie, ""))
+    info = client_info(request.headers.get("user-agent", ""), state.peer(request))
 
     def begin(tx: Tx) -> Me:
-        if before := sessions.find_signed_in(tx, brought):
-            sessions.remove(tx, before.actor, before.session.id)
+        if previous := sessions.find_signed_in(tx, previous_hash):
+            sessions.remove(tx, previous.actor, previous.session.id)
         session = sessions.add(tx, user.id, token_hash(token), info)
         return _me(tx, Actor(user.id, user.role, session.id), user, session)
 
-    response = json_response(await door.tertulia.db.write(begin), status)
-    is_secure = door.tertulia.settings.is_secure
+    response = json_response(await state.tertulia.db.write(begin), status)
+    is_secure = state.tertulia.settings.is_secure
     response.set_cookie(
-        door.cookie, token, max_age=SESSION_S, path="/", secure=is_secure, httponly=True, samesite="lax"
+        state.cookie, token, max_age=SESSION_S, path="/", secure=is_secure, httponly=True, samesite="lax"
     )
     return response
 

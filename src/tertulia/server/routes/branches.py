@@ -1,4 +1,4 @@
-"""Branches: made at any round or reply, drawn as a tree, compared, and brought back."""
+"""Branch routes: create at a round or reply, show the tree, compare, edit a question, bring back."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ router = APIRouter(tags=["branches"])
 @dataclass(frozen=True, slots=True)
 class NewBranch:
     at_round: int
-    """The last round it shares; 0 to share none."""
+    """The last round that the branch shares; 0 to share none."""
     message_id: str | None = None
-    """A reply of that round: it goes on from this one alone."""
+    """A reply of that round, the only one with which the branch continues."""
     id: str | None = None
-    """Made by the client, so that sending it again is harmless."""
+    """Created by the client, so that sending the request twice has no effect."""
     title: str | None = None
 
 
@@ -36,7 +36,7 @@ async def branch_conversation(
 ) -> Response:
     """Creates a conversation that continues from here; nothing is copied."""
     check_branch_id(new.id)
-    made = await tertulia.db.write(
+    branch = await tertulia.db.write(
         lambda tx: branches.add(
             tx,
             actor,
@@ -47,14 +47,14 @@ async def branch_conversation(
             title=new.title or "",
         )
     )
-    return json_response(made, 201)
+    return json_response(branch, 201)
 
 
 @router.get("/api/conversations/{conversation_id}/tree", response_model=Tree)
 async def get_tree(
     tertulia: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str
 ) -> Response:
-    """All branches of its tree, and the other versions of its own rounds."""
+    """All branches of the conversation's tree, and the other versions of its own rounds."""
     return large_json_response(
         request, await tertulia.db.read(lambda tx: trees.get(tx, actor, conversation_id))
     )
@@ -64,9 +64,9 @@ async def get_tree(
 async def compare_branches(
     tertulia: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str, other_id: str
 ) -> Response:
-    """Two branches of one tree, side by side from where they differ."""
-    found = await tertulia.db.read(lambda tx: trees.compared(tx, actor, conversation_id, other_id))
-    return large_json_response(request, found)
+    """Compares two branches of one tree from the round where they differ."""
+    comparison = await tertulia.db.read(lambda tx: trees.compared(tx, actor, conversation_id, other_id))
+    return large_json_response(request, comparison)
 
 
 @router.post(
@@ -75,7 +75,7 @@ async def compare_branches(
 async def edit_question(
     tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, number: RoundNumber, new: NewEdit
 ) -> Response:
-    """Asks the question of a round differently, in a branch beside it; the first stays as it was."""
+    """Asks an edited question in a new branch; the original round stays as it was."""
     return json_response((await tertulia.turns.edit(actor, conversation_id, number, new)).as_told(), 202)
 
 
@@ -89,5 +89,5 @@ async def bring_back(
 
 @router.get("/api/conversations/{conversation_id}/removal", response_model=DeletionPreview)
 async def preview_removal(tertulia: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
-    """What deleting it would delete."""
+    """Lists what would be deleted with the conversation."""
     return json_response(await tertulia.db.read(lambda tx: trees.removal(tx, actor, conversation_id)))

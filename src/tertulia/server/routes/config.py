@@ -1,4 +1,4 @@
-"""Config: what an administrator sets for the whole server."""
+"""Configuration routes: settings of the whole server, for administrators."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ VALUE_LIMIT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What a setting takes, in words and as a question."""
+class Rule:
+    """The values that a setting accepts: a description for people, and the check."""
 
-    words: str
-    fits: Callable[[Any], bool]
+    description: str
+    accepts: Callable[[Any], bool]
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= VALUE_LIMIT
 
 
-def _is_table(value: Any) -> bool:
+def _is_model_list(value: Any) -> bool:
     return isinstance(value, list) and len(value) <= SEATS and all(map(_is_text, value))
 
 
-KEYS = {
-    "instance_name": Shape(f"a text of at most {VALUE_LIMIT} characters", _is_text),
-    "default_models": Shape(f"a list of at most {SEATS} models", _is_table),
+RULES = {
+    "instance_name": Rule(f"a text of at most {VALUE_LIMIT} characters", _is_text),
+    "default_models": Rule(f"a list of at most {SEATS} models", _is_model_list),
 }
 
 
@@ -77,7 +77,7 @@ async def _save(tertulia: InjectedApp, values: dict[str, Any]) -> Response:
 
 
 def _check(key: str, value: Any) -> None:
-    if key not in KEYS:
-        raise UnknownSetting(f"There is no setting {key[:100]!r}. The settings are: {', '.join(KEYS)}.")
-    if not KEYS[key].fits(value):
-        raise Invalid(f"The setting {key} takes {KEYS[key].words}.")
+    if key not in RULES:
+        raise UnknownSetting(f"There is no setting {key[:100]!r}. The settings are: {', '.join(RULES)}.")
+    if not RULES[key].accepts(value):
+        raise Invalid(f"The setting {key} must be {RULES[key].description}.")

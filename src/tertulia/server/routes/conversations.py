@@ -1,4 +1,4 @@
-"""Conversations: listed, read by page, renamed, pinned, archived, deleted."""
+"""Conversation routes: list, read by page, rename, pin, archive, delete."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ConversationList:
     items: tuple[Conversation, ...]
     next: str | None
     cursor: int
-    """How far the events of the project's place are contained in this answer."""
+    """The last event of the project's topic that this response includes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class ConversationPage:
     rounds: tuple[Round, ...]
     next_before: int | None
     turns: tuple[Turn, ...]
-    """Those of these rounds, with the mode and the visibility of each, then those that wait or run."""
+    """The turns of these rounds, then the queued and running ones."""
     drafts: tuple[Draft, ...]
     votes: tuple[Vote, ...]
-    """On the rounds of this page."""
+    """The votes on the rounds of this page."""
     cursor: int
 
 
@@ -91,7 +91,7 @@ async def list_conversations(
 async def get_conversation(
     tertulia: InjectedApp, actor: CurrentActor, request: Request, conversation_id: str
 ) -> Response:
-    """The last rounds, what is being answered, and the cursor to follow from."""
+    """The last rounds, the replies that are being written, and the cursor from which to follow."""
     page = await tertulia.db.read(lambda tx: _page(tx, actor, conversation_id))
     running = tertulia.live.running_in(conversation_id)
     drafts = (draft for live in running for draft in live.drafts())
@@ -110,13 +110,13 @@ async def list_messages(
     before: Annotated[int | None, Query(ge=1, le=1 << 31)] = None,
     limit: Limit = FIRST_PAGE,
 ) -> Response:
-    """Older rounds, whole ones only."""
+    """A page of older rounds."""
 
     def read(tx: Tx) -> OlderRounds:
         page = messages.page(tx, actor, conversation_id, before=before, limit=limit)
-        voted = votes.of_rounds(tx, actor, conversation_id, page.rounds)
-        over = tuple(map(anonymised_turn, turns.of_rounds(tx, page.rounds)))
-        return OlderRounds(blind.as_told(tx, page.rounds), page.next_before, over, voted)
+        round_votes = votes.of_rounds(tx, actor, conversation_id, page.rounds)
+        round_turns = tuple(map(anonymised_turn, turns.of_rounds(tx, page.rounds)))
+        return OlderRounds(blind.as_told(tx, page.rounds), page.next_before, round_turns, round_votes)
 
     return large_json_response(request, await tertulia.db.read(read))
 
@@ -153,21 +153,21 @@ async def archive_conversation(
 
 @router.delete("/api/conversations/{conversation_id}", status_code=204)
 async def remove_conversation(tertulia: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
-    """Deletes its branches too and stops running replies."""
-    gone = await tertulia.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
-    tertulia.turns.withdraw(gone)
-    tertulia.job_left()
+    """Deletes a conversation with its branches, and stops running replies."""
+    removed_ids = await tertulia.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
+    tertulia.turns.withdraw(removed_ids)
+    tertulia.wake_workers()
     return no_content()
 
 
 def _page(tx: Tx, actor: Actor, conversation_id: str) -> ConversationPage:
-    """All of it but the drafts: what is being written is newest in memory."""
+    """The page without drafts, whose newest text is in memory."""
     cursor = events.last_number(tx, conversation_topic(conversation_id))
     conversation = conversations.get(tx, actor, conversation_id)
     page = messages.page(tx, actor, conversation_id, limit=FIRST_PAGE)
-    live = turns.waiting_or_running(tx, conversation_id)
-    over = tuple(turn for turn in turns.of_rounds(tx, page.rounds) if turn.state.is_over)
-    voted = votes.of_rounds(tx, actor, conversation_id, page.rounds)
-    told = tuple(map(anonymised_turn, over + live))
+    unfinished = turns.waiting_or_running(tx, conversation_id)
+    finished = tuple(turn for turn in turns.of_rounds(tx, page.rounds) if turn.state.is_over)
+    round_votes = votes.of_rounds(tx, actor, conversation_id, page.rounds)
+    page_turns = tuple(map(anonymised_turn, finished + unfinished))
     rounds = blind.as_told(tx, page.rounds)
-    return ConversationPage(conversation, rounds, page.next_before, told, (), voted, cursor)
+    return ConversationPage(conversation, rounds, page.next_before, page_turns, (), round_votes, cursor)

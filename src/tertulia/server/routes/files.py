@@ -1,10 +1,10 @@
-"""Project files: brought in, listed, read, changed, deleted; their versions compared and restored."""
+"""File routes: upload, list, read, change and delete project files; compare and restore versions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Request
@@ -18,7 +18,7 @@ from tertulia.core.text import storable
 from tertulia.core.users import Actor
 from tertulia.engine.uploads import RejectedFile, UploadResult
 from tertulia.server.access import CurrentActor, InjectedApp
-from tertulia.server.downloads import ABOUT, CONTENT, download
+from tertulia.server.downloads import CONTENT, HEAD, download
 from tertulia.server.multipart import FormReader
 from tertulia.server.responses import json_response, no_content
 from tertulia.server.uploads import BYTES, RAW, UPLOAD_KEY, UploadKey, body, is_form, must_be_raw
@@ -39,9 +39,9 @@ class FileList:
     items: tuple[ProjectFile, ...]
     next: str | None
     cursor: int
-    """How far the events of the project's place are contained in this answer."""
+    """The last event of the project's topic that this response includes."""
     used_bytes: int
-    """What the files of the one who asks take up, in all projects."""
+    """The space that the user's files take up in all projects."""
     quota_bytes: int
 
 
@@ -57,7 +57,7 @@ class FileText:
     text: str
     start_line: int
     end_line: int
-    """The last line shown; it may come before the one asked for when that is far."""
+    """The last line of the text; it comes before the requested one if the range is very long."""
     total_lines: int
 
 
@@ -82,7 +82,7 @@ _FORM = {
         "properties": {
             "path": {
                 "type": "string",
-                "description": "Where the next file goes; with a slash at its end, where all that follow go.",
+                "description": "Path of the next file or, with a slash at its end, folder of all others.",
             },
             "file": {"type": "array", "items": {"type": "string", "format": "binary"}},
         },
@@ -97,7 +97,7 @@ _RAW_OR_FORM = {
 }
 
 
-# ── many
+# ── all files of a project
 
 
 @router.get("/api/projects/{project_id}/files", response_model=FileList)
@@ -134,38 +134,40 @@ async def add_files(
     unzip: bool = False,
     upload_key: UploadKey = None,
 ) -> Response:
-    """One file as it is, at the path of the query, or several in a form; a zip may be unpacked on its way."""
-    upload, taken = Upload(tertulia, actor, project_id, unzip, upload_key), UploadResult()
+    """Uploads one file as the body, or several in a form; with `unzip`, archives are unpacked."""
+    upload = Upload(tertulia, actor, project_id, unzip, upload_key)
     if is_form(request):
         form = FormReader(request.headers.get("content-type", ""), body(request))
-        await _take_form(upload, form, path, taken)
+        await _receive_form(upload, form, path)
     else:
         must_be_raw(request, tertulia.dependencies.limits)
         if not path and not unzip:
-            raise Invalid("Say where the file goes: send ?path=, like docs/plan.md.")
-        await _take(upload, path or "", body(request), taken)
-    if taken.refused and not taken.items:
-        raise Invalid(_why(taken.refused[0]))
-    return json_response(Uploaded(tuple(taken.items), tuple(taken.refused)), 201)
+            raise Invalid("The path is missing. Send it as ?path=, like docs/plan.md.")
+        await _receive(upload, path or "", body(request))
+    result = upload.result
+    if result.refused and not result.items:
+        raise Invalid(_rejection(result.refused[0]))
+    return json_response(Uploaded(tuple(result.items), tuple(result.refused)), 201)
 
 
-def _why(refused: RejectedFile) -> str:
-    return f"{refused.path} was not uploaded. {refused.reason}" if refused.path else refused.reason
+def _rejection(file: RejectedFile) -> str:
+    return f"{file.path} was not uploaded. {file.reason}" if file.path else file.reason
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Who brings files where, and how."""
+    """An upload request with the files that it has saved and refused so far."""
 
     tertulia: Tertulia
     actor: Actor
     project_id: str
     unzip: bool
     key: str | None
+    result: UploadResult = field(default_factory=UploadResult)
 
 
-async def _take_form(upload: Upload, form: FormReader, path: str | None, taken: UploadResult) -> None:
-    """A field "path" names the file after it, or with a slash at its end the folder of all that follow."""
+async def _receive_form(upload: Upload, form: FormReader, path: str | None) -> None:
+    """A field "path" names the next file or, if it ends in a slash, the folder of all files that follow."""
     await upload.tertulia.db.read(lambda tx: files.begin(tx, upload.actor, upload.project_id))
     has_files = False
     async for part in form.parts():
@@ -173,30 +175,32 @@ async def _take_form(upload: Upload, form: FormReader, path: str | None, taken: 
             path = await form.text() if part.name == "path" else path
             continue
         has_files = True
-        where = _placed(path, part.filename, upload.unzip)
+        file_path = _path_of(part.filename, path, upload.unzip)
         try:
-            await _take(upload, where, form.content(), taken)
-        except Invalid as wrong:
-            taken.refuse(storable(where), wrong.message)
+            await _receive(upload, file_path, form.content())
+        except Invalid as error:
+            upload.result.refuse(storable(file_path), error.message)
         path = path if path and path.endswith("/") else None
     if not has_files:
         raise Invalid("Send at least one file, in a field called file.")
 
 
-def _placed(path: str | None, filename: str, unzip: bool) -> str:
+def _path_of(filename: str, path: str | None, unzip: bool) -> str:
+    """The path of a file in a form; for an archive, the folder to unpack it into."""
     if path is None or path == "":
         return "" if unzip else filename
     return path if unzip or not path.endswith("/") else path + filename
 
 
-async def _take(upload: Upload, path: str, chunks: AsyncIterator[bytes], taken: UploadResult) -> None:
-    shelf, actor, project_id = upload.tertulia.files, upload.actor, upload.project_id
+async def _receive(upload: Upload, path: str, chunks: AsyncIterator[bytes]) -> None:
+    """Saves one file, or the files of one archive."""
+    project_files, actor, project_id = upload.tertulia.files, upload.actor, upload.project_id
     if not upload.unzip:
-        taken.items.append(await shelf.add(actor, project_id, path, chunks, upload.key))
+        upload.result.items.append(await project_files.add(actor, project_id, path, chunks, upload.key))
         return
-    unpacked = await shelf.unzip(actor, project_id, path, chunks, upload.key)
-    taken.items += unpacked.items
-    taken.refused += unpacked.refused
+    unpacked = await project_files.unzip(actor, project_id, path, chunks, upload.key)
+    upload.result.items += unpacked.items
+    upload.result.refused += unpacked.refused
 
 
 @router.delete("/api/projects/{project_id}/uploads/{upload_key}", status_code=204)
@@ -206,15 +210,15 @@ async def cancel_upload(
     project_id: str,
     upload_key: Annotated[str, Path(pattern=f"^{UPLOAD_KEY}$")],
 ) -> Response:
-    """Nothing of it is kept, whether it was already saved or is still arriving."""
+    """Cancels an upload: removes its files if they are saved already, and refuses what still arrives."""
     await tertulia.files.cancel_upload(actor, project_id, upload_key)
     return no_content()
 
 
-# ── one
+# ── one file
 
 
-@router.head("/api/projects/{project_id}/files/{file_id}", responses=ABOUT, response_class=Response)
+@router.head("/api/projects/{project_id}/files/{file_id}", responses=HEAD, response_class=Response)
 @router.get("/api/projects/{project_id}/files/{file_id}", responses=CONTENT, response_class=Response)
 async def get_file(
     tertulia: InjectedApp,
@@ -224,7 +228,7 @@ async def get_file(
     request: Request,
     inline: bool = False,
 ) -> Response:
-    """The file itself or a range of it, to be saved; of pictures also to be shown."""
+    """Downloads the file or a range of it; with `inline`, images are sent to be shown in a page."""
     file = await tertulia.db.read(lambda tx: files.get(tx, actor, project_id, file_id))
     return await download(request, tertulia.dependencies.blobs, file.path, file, inline=inline)
 
@@ -243,7 +247,7 @@ async def get_text(
     start_line: Line = 1,
     end_line: Line = LAST_LINE,
 ) -> Response:
-    """The text that was read from the file, in the lines that hits and citations name."""
+    """The extracted text, with the line numbers that search hits and citations name."""
     if end_line < start_line:
         raise Invalid("The last line does not come before the first.")
     file, lines = await tertulia.files.lines(actor, project_id, file_id, start_line, end_line)
@@ -259,18 +263,19 @@ async def change_file(
     request: Request,
     if_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """New content, as the next version; If-Match names the version that was read, or its ETag."""
+    """Saves new content as the next version. If-Match names the version that the client has read."""
     must_be_raw(request, tertulia.dependencies.limits)
-    seen = _seen(if_match)
-    return json_response(await tertulia.files.change(actor, project_id, file_id, body(request), seen))
+    expected = _expected_version(if_match)
+    return json_response(await tertulia.files.change(actor, project_id, file_id, body(request), expected))
 
 
-def _seen(if_match: str | None) -> int | str | None:
+def _expected_version(if_match: str | None) -> int | str | None:
+    """The version number or the content hash in If-Match; None for any version."""
     if if_match is None or if_match.strip() == "*":
         return None
     match = re.fullmatch(r'\s*(?:W/)?"?([0-9]{1,9}|[0-9a-f]{64})"?\s*', if_match)
     if match is None:
-        raise Invalid('If-Match names the version that was read, like "3", or the ETag it came with.')
+        raise Invalid('If-Match must be a version, like "3", or the ETag of a download.')
     return match[1] if len(match[1]) == 64 else int(match[1])
 
 
@@ -285,13 +290,13 @@ async def rename_file(
 async def change_metadata(
     tertulia: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, change: MetadataChange
 ) -> Response:
-    """What is named is changed; the rest stays."""
+    """Changes the fields that are sent, and no others."""
     return json_response(await tertulia.files.set_metadata(actor, project_id, file_id, change))
 
 
 @router.delete("/api/projects/{project_id}/files/{file_id}", status_code=204)
 async def remove_file(tertulia: InjectedApp, actor: CurrentActor, project_id: str, file_id: str) -> Response:
-    """With all its versions."""
+    """Deletes a file with all its versions."""
     await tertulia.files.remove(actor, project_id, file_id)
     return no_content()
 
@@ -303,13 +308,13 @@ async def remove_file(tertulia: InjectedApp, actor: CurrentActor, project_id: st
 async def list_versions(
     tertulia: InjectedApp, actor: CurrentActor, project_id: str, file_id: str
 ) -> Response:
-    found = await tertulia.db.read(lambda tx: versions.of_file(tx, actor, project_id, file_id))
-    return json_response(VersionList(found))
+    items = await tertulia.db.read(lambda tx: versions.of_file(tx, actor, project_id, file_id))
+    return json_response(VersionList(items))
 
 
 @router.head(
     "/api/projects/{project_id}/files/{file_id}/versions/{number}",
-    responses=ABOUT,
+    responses=HEAD,
     response_class=Response,
 )
 @router.get(
@@ -326,14 +331,14 @@ async def get_version(
     request: Request,
     inline: bool = False,
 ) -> Response:
-    """What the file held then."""
+    """Downloads the content of a version."""
 
     def read(tx: Tx) -> tuple[ProjectFile, FileVersion]:
         file = files.get(tx, actor, project_id, file_id)
         return file, versions.get(tx, actor, project_id, file_id, number)
 
-    file, then = await tertulia.db.read(read)
-    return await download(request, tertulia.dependencies.blobs, file.path, then, inline=inline)
+    file, version = await tertulia.db.read(read)
+    return await download(request, tertulia.dependencies.blobs, file.path, version, inline=inline)
 
 
 @router.get("/api/projects/{project_id}/files/{file_id}/versions/{number}/diff", response_model=Difference)
@@ -345,7 +350,7 @@ async def compare_versions(
     number: Number,
     against: Annotated[int | None, Query(ge=0, le=LAST_LINE)] = None,
 ) -> Response:
-    """What changed in its text since another version, or the one before; 0 stands for nothing at all."""
+    """The changes of the text since another version, by default the previous one; 0 is the empty text."""
     before = number - 1 if against is None else against
     return json_response(Difference(await tertulia.files.diff(actor, project_id, file_id, number, before)))
 
@@ -356,5 +361,5 @@ async def compare_versions(
 async def restore_version(
     tertulia: InjectedApp, actor: CurrentActor, project_id: str, file_id: str, number: Number
 ) -> Response:
-    """What it held then becomes its next version."""
+    """Saves the content of an old version as the next version."""
     return json_response(await tertulia.files.restore(actor, project_id, file_id, number))

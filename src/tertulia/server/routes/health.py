@@ -1,4 +1,4 @@
-"""Health: is the process alive, and is it ready for work."""
+"""Health routes: whether the process runs, and whether it can serve requests."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Health:
 
 @router.get("/api/health", response_model=Health)
 async def get_health(anyone: Public) -> Response:
-    """Needs nothing but the process."""
+    """Answers as soon as the process runs."""
     return json_response(Health("ok", __version__))
 
 
 @router.get("/api/ready", response_model=Health)
 async def get_ready(tertulia: InjectedApp, anyone: Public) -> Response:
-    """The database answers."""
+    """Answers if the database can be read."""
     await tertulia.db.read(users.count)
     return json_response(Health("ready", __version__))

@@ -1,4 +1,4 @@
-"""The live socket: one per tab, carrying events and deltas of every place the tab follows."""
+"""Live route: one WebSocket per tab, with the events and deltas of every topic that the tab follows."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ async def live(socket: WebSocket) -> None:
         await socket.send_denial_response(respond(error))
         return
     await socket.accept()
-    await LiveSocket(socket, socket.app.state.door.tertulia, client.actor).run()
+    await LiveSocket(socket, socket.app.state.server.tertulia, client.actor).run()

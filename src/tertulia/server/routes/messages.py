@@ -1,4 +1,4 @@
-"""Messages: the receipt of what each reply's model was shown, and taking one out."""
+"""Message routes: the context receipt of a reply, and removing a message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(tags=["turns"])
 
 @router.get("/api/messages/{message_id}/receipt", response_model=Receipt)
 async def get_receipt(tertulia: InjectedApp, actor: CurrentActor, message_id: str) -> Response:
-    """Not before the names of a blind round are shown: it would reveal them."""
+    """The receipt of a reply. It is refused while the round is blind, because it names the model."""
 
     def read(tx: Tx) -> Receipt:
         blind.must_be_known(tx, actor, message_id)
@@ -28,13 +28,13 @@ async def get_receipt(tertulia: InjectedApp, actor: CurrentActor, message_id: st
 
 @router.get("/api/messages/{message_id}/removal", response_model=MessageDeletionPreview)
 async def preview_message_removal(tertulia: InjectedApp, actor: CurrentActor, message_id: str) -> Response:
-    """What deleting it would delete."""
+    """Lists what would be deleted with the message."""
     return json_response(await tertulia.db.read(lambda tx: trees.message_removal(tx, actor, message_id)))
 
 
 @router.delete("/api/messages/{message_id}", status_code=204)
 async def remove_message(tertulia: InjectedApp, actor: CurrentActor, message_id: str) -> Response:
-    """Deletes a reply with its versions, a question with its round; branches continue without them."""
+    """Deletes a reply with its versions, or a question with its round; branches continue without them."""
     await tertulia.db.write(lambda tx: trees.remove_message(tx, actor, message_id))
-    tertulia.job_left()
+    tertulia.wake_workers()
     return no_content()

@@ -1,4 +1,4 @@
-"""Models: who can be invited to the table."""
+"""Model routes: the models with their prices and abilities, and overrides of the catalogue."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class ModelView:
     tier: Tier
     context_window: int
     input_limit: int
-    """The most that may be sent: the window, or less."""
+    """The most tokens of a prompt: the context window, or less."""
     max_output_tokens: int
     prices: Prices
     abilities: Abilities
     efforts: tuple[Effort, ...]
-    """How much it can be told to think; empty where it cannot be told."""
+    """The thinking efforts that can be chosen; empty if the model has no such option."""
     is_local: bool
     is_demo: bool
     is_available: bool
@@ -47,8 +47,8 @@ class ModelList:
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     items: tuple[Model, ...]
-    known_better: tuple[str, ...]
-    """Keys of those that an administrator has described otherwise."""
+    overridden_keys: tuple[str, ...]
+    """The keys of the models with overrides by an administrator."""
 
 
 @router.get("/api/models", response_model=ModelList)
@@ -63,7 +63,7 @@ async def list_models(tertulia: InjectedApp, actor: CurrentActor, request: Reque
 @router.get("/api/models/metadata", response_model=Catalogue)
 async def list_metadata(tertulia: InjectedApp, actor: CurrentActor, request: Request) -> Response:
     providers = tertulia.providers
-    return large_json_response(request, Catalogue(providers.models(), providers.known_better))
+    return large_json_response(request, Catalogue(providers.models(), providers.overridden_keys))
 
 
 @router.put("/api/models/metadata", response_model=Model)
@@ -74,7 +74,7 @@ async def describe_model(tertulia: InjectedApp, admin: Admin, model: str, facts:
 
 @router.delete("/api/models/metadata", response_model=Model)
 async def forget_description(tertulia: InjectedApp, admin: Admin, model: str) -> Response:
-    """Back to what the catalogue says."""
+    """Removes the overrides of a model."""
     return json_response(await models.forget(tertulia.dependencies, model))
 
 

@@ -1,4 +1,4 @@
-"""Personas: made, changed, copied and removed; who may do what is decided by whose they are."""
+"""Persona routes: list, add, change, copy, remove, and read old versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ router = APIRouter(tags=["personas"])
 class PersonaList:
     items: tuple[Persona, ...]
     cursor: int
-    """How far the events of the project's place are contained in this answer; 0 without a project."""
+    """The last event of the project's topic that this response includes; 0 without a project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class NewCopy:
 async def list_personas(
     tertulia: InjectedApp, actor: CurrentActor, project_id: str | None = None
 ) -> Response:
-    """Everyone's, the project's and one's own: those that can answer there."""
+    """The personas of the server, of the project and of the user."""
 
     def read(tx: Tx) -> PersonaList:
         cursor = events.last_number(tx, project_topic(project_id)) if project_id else 0
@@ -58,10 +58,10 @@ async def list_personas(
 
 @router.post("/api/personas", response_model=Persona, status_code=201)
 async def add_persona(tertulia: InjectedApp, actor: CurrentActor, new: NewPersona) -> Response:
-    made = await tertulia.db.write(
+    persona = await tertulia.db.write(
         lambda tx: personas.add(tx, actor, new.scope, new.project_id, new.character)
     )
-    return json_response(made, 201)
+    return json_response(persona, 201)
 
 
 @router.put("/api/personas/{persona_id}", response_model=Persona)
@@ -99,5 +99,5 @@ async def get_persona_version(
     persona_id: str,
     number: Annotated[int, Path(ge=1, le=1 << 31)],
 ) -> Response:
-    """A persona as it was when it answered, even when it was changed or removed since."""
+    """A version of a persona, even when the persona was changed or removed since."""
     return json_response(await tertulia.db.read(lambda tx: personas.version(tx, actor, persona_id, number)))

@@ -1,4 +1,4 @@
-"""Projects: what belongs together, and its members."""
+"""Project routes: projects, their members and their people."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class MemberList:
 class PersonList:
     items: tuple[Person, ...]
     cursor: int
-    """How far the events of the project's place are contained in this answer."""
+    """The last event of the project's topic that this response includes."""
 
 
 @router.get("/api/projects", response_model=ProjectList)
@@ -71,10 +71,10 @@ async def list_projects(tertulia: InjectedApp, actor: CurrentActor) -> Response:
 
 @router.post("/api/projects", response_model=Project, status_code=201)
 async def add_project(tertulia: InjectedApp, actor: CurrentActor, new: NewProject) -> Response:
-    made = await tertulia.db.write(
+    project = await tertulia.db.write(
         lambda tx: projects.add(tx, actor, new.name, new.description, new.instructions)
     )
-    return json_response(made, 201)
+    return json_response(project, 201)
 
 
 @router.get("/api/projects/{project_id}", response_model=ProjectPage)
@@ -88,7 +88,7 @@ async def change_project(
 ) -> Response:
     if change.settings is not None:
         council.get(change.settings.default_mode)
-    changed = await tertulia.db.write(
+    project = await tertulia.db.write(
         lambda tx: projects.save(
             tx,
             actor,
@@ -99,14 +99,14 @@ async def change_project(
             settings=change.settings,
         )
     )
-    return json_response(changed)
+    return json_response(project)
 
 
 @router.delete("/api/projects/{project_id}", status_code=204)
 async def remove_project(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
-    """Deletes its conversations too and stops running replies."""
-    gone = await tertulia.db.write(lambda tx: projects.remove(tx, actor, project_id))
-    tertulia.turns.withdraw(gone)
+    """Deletes a project with its conversations, and stops running replies."""
+    removed_ids = await tertulia.db.write(lambda tx: projects.remove(tx, actor, project_id))
+    tertulia.turns.withdraw(removed_ids)
     return no_content()
 
 
@@ -135,7 +135,7 @@ async def remove_member(
 
 @router.get("/api/projects/{project_id}/people", response_model=PersonList)
 async def list_people(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
-    """The names of everyone who is or was a member, for what they wrote there."""
+    """The names of all members and former members, to show as authors of their messages."""
 
     def read(tx: Tx) -> PersonList:
         items = people.of_project(tx, actor, project_id)

@@ -1,4 +1,4 @@
-"""Replays: the questions of a conversation asked once more of another table, in a branch."""
+"""Replay routes: ask the questions of a conversation again in a branch, with another table."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ router = APIRouter(tags=["branches"])
 @dataclass(frozen=True, slots=True)
 class ReplayView:
     replay: Replay | None
-    """None for a conversation that a person leads."""
+    """None if the conversation is no replay."""
 
 
 @router.post("/api/conversations/{conversation_id}/replay/estimate", response_model=ReplayEstimate)
 async def estimate_replay(
-    door: InjectedState, actor: CurrentActor, conversation_id: str, new: NewReplay
+    state: InjectedState, actor: CurrentActor, conversation_id: str, new: NewReplay
 ) -> Response:
-    """What it would cost, round by round; nothing is asked or kept."""
-    async with door.turnstile.passed(actor.user_id):
-        return json_response(await door.tertulia.replays.estimate(actor, conversation_id, new))
+    """Estimates the cost of each round; nothing is sent or saved."""
+    async with state.limiter.slot(actor.user_id):
+        return json_response(await state.tertulia.replays.estimate(actor, conversation_id, new))
 
 
 @router.post("/api/conversations/{conversation_id}/replay", response_model=ReplayProgress, status_code=202)
 async def begin_replay(
     tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, new: NewReplay
 ) -> Response:
-    """A branch in which the questions are asked again, one after the other."""
+    """Starts a replay: creates a branch and asks the questions in it, one after the other."""
     return json_response(await tertulia.replays.begin(actor, conversation_id, new), 202)
 
 
 @router.get("/api/conversations/{conversation_id}/replay", response_model=ReplayView)
 async def get_replay(tertulia: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
-    """How far the replay is that fills this conversation."""
-    found = await tertulia.db.read(lambda tx: replays.find(tx, actor, conversation_id))
-    return json_response(ReplayView(found))
+    """The progress of the replay in this conversation."""
+    replay = await tertulia.db.read(lambda tx: replays.find(tx, actor, conversation_id))
+    return json_response(ReplayView(replay))
 
 
 @router.post("/api/conversations/{conversation_id}/replay/stop", response_model=ReplayView)

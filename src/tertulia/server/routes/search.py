@@ -1,4 +1,4 @@
-"""Search: in one project or in all one may see, over files and everything said."""
+"""Search routes: search the files and messages of one project or of all; rebuild the index."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SearchRequest:
     limit: int = 10
     mode: SearchMode = SearchMode.HYBRID
     cursor: str | None = None
-    """Where the page begins: the last answer's `next`, with everything else as it was asked for."""
+    """The `next` of the previous page, with the other fields unchanged; None for the first page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class SearchAnswer:
     hits: tuple[Hit, ...]
     took_ms: int
     without_meaning: str | None
-    """Why only words were looked for; null when meaning was, or was not wanted."""
+    """Why the search did not compare meanings; null if it did, or if only words were requested."""
     next: str | None
-    """Where the next page begins; null on the last. No hits at all: nothing has the words or is near."""
+    """The cursor of the next page; null on the last page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +54,20 @@ class Rebuilding:
 
 @router.post("/api/projects/{project_id}/search", response_model=SearchAnswer)
 async def search_project(
-    request: Request, door: InjectedState, actor: CurrentActor, project_id: str, search: SearchRequest
+    request: Request, state: InjectedState, actor: CurrentActor, project_id: str, search: SearchRequest
 ) -> Response:
-    """Words in any order; the best hits first, each with where it is and why it was found."""
-    return large_json_response(request, await _found(door, actor, [project_id], search))
+    """Searches a project. The best hits come first, each with its location and why it was found."""
+    return large_json_response(request, await _search(state, actor, [project_id], search))
 
 
 @router.post("/api/search/global", response_model=SearchAnswer)
 async def search_everywhere(
-    request: Request, door: InjectedState, actor: CurrentActor, search: SearchRequest
+    request: Request, state: InjectedState, actor: CurrentActor, search: SearchRequest
 ) -> Response:
-    """The same in all projects one is a member of."""
-    visible = await door.tertulia.db.read(lambda tx: projects.visible_to(tx, actor))
+    """Searches all projects of the user."""
+    visible = await state.tertulia.db.read(lambda tx: projects.visible_to(tx, actor))
     return large_json_response(
-        request, await _found(door, actor, [project.id for project in visible], search)
+        request, await _search(state, actor, [project.id for project in visible], search)
     )
 
 
@@ -75,24 +75,24 @@ async def search_everywhere(
 async def rebuild_index(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
     """Re-indexes all files and messages of the project; search works meanwhile."""
 
-    def leave(tx: Tx) -> int:
+    def enqueue(tx: Tx) -> int:
         access.to_project(tx, actor, project_id).must_write()
         return enqueue_rebuild(tx, project_id)
 
-    left = await tertulia.db.write(leave)
-    tertulia.job_left()
-    return json_response(Rebuilding(left), 202)
+    count = await tertulia.db.write(enqueue)
+    tertulia.wake_workers()
+    return json_response(Rebuilding(count), 202)
 
 
-async def _found(
-    door: ServerState, actor: Actor, project_ids: Sequence[str], search: SearchRequest
+async def _search(
+    state: ServerState, actor: Actor, project_ids: Sequence[str], search: SearchRequest
 ) -> SearchAnswer:
-    _must_be_sane(search)
-    start = _rank(search.cursor)
-    dependencies = door.tertulia.dependencies
+    _check(search)
+    start = _start_rank(search.cursor)
+    dependencies = state.tertulia.dependencies
     began = dependencies.monotonic()
-    async with door.turnstile.passed(actor.user_id):
-        found = await find(
+    async with state.limiter.slot(actor.user_id):
+        result = await find(
             dependencies.library,
             actor,
             project_ids,
@@ -104,31 +104,33 @@ async def _found(
         )
     took_ms = int((dependencies.monotonic() - began) * 1000)
     return SearchAnswer(
-        found.hits, took_ms, found.without_meaning, None if found.next is None else str(found.next)
+        result.hits, took_ms, result.without_meaning, None if result.next is None else str(result.next)
     )
 
 
-def _rank(cursor: str | None) -> int:
-    """Which of the ranked hits is next. A forged one moves the reader within the same hits."""
+def _start_rank(cursor: str | None) -> int:
+    """The rank of the first hit on the page. A forged cursor only selects another page of the same hits."""
     if cursor is None:
         return 0
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 6):
-        raise Invalid("This page does not exist. Begin again with the first one.")
+        raise Invalid("This page does not exist. Start with the first page.")
     return int(cursor)
 
 
-def _must_be_sane(search: SearchRequest) -> None:
+def _check(search: SearchRequest) -> None:
     if len(search.query) > QUERY_LIMIT:
         raise Invalid(f"A search has at most {QUERY_LIMIT:,} characters.")
     if not 1 <= search.limit <= HITS_LIMIT:
         raise Invalid(f"limit must be 1 to {HITS_LIMIT}.")
-    given = (
+    filter_values = (
         search.filters.file_types,
         search.filters.paths,
         search.filters.tags,
         search.filters.conversations,
     )
-    if any(len(one) > FILTER_LIMIT or any(len(text) > 1024 for text in one) for one in given):
+    if any(
+        len(values) > FILTER_LIMIT or any(len(text) > 1024 for text in values) for values in filter_values
+    ):
         raise Invalid(f"A filter has at most {FILTER_LIMIT} values of at most 1,024 characters.")
     times = (search.filters.since, search.filters.until)
     if any(time is not None and not 0 <= time < 1 << 53 for time in times):

@@ -1,4 +1,4 @@
-"""Sessions: the devices an account is signed in on."""
+"""Session routes: the devices on which an account is signed in."""
 
 from __future__ import annotations
 

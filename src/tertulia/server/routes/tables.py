@@ -1,4 +1,4 @@
-"""Saved tables, and what a person begins with."""
+"""Table routes: saved tables, and the user's defaults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ router = APIRouter(tags=["personas"])
 class TableList:
     items: tuple[SavedTable, ...]
     cursor: int
-    """How far the events of the project's place are contained in this answer; 0 without a project."""
+    """The last event of the project's topic that this response includes; 0 without a project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +33,20 @@ class NewTable:
     mode: str
     voices: tuple[VoiceRef, ...]
     scope: Ownership = Ownership.USER
-    """For oneself or for a project."""
+    """The owner: the user or a project."""
     project_id: str | None = None
     visibility: Visibility = Visibility.OPEN
     chair: VoiceRef | None = None
     brief: str = ""
 
     @property
-    def setting(self) -> TableSpec:
+    def spec(self) -> TableSpec:
         return TableSpec(self.name, self.mode, self.visibility, self.voices, self.chair, self.brief)
 
 
 @router.get("/api/tables", response_model=TableList)
 async def list_tables(tertulia: InjectedApp, actor: CurrentActor, project_id: str | None = None) -> Response:
-    """The project's, then one's own."""
+    """The tables of the project, then those of the user."""
 
     def read(tx: Tx) -> TableList:
         cursor = events.last_number(tx, project_topic(project_id)) if project_id else 0
@@ -57,16 +57,16 @@ async def list_tables(tertulia: InjectedApp, actor: CurrentActor, project_id: st
 
 @router.post("/api/tables", response_model=SavedTable, status_code=201)
 async def add_table(tertulia: InjectedApp, actor: CurrentActor, new: NewTable) -> Response:
-    setting = _checked(new.setting)
+    spec = _checked(new.spec)
     return json_response(
-        await tertulia.db.write(lambda tx: tables.add(tx, actor, new.scope, new.project_id, setting)), 201
+        await tertulia.db.write(lambda tx: tables.add(tx, actor, new.scope, new.project_id, spec)), 201
     )
 
 
 @router.put("/api/tables/{table_id}", response_model=SavedTable)
 async def change_table(tertulia: InjectedApp, actor: CurrentActor, table_id: str, new: TableSpec) -> Response:
-    setting = _checked(new)
-    return json_response(await tertulia.db.write(lambda tx: tables.change(tx, actor, table_id, setting)))
+    spec = _checked(new)
+    return json_response(await tertulia.db.write(lambda tx: tables.change(tx, actor, table_id, spec)))
 
 
 @router.delete("/api/tables/{table_id}", status_code=204)
@@ -82,16 +82,16 @@ async def get_defaults(tertulia: InjectedApp, actor: CurrentActor) -> Response:
 
 @router.put("/api/me/defaults", response_model=Defaults)
 async def set_defaults(tertulia: InjectedApp, actor: CurrentActor, new: Defaults) -> Response:
-    """All of them at once; what is left out is no longer set."""
+    """Replaces all defaults; omitted ones are removed."""
     if new.mode is not None:
         council.get(new.mode)
     return json_response(await tertulia.db.write(lambda tx: tables.set_defaults(tx, actor, new)))
 
 
-def _checked(setting: TableSpec) -> TableSpec:
-    setting = cleaned(setting)
-    mode = council.get(setting.mode)
-    mode.must_seat(len(setting.voices))
-    if setting.chair is not None:
+def _checked(spec: TableSpec) -> TableSpec:
+    spec = cleaned(spec)
+    mode = council.get(spec.mode)
+    mode.must_seat(len(spec.voices))
+    if spec.chair is not None:
         mode.must_have_chair()
-    return setting
+    return spec

@@ -1,4 +1,4 @@
-"""Turns: one message out, several answers back."""
+"""Turn routes: send a message, follow its replies, stop, retry, continue, summarise."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ RoundNumber = Annotated[int, Path(ge=1, le=1_000_000_000)]
 @dataclass(frozen=True, slots=True)
 class NewStop:
     reply_id: str | None = None
-    """One reply; all of them when left out."""
+    """The reply to stop; None stops all replies of the turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewSkip:
     reply_id: str | None = None
-    """One reply that waits for its provider; all of them when left out."""
+    """The reply whose wait ends; None ends the waits of all replies of the turn."""
 
 
 @router.post("/api/turn", response_model=OpenedTurn, status_code=202)
 async def open_turn(tertulia: InjectedApp, actor: CurrentActor, request: Request, new: NewTurn) -> Response:
-    """Answers 202 at once, or the stream itself when asked for one. The turn goes on either way."""
+    """Sends a message. Responds with 202 or, if the client accepts a stream, with the turn's events."""
     opened = await tertulia.turns.open(actor, new)
     encoding = encoding_for(request.headers.get("accept", ""))
     if encoding is None:
@@ -46,10 +46,10 @@ async def open_turn(tertulia: InjectedApp, actor: CurrentActor, request: Request
 
 
 @router.post("/api/estimate", response_model=Estimate)
-async def estimate_turn(door: InjectedState, actor: CurrentActor, new: NewEstimate) -> Response:
-    """What a message would take from each voice, and what it would cost; nothing is sent or kept."""
-    async with door.turnstile.passed(actor.user_id):
-        return json_response(await estimate(door.tertulia.dependencies, actor, new))
+async def estimate_turn(state: InjectedState, actor: CurrentActor, new: NewEstimate) -> Response:
+    """Estimates the tokens and the cost of a message for each voice; nothing is sent or saved."""
+    async with state.limiter.slot(actor.user_id):
+        return json_response(await estimate(state.tertulia.dependencies, actor, new))
 
 
 @router.get("/api/turns/{turn_id}", response_model=Turn)
@@ -66,7 +66,7 @@ async def follow_turn(
     after: Annotated[str, Query(max_length=80)] = "",
     last_event_id: Annotated[str, Header(max_length=80)] = "",
 ) -> Response:
-    """The turn's events after a mark of this stream, as SSE or NDJSON; then live to its end."""
+    """The turn's events after an event id, as SSE or NDJSON, until the turn ends."""
     encoding = encoding_for(request.headers.get("accept", ""), otherwise="text/event-stream")
     assert encoding is not None
     turn = await tertulia.db.read(lambda tx: turns.get(tx, actor, turn_id))
@@ -85,7 +85,7 @@ async def stop_turn(
 async def retry_now(
     tertulia: InjectedApp, actor: CurrentActor, turn_id: str, new: NewSkip | None = None
 ) -> Response:
-    """Ends the wait before a retry: the provider is asked again at once."""
+    """Ends the wait before a retry, so that the provider is called again at once."""
     turn = await tertulia.turns.retry_now(actor, turn_id, new.reply_id if new else None)
     return json_response(anonymised_turn(turn), 202)
 
@@ -112,7 +112,7 @@ async def continue_reply(
 async def synthesise_round(
     tertulia: InjectedApp, actor: CurrentActor, conversation_id: str, number: RoundNumber, new: NewSynthesis
 ) -> Response:
-    """The chair writes a summary of a round, now or long after it."""
+    """The chair writes a summary of a finished round."""
     return json_response(
         (await tertulia.turns.synthesise(actor, conversation_id, number, new)).as_told(), 202
     )

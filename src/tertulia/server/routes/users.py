@@ -1,4 +1,4 @@
-"""Users: the accounts of this server, for its administrators."""
+"""User routes: the accounts of this server, for administrators."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ async def list_users(tertulia: InjectedApp, admin: Admin) -> Response:
 
 
 @router.post("/api/users", response_model=User, status_code=201)
-async def add_user(door: InjectedState, admin: Admin, new: NewUser) -> Response:
+async def add_user(state: InjectedState, admin: Admin, new: NewUser) -> Response:
     name, email = clean_name(new.name), clean_email(new.email)
     check_password(new.password)
-    hashed = await door.passwords.hash(new.password)
+    hashed = await state.passwords.hash(new.password)
     return json_response(
-        await door.tertulia.db.write(lambda tx: users.add(tx, name, email, hashed, new.role)), 201
+        await state.tertulia.db.write(lambda tx: users.add(tx, name, email, hashed, new.role)), 201
     )
 
 

@@ -1,4 +1,4 @@
-"""Votes: which reply was best, and what comes of it."""
+"""Vote routes: vote for a reply, and read the leaderboard."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ router = APIRouter(tags=["votes"])
 @dataclass(frozen=True, slots=True)
 class NewVote:
     verdict: VoteValue
-    """"tie" and "both_bad" are about the round of the reply, "none" takes one's vote back."""
+    """"tie" and "both_bad" apply to the whole round; "none" removes the user's vote."""
 
 
 @router.post("/api/messages/{message_id}/vote", response_model=Vote)
 async def cast_vote(tertulia: InjectedApp, actor: CurrentActor, message_id: str, new: NewVote) -> Response:
-    """One vote of each person in a round; a second one takes the place of the first."""
+    """Votes in a round. Each user has one vote per round; a second one replaces the first."""
     vote = await tertulia.db.write(lambda tx: votes.cast(tx, actor, message_id, new.verdict))
-    tertulia.job_left()  # a blind round is indexed anew, with its names
+    tertulia.wake_workers()  # a revealed round is indexed again, with the names of its models
     return json_response(vote)
 
 

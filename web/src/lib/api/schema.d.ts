@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Open Turn
-         * @description Answers 202 at once, or the stream itself when asked for one. The turn goes on either way.
+         * @description Sends a message. Responds with 202 or, if the client accepts a stream, with the turn's events.
          */
         post: operations["open_turn_api_turn_post"];
         delete?: never;
@@ -35,7 +35,7 @@ export interface paths {
         put?: never;
         /**
          * Estimate Turn
-         * @description What a message would take from each voice, and what it would cost; nothing is sent or kept.
+         * @description Estimates the tokens and the cost of a message for each voice; nothing is sent or saved.
          */
         post: operations["estimate_turn_api_estimate_post"];
         delete?: never;
@@ -70,7 +70,7 @@ export interface paths {
         };
         /**
          * Follow Turn
-         * @description The turn's events after a mark of this stream, as SSE or NDJSON; then live to its end.
+         * @description The turn's events after an event id, as SSE or NDJSON, until the turn ends.
          */
         get: operations["follow_turn_api_turns__turn_id__events_get"];
         put?: never;
@@ -109,7 +109,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Now
-         * @description Ends the wait before a retry: the provider is asked again at once.
+         * @description Ends the wait before a retry, so that the provider is called again at once.
          */
         post: operations["retry_now_api_turns__turn_id__retry_now_post"];
         delete?: never;
@@ -163,7 +163,7 @@ export interface paths {
         put?: never;
         /**
          * Synthesise Round
-         * @description The chair writes a summary of a round, now or long after it.
+         * @description The chair writes a summary of a finished round.
          */
         post: operations["synthesise_round_api_conversations__conversation_id__rounds__number__synthesis_post"];
         delete?: never;
@@ -184,7 +184,7 @@ export interface paths {
         put?: never;
         /**
          * Set Up
-         * @description The first visit makes the administrator.
+         * @description Creates the first account, which is the administrator's, and signs it in.
          */
         post: operations["set_up_api_setup_post"];
         delete?: never;
@@ -204,7 +204,7 @@ export interface paths {
         put?: never;
         /**
          * Log In
-         * @description The same answer, after the same work, for a wrong password and for no such account.
+         * @description A wrong password and a missing account get the same response, after the same work.
          */
         post: operations["log_in_api_login_post"];
         delete?: never;
@@ -257,7 +257,7 @@ export interface paths {
         get?: never;
         /**
          * Change Password
-         * @description Every other session of the account ends.
+         * @description Ends every other session of the account.
          */
         put: operations["change_password_api_me_password_put"];
         post?: never;
@@ -278,7 +278,7 @@ export interface paths {
         put?: never;
         /**
          * Add Attachment
-         * @description One file as it is; it is kept a day for the message it is sent with.
+         * @description Uploads a file as the body. It is deleted after a day if no message is sent with it.
          */
         post: operations["add_attachment_api_projects__project_id__attachments_post"];
         delete?: never;
@@ -296,20 +296,20 @@ export interface paths {
         };
         /**
          * Get Attachment
-         * @description The file itself or a range of it, to be saved; of pictures also to be shown.
+         * @description Downloads the file or a range of it; with `inline`, images are sent to be shown in a page.
          */
         get: operations["get_attachment_api_attachments__attachment_id__get"];
         put?: never;
         post?: never;
         /**
          * Remove Attachment
-         * @description Only while it was not sent with a message.
+         * @description Removes an attachment that was not sent with a message.
          */
         delete: operations["remove_attachment_api_attachments__attachment_id__delete"];
         options?: never;
         /**
          * Get Attachment
-         * @description The file itself or a range of it, to be saved; of pictures also to be shown.
+         * @description Downloads the file or a range of it; with `inline`, images are sent to be shown in a page.
          */
         head: operations["get_attachment_api_attachments__attachment_id__head"];
         patch?: never;
@@ -364,7 +364,7 @@ export interface paths {
         };
         /**
          * Get Tree
-         * @description All branches of its tree, and the other versions of its own rounds.
+         * @description All branches of the conversation's tree, and the other versions of its own rounds.
          */
         get: operations["get_tree_api_conversations__conversation_id__tree_get"];
         put?: never;
@@ -384,7 +384,7 @@ export interface paths {
         };
         /**
          * Compare Branches
-         * @description Two branches of one tree, side by side from where they differ.
+         * @description Compares two branches of one tree from the round where they differ.
          */
         get: operations["compare_branches_api_conversations__conversation_id__compare__other_id__get"];
         put?: never;
@@ -406,7 +406,7 @@ export interface paths {
         put?: never;
         /**
          * Edit Question
-         * @description Asks the question of a round differently, in a branch beside it; the first stays as it was.
+         * @description Asks an edited question in a new branch; the original round stays as it was.
          */
         post: operations["edit_question_api_conversations__conversation_id__rounds__number__edit_post"];
         delete?: never;
@@ -444,7 +444,7 @@ export interface paths {
         };
         /**
          * Preview Removal
-         * @description What deleting it would delete.
+         * @description Lists what would be deleted with the conversation.
          */
         get: operations["preview_removal_api_conversations__conversation_id__removal_get"];
         put?: never;
@@ -516,14 +516,14 @@ export interface paths {
         };
         /**
          * Get Conversation
-         * @description The last rounds, what is being answered, and the cursor to follow from.
+         * @description The last rounds, the replies that are being written, and the cursor from which to follow.
          */
         get: operations["get_conversation_api_conversations__conversation_id__get"];
         put?: never;
         post?: never;
         /**
          * Remove Conversation
-         * @description Deletes its branches too and stops running replies.
+         * @description Deletes a conversation with its branches, and stops running replies.
          */
         delete: operations["remove_conversation_api_conversations__conversation_id__delete"];
         options?: never;
@@ -540,7 +540,7 @@ export interface paths {
         };
         /**
          * List Messages
-         * @description Older rounds, whole ones only.
+         * @description A page of older rounds.
          */
         get: operations["list_messages_api_conversations__conversation_id__messages_get"];
         put?: never;
@@ -614,7 +614,7 @@ export interface paths {
         put?: never;
         /**
          * Add Files
-         * @description One file as it is, at the path of the query, or several in a form; a zip may be unpacked on its way.
+         * @description Uploads one file as the body, or several in a form; with `unzip`, archives are unpacked.
          */
         post: operations["add_files_api_projects__project_id__files_post"];
         delete?: never;
@@ -635,7 +635,7 @@ export interface paths {
         post?: never;
         /**
          * Cancel Upload
-         * @description Nothing of it is kept, whether it was already saved or is still arriving.
+         * @description Cancels an upload: removes its files if they are saved already, and refuses what still arrives.
          */
         delete: operations["cancel_upload_api_projects__project_id__uploads__upload_key__delete"];
         options?: never;
@@ -652,24 +652,24 @@ export interface paths {
         };
         /**
          * Get File
-         * @description The file itself or a range of it, to be saved; of pictures also to be shown.
+         * @description Downloads the file or a range of it; with `inline`, images are sent to be shown in a page.
          */
         get: operations["get_file_api_projects__project_id__files__file_id__get"];
         /**
          * Change File
-         * @description New content, as the next version; If-Match names the version that was read, or its ETag.
+         * @description Saves new content as the next version. If-Match names the version that the client has read.
          */
         put: operations["change_file_api_projects__project_id__files__file_id__put"];
         post?: never;
         /**
          * Remove File
-         * @description With all its versions.
+         * @description Deletes a file with all its versions.
          */
         delete: operations["remove_file_api_projects__project_id__files__file_id__delete"];
         options?: never;
         /**
          * Get File
-         * @description The file itself or a range of it, to be saved; of pictures also to be shown.
+         * @description Downloads the file or a range of it; with `inline`, images are sent to be shown in a page.
          */
         head: operations["get_file_api_projects__project_id__files__file_id__head"];
         patch?: never;
@@ -701,7 +701,7 @@ export interface paths {
         };
         /**
          * Get Text
-         * @description The text that was read from the file, in the lines that hits and citations name.
+         * @description The extracted text, with the line numbers that search hits and citations name.
          */
         get: operations["get_text_api_projects__project_id__files__file_id__text_get"];
         put?: never;
@@ -744,7 +744,7 @@ export interface paths {
         head?: never;
         /**
          * Change Metadata
-         * @description What is named is changed; the rest stays.
+         * @description Changes the fields that are sent, and no others.
          */
         patch: operations["change_metadata_api_projects__project_id__files__file_id__metadata_patch"];
         trace?: never;
@@ -775,7 +775,7 @@ export interface paths {
         };
         /**
          * Get Version
-         * @description What the file held then.
+         * @description Downloads the content of a version.
          */
         get: operations["get_version_api_projects__project_id__files__file_id__versions__number__get"];
         put?: never;
@@ -784,7 +784,7 @@ export interface paths {
         options?: never;
         /**
          * Get Version
-         * @description What the file held then.
+         * @description Downloads the content of a version.
          */
         head: operations["get_version_api_projects__project_id__files__file_id__versions__number__head"];
         patch?: never;
@@ -799,7 +799,7 @@ export interface paths {
         };
         /**
          * Compare Versions
-         * @description What changed in its text since another version, or the one before; 0 stands for nothing at all.
+         * @description The changes of the text since another version, by default the previous one; 0 is the empty text.
          */
         get: operations["compare_versions_api_projects__project_id__files__file_id__versions__number__diff_get"];
         put?: never;
@@ -821,7 +821,7 @@ export interface paths {
         put?: never;
         /**
          * Restore Version
-         * @description What it held then becomes its next version.
+         * @description Saves the content of an old version as the next version.
          */
         post: operations["restore_version_api_projects__project_id__files__file_id__versions__number__restore_post"];
         delete?: never;
@@ -839,7 +839,7 @@ export interface paths {
         };
         /**
          * Get Health
-         * @description Needs nothing but the process.
+         * @description Answers as soon as the process runs.
          */
         get: operations["get_health_api_health_get"];
         put?: never;
@@ -859,7 +859,7 @@ export interface paths {
         };
         /**
          * Get Ready
-         * @description The database answers.
+         * @description Answers if the database can be read.
          */
         get: operations["get_ready_api_ready_get"];
         put?: never;
@@ -879,7 +879,7 @@ export interface paths {
         };
         /**
          * Get Receipt
-         * @description Not before the names of a blind round are shown: it would reveal them.
+         * @description The receipt of a reply. It is refused while the round is blind, because it names the model.
          */
         get: operations["get_receipt_api_messages__message_id__receipt_get"];
         put?: never;
@@ -899,7 +899,7 @@ export interface paths {
         };
         /**
          * Preview Message Removal
-         * @description What deleting it would delete.
+         * @description Lists what would be deleted with the message.
          */
         get: operations["preview_message_removal_api_messages__message_id__removal_get"];
         put?: never;
@@ -922,7 +922,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Message
-         * @description Deletes a reply with its versions, a question with its round; branches continue without them.
+         * @description Deletes a reply with its versions, or a question with its round; branches continue without them.
          */
         delete: operations["remove_message_api_messages__message_id__delete"];
         options?: never;
@@ -967,7 +967,7 @@ export interface paths {
         post?: never;
         /**
          * Forget Description
-         * @description Back to what the catalogue says.
+         * @description Removes the overrides of a model.
          */
         delete: operations["forget_description_api_models_metadata_delete"];
         options?: never;
@@ -984,7 +984,7 @@ export interface paths {
         };
         /**
          * List Personas
-         * @description Everyone's, the project's and one's own: those that can answer there.
+         * @description The personas of the server, of the project and of the user.
          */
         get: operations["list_personas_api_personas_get"];
         put?: never;
@@ -1043,7 +1043,7 @@ export interface paths {
         };
         /**
          * Get Persona Version
-         * @description A persona as it was when it answered, even when it was changed or removed since.
+         * @description A version of a persona, even when the persona was changed or removed since.
          */
         get: operations["get_persona_version_api_personas__persona_id__versions__number__get"];
         put?: never;
@@ -1086,7 +1086,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Project
-         * @description Deletes its conversations too and stops running replies.
+         * @description Deletes a project with its conversations, and stops running replies.
          */
         delete: operations["remove_project_api_projects__project_id__delete"];
         options?: never;
@@ -1138,7 +1138,7 @@ export interface paths {
         };
         /**
          * List People
-         * @description The names of everyone who is or was a member, for what they wrote there.
+         * @description The names of all members and former members, to show as authors of their messages.
          */
         get: operations["list_people_api_projects__project_id__people_get"];
         put?: never;
@@ -1160,7 +1160,7 @@ export interface paths {
         put?: never;
         /**
          * Estimate Replay
-         * @description What it would cost, round by round; nothing is asked or kept.
+         * @description Estimates the cost of each round; nothing is sent or saved.
          */
         post: operations["estimate_replay_api_conversations__conversation_id__replay_estimate_post"];
         delete?: never;
@@ -1178,13 +1178,13 @@ export interface paths {
         };
         /**
          * Get Replay
-         * @description How far the replay is that fills this conversation.
+         * @description The progress of the replay in this conversation.
          */
         get: operations["get_replay_api_conversations__conversation_id__replay_get"];
         put?: never;
         /**
          * Begin Replay
-         * @description A branch in which the questions are asked again, one after the other.
+         * @description Starts a replay: creates a branch and asks the questions in it, one after the other.
          */
         post: operations["begin_replay_api_conversations__conversation_id__replay_post"];
         delete?: never;
@@ -1221,7 +1221,7 @@ export interface paths {
         put?: never;
         /**
          * Search Project
-         * @description Words in any order; the best hits first, each with where it is and why it was found.
+         * @description Searches a project. The best hits come first, each with its location and why it was found.
          */
         post: operations["search_project_api_projects__project_id__search_post"];
         delete?: never;
@@ -1241,7 +1241,7 @@ export interface paths {
         put?: never;
         /**
          * Search Everywhere
-         * @description The same in all projects one is a member of.
+         * @description Searches all projects of the user.
          */
         post: operations["search_everywhere_api_search_global_post"];
         delete?: never;
@@ -1316,7 +1316,7 @@ export interface paths {
         };
         /**
          * List Tables
-         * @description The project's, then one's own.
+         * @description The tables of the project, then those of the user.
          */
         get: operations["list_tables_api_tables_get"];
         put?: never;
@@ -1357,7 +1357,7 @@ export interface paths {
         get: operations["get_defaults_api_me_defaults_get"];
         /**
          * Set Defaults
-         * @description All of them at once; what is left out is no longer set.
+         * @description Replaces all defaults; omitted ones are removed.
          */
         put: operations["set_defaults_api_me_defaults_put"];
         post?: never;
@@ -1413,7 +1413,7 @@ export interface paths {
         put?: never;
         /**
          * Cast Vote
-         * @description One vote of each person in a round; a second one takes the place of the first.
+         * @description Votes in a round. Each user has one vote per round; a second one replaces the first.
          */
         post: operations["cast_vote_api_messages__message_id__vote_post"];
         delete?: never;
@@ -4091,7 +4091,7 @@ export interface operations {
         parameters: {
             query: {
                 name: string;
-                /** @description A new key of the client's own, to cancel the upload by. */
+                /** @description A new key that the client makes up, with which it can cancel the upload. */
                 upload_key?: string | null;
             };
             header?: never;
@@ -4148,7 +4148,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The part that Range asked for */
+            /** @description The requested range */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -4157,14 +4157,14 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description What If-None-Match names is what there is */
+            /** @description The file still has the ETag in If-None-Match */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The file has no such part */
+            /** @description The range is beyond the end of the file */
             416: {
                 headers: {
                     [name: string]: unknown;
@@ -4231,7 +4231,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What If-None-Match names is what there is */
+            /** @description The file still has the ETag in If-None-Match */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -4851,7 +4851,7 @@ export interface operations {
             query?: {
                 path?: string | null;
                 unzip?: boolean;
-                /** @description A new key of the client's own, to cancel the upload by. */
+                /** @description A new key that the client makes up, with which it can cancel the upload. */
                 upload_key?: string | null;
             };
             header?: never;
@@ -4864,7 +4864,7 @@ export interface operations {
             content: {
                 "application/octet-stream": string;
                 "multipart/form-data": {
-                    /** @description Where the next file goes; with a slash at its end, where all that follow go. */
+                    /** @description Path of the next file or, with a slash at its end, folder of all others. */
                     path?: string;
                     file: string[];
                 };
@@ -4944,7 +4944,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The part that Range asked for */
+            /** @description The requested range */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -4953,14 +4953,14 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description What If-None-Match names is what there is */
+            /** @description The file still has the ETag in If-None-Match */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The file has no such part */
+            /** @description The range is beyond the end of the file */
             416: {
                 headers: {
                     [name: string]: unknown;
@@ -5067,7 +5067,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What If-None-Match names is what there is */
+            /** @description The file still has the ETag in If-None-Match */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5280,7 +5280,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The part that Range asked for */
+            /** @description The requested range */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -5289,14 +5289,14 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description What If-None-Match names is what there is */
+            /** @description The file still has the ETag in If-None-Match */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The file has no such part */
+            /** @description The range is beyond the end of the file */
             416: {
                 headers: {
                     [name: string]: unknown;
@@ -5336,7 +5336,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description What If-None-Match names is what there is */
+            /** @description The file still has the ETag in If-None-Match */
             304: {
                 headers: {
                     [name: string]: unknown;

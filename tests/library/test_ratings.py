@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertulia.core.ratings import MIDDLE, PairwiseResult, rate
+from tertulia.core.ratings import PairwiseResult
+from tertulia.library.ratings import MIDDLE, rate
 
 NAMES = tuple("abcdef")
 
