@@ -10,13 +10,13 @@ class Timer(Protocol):
     def cancel(self) -> None: ...
 
 
-class Clock(Protocol):
-    """The part of an event loop that a timer needs; an event loop is a Clock."""
+class TimerClock(Protocol):
+    """The part of an event loop that a timer needs; an event loop is one."""
 
     def call_later(self, delay: float, callback: Callable[[], object]) -> Timer: ...
 
 
-GetClock = Callable[[], Clock]
+GetClock = Callable[[], TimerClock]
 """Returns the clock to use now. `asyncio.get_running_loop` is one."""
 
 

@@ -135,8 +135,8 @@ def _request_body(body: bytes) -> bytes | io.BytesIO:
     return io.BytesIO(body) if len(body) > LARGE_BYTES else body
 
 
-class Clock(Protocol):
-    """The parts of an event loop that a timeout needs; an event loop is a Clock."""
+class LoopClock(Protocol):
+    """The parts of an event loop that a timeout needs; an event loop is one."""
 
     def time(self) -> float: ...
 
@@ -145,12 +145,12 @@ class Clock(Protocol):
     def call_later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle: ...
 
 
-def running_clock() -> Clock:
+def running_clock() -> LoopClock:
     return asyncio.get_running_loop()
 
 
 @asynccontextmanager
-async def within(seconds: float, clock: Clock) -> AsyncGenerator[None, None]:
+async def within(seconds: float, clock: LoopClock) -> AsyncGenerator[None, None]:
     """Raises TimeoutError if the block takes longer by this clock."""
     async with asyncio.timeout(None) as timeout:
         timer = clock.call_later(seconds, lambda: timeout.reschedule(asyncio.get_running_loop().time()))
@@ -177,13 +177,13 @@ class EventStream:
         limits: Limits,
         errors: ErrorFactory,
         is_keep_alive: Callable[[SseEvent], bool] | None = None,
-        clock: Clock | None = None,
+        clock: LoopClock | None = None,
     ) -> None:
         self._content = content
         self._is_keep_alive = is_keep_alive
         self._limits = limits
         self._errors = errors
-        self._clock: Clock = clock or running_clock()
+        self._clock: LoopClock = clock or running_clock()
         self._reader: SseDecoder | None = None
         self._first_bytes = bytearray()
         self._unread = b""
