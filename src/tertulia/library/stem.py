@@ -1,6 +1,8 @@
-"""Stems: what the index of words takes as one word, by Porter's algorithm of 1980, as both databases do.
+"""Stemmer: Porter's algorithm as SQLite's full-text index applies it, with his two later rules (bli, logi).
 
-Only to show afterwards which words were found: what is looked for is cut to its stem by the database.
+The databases stem words themselves; this module finds the words of a hit again, to highlight them. Snowball's
+"porter" has the rules of 1980, as PostgreSQL does: it stems 223 of 253,119 words differently, among them
+*technology* and *possibly* (docs/decisions/009).
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 LONGEST = 64
-"""What is longer stays as it is."""
+"""Longer words are not stemmed."""
 
 _STEP_2 = {
     "ational": "ate",
@@ -41,7 +43,7 @@ _STEP_4 = (
 
 @lru_cache(maxsize=20_000)
 def stem_of(word: str) -> str:
-    """Of a word in small letters."""
+    """The stem of a word in lower case."""
     if not (3 <= len(word) <= LONGEST and word.isascii() and word.isalpha()):
         return word
     word = _without_plural(word)
@@ -68,7 +70,7 @@ def _without_tense(word: str) -> str:
 
 
 def _mended(rest: str) -> str:
-    """hop(p)ing, fil(e)ing."""
+    """Restores the word before its ending: hop(p)ing becomes hop, fil(e)ing becomes file."""
     if rest.endswith(("at", "bl", "iz")):
         return f"{rest}e"
     if (
@@ -104,7 +106,7 @@ def _without_end(word: str) -> str:
 
 
 def _is_vowel(word: str, place: int) -> bool:
-    """A y after a consonant is one too."""
+    """True for a, e, i, o, u and for a y after a consonant."""
     if word[place] == "y":
         return place > 0 and not _is_vowel(word, place - 1)
     return word[place] in "aeiou"
@@ -115,13 +117,13 @@ def _has_vowel(word: str) -> bool:
 
 
 def _measure(word: str) -> int:
-    """How many times consonants follow vowels."""
+    """The number of times a consonant follows a vowel: Porter's m."""
     vowels = [_is_vowel(word, place) for place in range(len(word))]
     return sum(before and not after for before, after in zip(vowels, vowels[1:], strict=False))
 
 
 def _ends_short(word: str) -> bool:
-    """Consonant, vowel, consonant, and the last is none of w, x, y."""
+    """True if the word ends in consonant, vowel, consonant, and the last is none of w, x, y."""
     end = len(word) - 1
     return (
         end >= 2
