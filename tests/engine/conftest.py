@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,11 @@ class Engine:
     writer: DraftWriter
     actor: Actor
     incidents: list[Exception] = field(default_factory=list)
+
+    def replace_dependencies(self, **changed: object) -> None:
+        """From now on turns are opened and run with these dependencies instead."""
+        dependencies = replace(self.dependencies, **changed)  # type: ignore[arg-type]
+        self.turns = Turns(dependencies, self.worker.ring, self.relay)
 
     @property
     def db(self) -> Database:
@@ -148,7 +153,7 @@ async def engine_in(
         yield engine
     finally:
         heralding.cancel()
-        await turns_.close()
+        await engine.turns.close()
         extractor.close()
         await embedder.close()
         await providers.close()

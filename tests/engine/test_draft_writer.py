@@ -71,7 +71,7 @@ async def test_a_conversation_deleted_in_between_is_no_incident_and_the_others_a
         ticks += 1
         await asyncio.sleep(0)
         if ticks == 3:
-            engine.turns.withdraw([going.conversation.id])
+            engine.turns.cancel_in([going.conversation.id])
             await engine.over(going.turn)
 
     running = asyncio.create_task(DraftWriter(engine.dependencies, sleep).run())

@@ -438,7 +438,7 @@ async def test_what_is_deleted_on_one_server_is_answered_no_further_on_another(
     opened = await one.open("Go on")
     await one.said(opened.turn, "Begun.")
     gone = await two.db.write(lambda tx: conversations.remove(tx, two.actor, opened.conversation.id))
-    two.turns.withdraw(gone)
+    two.turns.cancel_in(gone)
     assert await one.over(opened.turn) is TurnState.STOPPED
 
 

@@ -185,7 +185,7 @@ async def test_a_mistake_of_ours_in_one_voice_leaves_the_others_alone(engine, up
             raise RuntimeError("nobody can count this")
         return whole(model)
 
-    engine.turns._dependencies = replace(engine.dependencies, counter=broken)
+    engine.replace_dependencies(counter=broken)
     opened = await engine.open("How are you?", "alpha", "beta")
     assert await engine.over(opened.turn) is TurnState.COMPLETE
     failed, fine = await engine.replies(opened.turn)
@@ -202,7 +202,7 @@ async def test_a_conversation_that_is_deleted_ends_its_turns_and_those_in_line(e
     waiting = await engine.open("Two", conversation_id=running.conversation.id)
     await engine.said(running.turn, "Going on")
     gone = await engine.db.write(lambda tx: conversations.remove(tx, engine.actor, running.conversation.id))
-    engine.turns.withdraw(gone)
+    engine.turns.cancel_in(gone)
     assert await engine.over(running.turn) is TurnState.STOPPED
     assert await engine.over(waiting.turn) is TurnState.STOPPED
     assert list(engine.dependencies.live.running()) == []
@@ -241,7 +241,7 @@ async def test_what_is_deleted_while_something_is_looked_up_for_it_asks_nobody(e
     dependencies = replace(engine.dependencies, library=SearchIndex(engine.db, embedder))
     looking = Turns(dependencies, lambda: None, engine.relay)
     wanted = new_id()
-    embedder.happens = lambda: looking.withdraw([wanted])
+    embedder.happens = lambda: looking.cancel_in([wanted])
     project_id = before.conversation.project_id
     request = NewTurn(
         new_id(), "The sea?", (VoiceRef("voices:alpha"),), conversation_id=wanted, project_id=project_id
@@ -264,7 +264,7 @@ async def test_a_full_disk_costs_no_word_once_there_is_room_again(engine, upstre
     upstream.plays((Say("Begun. "), Hold(full), Say(long_answer), Finish()), model="alpha")
     upstream.plays((Say("Long "), Hold(held), Say("enough."), Finish()), model="beta")
     watched = Watched(engine.db)
-    engine.turns._dependencies = replace(engine.dependencies, db=watched)
+    engine.replace_dependencies(db=watched)
     opened = await engine.open("Talk", "alpha", "beta")
     await engine.said(opened.turn, "Begun. ")
     await engine.said(opened.turn, "Long ")
@@ -289,7 +289,7 @@ async def test_a_reply_that_cannot_be_stored_takes_no_word_from_another(engine, 
     upstream.plays((Say("Lost"), Hold(held[0]), Finish()), model="alpha")
     upstream.plays((Say("Kept"), Hold(held[1]), Say(" to the end."), Finish()), model="beta")
     failing = Failing(engine.db)
-    engine.turns._dependencies = replace(engine.dependencies, db=failing)
+    engine.replace_dependencies(db=failing)
     opened = await engine.open("Talk", "alpha", "beta")
     await engine.said(opened.turn, "Lost")
     await engine.said(opened.turn, "Kept")

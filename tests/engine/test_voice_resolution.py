@@ -10,7 +10,7 @@ import pytest
 from tertulia.core.errors import UnknownModel
 from tertulia.core.models import Model, Tier
 from tertulia.core.personas import Ownership, Persona, PersonaProfile
-from tertulia.engine.voice_resolution import closest_model, speaking_for
+from tertulia.engine.voice_resolution import closest_model, model_for_persona
 from tertulia.providers.registry import ProviderRegistry
 
 OWN = Model("house", "own", "Own", 8_000, 1_000, Tier.BALANCED)
@@ -40,4 +40,4 @@ def test_where_nobody_can_speak_a_person_is_told_what_to_do(tmp_path: Path) -> N
     character = PersonaProfile("The Sage", "", 1, "", "anthropic:claude-sonnet-4-6")
     persona = Persona("P", Ownership.ALL, None, None, character, 1, 0, 0)
     with pytest.raises(UnknownModel, match="The Sage"):
-        speaking_for(persona, ProviderRegistry.from_environment({}, tmp_path))
+        model_for_persona(persona, ProviderRegistry.from_environment({}, tmp_path))

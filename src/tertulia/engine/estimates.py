@@ -25,7 +25,7 @@ from tertulia.engine.context_retrieval import look_up
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.requests import check_attachments, check_lanes, check_quotes
 from tertulia.engine.turn_inputs import TurnInputs, gather_for, title_told
-from tertulia.engine.voice_resolution import ProjectScope, seated, seated_chair
+from tertulia.engine.voice_resolution import ProjectScope, resolve_chair, resolve_voices
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import attachments, branches, conversations, projects, usage
 from tertulia.store.database import Tx
@@ -149,14 +149,14 @@ def _gathered(
 ) -> TurnInputs:
     """As if it had just been sent."""
     conversation = _conversation(tx, actor, request)
-    spot = ProjectScope(request.conversation_id, request.project_id)
-    project = projects.get(tx, actor, spot.project(tx, actor))
-    table = seated(tx, actor, spot, request.voices, providers)
+    scope = ProjectScope(request.conversation_id, request.project_id)
+    project = projects.get(tx, actor, scope.find_project_id(tx, actor))
+    table = resolve_voices(tx, actor, scope, request.voices, providers)
     if request.aside:
         at_table = conversation.table if conversation else ()
         held = branches.seats(tx, conversation) if conversation else ()
         table = assign_seats_once(table, at_table, request.lanes, held)
-    chair = seated_chair(tx, actor, spot, request.chair, table, providers)
+    chair = resolve_chair(tx, actor, scope, request.chair, table, providers)
     voices = (*table, chair) if chair else table
     models = {voice.model: model for voice in voices if (model := providers.find(voice.model))}
     number = asked.round_number if asked else conversation.round_count + 1 if conversation else 1

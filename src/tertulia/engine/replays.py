@@ -29,7 +29,7 @@ from tertulia.engine.open_turn import writable
 from tertulia.engine.recovery import SILENT_MS
 from tertulia.engine.requests import BringBackRequest, NewTurn, RetryRequest, check_branch_id
 from tertulia.engine.turns import Turns
-from tertulia.engine.voice_resolution import ProjectScope, seated, seated_chair
+from tertulia.engine.voice_resolution import ProjectScope, resolve_chair, resolve_voices
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import branches, conversations, messages, replays, turns, usage, users
 from tertulia.store.database import Tx
@@ -160,7 +160,7 @@ class Replays:
             if reply.status is Status.INTERRUPTED:
                 again = RetryRequest(_id_for(replay, reply.id))
                 opened = await self._turns.retry(actor, reply.id, again)
-                await self._turns.over(actor, opened.turn)
+                await self._turns.wait_until_over(actor, opened.turn)
         await self._advance(actor, replay, broken.number)
         return broken.number + 1
 
@@ -197,8 +197,8 @@ class Replays:
         turn_id = _id_for(replay, asked.question.id)
         if asked.turn.purpose is Purpose.SUMMARY:
             told = BringBackRequest(turn_id, setting.voices[0])
-            opened = await self._turns.bring_again(actor, replay.id, asked.question, told)
-            return await self._turns.over(actor, opened.turn)
+            opened = await self._turns.resummarise_branch(actor, replay.id, asked.question, told)
+            return await self._turns.wait_until_over(actor, opened.turn)
         kept = await self._dependencies.db.read(
             lambda tx: references.shown_in(tx, actor, replay.id, asked.question)
         )
@@ -217,7 +217,7 @@ class Replays:
             scope=asked.turn.scope,
         )
         opened = await self._turns.ask_again(actor, new, asked.question)
-        return await self._turns.over(actor, opened.turn)
+        return await self._turns.wait_until_over(actor, opened.turn)
 
     async def stop(self, actor: Actor, conversation_id: str) -> Replay | None:
         """What is being answered is stopped too."""
@@ -364,12 +364,12 @@ def _seatable(
     """The questions, when everyone who is to answer them can be seated."""
     source = conversations.get(tx, actor, source_id)
     asked = _questions(tx, actor, source, request)
-    spot = ProjectScope(source_id)
+    scope = ProjectScope(source_id)
     for one in asked:
         setting = one.setting(request)
         council.get(setting.mode).must_seat(len(setting.voices))
-        table = seated(tx, actor, spot, setting.voices, providers)
-        seated_chair(tx, actor, spot, setting.chair, table, providers)
+        table = resolve_voices(tx, actor, scope, setting.voices, providers)
+        resolve_chair(tx, actor, scope, setting.chair, table, providers)
     return asked
 
 

@@ -224,7 +224,7 @@ class TurnTable:
             if reply_id in (None, ask.id):
                 ask.retry_now()
 
-    def is_speaking(self, reply_id: str | None) -> bool:
+    def is_asking(self, reply_id: str | None) -> bool:
         return reply_id in self._asks
 
     def interrupt(self) -> None:

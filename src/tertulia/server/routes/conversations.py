@@ -155,7 +155,7 @@ async def archive_conversation(
 async def remove_conversation(tertulia: InjectedApp, actor: CurrentActor, conversation_id: str) -> Response:
     """Deletes its branches too and stops running replies."""
     gone = await tertulia.db.write(lambda tx: conversations.remove(tx, actor, conversation_id))
-    tertulia.turns.withdraw(gone)
+    tertulia.turns.cancel_in(gone)
     tertulia.job_left()
     return no_content()
 

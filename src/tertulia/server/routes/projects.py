@@ -106,7 +106,7 @@ async def change_project(
 async def remove_project(tertulia: InjectedApp, actor: CurrentActor, project_id: str) -> Response:
     """Deletes its conversations too and stops running replies."""
     gone = await tertulia.db.write(lambda tx: projects.remove(tx, actor, project_id))
-    tertulia.turns.withdraw(gone)
+    tertulia.turns.cancel_in(gone)
     return no_content()
 
 
