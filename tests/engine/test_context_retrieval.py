@@ -13,9 +13,9 @@ from tertulia.core.projects import ProjectSettings, RetrievalConfig
 from tertulia.core.receipts import Layer, Receipt
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.votes import VoteValue
-from tertulia.engine.context_retrieval import look_up
+from tertulia.engine.context_retrieval import retrieve
 from tertulia.engine.jobs.index_round import index_round
-from tertulia.engine.turn_inputs import gather
+from tertulia.engine.turn_records import read_turn
 from tertulia.store import conversations, events, files, projects, receipts, trees, turns, votes
 from tests.engine.conftest import Engine
 from tests.engine.test_files import Desk
@@ -78,11 +78,11 @@ async def test_no_more_is_read_than_some_model_could_be_shown(engine: Engine, up
     await engine.db.write(lambda tx: projects.save(tx, desk.actor, desk.project, settings=settings))
     opened = await engine.open("Tea?")
     assert await engine.over(opened.turn) is TurnState.COMPLETE
-    gathered = await engine.db.read(
-        lambda tx: gather(tx, engine.actor, opened.turn, engine.dependencies.providers.find)
+    records = await engine.db.read(
+        lambda tx: read_turn(tx, engine.actor, opened.turn, engine.dependencies.providers.find)
     )
-    assert gathered.most_bytes == 64_000
-    assert [len(kept.text) for kept in gathered.at_hand.kept if kept] == [0, 40_000, 100, 0]
+    assert records.text_limit_bytes == 64_000
+    assert [len(text.text) for text in records.files.texts if text] == [0, 40_000, 100, 0]
     left_out = (await receipt_of(engine, opened.turn)).left_out
     assert {left.name: left.reason for left in left_out} == dict.fromkeys(
         ("1.md", "2.md", "4.md"), "over the budget"
@@ -145,8 +145,8 @@ async def test_what_is_shown_anyway_is_not_looked_for(engine: Engine, upstream: 
     while await engine.worker.work():
         pass
     find = engine.dependencies.providers.find
-    gathered = await engine.db.read(lambda tx: gather(tx, engine.actor, asked.turn, find))
-    found = (await look_up(engine.dependencies, engine.actor, gathered)).looked_up.hits
+    records = await engine.db.read(lambda tx: read_turn(tx, engine.actor, asked.turn, find))
+    found = (await retrieve(engine.dependencies, engine.actor, records)).search.hits
     assert found
     assert {hit.location.conversation_id for hit in found} == {elsewhere.conversation.id}
 

@@ -20,11 +20,11 @@ from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.passages import Passage
 from tertulia.core.reply_parsing import OUTLINE_SCHEMA, as_markdown, parse_reply
 from tertulia.core.step_instructions import ANSWER, StepInstructions
-from tertulia.core.turns import Draft, Purpose, RetryNotice
+from tertulia.core.turns import Draft, RetryNotice
 from tertulia.core.voices import Voice
 from tertulia.engine.attachments import pictures_of
 from tertulia.engine.dependencies import Dependencies
-from tertulia.engine.live import LiveReply, LiveTurn
+from tertulia.engine.live_turn import LiveReply, LiveTurn
 from tertulia.engine.requests import available
 from tertulia.engine.sources import source_list
 from tertulia.engine.turn_inputs import TurnInputs
@@ -72,17 +72,17 @@ class Ask:
         self,
         dependencies: Dependencies,
         live: LiveTurn,
-        gathered: TurnInputs,
+        inputs: TurnInputs,
         voice: Voice,
-        brief: StepInstructions = ANSWER,
+        step: StepInstructions = ANSWER,
         replaced: Message | None = None,
     ) -> None:
         self.id = dependencies.new_id()
         self._dependencies = dependencies
         self._live = live
-        self._gathered = gathered
+        self._inputs = inputs
         self._voice = voice
-        self._brief = brief
+        self._step = step
         self._replaced = replaced
         """The reply this one takes the place of."""
         self._cancelled: AskOutcome | None = None
@@ -114,7 +114,7 @@ class Ask:
         if self._wait and waiting and not self._wait.skipped.is_set():
             self._wait.skipped.set()
             now = replace(waiting, until=self._dependencies.clock())
-            self._dependencies.live.waits(self._live, self._reply, self.id, now)
+            self._dependencies.live.set_retry(self._live, self._reply, self.id, now)
 
     def _cancel(self, outcome: AskOutcome) -> None:
         if self._cancelled is None:
@@ -125,13 +125,13 @@ class Ask:
     # ── how it goes
 
     async def run(self) -> Message:
-        self._reply = self._dependencies.live.began(self._live, self._draft())
+        self._reply = self._dependencies.live.start_reply(self._live, self._draft())
         outcome = self._cancelled or await self._listen()
         message = self._message(outcome)
         if self._telling is not None:
             await self._telling
         message = await self._save(message)
-        self._dependencies.live.finished(self._live, message)
+        self._dependencies.live.finish_reply(self._live, message)
         return message
 
     def _draft(self) -> Draft:
@@ -142,26 +142,23 @@ class Ask:
             conversation_id=turn.conversation_id,
             round_number=turn.round_number,
             voice=self._voice,
-            role=self._brief.role,
-            content=self._partial,
+            role=self._step.role,
+            content=self._partial_reply,
             thinking="",
             number=0,
             started_at=self._dependencies.clock(),
             replaces_id=self._replaced.id if self._replaced else None,
-            step=self._brief.step,
+            step=self._step.step,
             read_replies=self._read_replies,
         )
 
     @property
     def _read_replies(self) -> tuple[ReadReply, ...]:
-        return tuple(shown.as_read() for shown in self._brief.shown)
+        return tuple(shown.as_read() for shown in self._step.shown)
 
     @property
-    def _partial(self) -> str:
-        """What it goes on from, when it is to be continued; what follows that in the round begins anew."""
-        target = self._gathered.replaced
-        is_continued = self._live.turn.purpose is Purpose.CONTINUE and self._replaced == target
-        return target.content if is_continued and target else ""
+    def _partial_reply(self) -> str:
+        return self._inputs.plan.partial_reply(self._replaced)
 
     async def _listen(self) -> AskOutcome:
         """Runs the call in a task of its own: cancelling it is what closes the provider's stream at once."""
@@ -176,10 +173,10 @@ class Ask:
     async def _hear(self) -> AskOutcome:
         try:
             model = self._model = available(self._voice.model, self._dependencies.providers)
-            material = self._gathered.material(
-                self._voice, model, output_limit(model), self._brief, self._partial
+            inputs = self._inputs.prompt_inputs(
+                self._voice, model, output_limit(model), self._step, self._partial_reply
             )
-            self._assembled = assemble(material, self._dependencies.counter(model))
+            self._assembled = assemble(inputs, self._dependencies.counter(model))
             if self._assembled.found:
                 self._telling = asyncio.create_task(self._tell_found(self._assembled.found))
             prompt = self._assembled.prompt
@@ -222,7 +219,7 @@ class Ask:
 
     def _schema(self, model: Model) -> Mapping[str, object] | None:
         """An outline is asked for in its shape where the model keeps to one."""
-        return OUTLINE_SCHEMA if self._brief.step is Step.OUTLINE and model.abilities.structured else None
+        return OUTLINE_SCHEMA if self._step.step is Step.OUTLINE and model.abilities.structured else None
 
     async def _take(self, pieces: AsyncIterator[StreamItem]) -> AskOutcome:
         async with aclosing(pieces) as stream:  # type: ignore[type-var]
@@ -246,17 +243,17 @@ class Ask:
             self._first_at = self._dependencies.monotonic()
         if is_thought:
             self._thought_until = self._dependencies.monotonic()
-        self._dependencies.live.said(self._live, self._reply, self.id, text, is_thought)
+        self._dependencies.live.append_text(self._live, self._reply, self.id, text, is_thought)
 
     def _waits(self, wait: RetryPending) -> None:
         self._wait = wait
         until = self._dependencies.clock() + int(wait.seconds * 1000)
         waiting = RetryNotice(until, wait.attempt, wait.attempts, wait.reason)
-        self._dependencies.live.waits(self._live, self._reply, self.id, waiting)
+        self._dependencies.live.set_retry(self._live, self._reply, self.id, waiting)
 
     def _append_sources(self, end: Completed) -> None:
         """The pages that a search model's answer refers to as [1], [2] stand below it, in their order."""
-        if end.sources and self._reply.text and self._brief.step is not Step.OUTLINE:
+        if end.sources and self._reply.text and self._step.step is not Step.OUTLINE:
             self._hears(source_list(end.sources), is_thought=False)
 
     def _ended(self, end: Completed) -> AskOutcome:
@@ -277,7 +274,7 @@ class Ask:
     def _message(self, outcome: AskOutcome) -> Message:
         turn = self._live.turn
         text, findings = self._read(outcome)
-        if self._brief.step is Step.OUTLINE and outcome.status is Status.COMPLETE and findings is None:
+        if self._step.step is Step.OUTLINE and outcome.status is Status.COMPLETE and findings is None:
             outcome = replace(outcome, status=Status.FAILED, failure=_NO_OUTLINE)
         return Message(
             id=self.id,
@@ -285,7 +282,7 @@ class Ask:
             round_number=turn.round_number,
             turn_id=turn.id,
             speaker=speaker_of(self._voice.model),
-            role=self._brief.role,
+            role=self._step.role,
             content=text,
             status=outcome.status,
             created_by=turn.created_by,
@@ -294,9 +291,9 @@ class Ask:
             thinking=self._thinking(),
             usage=self._usage(outcome),
             failure=outcome.failure,
-            critique_of_id=self._brief.critique_of_id,
+            critique_of_id=self._step.critique_of_id,
             replaces_id=self._replaced.id if self._replaced else None,
-            step=self._brief.step,
+            step=self._step.step,
             findings=findings,
             read_replies=self._read_replies if self._assembled else (),
         )
@@ -304,8 +301,8 @@ class Ask:
     def _read(self, outcome: AskOutcome) -> tuple[str, ParsedReply | None]:
         """The text, and what can be drawn of it; an outline is data, and its text is made from that."""
         text = self._reply.text
-        findings = parse_reply(self._brief, text) if outcome.status is Status.COMPLETE else None
-        if self._brief.step is not Step.OUTLINE:
+        findings = parse_reply(self._step, text) if outcome.status is Status.COMPLETE else None
+        if self._step.step is not Step.OUTLINE:
             return text, findings
         return (as_markdown(findings.outline) if findings and findings.outline else ""), findings
 
@@ -361,5 +358,5 @@ class Ask:
         if self._assembled is not None and message.usage is not None:
             cached = message.usage.cached_tokens
             receipts.save(tx, message.id, message.conversation_id, self._assembled.receipt, cached)
-            usage.add(tx, usage.of_reply(message, self._gathered.project_id, self._voice.model))
+            usage.add(tx, usage.of_reply(message, self._inputs.project_id, self._voice.model))
         return message

@@ -21,7 +21,7 @@ from tertulia.engine.open_turn import (
     writable,
 )
 from tertulia.engine.requests import BringBackRequest, NewEdit
-from tertulia.engine.turn_inputs import BROUGHT_ROUNDS
+from tertulia.engine.turn_records import BRANCH_ROUNDS_LIMIT
 from tertulia.store import attachments, blind, branches, conversations, messages, turns
 from tertulia.store.database import Tx
 
@@ -108,7 +108,7 @@ def _must_be_told(tx: Tx, branch: Conversation) -> None:
     """Half of an answer, or who said what in a blind round, is nothing to tell others."""
     if turns.waiting_or_running(tx, branch.id):
         raise Conflict("This branch is being answered. Summarise it after its last reply, or stop it first.")
-    for turn in blind.hidden_in(tx, messages.own(tx, branch.id, limit=BROUGHT_ROUNDS)):
+    for turn in blind.hidden_in(tx, messages.own(tx, branch.id, limit=BRANCH_ROUNDS_LIMIT)):
         where = f"In round {turn.round_number} of this branch"
         raise Conflict(f"{where} the names are hidden, and a summary would reveal them. Vote there first.")
 

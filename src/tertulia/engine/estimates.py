@@ -21,10 +21,11 @@ from tertulia.core.turns import Purpose, Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.core.voices import SEATS, Voice, assign_seats_once
 from tertulia.engine import references
-from tertulia.engine.context_retrieval import look_up
+from tertulia.engine.context_retrieval import retrieve
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.requests import check_attachments, check_lanes, check_quotes
-from tertulia.engine.turn_inputs import TurnInputs, gather_for, title_told
+from tertulia.engine.turn_inputs import TurnInputs
+from tertulia.engine.turn_records import TurnRecords, read_question, title_for_prompt
 from tertulia.engine.voice_resolution import ProjectScope, resolve_chair, resolve_voices
 from tertulia.providers.registry import ProviderRegistry
 from tertulia.store import attachments, branches, conversations, projects, usage
@@ -90,26 +91,27 @@ async def estimate(
     check_quotes(request.quotes)
     check_lanes(request.lanes, len(request.voices), is_aside=request.aside)
 
-    def read(tx: Tx) -> tuple[TurnInputs, Mapping[usage.ModelEffort, RecentReplies]]:
-        found = _gathered(tx, actor, request, dependencies.providers, asked)
-        return found, usage.recent_replies(tx, actor, found.project_id, _as_asked(found.turn))
+    def read(tx: Tx) -> tuple[TurnRecords, Mapping[usage.ModelEffort, RecentReplies]]:
+        records = _records(tx, actor, request, dependencies.providers, asked)
+        voices = _models_and_efforts(records.turn)
+        return records, usage.recent_replies(tx, actor, records.project.id, voices)
 
-    gathered, recent = await dependencies.db.read(read)
-    gathered = await look_up(dependencies, actor, gathered)
-    mode, table = council.get(request.mode), gathered.turn.table
-    lengths = _Lengths(recent, gathered)
+    records, recent = await dependencies.db.read(read)
+    inputs = await retrieve(dependencies, actor, records)
+    mode, table = council.get(request.mode), inputs.turn.table
+    lengths = _Lengths(recent, inputs)
     items = tuple(
-        _of(dependencies, gathered, voice, mode.reads(place, len(table)), lengths)
+        _of(dependencies, inputs, voice, mode.reads(place, len(table)), lengths)
         for place, voice in enumerate(table)
     )
-    presiding = gathered.turn.chair or table[0]
-    chair = _of(dependencies, gathered, presiding, _closing(table), lengths) if mode.has_chair else None
+    presiding = inputs.turn.chair or table[0]
+    chair = _of(dependencies, inputs, presiding, _closing(table), lengths) if mode.has_chair else None
     costs = [item.cost_micros for item in (*items, *filter(None, (chair,)))]
     total = None if None in costs else sum(cost for cost in costs if cost is not None)
     return Estimate(items, total, chair)
 
 
-def _as_asked(turn: Turn) -> tuple[usage.ModelEffort, ...]:
+def _models_and_efforts(turn: Turn) -> tuple[usage.ModelEffort, ...]:
     voices = (*turn.table, turn.chair) if turn.chair else turn.table
     return tuple((voice.model, voice.effort) for voice in voices)
 
@@ -119,18 +121,18 @@ class _Lengths:
     """How long the replies of the round are expected to be."""
 
     recent: Mapping[usage.ModelEffort, RecentReplies]
-    gathered: TurnInputs
+    inputs: TurnInputs
 
     def of(self, voice: Voice) -> ReplyLength:
         """No more than the model can write."""
-        limit = output_limit(self.gathered.models[voice.model])
+        limit = output_limit(self.inputs.models[voice.model])
         usual = self.recent[voice.model, voice.effort].usual() or _unknown(voice)
         return ReplyLength(min(usual.output_tokens, limit), min(usual.written_tokens, limit))
 
     @property
     def read_tokens(self) -> int:
         """Of one reply of the table that another voice reads: their mean."""
-        written = [self.of(voice).written_tokens for voice in self.gathered.turn.table]
+        written = [self.of(voice).written_tokens for voice in self.inputs.turn.table]
         return -(-sum(written) // len(written))
 
 
@@ -144,10 +146,10 @@ def _closing(table: Sequence[Voice]) -> tuple[int, ...]:
     return (len(table), len(table) + 1)
 
 
-def _gathered(
+def _records(
     tx: Tx, actor: Actor, request: NewEstimate, providers: ProviderRegistry, asked: Message | None
-) -> TurnInputs:
-    """As if it had just been sent."""
+) -> TurnRecords:
+    """The records that the turn would have if the message was sent now."""
     conversation = _conversation(tx, actor, request)
     scope = ProjectScope(request.conversation_id, request.project_id)
     project = projects.get(tx, actor, scope.find_project_id(tx, actor))
@@ -175,8 +177,8 @@ def _gathered(
         scope=request.scope or (conversation.scope if conversation else None),
     )
     question = _question(tx, actor, request, turn, project.id, asked)
-    title = title_told(tx, conversation) if conversation else ""
-    return gather_for(tx, actor, project, title, turn, question, models)
+    title = title_for_prompt(tx, conversation) if conversation else ""
+    return read_question(tx, actor, project, title, turn, question, models)
 
 
 def _question(
@@ -217,17 +219,17 @@ def _conversation(tx: Tx, actor: Actor, request: NewEstimate) -> Conversation | 
 
 
 def _of(
-    dependencies: Dependencies, gathered: TurnInputs, voice: Voice, reads: Sequence[int], lengths: _Lengths
+    dependencies: Dependencies, inputs: TurnInputs, voice: Voice, reads: Sequence[int], lengths: _Lengths
 ) -> VoiceEstimate:
     """Each ask reads what the first one does, and the replies of the round that its mode shows it.
 
     The first is taken to find nothing in the provider's cache, and to fill it.
     """
-    model = gathered.models[voice.model]
+    model = inputs.models[voice.model]
     output = lengths.of(voice).output_tokens
     try:
         receipt = assemble(
-            gathered.material(voice, model, output_limit(model)), dependencies.counter(model)
+            inputs.prompt_inputs(voice, model, output_limit(model)), dependencies.counter(model)
         ).receipt
     except DoesNotFit as error:
         return VoiceEstimate(voice, 0, 0, 0, 0, error.message)

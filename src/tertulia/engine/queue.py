@@ -19,8 +19,8 @@ from tertulia.core.users import Actor
 class QueuedTurn:
     turn: Turn
     actor: Actor
-    without: frozenset[str] = frozenset()
-    """What a person took out of the context before asking again."""
+    excluded_ids: frozenset[str] = frozenset()
+    """Ids of what the person removed from the context before asking again."""
 
 
 class TurnQueue:

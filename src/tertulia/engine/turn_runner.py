@@ -15,12 +15,13 @@ from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Round
 from tertulia.core.turns import Turn, TurnState
 from tertulia.engine import recovery
-from tertulia.engine.context_retrieval import look_up
+from tertulia.engine.context_retrieval import retrieve
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.end_turn import EndedTurn, end_turn, final_state
-from tertulia.engine.live import LiveTurn
+from tertulia.engine.live_turn import LiveTurn
 from tertulia.engine.queue import QueuedTurn, TurnQueue
-from tertulia.engine.turn_inputs import TurnInputs, gather
+from tertulia.engine.turn_inputs import TurnInputs
+from tertulia.engine.turn_records import TurnRecords, read_turn
 from tertulia.engine.turn_table import TurnStopped, TurnTable
 from tertulia.store import turns
 from tertulia.store.database import Tx
@@ -100,7 +101,7 @@ class TurnRunner:
         """Tells the watchers of a turn that it is over; the store knows it already."""
         live = self._dependencies.live.find(turn.id)
         if live is not None and not live.is_over:
-            self._dependencies.live.ended(live, replace(turn, state=TurnState.STOPPED))
+            self._dependencies.live.end_turn(live, replace(turn, state=TurnState.STOPPED))
 
     # ── running
 
@@ -131,8 +132,6 @@ class TurnRunner:
         self._starting.setdefault(turn.id, False)
         try:
             inputs = await self._collect(queued)
-            inputs = replace(inputs, without=inputs.without | queued.without)
-            inputs = await look_up(self._dependencies, queued.actor, inputs)
         finally:
             is_stopped = self._starting.pop(turn.id)
         live.turn = inputs.turn
@@ -144,23 +143,28 @@ class TurnRunner:
         return table
 
     async def _collect(self, queued: QueuedTurn) -> TurnInputs:
-        if queued.turn.state is TurnState.RUNNING:
-            return await self._dependencies.db.read(
-                lambda tx: gather(tx, queued.actor, queued.turn, self._dependencies.providers.find)
-            )
-        while (inputs := await self._dependencies.db.write(lambda tx: self._start(tx, queued))) is None:
-            await self._sleep(OTHER_NODE_POLL_S)
-        return inputs
+        records = await self._read_records(queued)
+        return await retrieve(self._dependencies, queued.actor, records)
 
-    def _start(self, tx: Tx, queued: QueuedTurn) -> TurnInputs | None:
+    async def _read_records(self, queued: QueuedTurn) -> TurnRecords:
+        """Waits until the turn may start, and reads what it needs."""
+        if queued.turn.state is TurnState.RUNNING:
+            return await self._dependencies.db.read(lambda tx: self._read(tx, queued, queued.turn))
+        while (records := await self._dependencies.db.write(lambda tx: self._start(tx, queued))) is None:
+            await self._sleep(OTHER_NODE_POLL_S)
+        return records
+
+    def _start(self, tx: Tx, queued: QueuedTurn) -> TurnRecords | None:
         """Marks the first turn of the queue as running; None while it has to wait for others."""
         turn = queued.turn
         tx.hold(conversation_topic(turn.conversation_id))
         is_called_off = self._starting[turn.id] or self.is_closing
         if _must_wait(tx, turn) and not is_called_off:
             return None
-        running = turns.set_state(tx, turn.id, TurnState.RUNNING)
-        return gather(tx, queued.actor, running, self._dependencies.providers.find)
+        return self._read(tx, queued, turns.set_state(tx, turn.id, TurnState.RUNNING))
+
+    def _read(self, tx: Tx, queued: QueuedTurn, turn: Turn) -> TurnRecords:
+        return read_turn(tx, queued.actor, turn, self._dependencies.providers.find, queued.excluded_ids)
 
     # ── ending
 
@@ -173,7 +177,7 @@ class TurnRunner:
         except TertuliaError as error:
             # The store refuses the write. Recovery at the next start ends the turn; the watchers know now.
             self._dependencies.report(error)
-            self._dependencies.live.ended(live, replace(turn, state=TurnState.INTERRUPTED))
+            self._dependencies.live.end_turn(live, replace(turn, state=TurnState.INTERRUPTED))
             return True
 
     async def _end(
@@ -190,7 +194,7 @@ class TurnRunner:
             table.take_up(result)
             return None
         if live is not None:
-            self._dependencies.live.ended(live, result.turn)
+            self._dependencies.live.end_turn(live, result.turn)
         if result.has_added_jobs:
             self._wake_workers()
         return result.turn
@@ -215,7 +219,7 @@ class TurnRunner:
             self._dependencies.report(error)
             ended = replace(turn, state=TurnState.INTERRUPTED)
         if live := self._dependencies.live.find(turn.id):
-            self._dependencies.live.ended(live, ended)
+            self._dependencies.live.end_turn(live, ended)
 
 
 def _must_wait(tx: Tx, turn: Turn) -> bool:
