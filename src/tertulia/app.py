@@ -9,10 +9,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from tertulia.core.ids import ulid
 from tertulia.engine import models
 from tertulia.engine.attachments import Attachments
+from tertulia.engine.commit_listener import publish
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.draft_writer import DraftWriter
 from tertulia.engine.files import Files
@@ -117,7 +119,7 @@ async def _dependencies(settings: Settings, environ: Mapping[str, str]) -> Depen
     if trouble := await asyncio.to_thread(db.clock_trouble):
         log.warning(trouble)
     live = LiveHub()
-    db.on_commit(live.publish)
+    db.on_commit(partial(publish, live))
     return Dependencies(
         db=db,
         providers=ProviderRegistry.from_environment(

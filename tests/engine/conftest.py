@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tertulia.core.messages import Message, Round
 from tertulia.core.tables import VoiceRef
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.users import Actor, ServerRole
+from tertulia.engine.commit_listener import publish
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.draft_writer import DraftWriter
 from tertulia.engine.live import LiveHub
@@ -123,7 +125,7 @@ async def engine_in(
         environ, home, limits=limits, random=random.Random(1).random
     )
     live = LiveHub()
-    db.on_commit(live.publish)
+    db.on_commit(partial(publish, live))
     limits_ = FileLimits()
     embedder = LocalEmbedder(home, {})
     blobs, extractor = Blobs(db, home / "blobs", new_id), Extractor(limits_, PATIENCE_S)

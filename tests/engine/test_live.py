@@ -17,7 +17,11 @@ from tertulia.core.events import Event, EventKind
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.turns import Draft, Purpose, RetryNotice, Turn, TurnState
 from tertulia.core.voices import SeatRequest, assign_seats
-from tertulia.engine.live import FRAME_CHARS, KEPT_LOG, Delta, LiveHub, LiveTurn, TopicFeed
+from tertulia.engine.commit_listener import publish
+from tertulia.engine.live import LOG_ENTRIES_KEPT, LiveHub
+from tertulia.engine.live_turn import FRAME_CHARS, LiveTurn
+from tertulia.engine.topic_feeds import TopicFeed
+from tertulia.engine.turn_events import Delta
 from tertulia.server.encodings import Encoding, joined, mark, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
@@ -60,25 +64,27 @@ class Told:
         elif self._speaking:
             self._finish(self.chance.choice(self._speaking))
         else:
-            self.live.ended(self.turn, replace(TURN, state=TurnState.COMPLETE))
+            self.live.end_turn(self.turn, replace(TURN, state=TurnState.COMPLETE))
 
     def _begin(self) -> None:
         voice = self._silent.pop()
         draft = Draft(f"R{voice.seat}", TURN.id, TURN.conversation_id, 1, voice, Role.ADVISOR, "", "", 0, 1)
         self._speaking.append(draft)
-        self.live.began(self.turn, draft)
+        self.live.start_reply(self.turn, draft)
         if self.chance.random() < 0.2:
-            self.live.waits(self.turn, self.turn.replies[draft.id], draft.id, RetryNotice(9, 1, 2, "busy"))
+            self.live.set_retry(
+                self.turn, self.turn.replies[draft.id], draft.id, RetryNotice(9, 1, 2, "busy")
+            )
 
     def _say(self, draft: Draft) -> None:
         words = "".join(self.chance.choices('aé日👩\u202e\n\r"\\ \u2028:', k=self.chance.randint(1, 6)))
         is_thought = self.chance.random() < 0.2
         (self.thoughts if is_thought else self.texts)[draft.id] += words
-        self.live.said(self.turn, self.turn.replies[draft.id], draft.id, words, is_thought)
+        self.live.append_text(self.turn, self.turn.replies[draft.id], draft.id, words, is_thought)
 
     def _finish(self, draft: Draft) -> None:
         self._speaking.remove(draft)
-        self.live.finished(
+        self.live.finish_reply(
             self.turn,
             Message(
                 draft.id, TURN.conversation_id, 1, TURN.id, "agent:a", Role.ADVISOR, self.texts[draft.id],
@@ -208,9 +214,9 @@ def test_a_reader_far_behind_catches_up_in_frames_of_bounded_size():
     live = LiveHub()
     turn = live.open(TURN)
     draft = Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1)
-    reply = live.began(turn, draft)
+    reply = live.start_reply(turn, draft)
     for _ in range(1000):
-        live.said(turn, reply, "R", "x" * 4096, is_thought=False)
+        live.append_text(turn, reply, "R", "x" * 4096, is_thought=False)
     after, sizes = 0, []
     while news := turn.after(after):
         sizes.append(sum(len(event.text) for event in news if isinstance(event, Delta)))
@@ -225,10 +231,10 @@ def test_ended_turns_are_kept_up_to_a_limit_and_running_ones_always():
     ids = [f"turn {n}" for n in range(12)]
     for turn_id in ids:
         turn = live.open(replace(TURN, id=turn_id))
-        reply = live.began(turn, Draft("R", turn_id, "C", 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
-        for _ in range(KEPT_LOG // 10):
-            live.said(turn, reply, "R", "x", is_thought=False)
-        live.ended(turn, replace(TURN, id=turn_id, state=TurnState.COMPLETE))
+        reply = live.start_reply(turn, Draft("R", turn_id, "C", 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
+        for _ in range(LOG_ENTRIES_KEPT // 10):
+            live.append_text(turn, reply, "R", "x", is_thought=False)
+        live.end_turn(turn, replace(TURN, id=turn_id, state=TurnState.COMPLETE))
     kept = [turn_id for turn_id in ids if live.find(turn_id)]
     assert kept == ids[-len(kept) :], "the newest"
     assert 8 <= len(kept) <= 10
@@ -239,9 +245,9 @@ def test_a_finished_reply_is_no_draft_any_more_from_its_commit_on():
     """Between the commit and the last entry of the log nobody may find a draft of what is a message."""
     live = LiveHub()
     turn = live.open(TURN)
-    live.began(turn, Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
-    live.publish(
-        [Event(f"conversation:{TURN.conversation_id}", 3, EventKind.CHANGED, "message", "R", "{}", 1)]
+    live.start_reply(turn, Draft("R", TURN.id, TURN.conversation_id, 1, TABLE[0], Role.ADVISOR, "", "", 0, 1))
+    publish(
+        live, [Event(f"conversation:{TURN.conversation_id}", 3, EventKind.CHANGED, "message", "R", "{}", 1)]
     )
     assert turn.replies == {}
 

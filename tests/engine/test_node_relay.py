@@ -12,7 +12,8 @@ from tertulia.core.conversations import Visibility
 from tertulia.core.messages import Role
 from tertulia.core.turns import Draft, Purpose, RetryNotice, Turn, TurnState
 from tertulia.core.voices import Voice
-from tertulia.engine.live import LiveHub, LiveReply, LiveTurn
+from tertulia.engine.live import LiveHub
+from tertulia.engine.live_turn import LiveReply, LiveTurn
 from tertulia.engine.node_relay import UNSAID_LIMIT, NodeRelay, RelayCommand, StopRequest
 
 ALPHA = Voice("house:alpha:0", 1, "Alpha", "house:alpha")
@@ -67,7 +68,7 @@ def turn(here: Server) -> LiveTurn:
 
 @pytest.fixture
 def reply(here: Server, turn: LiveTurn) -> LiveReply:
-    return here.live.began(turn, DRAFT)
+    return here.live.start_reply(turn, DRAFT)
 
 
 def seen(server: Server) -> Draft:
@@ -81,10 +82,10 @@ async def test_a_reply_is_the_same_there_with_its_thoughts_and_its_waits(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     for text, is_thought in (("Hm. ", True), ("Tea", False), (", of ", False), ("No. ", True)):
-        here.live.said(turn, reply, "r", text, is_thought)
+        here.live.append_text(turn, reply, "r", text, is_thought)
     await here.tells(there)
     assert seen(there) == reply.draft()
-    here.live.waits(turn, reply, "r", RetryNotice(5, 1, 2, "busy"))
+    here.live.set_retry(turn, reply, "r", RetryNotice(5, 1, 2, "busy"))
     await here.tells(there)
     assert seen(there) == reply.draft()
 
@@ -93,13 +94,13 @@ async def test_what_was_lost_on_the_way_is_asked_for_and_told_again(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
     await here.tells(there)
-    here.live.said(turn, reply, "r", "Tea, ", False)
+    here.live.append_text(turn, reply, "r", "Tea, ", False)
     await here.tells(Server())  # there, nobody hears it
-    here.live.said(turn, reply, "r", "of course", False)
+    here.live.append_text(turn, reply, "r", "of course", False)
     await here.tells(there)
     assert seen(there).content == ""
     await there.tells(here)
-    here.live.said(turn, reply, "r", ".", False)
+    here.live.append_text(turn, reply, "r", ".", False)
     await here.tells(there)
     assert seen(there) == reply.draft()
 
@@ -107,7 +108,7 @@ async def test_what_was_lost_on_the_way_is_asked_for_and_told_again(
 async def test_what_is_told_twice_is_heard_once(
     here: Server, there: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
-    here.live.said(turn, reply, "r", "Tea", False)
+    here.live.append_text(turn, reply, "r", "Tea", False)
     await here.relay.flush()
     [bundle] = here.line.said
     there.line.hear(bundle)
@@ -118,7 +119,7 @@ async def test_what_is_told_twice_is_heard_once(
 async def test_a_server_does_not_mirror_itself_nor_understand_all_that_a_newer_one_says(
     here: Server, turn: LiveTurn, reply: LiveReply
 ) -> None:
-    here.live.said(turn, reply, "r", "Tea", False)
+    here.live.append_text(turn, reply, "r", "Tea", False)
     await here.relay.flush()
     here.line.hear(here.line.said[0])
     here.line.hear(json.dumps([["Unheard", {"of": 1}]]))
@@ -132,7 +133,7 @@ async def test_while_nothing_can_be_said_words_are_dropped_and_wishes_kept(
     stop = StopRequest("another turn", None)
     here.relay.say(stop)
     for _ in range(2 * UNSAID_LIMIT):
-        here.live.said(turn, reply, "r", "x", False)
+        here.live.append_text(turn, reply, "r", "x", False)
     await here.relay.flush()
     assert sum(map(len, here.line.said)) < 5 * UNSAID_LIMIT
     await here.tells(there)
@@ -142,6 +143,6 @@ async def test_while_nothing_can_be_said_words_are_dropped_and_wishes_kept(
 async def test_who_followed_a_turn_before_its_own_engine_took_it_up_goes_on_following(here: Server) -> None:
     early = here.relay.mirrored(TURN)
     own = here.live.open(TURN)
-    here.live.said(own, here.live.began(own, DRAFT), "r", "Tea", False)
+    here.live.append_text(own, here.live.start_reply(own, DRAFT), "r", "Tea", False)
     assert early is own
     assert (own.is_here, own.number, list(here.live.mirrors())) == (True, 2, [])

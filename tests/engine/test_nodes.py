@@ -20,11 +20,12 @@ from tertulia.core.tables import VoiceRef
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.users import Actor
 from tertulia.engine.heartbeat import EVERY_S, Heartbeat
-from tertulia.engine.live import LiveTurn, ReplyFinished
+from tertulia.engine.live_turn import LiveTurn
 from tertulia.engine.models import describe
 from tertulia.engine.recovery import SILENT_MS, recover
 from tertulia.engine.replays import Replays
 from tertulia.engine.requests import RetryRequest
+from tertulia.engine.turn_events import ReplyFinished
 from tertulia.store import conversations, drafts, messages, turns
 from tertulia.store.database import Database, Tx
 from tests.engine.conftest import Engine, engine_in
@@ -373,7 +374,7 @@ async def test_a_round_that_waits_is_stopped_on_its_own_server_and_from_another(
 async def mirror(engine: Engine, turn: Turn, text: str, voices: int = 1) -> LiveTurn:
     """The turn as another server sees it, once so many replies have got as far as this text."""
     woken = asyncio.Event()
-    engine.dependencies.live.watch(conversation_topic(turn.conversation_id), woken.set)
+    engine.dependencies.live.feeds.watch(conversation_topic(turn.conversation_id), woken.set)
     async with soon():
         while (live := engine.dependencies.live.find(turn.id)) is None:
             await woken.wait()
@@ -474,7 +475,7 @@ async def test_what_happened_while_a_servers_line_was_down_is_told_there_when_it
     await one.over(first.turn)
     place = conversation_topic(first.conversation.id)
     woken = asyncio.Event()
-    watched = two.dependencies.live.watch(place, woken.set)
+    watched = two.dependencies.live.feeds.watch(place, woken.set)
     await two.relay.look()
     await one.db.write(lambda tx: tx.execute(DEAFEN))
     second = await one.open("Two", conversation_id=first.conversation.id)

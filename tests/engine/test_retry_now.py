@@ -9,7 +9,7 @@ import pytest
 from tertulia.core.errors import NotFound
 from tertulia.core.messages import Status
 from tertulia.core.turns import Turn, TurnState
-from tertulia.engine.live import LiveTurn
+from tertulia.engine.live_turn import LiveTurn
 from tertulia.providers.limits import Limits
 from tests.engine.conftest import Engine, engine_in
 from tests.patience import soon

@@ -16,7 +16,10 @@ from dataclasses import dataclass, replace
 from tertulia.core.ids import NewId
 from tertulia.core.serialization import from_plain, to_json
 from tertulia.core.turns import Draft, RetryNotice, Turn, TurnState
-from tertulia.engine.live import Delta, LiveHub, LiveTurn, ReplyStarted, RetryScheduled, TurnEvent, WakeUp
+from tertulia.engine.live import LiveHub
+from tertulia.engine.live_turn import LiveTurn
+from tertulia.engine.turn_events import Delta, ReplyStarted, RetryScheduled, TurnEvent
+from tertulia.engine.wake_up import WakeUp
 from tertulia.store import turns
 from tertulia.store.database import Database
 
@@ -122,9 +125,9 @@ class NodeRelay:
         self._sleep = sleep
         self._wish: Callable[[RelayCommand], None] = lambda wish: None
         self._unsaid: list[RelayMessage] = []
-        self._bell = WakeUp()
+        self._wake_up = WakeUp()
         if db.is_shared:
-            live.pass_on = self.told
+            live.on_event = self.told
             db.on_words(self.heard)
 
     def on_wish(self, listener: Callable[[RelayCommand], None]) -> None:
@@ -149,11 +152,11 @@ class NodeRelay:
         if len(self._unsaid) >= UNSAID_LIMIT:
             self._unsaid = [word for word in self._unsaid if not isinstance(word, ReplySnapshot | DeltaBatch)]
         self._unsaid.append(word)
-        self._bell.ring()
+        self._wake_up.wake()
 
     async def run(self) -> None:
         while self._db.is_shared:
-            await self._bell.rung()
+            await self._wake_up.wait()
             await self.flush()
             await self._sleep(EVERY_S)
 
@@ -187,7 +190,7 @@ class NodeRelay:
         known = live.replies.get(draft.id)
         is_news = known is None or known.number < draft.number
         if not live.is_here and not live.is_over and is_news and not live.has_ended(draft.id):
-            self._live.began(live, draft)
+            self._live.start_reply(live, draft)
 
     def _add(self, words: DeltaBatch) -> None:
         live = self._live.find(words.turn_id)
@@ -198,12 +201,12 @@ class NodeRelay:
             self.say(ResyncRequest(words.turn_id))
             return
         for text in words.texts[reply.number - words.after :]:
-            self._live.said(live, reply, words.reply_id, text, words.is_thought)
+            self._live.append_text(live, reply, words.reply_id, text, words.is_thought)
 
     def _pause(self, turn_id: str, reply_id: str, waiting: RetryNotice | None) -> None:
         live = self._live.find(turn_id)
         if live is not None and not live.is_here and (reply := live.replies.get(reply_id)):
-            self._live.waits(live, reply, reply_id, waiting)
+            self._live.set_retry(live, reply, reply_id, waiting)
 
     def _tell_again(self, turn_id: str) -> None:
         live = self._live.find(turn_id)
@@ -223,14 +226,14 @@ class NodeRelay:
     async def look(self) -> None:
         """Whatever was missed while the line was down: events of watched places, turns that began elsewhere
         and those that ended."""
-        if watched := self._live.watched():
+        if watched := self._live.feeds.watched():
             await self._db.catch_up(watched)
         elsewhere = {turn.id: turn for turn in await self._db.read(turns.owned_by_other_nodes)}
         for live in self._live.mirrors():
             if live.turn.id not in elsewhere and not live.is_over:
                 turn_id = live.turn.id
                 ended = await self._db.read(lambda tx, turn_id=turn_id: turns.find(tx, turn_id))  # type: ignore[misc]
-                self._live.ended(live, ended or replace(live.turn, state=TurnState.STOPPED))
+                self._live.end_turn(live, ended or replace(live.turn, state=TurnState.STOPPED))
         for turn in elsewhere.values():
             if self._live.find(turn.id) is None:
                 self.mirrored(turn)

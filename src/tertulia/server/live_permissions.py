@@ -28,7 +28,7 @@ class LivePermissions:
         self._actor = actor
         self._wake = wake
         self.place = user_topic(actor.user_id)
-        self._watched = tertulia.live.watch(self.place, wake)
+        self._watched = tertulia.live.feeds.watch(self.place, wake)
         self._seen = self._newest()
         self._looked_at = tertulia.dependencies.monotonic()
 
@@ -46,7 +46,7 @@ class LivePermissions:
         return await self._tertulia.db.read(lambda tx: _lost(tx, self._actor, places))
 
     def close(self) -> None:
-        self._tertulia.live.leave(self.place, self._wake)
+        self._tertulia.live.feeds.leave(self.place, self._wake)
 
     def _newest(self) -> Event | None:
         return self._watched.events[-1] if self._watched.events else None

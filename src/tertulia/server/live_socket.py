@@ -20,7 +20,9 @@ from tertulia.core.errors import TertuliaError
 from tertulia.core.events import Event
 from tertulia.core.serialization import to_json
 from tertulia.core.users import Actor
-from tertulia.engine.live import Delta, ReplyStarted, RetryScheduled, TopicFeed, TurnEvent, WakeUp, anonymised
+from tertulia.engine.topic_feeds import TopicFeed
+from tertulia.engine.turn_events import Delta, ReplyStarted, RetryScheduled, TurnEvent, anonymised
+from tertulia.engine.wake_up import WakeUp
 from tertulia.server.live_permissions import LOOK_AGAIN_S, LivePermissions
 from tertulia.store import events
 from tertulia.store.database import Tx
@@ -59,7 +61,7 @@ class LiveSocket:
         self._actor = actor
         self._bell = WakeUp()
         self._taken = WakeUp()
-        self._rights = LivePermissions(tertulia, actor, self._bell.ring)
+        self._rights = LivePermissions(tertulia, actor, self._bell.wake)
         self._followed: dict[str, Subscription] = {}
         self._outbox: list[str] = []
         self._spoke_at = tertulia.dependencies.monotonic()
@@ -98,7 +100,7 @@ class LiveSocket:
         while (message := await self._socket.receive())["type"] == "websocket.receive":
             await self._hear(message.get("text") or "")
             while sum(map(len, self._outbox)) > OUTBOX_CHARS:
-                await self._taken.rung()
+                await self._taken.wait()
 
     async def _hear(self, text: str) -> None:
         said = _parsed(text)
@@ -118,7 +120,7 @@ class LiveSocket:
             self._say_gone(place, "too_many")
             return
         self._leave(place)
-        watched = self._tertulia.live.watch(place, self._bell.ring)
+        watched = self._tertulia.live.feeds.watch(place, self._bell.wake)
         try:
             missed = await self._tertulia.db.read(lambda tx: _missed(tx, self._actor, place, after))
         except TertuliaError:
@@ -151,21 +153,21 @@ class LiveSocket:
     def _unwatch(self, place: str) -> None:
         """One's own place stays watched to the end: it says when rights are lost."""
         if place != self._rights.place:
-            self._tertulia.live.leave(place, self._bell.ring)
+            self._tertulia.live.feeds.leave(place, self._bell.wake)
 
     def _say_gone(self, place: str, reason: str) -> None:
         self._say(json.dumps({"type": "gone", "place": place, "reason": reason}))
 
     def _say(self, item: str) -> None:
         self._outbox.append(item)
-        self._bell.ring()
+        self._bell.wake()
 
     # ── what the tab is told
 
     async def _speak(self) -> None:
         """At most one frame with words per FRAME_S; what is said meanwhile joins the next one."""
         while not self._is_signed_out:
-            await self._bell.rung()
+            await self._bell.wait()
             await self._look_at_rights()
             news = FrameBuilder(self._take_outbox())
             await self._gather(news)
@@ -179,7 +181,7 @@ class LiveSocket:
         """Rights and silence are looked at even when nothing happens."""
         while True:
             await asyncio.sleep(LOOK_AGAIN_S)
-            self._bell.ring()
+            self._bell.wake()
 
     async def _look_at_rights(self) -> None:
         if not self._rights.are_in_doubt:
@@ -194,7 +196,7 @@ class LiveSocket:
 
     def _take_outbox(self) -> list[str]:
         items, self._outbox = self._outbox, []
-        self._taken.ring()
+        self._taken.wake()
         return items
 
     async def _gather(self, news: FrameBuilder) -> None:
@@ -217,7 +219,7 @@ class LiveSocket:
             news.tell(map(anonymised, log) if live.turn.is_blind else log)
             followed.turns[turn_id] = after + len(log)
             if followed.turns[turn_id] < live.number:
-                self._bell.ring()
+                self._bell.wake()
             elif live.is_over:
                 del followed.turns[turn_id]
 
@@ -227,7 +229,7 @@ class LiveSocket:
             after = followed.cursor
             name = followed.place.name
             recent = await self._tertulia.db.read(lambda tx: events.after(tx, name, after, LOG_PAGE))
-            self._bell.ring()
+            self._bell.wake()
         news = list(recent)
         if news:
             followed.cursor = news[-1].number

@@ -13,7 +13,9 @@ from tertulia.core.events import conversation_topic
 from tertulia.core.messages import Message
 from tertulia.core.turns import Turn
 from tertulia.core.users import Actor
-from tertulia.engine.live import Delta, LiveTurn, ReplyFinished, WakeUp, anonymised
+from tertulia.engine.live_turn import LiveTurn
+from tertulia.engine.turn_events import Delta, ReplyFinished, anonymised
+from tertulia.engine.wake_up import WakeUp
 from tertulia.server.encodings import Encoding, Snapshot, joined, mark, number_of
 from tertulia.server.encodings.ndjson import NDJSON
 from tertulia.server.encodings.sse import SSE
@@ -65,8 +67,8 @@ async def _follow(
     tertulia: Tertulia, actor: Actor, live: LiveTurn, after: int, encoding: Encoding, is_blind: bool
 ) -> AsyncIterator[bytes]:
     bell = WakeUp()
-    rights = LivePermissions(tertulia, actor, bell.ring)
-    live.watchers.add(bell.ring)
+    rights = LivePermissions(tertulia, actor, bell.wake)
+    live.watchers.add(bell.wake)
     ending = asyncio.create_task(live.over.wait())
     try:
         while True:
@@ -87,7 +89,7 @@ async def _follow(
                 yield encoding.heartbeat
     finally:
         ending.cancel()
-        live.watchers.discard(bell.ring)
+        live.watchers.discard(bell.wake)
         rights.close()
 
 
@@ -99,7 +101,7 @@ async def _lost(rights: LivePermissions, live: LiveTurn) -> str | None:
 async def _rung(bell: WakeUp) -> bool:
     try:
         async with asyncio.timeout(LOOK_AGAIN_S):
-            await bell.rung()
+            await bell.wait()
     except TimeoutError:
         return False
     return True
