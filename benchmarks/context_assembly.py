@@ -26,6 +26,7 @@ from tertulia.context.budget import output_limit
 from tertulia.core.attachments import Attachment
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import Content, Extracted, FileLimits, MetadataChange, ProjectFile
+from tertulia.core.jobs import IndexRounds
 from tertulia.core.messages import Message, Role, Status, Usage, speaker_of
 from tertulia.core.models import Abilities, Model, Tier
 from tertulia.core.receipts import Layer
@@ -34,7 +35,7 @@ from tertulia.core.users import Actor, ServerRole
 from tertulia.core.voices import SeatRequest, Voice, assign_seats
 from tertulia.engine.context_retrieval import retrieve
 from tertulia.engine.dependencies import Dependencies
-from tertulia.engine.jobs.index_round import index_round
+from tertulia.engine.jobs.index_round import index_rounds
 from tertulia.engine.live import LiveHub
 from tertulia.engine.turn_records import TurnRecords, read_question
 from tertulia.library.extract import VERSION
@@ -141,7 +142,9 @@ class Stage:
             self._db.write_now(lambda tx, first=first: self._file_some(tx, first))  # type: ignore[misc]
         for first in range(1, ROUNDS + 1, AT_ONCE):
             self._db.write_now(self._say_some)
-            await index_round(self._dependencies, f"{self._conversation_id}:{first}:{first + AT_ONCE - 1}")
+            await index_rounds(
+                self._dependencies, IndexRounds(self._conversation_id, first, first + AT_ONCE - 1)
+            )
         await embed_all(self._dependencies.library)
 
     def _file_some(self, tx: Tx, first: int) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tertulia.core.ids import ulid
+from tertulia.core.jobs import EmbedChunks, IndexFile
 from tertulia.engine import models
 from tertulia.engine.attachments import Attachments
 from tertulia.engine.commit_listener import publish
@@ -151,8 +152,8 @@ class _Workers:
 
 
 def _workers(dependencies: Dependencies, node: str) -> _Workers:
-    others = Worker(dependencies, node, but=files.INDEX_JOB)
-    return _Workers(Worker(dependencies, node, only=files.INDEX_JOB, job_left=others.ring), others)
+    others = Worker(dependencies, node, but=IndexFile.kind)
+    return _Workers(Worker(dependencies, node, only=IndexFile.kind, job_left=others.ring), others)
 
 
 def _tertulia(
@@ -186,8 +187,8 @@ async def _recover(tertulia: Tertulia) -> None:
 
 def _look_for_vectors(tx: Tx) -> None:
     """Weights may have come, or another embedding model."""
-    jobs.add_once(tx, "embed")
-    jobs.run_now(tx, "embed")
+    jobs.enqueue_once(tx, EmbedChunks())
+    jobs.run_now(tx, EmbedChunks.kind)
 
 
 async def _close(dependencies: Dependencies) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from tertulia.core.attachments import UNSENT_KEPT_MS, Attachment
 from tertulia.core.errors import NotFound
+from tertulia.core.jobs import SweepAttachments
 from tertulia.core.messages import Message, Role, Status
 from tertulia.core.prompts import Picture, Prompt, PromptMessage
 from tertulia.engine.attachments import Attachments, pictures_of, read_all
@@ -60,7 +61,7 @@ async def test_the_job_sweeps_what_waited_longer_than_a_day(engine: Engine) -> N
     def age(tx: Tx) -> None:
         long_ago = tx.now - UNSENT_KEPT_MS - 1
         tx.execute(text("UPDATE attachments SET created_at = :at WHERE id = :id"), at=long_ago, id=old.id)
-        jobs.add(tx, attachments.SWEEP_JOB, "")
+        jobs.enqueue(tx, SweepAttachments())
 
     await engine.db.write(age)
     while await engine.worker.work():

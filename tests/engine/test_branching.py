@@ -79,10 +79,10 @@ async def test_what_is_deleted_while_someone_answers_leaves_the_receipt_that_com
     [late] = await engine.replies(second.turn)
     assert "marigold" in str(await receipt_of(engine, late))
     [left] = await engine.db.read(
-        lambda tx: tx.execute(text("SELECT payload, run_at FROM jobs WHERE kind = 'forget_shown'"))
+        lambda tx: tx.execute(text("SELECT payload, run_at FROM jobs WHERE kind = 'redact_receipts'"))
     )
     assert left.run_at > engine.dependencies.clock()
-    await JOBS["forget_shown"](engine.dependencies, left.payload)
+    await JOBS["redact_receipts"](engine.dependencies, left.payload)
     assert "marigold" not in str(await receipt_of(engine, late))
 
 

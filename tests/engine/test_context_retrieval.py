@@ -8,13 +8,14 @@ from sqlalchemy import text
 from tertulia.context.retrieved import CONVERSATIONS_OFF, FILES_OFF, SEARCH_FAILED
 from tertulia.core.conversations import Visibility
 from tertulia.core.files import MetadataChange
+from tertulia.core.jobs import IndexRounds
 from tertulia.core.passages import SearchScope
 from tertulia.core.projects import ProjectSettings, RetrievalConfig
 from tertulia.core.receipts import Layer, Receipt
 from tertulia.core.turns import Turn, TurnState
 from tertulia.core.votes import VoteValue
 from tertulia.engine.context_retrieval import retrieve
-from tertulia.engine.jobs.index_round import index_round
+from tertulia.engine.jobs.index_round import index_rounds
 from tertulia.engine.turn_records import read_turn
 from tertulia.store import conversations, events, files, projects, receipts, trees, turns, votes
 from tests.engine.conftest import Engine
@@ -100,7 +101,7 @@ async def test_a_round_for_which_there_is_no_room_is_found_again_though_the_wind
     for number in range(2, 6):
         last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
         await engine.over(last.turn)
-    await index_round(engine.dependencies, f"{here}:1")
+    await index_rounds(engine.dependencies, IndexRounds.single(here, 1))
     asked = await engine.open("Which password had the lighthouse?", conversation_id=here)
     await engine.over(asked.turn)
     receipt = await receipt_of(engine, asked.turn)
@@ -123,7 +124,7 @@ async def test_of_a_round_that_is_found_again_only_the_reply_marked_best_is_seen
     for number in range(2, 19):
         last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
         await engine.over(last.turn)
-    await index_round(engine.dependencies, f"{here}:1")
+    await index_rounds(engine.dependencies, IndexRounds.single(here, 1))
     asked = await engine.open(
         "Which password had the lighthouse?", conversation_id=here, visibility=Visibility.CHOSEN
     )
@@ -157,7 +158,7 @@ async def test_nothing_is_searched_where_all_that_could_be_found_is_shown(
     engine.dependencies.library.embedder = Raging()
     first = await engine.open("Is the samovar gold?")
     await engine.over(first.turn)
-    await index_round(engine.dependencies, f"{first.conversation.id}:1")
+    await index_rounds(engine.dependencies, IndexRounds.single(first.conversation.id, 1))
     second = await engine.open("What is the samovar made of?", conversation_id=first.conversation.id)
     assert await engine.over(second.turn) is TurnState.COMPLETE
     assert engine.incidents == []
@@ -313,7 +314,7 @@ async def test_what_was_said_earlier_in_a_conversation_is_found_with_other_conve
     for number in range(2, 19):
         last = await engine.open(f"Remark {number} about the weather.", conversation_id=here)
         await engine.over(last.turn)
-    await index_round(engine.dependencies, f"{here}:1")
+    await index_rounds(engine.dependencies, IndexRounds.single(here, 1))
     asked = await engine.open(
         "Which password had the lighthouse?",
         conversation_id=here,

@@ -18,8 +18,10 @@ from sqlalchemy import text
 
 from tertulia.core.errors import Invalid, NotFound, QuotaSpent
 from tertulia.core.files import IndexPhase, MetadataChange, ProjectFile
+from tertulia.core.jobs import IndexFile, SweepBlobs
 from tertulia.engine.files import Files, text_of
-from tertulia.engine.jobs import JOBS
+from tertulia.engine.jobs.index_file import index_file
+from tertulia.engine.jobs.sweep_blobs import sweep_blobs
 from tertulia.library import mime
 from tertulia.store import files, projects
 from tertulia.store.blobs import GRACE_MS
@@ -53,7 +55,7 @@ class Desk:
         return await self.engine.db.read(lambda tx: files.get(tx, self.actor, self.project, file_id))
 
     async def index(self, file: ProjectFile) -> ProjectFile:
-        await JOBS["index_file"](self.engine.dependencies, file.id)
+        await index_file(self.engine.dependencies, IndexFile(file.id))
         return await self.get(file.id)
 
 
@@ -146,7 +148,7 @@ async def test_a_harmful_file_is_kept_and_marked(desk: Desk) -> None:
 
 async def test_a_file_that_is_deleted_is_read_no_further(desk: Desk) -> None:
     made = await desk.add("slow.pdf", ENDLESS_PDF)
-    indexing = asyncio.create_task(JOBS["index_file"](desk.engine.dependencies, made.id))
+    indexing = asyncio.create_task(index_file(desk.engine.dependencies, IndexFile(made.id)))
     async with soon():
         while made.content_hash not in desk.engine.dependencies.extractor.reading:
             await desk.get(made.id)
@@ -177,7 +179,7 @@ async def test_the_sweep_takes_what_nobody_refers_to(desk: Desk, tmp_path: Path)
     made = await desk.add("a.bin", LARGE)
     kept = await desk.add("b.bin", LARGE[::-1])
     await desk.files.remove(desk.actor, desk.project, made.id)
-    await JOBS["sweep_blobs"](desk.engine.dependencies, "")
+    await sweep_blobs(desk.engine.dependencies, SweepBlobs())
     assert len(stored(tmp_path)) == 2
     await desk.engine.dependencies.blobs.sweep(desk.engine.dependencies.clock() + GRACE_MS)
     assert [path.name for path in stored(tmp_path)] == [kept.content_hash]

@@ -9,6 +9,7 @@ import os
 from sqlalchemy import text
 
 from tertulia.core.files import IndexPhase, IndexState
+from tertulia.core.jobs import EmbedChunks, IndexFile, decode, encode
 from tertulia.core.users import Actor, ServerRole
 from tertulia.engine.files import Files
 from tertulia.engine.jobs.index_file import BROKEN, index_file
@@ -97,7 +98,7 @@ async def test_weights_that_come_later_are_used_for_what_is_there(engine, upstre
     await verbs.add(engine.actor, home(engine), "a.md", bytes_of("the kitten sleeps"))
     await done(engine)
     engine.dependencies.library.embedder = Bags()
-    await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
+    await engine.db.write(lambda tx: jobs.enqueue_once(tx, EmbedChunks()))
     await done(engine)
     findings = await find(
         engine.dependencies.library, engine.actor, [home(engine)], "cat", mode=SearchMode.MEANING
@@ -113,7 +114,7 @@ async def test_vectors_of_the_first_words_do_not_make_a_file_complete(engine, up
     halfway = IndexState(IndexPhase.INDEXING, 1, 25)
     await engine.db.write(lambda tx: files.set_index(tx, file.id, halfway))
     engine.dependencies.library.embedder = Bags()
-    await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
+    await engine.db.write(lambda tx: jobs.enqueue_once(tx, EmbedChunks()))
     await done(engine)
     assert not await engine.db.read(lambda tx: vectors.due(tx, 1))
     assert (await engine.db.read(lambda tx: files.find(tx, file.id))).index == halfway
@@ -130,7 +131,7 @@ async def test_an_embedder_that_breaks_leaves_words_and_is_tried_again(engine, u
     ]
     assert await engine.db.read(lambda tx: vectors.due(tx, 1))
     bags.is_broken = False
-    await engine.db.write(lambda tx: jobs.add(tx, "embed", ""))
+    await engine.db.write(lambda tx: jobs.enqueue(tx, EmbedChunks()))
     await done(engine)
     assert not await engine.db.read(lambda tx: vectors.due(tx, 1))
 
@@ -140,7 +141,7 @@ async def test_a_job_done_twice_leaves_one_index(engine, upstream):
     file = await verbs.add(engine.actor, home(engine), "a.md", bytes_of("a walnut"))
     await done(engine)
     for _ in range(2):
-        await engine.db.write(lambda tx: jobs.add(tx, "index_file", file.id))
+        await engine.db.write(lambda tx: jobs.enqueue(tx, IndexFile(file.id)))
     await done(engine)
     assert await titles(engine.dependencies.library, engine.actor, home(engine), "walnut") == ["a walnut"]
 
@@ -157,7 +158,8 @@ async def test_whoever_brings_much_lets_others_and_their_own_other_projects_go_b
     await verbs.add(bobs, bobs_home, "bob's note", bytes_of("his"))
     served = []
 
-    async def serve(dependencies, file_id):
+    async def serve(dependencies, payload):
+        file_id = decode(IndexFile, payload).file_id
         served.append((await dependencies.db.read(lambda tx: files.find(tx, file_id))).path)
 
     await Worker(engine.dependencies, "node", {"index_file": serve}, only="index_file").work()
@@ -181,7 +183,7 @@ async def test_what_is_read_anew_lets_what_is_new_go_between(engine, upstream):
 
     known = {"index_file": serve, "index_round": serve}
     await Worker(engine.dependencies, "node", known, only="index_file").work()
-    assert (served.index(new.id), len(served)) == (1, 4)
+    assert (served.index(encode(IndexFile(new.id))), len(served)) == (1, 4)
     served.clear()
     await Worker(engine.dependencies, "node", known, but="index_file").work()
     assert (served.index("new"), len(served)) == (1, 4)
@@ -201,7 +203,7 @@ async def test_a_file_that_is_read_makes_the_database_look_over_what_it_has_outg
 
 async def test_jobs_of_the_same_kind_wait_once(engine, upstream):
     for _ in range(5):
-        await engine.db.write(lambda tx: jobs.add_once(tx, "embed"))
+        await engine.db.write(lambda tx: jobs.enqueue_once(tx, EmbedChunks()))
     worker = Worker(engine.dependencies, node="another")
     assert await worker.work() is True
     assert await worker.work() is False
@@ -212,7 +214,10 @@ async def test_two_runs_of_one_job_at_once_leave_one_index(engine, upstream):
     verbs = Files(engine.dependencies, job_left=lambda: None)
     file = await verbs.add(engine.actor, home(engine), "long.md", bytes_of(LONG))
     await done(engine)
-    await asyncio.gather(index_file(engine.dependencies, file.id), index_file(engine.dependencies, file.id))
+    await asyncio.gather(
+        index_file(engine.dependencies, IndexFile(file.id)),
+        index_file(engine.dependencies, IndexFile(file.id)),
+    )
     assert await engine.db.read(lambda tx: vectors.count_due_in_file(tx, file.id)) == (500, 500)
 
 
@@ -236,7 +241,7 @@ async def test_what_was_not_changed_in_a_file_keeps_its_vector(engine, upstream)
     await verbs.add(engine.actor, home(engine), "a.md", bytes_of("\n\n".join(parts)))
     await done(engine)
     assert [text.splitlines()[-1] for text in bags.embedded] == ["the puppy number 120 sleeps in the grass"]
-    await engine.db.write(lambda tx: jobs.add(tx, "index_file", file.id))
+    await engine.db.write(lambda tx: jobs.enqueue(tx, IndexFile(file.id)))
     await done(engine)
     kept = await engine.db.read(lambda tx: files.find(tx, file.id))
     assert (kept.index.state, kept.index.percent, kept.index.chunks) == (IndexPhase.INDEXED, 100, 150)

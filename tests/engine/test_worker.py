@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from tertulia.core.errors import Busy
 from tertulia.core.events import conversation_topic
+from tertulia.core.jobs import SweepDaily
 from tertulia.core.models import FREE, Abilities, Model, Prices, Tier
 from tertulia.core.sessions import DAY_MS, IDLE_DAYS, ClientInfo
 from tertulia.engine.jobs.analyze_tables import analyze_tables
@@ -221,7 +222,7 @@ async def test_events_of_long_ago_go_in_steps_and_whoever_read_them_last_reads_a
     log = await engine.db.read(lambda tx: events.after(tx, place, 0))
     was = text("UPDATE events SET at = at - :ms WHERE place <> :place OR number < :last")
     await engine.db.write(lambda tx: tx.execute(was, ms=EVENTS_KEPT_MS + 1, place=place, last=len(log)))
-    await sweep_daily(engine.dependencies, "", at_once=2)
+    await sweep_daily(engine.dependencies, SweepDaily(), at_once=2)
     left = await engine.db.read(lambda tx: tx.execute(text("SELECT place, number FROM events")))
     assert [(row.place, row.number) for row in left] == [(place, len(log))]
     assert await engine.db.read(lambda tx: events.first_number(tx, place)) == len(log)

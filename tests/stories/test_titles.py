@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from sqlalchemy import text
 
+from tertulia.core.jobs import NameConversation
 from tertulia.engine.jobs.title import title
 from tests.patience import soon
 from tests.stories.listening import title_of
@@ -62,7 +63,7 @@ async def test_a_model_that_takes_too_long_over_a_title_is_not_waited_for(priced
     upstream.plays((Stall(),), model=cheapest(priced))
     [reply] = await ada.hear("Why is the sky blue?", "openai:gpt-4o")
     await upstream.heard(2)
-    await title(priced.tertulia.dependencies, reply["conversation_id"], patience_s=0)
+    await title(priced.tertulia.dependencies, NameConversation(reply["conversation_id"]), timeout_s=0)
     assert await title_of(ada, reply["conversation_id"]) == "Why is the sky blue?"
 
 
@@ -156,6 +157,7 @@ async def test_a_conversation_whose_first_round_was_stopped_has_a_name_and_gets_
     upstream.says("Blue Skies", model=cheapest(priced))
     upstream.plays((Say("Because"), Stall()), says("Of the air."), model="gpt-4o")
     opened = await ada.ask("Why is the sky blue?", "openai:gpt-4o")
+    await upstream.heard(1)
     await ada.post(f"/api/turns/{opened['turn']['id']}/stop", {}, expect=202)
     await ada.ended(opened["turn"]["id"])
     conversation = opened["conversation"]["id"]

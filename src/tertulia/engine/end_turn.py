@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tertulia.core.errors import NotFound
+from tertulia.core.jobs import IndexRounds, NameConversation
 from tertulia.core.messages import Message, Status
 from tertulia.core.turns import Turn, TurnState
 from tertulia.store import conversations, drafts, jobs, turns
@@ -38,6 +39,6 @@ def end_turn(tx: Tx, turn: Turn, state: TurnState) -> EndedTurn:
     drafts.remove_of_turn(tx, turn.id)
     conversation = conversations.changed(tx, turn.conversation_id)
     if state is TurnState.COMPLETE and conversations.needs_name(tx, conversation.id):
-        jobs.add(tx, "title", conversation.id, key=f"title:{conversation.id}")
-    jobs.add_once(tx, "index_round", f"{turn.conversation_id}:{turn.round_number}")
+        jobs.enqueue(tx, NameConversation(conversation.id), key=f"{NameConversation.kind}:{conversation.id}")
+    jobs.enqueue_once(tx, IndexRounds.single(turn.conversation_id, turn.round_number))
     return EndedTurn(ended, has_added_jobs=True)

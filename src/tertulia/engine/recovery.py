@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tertulia import council
+from tertulia.core.jobs import IndexRounds
 from tertulia.core.messages import Failure, Message, Role, Round, Status, Step, Thinking, speaker_of
 from tertulia.core.turns import Draft, Purpose, Turn, TurnState
 from tertulia.core.voices import Voice
@@ -60,7 +61,7 @@ def interrupt(tx: Tx, turn: Turn) -> Turn:
     drafts.remove_of_turn(tx, turn.id)
     ended = turns.set_state(tx, turn.id, TurnState.INTERRUPTED)
     conversations.changed(tx, turn.conversation_id)
-    jobs.add_once(tx, "index_round", f"{turn.conversation_id}:{turn.round_number}")
+    jobs.enqueue_once(tx, IndexRounds.single(turn.conversation_id, turn.round_number))
     return ended
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tertulia.core.files import IndexPhase, IndexState
+from tertulia.core.jobs import EmbedChunks
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.jobs.analyze_tables import analyze_tables
 from tertulia.library.embedders import EmbeddingFailed
@@ -18,12 +19,12 @@ WORDS_PERCENT = 50
 """How far a file is when it can be found by its words."""
 
 
-def embed_inline(dependencies: Dependencies, tx: Tx, payload: str) -> bool:
+def embed_inline(dependencies: Dependencies, tx: Tx, job: EmbedChunks) -> bool:
     """Without weights there is nothing to do: everything waits, and the next start looks again."""
     return dependencies.library.embedder.unavailable_reason() is not None
 
 
-async def embed(dependencies: Dependencies, payload: str) -> None:
+async def embed(dependencies: Dependencies, job: EmbedChunks) -> None:
     if dependencies.library.embedder.unavailable_reason() is not None:
         return
     try:
@@ -31,7 +32,7 @@ async def embed(dependencies: Dependencies, payload: str) -> None:
     except EmbeddingFailed as failed:
         # Not the job's fault: set aside after a few attempts, it would leave texts without vectors for good.
         wait_ms = round(failed.again_in_s * 1000)
-        await dependencies.db.write(lambda tx: jobs.add(tx, "embed", "", run_at=tx.now + wait_ms))
+        await dependencies.db.write(lambda tx: jobs.enqueue(tx, EmbedChunks(), run_at=tx.now + wait_ms))
         return
     if not done:
         await dependencies.db.write(lambda tx: _go_on(tx, done))
@@ -44,7 +45,7 @@ def _go_on(tx: Tx, done: tuple[PendingChunk, ...]) -> None:
         show_progress(tx, file_id)
     placed = vectors.add_to_index(tx, PLACED)
     if len(done) == SLICE or placed:
-        jobs.add_once(tx, "embed")
+        jobs.enqueue_once(tx, EmbedChunks())
 
 
 def show_progress(tx: Tx, file_id: str) -> None:

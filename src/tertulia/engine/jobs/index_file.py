@@ -13,6 +13,7 @@ from functools import partial
 
 from tertulia.core.errors import NotFound
 from tertulia.core.files import Extracted, IndexPhase, IndexState, ProjectFile
+from tertulia.core.jobs import EmbedChunks, IndexFile
 from tertulia.engine.dependencies import Dependencies
 from tertulia.engine.files import text_of
 from tertulia.engine.jobs.analyze_tables import analyze_tables
@@ -28,9 +29,9 @@ LEFT_OUT = "Its settings keep it out of search."
 BROKEN = "Reading it failed; the server's log says why. Re-index all files to try again."
 
 
-async def index_file(dependencies: Dependencies, file_id: str) -> None:
+async def index_file(dependencies: Dependencies, job: IndexFile) -> None:
     """What becomes of it is written beside the file, also when that is nothing."""
-    file = await dependencies.db.read(lambda tx: files.find(tx, file_id))
+    file = await dependencies.db.read(lambda tx: files.find(tx, job.file_id))
     if file is None:
         return
     if not file.metadata.retrieval_eligible:
@@ -39,11 +40,11 @@ async def index_file(dependencies: Dependencies, file_id: str) -> None:
         )
         return
     reading = IndexState(IndexPhase.READING, file.index.chunks)
-    await dependencies.db.write(lambda tx: files.set_index(tx, file_id, reading, version=file.version))
+    await dependencies.db.write(lambda tx: files.set_index(tx, job.file_id, reading, version=file.version))
     try:
         await _index(dependencies, file, await text_of(dependencies, file))
     except NotFound:
-        if await dependencies.db.read(lambda tx: files.find(tx, file_id)) is not None:
+        if await dependencies.db.read(lambda tx: files.find(tx, job.file_id)) is not None:
             await _broken(dependencies, file)
             raise
     except Exception:
@@ -113,7 +114,7 @@ def _write(
     if again := kept.again(numbers, batch):
         vectors.save(tx, kept.config, again)
         show_progress(tx, file.id)
-    jobs.add_once(tx, "embed")
+    jobs.enqueue_once(tx, EmbedChunks())
     return True
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tertulia.core.jobs import SweepDaily
 from tertulia.core.sessions import DAY_MS
 from tertulia.engine.dependencies import Dependencies
 from tertulia.store import events, jobs, sessions, uploads
 from tertulia.store.database import Tx
 
-KIND = "sweep_daily"
 EVENTS_KEPT_MS = 7 * DAY_MS
 """A device that was away for longer reads everything afresh."""
 KEYS_KEPT_MS = 30 * DAY_MS
@@ -19,10 +19,10 @@ AT_ONCE = 2_000
 def enqueue_sweep(tx: Tx, days_ahead: int = 0) -> None:
     """Once for each day, however many servers there are and however often they start."""
     day = tx.now // DAY_MS + days_ahead
-    jobs.add(tx, KIND, "", key=f"{KIND}:{day}", run_at=day * DAY_MS)
+    jobs.enqueue(tx, SweepDaily(), key=f"{SweepDaily.kind}:{day}", run_at=day * DAY_MS)
 
 
-async def sweep_daily(dependencies: Dependencies, _: str, at_once: int = AT_ONCE) -> None:
+async def sweep_daily(dependencies: Dependencies, _: SweepDaily, at_once: int = AT_ONCE) -> None:
     def sweep(tx: Tx) -> None:
         enqueue_sweep(tx, days_ahead=1)
         sessions.remove_over(tx)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from tertulia.core.conversations import Conversation
+from tertulia.core.jobs import NameConversation
 from tertulia.core.messages import Message
 from tertulia.core.models import Model, TokenCount, cost_micros
 from tertulia.core.prompts import Prompt, PromptMessage
@@ -21,20 +22,20 @@ _ASK = (
 )
 _TEXT_LIMIT = 2000
 _OUTPUT_LIMIT = 60
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 """Other jobs wait behind this one, and a name is not worth more of their time."""
 
 
-async def title(dependencies: Dependencies, conversation_id: str, patience_s: float = PATIENCE_S) -> None:
+async def title(dependencies: Dependencies, job: NameConversation, timeout_s: float = TIMEOUT_S) -> None:
     """A model's title where a capable one is at hand; else the beginning of the question."""
-    first = await dependencies.db.read(lambda tx: _first_asked(tx, conversation_id))
+    first = await dependencies.db.read(lambda tx: _first_asked(tx, job.conversation_id))
     if first is None:
         return
     conversation, asked = first
-    name, count, model = await _named(dependencies, asked.content, patience_s)
+    name, count, model = await _named(dependencies, asked.content, timeout_s)
 
     def save(tx: Tx) -> None:
-        conversations.set_title_if_unnamed(tx, conversation_id, name)
+        conversations.set_title_if_unnamed(tx, job.conversation_id, name)
         if model is not None:
             cost = cost_micros(count, model.prices)
             usage.add(tx, usage.of_job(conversation, "title", model, count, cost))
@@ -50,14 +51,14 @@ def _first_asked(tx: Tx, conversation_id: str) -> tuple[Conversation, Message] |
 
 
 async def _named(
-    dependencies: Dependencies, question: str, patience_s: float
+    dependencies: Dependencies, question: str, timeout_s: float
 ) -> tuple[str, TokenCount, Model | None]:
     model = cheapest_capable(dependencies.providers.models(), dependencies.providers.can_answer)
     if model is None:
         return title_of(question), TokenCount(), None
     prompt = Prompt("", (PromptMessage("user", _ASK.format(text=question[:_TEXT_LIMIT])),))
     try:
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout(timeout_s):
             answer, count = await _answer(dependencies, ModelRequest(model, prompt, _OUTPUT_LIMIT))
     except (ProviderError, TimeoutError):
         return title_of(question), TokenCount(), None
